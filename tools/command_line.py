@@ -22,6 +22,7 @@ from .start import version_of
 
 CHUNK = "// -----"
 STATISTICS = "print counts after each pass, then the seconds of each pass and of its parts, to standard error"
+CACHED = "reuse the result of an earlier run with the same input, from the folder RECOMPUTE_CACHE_DIR or the user's"
 MLIR = "mlir"
 _PASS_PIPELINE = re.compile(r"^\s*(?:builtin\.)?module\((.*)\)\s*$", re.DOTALL)
 _NESTED_PIPELINE = re.compile(r"(?:^|,)\s*([\w.]+)\(")
@@ -60,6 +61,7 @@ class CommandLine:
     instrumentation: Instrumentation
     emit_plan: str | None = None
     rules: tuple[str, ...] = ()
+    cache: bool = False
     answer: str | None = None
 
 
@@ -94,6 +96,7 @@ def _command_line(options: argparse.Namespace) -> CommandLine:
         ),
         emit_plan=_emit_plan(options),
         rules=tuple(options.load_rules),
+        cache=options.cache,
         answer=_answer(options, passes),
     )
 
@@ -122,6 +125,7 @@ def argument_parser() -> argparse.ArgumentParser:
     add("--emit-plan", metavar="FILE", help="write the plan of 'recompute', for 'recompute{plan=FILE}'")
     add("--no-proof", action="store_true", help="write the result without proving it equal")
     add("--disable-verify", action="store_true", help="do not verify between passes")
+    add("--cache", action="store_true", help=CACHED)
     add_rules_option(parser)
     add("--list-passes", action="store_true", help="name the passes, ours first, and exit")
     add("--help-pass", metavar="NAME", help="explain a pass and its options, and exit")

@@ -23,6 +23,7 @@ from .expected_diagnostics import mismatches
 from .files import FileError, read_text, write_outputs, write_text
 from .pipeline import Run
 from .rule_files import loaded_rules
+from .run_cache import Answer, RunCache
 
 
 class Failed(Exception):
@@ -80,26 +81,37 @@ def process(request: CommandLine, text: str, name: str) -> tuple[str, str | None
 
     Raises `Failed`; with --verify-diagnostics if the diagnostics are not the expected ones.
     """
+    cache = RunCache.of(request, text, name)
+    if (answer := cache.get()) is not None:
+        _report(request, answer)
+        return answer.text, _plan_of(request, answer)
     module_run, result, errors = Run(request, name), "", list[Diagnostic]()
     try:
         result = module_run.process(text)
     except (ParseError, DiagnosticException) as error:
         errors.append(of_exception(error, name))
+    plan = module_run.context.plans[-1] if module_run.context.plans else None
+    answer = Answer(result, plan, (*module_run.remarks, *module_run.notes))
     if request.verify_diagnostics:
         errors = mismatches(text, name, [*module_run.remarks, *errors])
     else:
-        for remark in (*module_run.remarks, *module_run.notes):
-            print(remark.to_json() if request.instrumentation.remarks == "json" else remark, file=sys.stderr)
+        _report(request, answer)
     if errors:
         raise Failed(errors)
-    return result, None if request.emit_plan is None else _plan_of(module_run)
+    cache.put(answer)
+    return result, _plan_of(request, answer)
 
 
-def _plan_of(module_run: Run) -> str:
-    """The plan of the last pass that made one."""
-    if not module_run.context.plans:
+def _report(request: CommandLine, answer: Answer) -> None:
+    for diagnostic in answer.diagnostics:
+        print(diagnostic.to_json() if request.instrumentation.remarks == "json" else diagnostic, file=sys.stderr)
+
+
+def _plan_of(request: CommandLine, answer: Answer) -> str | None:
+    """The plan of the last pass that made one, with --emit-plan."""
+    if request.emit_plan is not None and answer.plan is None:
         raise UsageError("--emit-plan: none of the passes makes a plan; 'recompute' does")
-    return module_run.context.plans[-1]
+    return None if request.emit_plan is None else answer.plan
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ until no cheaper candidate is predicted to fit, or `COMPILES` candidates are com
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import jax
@@ -89,6 +89,21 @@ class Within:
         return f"nothing to do: the plain step needs {self.plain} bytes of temporaries, within the budget {self.budget}"
 
 
+def record_of_within(result: Within) -> dict[str, Any]:
+    """How a budget was kept, as values of JSON, without the compiled step and its rewrite."""
+    record = {name: getattr(result, name) for name in ("budget", "temporaries", "plain")}
+    needs = _temporaries_of(result.compiled)
+    return {**record, "rounds": [asdict(compiled) for compiled in result.rounds], "needs": needs}
+
+
+def within_from(record: Mapping[str, Any], rewritten: Rewritten | None, compiled: jax.stages.Compiled) -> Within | None:
+    """The result of a record, for the step compiled anew; None if that does not need the bytes of the record."""
+    if _temporaries_of(compiled) != record["needs"]:
+        return None
+    rounds = tuple([Round(**compiled_before) for compiled_before in record["rounds"]])
+    return Within(record["budget"], record["temporaries"], record["plain"], rounds, rewritten, compiled)
+
+
 def checked_budget(budget: Any) -> str:
     """The option `budget` as text. Raises `TypeError` for another type, and `ValueError` for an invalid budget."""
     if isinstance(budget, bool) or not isinstance(budget, str | int | float):
@@ -153,10 +168,15 @@ def free_bytes(module: ModuleOp) -> int:
 
 
 def _temporaries(module: ModuleOp, compiled: jax.stages.Compiled) -> int:
-    analysis: Any = compiled.memory_analysis()
-    if analysis is None:
+    if (size := _temporaries_of(compiled)) is None:
         raise Refusal(module, "a budget needs a compiler that reports what it allocates, and this one does not")
-    return int(analysis.temp_size_in_bytes)
+    return size
+
+
+def _temporaries_of(compiled: jax.stages.Compiled) -> int | None:
+    """Bytes of temporaries by the compiler; None if it reports none."""
+    analysis: Any = compiled.memory_analysis()
+    return None if analysis is None else int(analysis.temp_size_in_bytes)
 
 
 @dataclass(frozen=True)

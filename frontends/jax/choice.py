@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -50,12 +50,35 @@ def chosen(lowered: Lowered) -> Choice:
 
     Raises `Refusal` with `strict` if the plain step needs fewer temporaries.
     """
-    compiled = {way: _compiled(lowered, way) for way in _ways(lowered)}
-    sizes = {way: temporary_bytes(step) for way, step in compiled.items()} if len(compiled) > 1 else {}
-    best = _least(sizes) if sizes else next(iter(compiled))
+    ways = _ways(lowered)
+    best, sizes, compiled = _from_cache(lowered, ways) or _measured(lowered, ways)
     rewritten = lowered.merged if best is Way.MERGED else lowered.rewritten if best is Way.RECOMPUTED else None
     why = None if rewritten is not None else lowered.why or _why_plain(lowered, best, sizes)
-    return Choice(compiled[best], why, best, rewritten, sizes)
+    return Choice(compiled, why, best, rewritten, sizes)
+
+
+Measured = tuple[Way, Mapping[Way, int | None], jax.stages.Compiled]
+"""The way that runs, the bytes of temporaries of each that was compiled, and that way compiled."""
+
+
+def _measured(lowered: Lowered, ways: Sequence[Way]) -> Measured:
+    compiled = {way: _compiled(lowered, way) for way in ways}
+    if len(ways) == 1:
+        return ways[0], {}, compiled[ways[0]]
+    sizes = {way: temporary_bytes(step) for way, step in compiled.items()}
+    best = _least(sizes)
+    lowered.cache.keep_choice(lowered.options.measure, best.name, {way.name: size for way, size in sizes.items()})
+    return best, sizes, compiled[best]
+
+
+def _from_cache(lowered: Lowered, ways: Sequence[Way]) -> Measured | None:
+    """The choice of an earlier process; None without one, and if the compiler measures other bytes now."""
+    stored = None if len(ways) == 1 else lowered.cache.choice(lowered.options.measure)
+    if stored is None:
+        return None
+    best, sizes = Way[stored[0]], {Way[name]: size for name, size in stored[1].items()}
+    compiled = _compiled(lowered, best)
+    return (best, sizes, compiled) if temporary_bytes(compiled) == sizes[best] else None
 
 
 def _ways(lowered: Lowered) -> list[Way]:
