@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import jax
 
-from ...driver.api import Rewritten
+from ...driver.api import Rewritten, memory
+from ...planning.objective import WORTH_IT
 from ...support.diagnostics import Refusal
-from . import warning
+from . import private, warning
 from .lowered import Lowered
 
 SURE = 0.15
 """Predicted savings of the peak, as a share, that need no measurement: the error of the XLA:CPU model is smaller."""
 
+MEASURING = {"xla_backend_optimization_level": 0}
+"""Options with which XLA:CPU counts the same temporaries and FLOPs in less time (`benchmarks/level_zero.py`)."""
+
 
 class Way(Enum):
-    """The steps that can run; of two with equal temporaries, the later one is taken."""
+    """The steps that can run; of two whose temporaries differ by less than 1 %, the later one is taken."""
 
     MERGED = "the step with its own jax.checkpoint merged back, rewritten"
     RECOMPUTED = "the rewritten step"
@@ -62,13 +67,52 @@ Measured = tuple[Way, Mapping[Way, int | None], jax.stages.Compiled]
 
 
 def _measured(lowered: Lowered, ways: Sequence[Way]) -> Measured:
-    compiled = {way: _compiled(lowered, way) for way in ways}
-    if len(ways) == 1:
-        return ways[0], {}, compiled[ways[0]]
-    sizes = {way: temporary_bytes(step) for way, step in compiled.items()}
+    """Compile the way that is predicted to need least, measure the others, and take the least.
+
+    A way that only has to be measured is compiled without optimizations where that gives the same bytes; it is compiled
+    again if it turns out to need least.
+    """
+    first, *others = ranked(lowered, ways)
+    compiled = {first: _compiled(lowered, first)}
+    if not others:
+        return first, {}, compiled[first]
+    options = MEASURING if "cpu" in private.platforms(lowered.plain) else None
+    measured = {first: temporary_bytes(compiled[first])}
+    measured |= {way: temporary_bytes(_compiled(lowered, way, options)) for way in others}
+    sizes = {way: measured[way] for way in Way if way in measured}
     best = _least(sizes)
+    if best not in compiled:
+        compiled[best] = _compiled(lowered, best)
+        sizes[best] = temporary_bytes(compiled[best])
+        best = _least({way: sizes[way] for way in Way if way in compiled})
     lowered.cache.keep_choice(lowered.options.measure, best.name, {way.name: size for way, size in sizes.items()})
     return best, sizes, compiled[best]
+
+
+def ranked(lowered: Lowered, ways: Sequence[Way]) -> list[Way]:
+    """The ways to compile, at most two: the one with the lowest prediction, then another that may need less by the
+    error of the model. The user's own version is measured rather than a second rewrite, and never runs unmeasured.
+
+    Without barriers of its own a step has a rewrite and the plain form, and the rewrite is predicted to need less.
+    """
+    if len(ways) <= 2:
+        return list(ways)
+    predicted = {way: size for way in ways if (size := _predicted_bytes(lowered, way)) is not None}
+    first = min(reversed(predicted), key=predicted.__getitem__)
+    limit = float("inf") if first is Way.KEEPING else predicted[first] / (1 - SURE)
+    near = [way for way in predicted if way is not first and predicted[way] <= limit]
+    return [first, *sorted(near, key=lambda way: (way is not Way.KEEPING, predicted[way]))[:1]]
+
+
+def _predicted_bytes(lowered: Lowered, way: Way) -> int | None:
+    """The temporaries by the model of XLA:CPU. None for the plain step without its barriers, which needs no less than
+    with them."""
+    if way is Way.PLAIN:
+        return None
+    rewritten = lowered.merged if way is Way.MERGED else lowered.rewritten if way is Way.RECOMPUTED else None
+    module = lowered.module if rewritten is None else rewritten.module
+    assert module is not None, "a step with several ways can be read"
+    return max((timeline.peak_bytes for timeline in memory(module, "xla").values()), default=0)
 
 
 def _from_cache(lowered: Lowered, ways: Sequence[Way]) -> Measured | None:
@@ -99,23 +143,26 @@ def _ways(lowered: Lowered) -> list[Way]:
     return [*merged, Way.RECOMPUTED, *(plain if measure else ())]
 
 
-def _compiled(lowered: Lowered, way: Way) -> jax.stages.Compiled:
+def _compiled(lowered: Lowered, way: Way, options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
     if way is Way.MERGED:
-        return lowered.compile_merged()
+        return lowered.compile_merged(options)
     if way is Way.PLAIN:
-        return lowered.plain_compiled
-    return lowered.compile() if way is Way.RECOMPUTED else lowered.compile_plain(keeping=True)
+        return lowered.plain_compiled if options is None else lowered.compile_plain(options)
+    return lowered.compile(options) if way is Way.RECOMPUTED else lowered.compile_plain(options, keeping=True)
 
 
 def _least(sizes: Mapping[Way, int | None]) -> Way:
+    """The way with the fewest bytes; of those as good, the last one. Without sizes the first that is not merged."""
     measured = {way: size for way, size in sizes.items() if size is not None}
     if len(measured) < len(sizes):
-        return next(way for way in sizes if way is not Way.MERGED)
-    return min(reversed(measured), key=measured.__getitem__)
+        return next((way for way in sizes if way is not Way.MERGED), Way.MERGED)
+    least = min(measured.values())
+    return [way for way, size in measured.items() if size * (1 - WORTH_IT) <= least][-1]
 
 
 def _why_plain(lowered: Lowered, way: Way, sizes: Mapping[Way, int | None]) -> str:
-    rewritten, plain_bytes, rewritten_bytes = lowered.rewritten, sizes[way], sizes[Way.RECOMPUTED]
+    rewritten, plain_bytes = lowered.rewritten, sizes[way]
+    rewritten_bytes = sizes.get(Way.RECOMPUTED, sizes.get(Way.MERGED))
     assert rewritten is not None and plain_bytes is not None and rewritten_bytes is not None, "both were measured"
     why = warning.plain_is_less(lowered.name, plain_bytes, rewritten_bytes, warning.last_reason(rewritten.remarks))
     if lowered.options.rewrite.strict:

@@ -129,11 +129,11 @@ class Lowered:
         options = _searching_options(self.options, self.plain)
         return self.cache.merged(self.plain, lambda: self.module, lambda: merged(self.module, options))
 
-    def compile_merged(self) -> jax.stages.Compiled:
+    def compile_merged(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
         """Compile the merged step. `merged` must not be None."""
         _, less = self._merged
         assert less is not None, "there is a merged step"
-        return _compile(less, _keeping_options(self.plain, self.options, None))
+        return _compile(less, _keeping_options(self.plain, self.options, compiler_options))
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module that is compiled, as `jax.stages.Lowered.as_text` prints it."""
