@@ -20,8 +20,7 @@ import jax
 
 from recompute.benchmarks.peers.peer import ALL, LARGE
 from recompute.benchmarks.peers.registry import PEERS
-from recompute.frontends.jax.barriers import keeping_barriers
-from recompute.frontends.jax.choice import MEASURING
+from recompute.frontends.jax.barriers import MEASURING, keeping_barriers
 from recompute.test.imports import ROOT
 
 
