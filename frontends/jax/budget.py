@@ -28,6 +28,7 @@ from ...support.diagnostics import Refusal
 from ...support.units import MINIMUM, budget_text, is_share, parse_budget
 from ...transforms.plans.segment_budgets import of_rest
 from ...transforms.take_marks import take_marks
+from .barriers import MEASURING
 
 _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
@@ -36,6 +37,7 @@ ORDINARY = -1
 COMPILES = 4
 """The maximum number of rewritten steps that are compiled; the plain step is not counted."""
 DEVICE = "device"
+CompileModule = Callable[[ModuleOp, Mapping[str, Any]], jax.stages.Compiled]
 
 
 @dataclass(frozen=True)
@@ -123,9 +125,11 @@ def within(
     options: RecomputeOptions,
     budget: str,
     compile_plain: Callable[[], jax.stages.Compiled],
-    compile_module: Callable[[ModuleOp], jax.stages.Compiled],
+    compile_module: CompileModule,
 ) -> Within:
     """Compile the step within the budget.
+
+    compile_module: Compiles a rewritten step, with these compiler options beside its own.
 
     Raises `Refusal` if no compiled candidate keeps the budget, and if the compiler or the device reports no sizes.
     """
@@ -189,7 +193,7 @@ class _Rounds:
     budget: str
     plain_bytes: int
     limit: int | None
-    compile_module: Callable[[ModuleOp], jax.stages.Compiled]
+    compile_module: CompileModule
 
     def best(self) -> Within:
         """Compile candidates and return the best one. Raises `Refusal` if none keeps the budget."""
@@ -197,6 +201,7 @@ class _Rounds:
         limit = float(self.limit or 0)
         picking = Picking([candidate.foreseen for candidate in pool], limit, (1.0, float(self.plain_bytes)))
         rounds, steps = list[Round](), dict[int, tuple[Rewritten, jax.stages.Compiled]]()
+        measured = set[int]()
 
         def try_candidate(at: int) -> float | None:
             predicted = int(picking.expected(picking.choices[at]))
@@ -208,8 +213,12 @@ class _Rounds:
             return measure(at, rewritten, pool[at].words, predicted)
 
         def measure(at: int, rewritten: Rewritten, words: str, predicted: int | None) -> float:
-            compiled = self.compile_module(rewritten.module)
+            # With a limit the last candidate is likely to run; with "min" it is the one predicted to need least.
+            only_measured = self.limit is None and bool(rounds)
+            compiled = self.compile_module(rewritten.module, MEASURING if only_measured else {})
             steps[at] = rewritten, compiled
+            if only_measured:
+                measured.add(at)
             needs = _temporaries(self.module, compiled)
             fits = None if self.limit is None else needs <= limit
             rounds.append(Round(words, predicted, needs, rewritten.extra_flops, fits))
@@ -227,7 +236,10 @@ class _Rounds:
                     best = ORDINARY
         if best is None:
             raise Refusal(self.module, self._not_reached(rounds))
-        return Within(self.budget, self.limit, self.plain_bytes, tuple(rounds), *steps[best])
+        rewritten, compiled = steps[best]
+        if best in measured:
+            compiled = self.compile_module(rewritten.module, {})
+        return Within(self.budget, self.limit, self.plain_bytes, tuple(rounds), rewritten, compiled)
 
     def _pool(self) -> Sequence[Candidate]:
         marked = self.module.clone()

@@ -13,13 +13,11 @@ from ...driver.api import Rewritten, memory
 from ...planning.objective import WORTH_IT
 from ...support.diagnostics import Refusal
 from . import private, warning
+from .barriers import MEASURING
 from .lowered import Lowered
 
 SURE = 0.15
 """Predicted savings of the peak, as a share, that need no measurement: the error of the XLA:CPU model is smaller."""
-
-MEASURING = {"xla_backend_optimization_level": 0}
-"""Options with which XLA:CPU counts the same temporaries and FLOPs in less time (`benchmarks/level_zero.py`)."""
 
 
 class Way(Enum):

@@ -215,13 +215,16 @@ def _within(
     name: str, options: Options, budget: str, plain: jax.stages.Lowered, module: ModuleOp, cache: StepCache
 ) -> Lowered:
     """The step rewritten within the budget. Raises `Refusal` if no candidate keeps it."""
+    on_cpu = "cpu" in private.platforms(plain)
     result = within(
         name,
         module,
         options.rewrite,
         budget,
         lambda: _compile(plain, None),
-        lambda rewritten: _compile(crossing.with_module(plain, rewritten), _keeping_options(plain, options, None)),
+        lambda rewritten, measuring: _compile(
+            crossing.with_module(plain, rewritten), _keeping_options(plain, options, measuring if on_cpu else None)
+        ),
     )
     why, less, remarks = None, plain, tuple[Remark | str, ...]((result.nothing_to_do,))
     if (rewritten := result.rewritten) is None:

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import recompute
 from recompute.frontends.jax import choice
-from recompute.frontends.jax.barriers import DISABLED, DROPS_BARRIERS
+from recompute.frontends.jax.barriers import DISABLED, DROPS_BARRIERS, MEASURING
 from recompute.frontends.jax.choice import Way
 from recompute.test.unit.frontends.steps import batch, descent, far_apart, forward, jax, jnp, mlp, temporaries, weights
 
@@ -295,6 +295,6 @@ def test_measuring_gives_the_bytes_of_the_compiler():
     """On XLA:CPU temporaries and FLOPs do not depend on the level of optimization."""
     lowered = recompute.jax.jit(mlp().step).lower(*eight_layers())
     for way in (Way.RECOMPUTED, Way.PLAIN):
-        full, measured = (choice._compiled(lowered, way, options) for options in (None, choice.MEASURING))  # pyright: ignore[reportPrivateUsage]
+        full, measured = (choice._compiled(lowered, way, options) for options in (None, MEASURING))  # pyright: ignore[reportPrivateUsage]
         assert temporaries(full) == temporaries(measured)
         assert full.cost_analysis()["flops"] == measured.cost_analysis()["flops"]
