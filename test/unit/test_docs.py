@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import runpy
@@ -180,8 +181,8 @@ def test_snippets(block: Block, folder: Path) -> None:
 
 def train_step(weights: Any, x: Any) -> Any:
     """The loss and the gradients of a model of layers and a head, which are scopes."""
-    import jax
-    import jax.numpy as jnp
+    jax: Any = importlib.import_module("jax")
+    jnp = jax.numpy
 
     def loss(weights: Any, x: Any) -> Any:
         for index, weight in enumerate(weights):
