@@ -54,7 +54,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Template:
+class LineTemplate:
     """The operation of lines with one text; its operands are those of the text, in order."""
 
     kind: type[Operation]
@@ -70,7 +70,7 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, text, name)
-        self._templates: dict[tuple[str, ...], Template] = {}
+        self._templates: dict[tuple[str, ...], LineTemplate] = {}
         """By the default dialects around the line, whose prefix it may omit, and its text."""
 
     def parse_repeated(self, line: Line) -> Operation | None:
@@ -135,7 +135,7 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
         if [value[0] if value is not None and len(value) == 1 else None for value in values] == list(op.operands):
             types = tuple(op.operand_types), tuple(op.result_types)
             body = op.regions[0].clone() if op.regions else None
-            template = Template(type(op), *types, dict(op.properties), body)
+            template = LineTemplate(type(op), *types, dict(op.properties), body)
             self._templates[(*self._parser_state.dialect_stack, line.text)] = template
 
 

@@ -31,12 +31,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..planning.solvers.graph_file import BadGraph, read_graph
+from ..planning.solvers.graph_file import BadGraph, read_graph, result_text
 from ..planning.solvers.incumbent import Incumbent
-from ..planning.solvers.pairs_file import result_text
 from ..planning.solvers.problem import Pair, Problem
 from ..planning.solvers.registry import solve
-from ..planning.solvers.result import Refusal, Result
+from ..planning.solvers.result import Infeasible, Result
 from ..planning.solvers.sequence import evaluate, order_text, read_order, sequence_of
 from ..planning.solvers.sweep import Outcome, least_budget, sweep
 from ..reports.curve import curve_of
@@ -139,7 +138,7 @@ def _write(task: _Task, outcome: Outcome) -> int:
     lines = [title(task.name, task.problem, task.plain_peak)]
     if options.fit is not None:
         lines.insert(0, fit_line(outcome, options.fit))
-    if isinstance(outcome, Refusal):
+    if isinstance(outcome, Infeasible):
         say([*lines, *refusal_lines(outcome)], aside)
         return REFUSED
     files = list[tuple[str | None, bytes]]()

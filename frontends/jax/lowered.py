@@ -28,7 +28,7 @@ from ...support.diagnostics import Refusal, Remark
 from ...support.walk import every_operation
 from . import crossing, private, warning
 from .barriers import keeping_barriers
-from .budget import Within, within
+from .budget import BudgetedCompile, within
 from .host import supported_options
 from .marks import WRITTEN_AS_CALLS
 from .merged import merged
@@ -36,7 +36,7 @@ from .options import Options
 from .progress import show_progress
 
 if TYPE_CHECKING:
-    from .choice import Choice
+    from .choice import CompiledStep
 
 # Operations that JAX adds while lowering get the location of the user's line, not of these files.
 for _file in (__file__, private.__file__):
@@ -69,10 +69,10 @@ class Lowered:
     why: str | None
     drops_barriers: bool = False
     module: ModuleOp | None = None
-    within: Within | None = None
+    within: BudgetedCompile | None = None
 
     @cached_property
-    def choice(self) -> Choice:
+    def choice(self) -> CompiledStep:
         """The step that a call runs, compiled once. Raises `Refusal` with `strict` if the plain step needs less."""
         from .choice import chosen  # Not at the top: that module imports this one.
 

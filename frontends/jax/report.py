@@ -16,7 +16,7 @@ from ...analysis.memory.timeline import Timeline
 from ...driver.api import Rewritten, explain
 from ...support.diagnostics import Refusal, Remark
 from .budget import Round
-from .choice import Way, temporary_bytes
+from .choice import Variant, temporary_bytes
 from .lowered import Lowered
 from .report_text import to_html, to_text
 
@@ -77,8 +77,8 @@ class Report:
     name: str
     plain: Needs
     less: Needs
-    way: Way
-    measured: tuple[tuple[Way, int | None], ...]
+    way: Variant
+    measured: tuple[tuple[Variant, int | None], ...]
     why: str | None
     copies: int
     again: tuple[tuple[str, int], ...]
@@ -102,7 +102,7 @@ def report(lowered: Lowered, budget: int | None = None) -> Report:
     budget: In bytes; by default the memory of the device. Raises as a call does.
     """
     choice = lowered.choice
-    plain = choice.compiled if choice.way is Way.PLAIN else lowered.plain_compiled
+    plain = choice.compiled if choice.way is Variant.PLAIN else lowered.plain_compiled
     rewritten = choice.rewritten
     return Report(
         name=lowered.name,
@@ -113,9 +113,9 @@ def report(lowered: Lowered, budget: int | None = None) -> Report:
         why=choice.why,
         copies=0 if rewritten is None else rewritten.copies,
         again=() if rewritten is None else _copies_by_segment(rewritten),
-        kept=() if choice.way is Way.MERGED else _saved_values(lowered),
+        kept=() if choice.way is Variant.MERGED else _saved_values(lowered),
         timelines=() if rewritten is None else _timelines(rewritten),
-        remarks=lowered.remarks if choice.way is not Way.MERGED or rewritten is None else rewritten.remarks,
+        remarks=lowered.remarks if choice.way is not Variant.MERGED or rewritten is None else rewritten.remarks,
         budget=_device_bytes() if budget is None else budget,
         rounds=() if lowered.within is None else lowered.within.rounds,
         proved=rewritten is not None and bool(rewritten.proof),

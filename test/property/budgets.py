@@ -31,8 +31,8 @@ from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.graph import Graph
 from recompute.planning.plan import Plan
-from recompute.planning.solvers.of_graph import problem_of_graph
 from recompute.planning.solvers.problem import Problem
+from recompute.planning.solvers.solve_graph import problem_of_graph
 from recompute.rules.kinds import is_constant
 from recompute.search.prepare import drop_dead
 from recompute.support.diagnostics import Refusal

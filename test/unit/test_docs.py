@@ -191,7 +191,8 @@ def train_step(weights: Any, x: Any) -> Any:
         with jax.named_scope("head"):
             return jnp.mean(jnp.exp(x) ** 2)
 
-    return jax.value_and_grad(loss)(weights, x)
+    untyped_jax: Any = jax
+    return untyped_jax.value_and_grad(loss)(weights, x)
 
 
 @pytest.mark.parametrize("block", of_language("mlir"), ids=str)

@@ -19,7 +19,7 @@ from functools import cached_property
 
 from ....planning.graph import OUTSIDE
 from .library_kernels import library_kernels
-from .program import Program
+from .program import KernelProgram
 from .traits import Trait
 
 
@@ -28,7 +28,7 @@ class Fusion:
     """`reads`: for each operation that is the root of a kernel, the stored values that the kernel reads. `library`: the
     operations inside of library kernels."""
 
-    program: Program
+    program: KernelProgram
     reads: Mapping[int, tuple[int, ...]]
     library: frozenset[int]
 
@@ -37,7 +37,7 @@ class Fusion:
         return tuple(self.reads)
 
 
-def fusion(program: Program) -> Fusion:
+def fusion(program: KernelProgram) -> Fusion:
     """Fuse the operations of a block."""
     rules = _Rules(program, _Descendants(program))
     # From the end: the kernels of an operation depend on those of its readers.
@@ -53,7 +53,7 @@ class _Descendants:
     added, so that rows do not take memory quadratic in the length of the program at once.
     """
 
-    def __init__(self, program: Program):
+    def __init__(self, program: KernelProgram):
         self._program = program
         self._rows = dict[int, int]()
         self._last_needed: list[list[int]] = [[] for _ in program.sources]
@@ -78,7 +78,7 @@ class _Descendants:
 
 @dataclass
 class _Rules:
-    program: Program
+    program: KernelProgram
     descendants: _Descendants
     stored: dict[int, bool] = field(default_factory=dict[int, bool])
     shared_everywhere: dict[int, bool] = field(default_factory=dict[int, bool])

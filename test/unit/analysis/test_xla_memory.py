@@ -16,7 +16,7 @@ from xdsl.dialects.func import FuncOp
 from recompute.analysis.memory.timeline import timeline
 from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.memory.xla.read_program import program_of
-from recompute.analysis.memory.xla.run import Run
+from recompute.analysis.memory.xla.run import ScheduledKernels
 from recompute.analysis.step.functions import functions_of, single_block
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
@@ -272,7 +272,7 @@ def test_the_schedule_is_breadth_first() -> None:
         [f"{HEAD} {SHAPE} {{", *lines, f"  %z = stablehlo.add %c, %l : {SHAPE}", f"  func.return %z : {SHAPE}", "}"]
     )
     block = single_block(functions_of(parse_module(text))[0])
-    operations, run = list(block.ops), Run.of(program_of(block))
+    operations, run = list(block.ops), ScheduledKernels.of(program_of(block))
     names = [result.name_hint for op in run.schedule for result in operations[op].results]
     assert names == ["a", "k", "b", "l", "c", "z"]
 

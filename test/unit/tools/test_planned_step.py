@@ -15,7 +15,7 @@ from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.problem import Problem
 from recompute.planning.solvers.registry import solve
-from recompute.planning.solvers.result import Refusal, Result
+from recompute.planning.solvers.result import Infeasible, Result
 from recompute.tools.recompute_plan import main
 
 STEP = """\
@@ -98,7 +98,7 @@ def test_the_bound_is_worked_at_as_asked(
 ) -> None:
     efforts = list[Effort]()
 
-    def told(problem: Problem, budget: int, best: Incumbent, effort: Effort) -> Result | Refusal:
+    def told(problem: Problem, budget: int, best: Incumbent, effort: Effort) -> Result | Infeasible:
         efforts.append(effort)
         return solve(problem, budget, best=best, effort=effort)
 

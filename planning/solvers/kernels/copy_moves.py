@@ -6,8 +6,10 @@ inside of a stage are recounted there, and where the end of an instance moves fr
 
 from __future__ import annotations
 
-from .blocks import clean, raise_range, soil
-from .board import (
+from .compiled import compiled
+from .pool_rows import below, has, put, take
+from .sqrt_blocks import clean, raise_range, soil
+from .state import (
     ALIVE,
     BLOCK,
     COST,
@@ -34,8 +36,6 @@ from .board import (
     Board,
     N,
 )
-from .compiled import compiled
-from .rows import below, has, put, take
 
 ADDED, REMOVED, LOCAL = 0, 1, 2
 """Kinds of entries of the log."""

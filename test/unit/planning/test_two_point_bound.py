@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from recompute.planning.held_over import held_over
 from recompute.planning.solvers.problem import OperationRow, problem_of
 from recompute.planning.solvers.working_set import largest_working_set
+from recompute.planning.two_point_bound import two_point_bound
 from recompute.test.unit.planning.solvers.exhaustive import optimum, random_problem
 
 PROBLEMS = 3000
@@ -14,7 +14,7 @@ def test_no_schedule_peaks_below_it():
     proved = more = 0
     for seed in range(PROBLEMS):
         problem = random_problem(seed)
-        found = held_over(problem)
+        found = two_point_bound(problem)
         if found.bytes > 1:
             assert optimum(problem, found.bytes - 1) is None, seed
             proved += 1
@@ -27,7 +27,7 @@ def test_one_byte_more_would_be_wrong():
     reached = 0
     for seed in range(300):
         problem = random_problem(seed)
-        least = max(held_over(problem).bytes, largest_working_set(problem).bytes)
+        least = max(two_point_bound(problem).bytes, largest_working_set(problem).bytes)
         reached += least > 0 and optimum(problem, least) is not None
     assert reached > 100
 
@@ -42,9 +42,9 @@ def test_by_hand():
         OperationRow("r", 1, [1, 3], [0], 0, False, True),
     ]
     problem = problem_of(rows, (), [row.name for row in rows], earliest=2)
-    found = held_over(problem)
+    found = two_point_bound(problem)
     assert (found.bytes, found.before, found.reader, found.value) == (24, 3, 4, 1)
-    assert found.said(problem) == (
+    assert found.describe(problem) == (
         "operation 4 (r) reads what 1 (a) makes, which is held while 3 (d) runs, or made again after it"
     )
     assert largest_working_set(problem).bytes == 16 and optimum(problem, 23) is None

@@ -13,17 +13,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from ...support.units import format_bytes, parse_budget
-from ..evaluate import Counted, peak_bytes
 from ..graph import Graph
-from ..held_over import HeldOver, held_over
+from ..liveness import Counted, peak_bytes
 from ..pairs import plan_of_pairs
 from ..plan import Plan
-from ..rewriting import as_graph, carried_out
+from ..simulate import as_graph, simulate
+from ..two_point_bound import TwoPointBound, two_point_bound
 from .effort import SMALL, Effort
 from .incumbent import Incumbent
 from .problem import OperationRow, Pair, Problem, problem_of
 from .registry import solve
-from .result import NoPlan, Refusal, Result, never
+from .result import Infeasible, NoPlan, Result, never
 from .sweep import least_budget
 from .working_set import held_up_by, largest_working_set
 
@@ -96,24 +96,24 @@ def plan_within(
         return Plan()
     problem = problem_of_graph(graph)
     words = f"no plan within {budget} bytes of temporaries ({format_bytes(budget)})"
-    if (held := held_over(problem)).bytes > max(budget, largest_working_set(problem).bytes):
-        raise NoPlan(f"{words}: no plan needs less than {held.bytes} bytes: {held.said(problem)}")
+    if (held := two_point_bound(problem)).bytes > max(budget, largest_working_set(problem).bytes):
+        raise NoPlan(f"{words}: no plan needs less than {held.bytes} bytes: {held.describe(problem)}")
 
-    def search(limit: int, effort: Effort) -> Result | Refusal:
+    def search(limit: int, effort: Effort) -> Result | Infeasible:
         return solve(problem, limit, solver, best=Incumbent(problem, limit, interrupt=stop), effort=effort)
 
-    def solve_within(limit: int) -> Result | Refusal:
+    def solve_within(limit: int) -> Result | Infeasible:
         outcome = search(limit, Effort.brief())
-        is_open = isinstance(outcome, Refusal) and not outcome.proved and len(problem) <= SMALL and not stop()
+        is_open = isinstance(outcome, Infeasible) and not outcome.proved and len(problem) <= SMALL and not stop()
         return search(limit, Effort.once_more()) if is_open else outcome
 
     carried = carried_within(graph, problem, budget, solve_within, chain)
-    if isinstance(carried, Refusal):
+    if isinstance(carried, Infeasible):
         raise NoPlan(carried.reason if carried.proved else f"{carried.reason}; {_least_known(problem, held, stop)}")
     return carried.plan
 
 
-def _least_known(problem: Problem, held: HeldOver, stop: Callable[[], bool]) -> str:
+def _least_known(problem: Problem, held: TwoPointBound, stop: Callable[[], bool]) -> str:
     """The least budget with a plan, and the proven lower bound, as text."""
     proved = max(held.bytes, largest_working_set(problem).bytes)
     return f"the least that was found needs {least_budget(problem, stop)} bytes, and none needs less than {proved}"
@@ -129,8 +129,8 @@ class Carried:
 
 
 def carried_within(
-    graph: Graph, problem: Problem, budget: int, solved: Callable[[int], Result | Refusal], chain: bool = False
-) -> Carried | Refusal:
+    graph: Graph, problem: Problem, budget: int, solved: Callable[[int], Result | Infeasible], chain: bool = False
+) -> Carried | Infeasible:
     """Solve, rewrite the graph, and solve again for a lower limit while the rewritten graph exceeds the budget.
 
     `problem`: that of the graph. `solved`: the solver, from a limit in bytes to a result.
@@ -138,12 +138,12 @@ def carried_within(
     limit, needed, first = budget, 0, None
     for _ in range(ROUNDS):
         outcome = solved(limit) if limit > 0 else None
-        if outcome is None or isinstance(outcome, Refusal):
+        if outcome is None or isinstance(outcome, Infeasible):
             proved = outcome is not None and outcome.proved and limit == budget
             return _refusal_with(problem, _reason_for(problem, budget, outcome, needed), proved)
         first = first or outcome
         plan = plan_of_pairs(graph, with_views(graph, outcome.pairs), chain=chain)
-        needed = peak_bytes(as_graph(graph, carried_out(graph, plan, ordered=False)))
+        needed = peak_bytes(as_graph(graph, simulate(graph, plan, ordered=False)))
         if needed <= budget:
             bound = min(first.bound_percent, outcome.percent)
             kept = replace(outcome, budget=budget, peak_bytes=needed, bound_percent=bound, bound_by=first.bound_by)
@@ -153,12 +153,12 @@ def carried_within(
     return _refusal_with(problem, why, proved=False)
 
 
-def _refusal_with(problem: Problem, reason: str, proved: bool) -> Refusal:
+def _refusal_with(problem: Problem, reason: str, proved: bool) -> Infeasible:
     least = largest_working_set(problem)
-    return Refusal(reason, proved, least.bytes, held_up_by(problem, least))
+    return Infeasible(reason, proved, least.bytes, held_up_by(problem, least))
 
 
-def _reason_for(problem: Problem, budget: int, refused: Refusal | None, needed: int) -> str:
+def _reason_for(problem: Problem, budget: int, refused: Infeasible | None, needed: int) -> str:
     """The reason for a refusal. `needed`: bytes of the last plan whose rewritten graph exceeded the budget, or 0."""
     words = f"no plan within {budget} bytes of temporaries ({format_bytes(budget)})"
     if refused is None:

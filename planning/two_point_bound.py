@@ -21,7 +21,7 @@ WINDOW = 64
 
 
 @dataclass(frozen=True)
-class HeldOver:
+class TwoPointBound:
     """No plan peaks below `bytes`: the `value` is live while `before` runs, or its maker runs again between `before`
     and `reader`. 0 bytes and -1 if nothing is proved."""
 
@@ -30,7 +30,7 @@ class HeldOver:
     reader: int = -1
     value: int = -1
 
-    def said(self, problem: Problem) -> str:
+    def describe(self, problem: Problem) -> str:
         """The bound as text, with the operations."""
         maker = int(problem.maker[self.value])
         labels = [f"{problem.labels[op]} ({problem.names[op]})" for op in (self.reader, maker, self.before)]
@@ -40,7 +40,7 @@ class HeldOver:
         )
 
 
-def held_over(problem: Problem) -> HeldOver:
+def two_point_bound(problem: Problem) -> TwoPointBound:
     """The largest such bound; 0 bytes if there is none."""
     lasts = pinned_until(problem)
     change = np.zeros(len(problem) + 1, dtype=np.int64)
@@ -48,7 +48,7 @@ def held_over(problem: Problem) -> HeldOver:
     np.add.at(change, lasts + 1, -problem.sizes)
     pinned = np.cumsum(change)[: len(problem)]
     needed = [int(pinned[op]) + _besides(problem, op, lasts, op, op) for op in range(len(problem))]
-    best = HeldOver(0)
+    best = TwoPointBound(0)
     for t in range(problem.earliest + 1, len(problem)):
         loose = [v for v in problem.reads_of(t) if lasts[v] < t]
         # Skip t if no value that it reads is recomputable.
@@ -64,7 +64,7 @@ def held_over(problem: Problem) -> HeldOver:
                 held_bytes = int(held[np.searchsorted(makers, s, side="right")])
                 recomputed = held_bytes + _besides(problem, int(problem.maker[v]), lasts, s, t)
                 if min(live_at_s, recomputed) > best.bytes:
-                    best = HeldOver(min(live_at_s, recomputed), s, t, v)
+                    best = TwoPointBound(min(live_at_s, recomputed), s, t, v)
     return best
 
 

@@ -8,7 +8,13 @@ had prices; in some rounds a random copy is forced first. Acceptance is that of 
 
 from __future__ import annotations
 
-from .board import (
+from .compiled import compiled
+from .copy_moves import remove, settle, undo
+from .greedy import greedy
+from .initial import list_pairs, set_weight
+from .pool_rows import below, has
+from .remove_copies import AGAIN, drop, reverse_delete
+from .state import (
     ALIVE,
     BEST,
     BLOCK,
@@ -34,16 +40,9 @@ from .board import (
     Board,
     Keys,
     N,
+    draw,
     space,
 )
-from .compiled import compiled
-from .delete import reverse_delete
-from .drops import AGAIN, drop
-from .greedy import greedy
-from .moves import remove, settle, undo
-from .order import draw
-from .rows import below, has
-from .start import list_pairs, set_weight
 
 HOTTEST, COLDEST = 0.003, 6e-05
 """First and last temperature, as shares of the cost of the step."""

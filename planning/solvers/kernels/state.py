@@ -1,4 +1,6 @@
-"""The board: the data of the search, the problem and the state for one set of copies, in one flat array of integers.
+"""The state of the search in one array, with sorting, a heap and random numbers on it.
+
+The board: the data of the search, the problem and the state for one set of copies, in one flat array of integers.
 
 The first entries are scalars, `m[COST]`; then one entry per part with the start of that part, so that `m[m[SIZES] + v]`
 is the size of storage v. A single array, since numba passes each array as seven words: with forty arrays calls would
@@ -109,3 +111,88 @@ def _rooms(problem: Problem) -> list[int]:
 
 def _zeros(count: int) -> Any:
     return np.zeros(count, np.int64)
+
+
+MODULUS = 2147483647
+
+
+@compiled
+def draw(m: Board, count: int) -> int:
+    """A number from 0 to count - 1 (Park and Miller's generator)."""
+    m[SEED] = m[SEED] * 48271 % MODULUS
+    return m[SEED] * count // MODULUS
+
+
+@compiled
+def sort_keys(m: Board, start: int, count: int) -> None:
+    """Shell's sort of `count` entries from `start` on, in place, smallest first (gaps of Tokuda)."""
+    gap = 1
+    while gap < count:
+        gap = gap * 9 // 4 + 1
+    while gap > 1:
+        gap = gap * 4 // 9 if gap > 2 else 1
+        gap = max(gap, 1)
+        for at in range(gap, count):
+            key, j = m[start + at], at
+            while j >= gap and m[start + j - gap] > key:
+                m[start + j] = m[start + j - gap]
+                j -= gap
+            m[start + j] = key
+
+
+@compiled
+def push(m: Board, keys: Keys, size: int, key: float, value: int, stage: int, version: int) -> None:
+    """Push a candidate onto the heap of `size` entries; the smallest key is on top, ties by storage and stage."""
+    at = size
+    while at > 0:
+        up = (at - 1) // 2
+        if not _less(m, keys, up, key, value, stage):
+            _copy(m, keys, at, up)
+            at = up
+        else:
+            break
+    keys[at] = key
+    m[m[HEAP_VALUE] + at] = value
+    m[m[HEAP_STAGE] + at] = stage
+    m[m[HEAP_VERSION] + at] = version
+
+
+@compiled
+def _less(m: Board, keys: Keys, at: int, key: float, value: int, stage: int) -> bool:
+    """Whether the entry at `at` precedes or equals the given one."""
+    if keys[at] != key:
+        return keys[at] < key
+    if m[m[HEAP_VALUE] + at] != value:
+        return m[m[HEAP_VALUE] + at] < value
+    return m[m[HEAP_STAGE] + at] <= stage
+
+
+@compiled
+def _copy(m: Board, keys: Keys, to: int, source: int) -> None:
+    keys[to] = keys[source]
+    m[m[HEAP_VALUE] + to] = m[m[HEAP_VALUE] + source]
+    m[m[HEAP_STAGE] + to] = m[m[HEAP_STAGE] + source]
+    m[m[HEAP_VERSION] + to] = m[m[HEAP_VERSION] + source]
+
+
+@compiled
+def sink(m: Board, keys: Keys, size: int) -> None:
+    """Pop the top of a heap of `size` entries: the last entry takes its place and sinks."""
+    last = size - 1
+    key, value = keys[last], m[m[HEAP_VALUE] + last]
+    stage, version = m[m[HEAP_STAGE] + last], m[m[HEAP_VERSION] + last]
+    at = 0
+    while True:
+        down = 2 * at + 1
+        if down >= last:
+            break
+        if down + 1 < last and _less(m, keys, down + 1, keys[down], m[m[HEAP_VALUE] + down], m[m[HEAP_STAGE] + down]):
+            down += 1
+        if not _less(m, keys, down, key, value, stage):
+            break
+        _copy(m, keys, at, down)
+        at = down
+    keys[at] = key
+    m[m[HEAP_VALUE] + at] = value
+    m[m[HEAP_STAGE] + at] = stage
+    m[m[HEAP_VERSION] + at] = version

@@ -18,7 +18,7 @@ WORTH = 0.999
 
 
 @dataclass(frozen=True)
-class Foreseen:
+class Prediction:
     """The predicted need of a plan, and its extra work; `kind`: its planner and its segments."""
 
     need: float
@@ -27,7 +27,7 @@ class Foreseen:
 
 
 @dataclass
-class Picking:
+class CalibratedSearch:
     """The search.
 
     limit: what a plan may need; 0 to search for the least need, with `least` as the result.
@@ -35,7 +35,7 @@ class Picking:
     measured: the need of each tried candidate.
     """
 
-    choices: Sequence[Foreseen]
+    choices: Sequence[Prediction]
     limit: float
     plain: tuple[float, float]
     measured: dict[int, float] = field(default_factory=dict[int, float])
@@ -75,13 +75,13 @@ class Picking:
         sign = -1 if self.limit else 1
         return min(untried, key=lambda index: (needs[index], sign * self.choices[index].work), default=None)
 
-    def expected(self, candidate: Foreseen) -> float:
+    def expected(self, candidate: Prediction) -> float:
         """The corrected prediction of the need."""
         feasible = [index for index, need in self.measured.items() if need < float("inf")]
         same_kind = [index for index in feasible if self.choices[index].kind == candidate.kind]
         return self._interpolate(candidate, same_kind or feasible)
 
-    def _interpolate(self, candidate: Foreseen, through: Sequence[int]) -> float:
+    def _interpolate(self, candidate: Prediction, through: Sequence[int]) -> float:
         """Interpolate between the measured candidates `through` and the plain step."""
         points = sorted([*((self.choices[index].need, self.measured[index]) for index in through), self.plain])
         below = [point for point in points if point[0] <= candidate.need]

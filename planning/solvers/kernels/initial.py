@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from .blocks import look_through
-from .board import (
+from .compiled import compiled
+from .copy_moves import add, last_use, local_bytes, settle
+from .pool_rows import has
+from .sqrt_blocks import look_through
+from .state import (
     ALIVE,
     BLOCK,
     BLOCK_OVER,
@@ -35,9 +38,6 @@ from .board import (
     N,
     space,
 )
-from .compiled import compiled
-from .moves import add, last_use, local_bytes, settle
-from .rows import has
 
 
 @compiled

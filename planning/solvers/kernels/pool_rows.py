@@ -5,8 +5,8 @@ A row that exceeds its capacity moves to a place of twice the size; its old plac
 
 from __future__ import annotations
 
-from .board import FREE, FULL, POOL, ROW_AT, ROW_LENGTH, ROW_ROOM, TOP, Board, space
 from .compiled import compiled
+from .state import FREE, FULL, POOL, ROW_AT, ROW_LENGTH, ROW_ROOM, TOP, Board, space
 
 
 @compiled

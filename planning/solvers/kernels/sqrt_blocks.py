@@ -6,7 +6,8 @@ once after any number of changes.
 
 from __future__ import annotations
 
-from .board import (
+from .compiled import compiled
+from .state import (
     ALIVE,
     BLOCK,
     BLOCK_OVER,
@@ -24,7 +25,6 @@ from .board import (
     WEIGHTS,
     Board,
 )
-from .compiled import compiled
 
 
 @compiled

@@ -40,7 +40,7 @@ class Instruction(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Rewritten:
+class SimulatedProgram:
     """The new program. `stands_for`: for each value the value of the graph that it is, copies, or delays. The values of
     the graph come first, including those of dead operations."""
 
@@ -58,46 +58,46 @@ class Rewritten:
 
 
 @dataclass(frozen=True)
-class HoldingBack:
+class Barrier:
     """A barrier over `values` in front of the operation `before`: later readers of one value wait for all of them."""
 
     before: int
     values: tuple[int, ...]
 
 
-def carried_out(graph: Graph, plan: Plan, ordered: bool = True) -> Rewritten:
+def simulate(graph: Graph, plan: Plan, ordered: bool = True) -> SimulatedProgram:
     """Apply a plan to the graph, and remove dead operations.
 
     `ordered`: put barriers in front of copies, as for a target that runs operations as soon as they are ready.
     """
-    writer, groups = _Writer(graph, ordered), dict[int, list[CopyGroup]]()
+    writer, groups = _GraphWriter(graph, ordered), dict[int, list[CopyGroup]]()
     for group in plan.groups:
         groups.setdefault(group.before, []).append(group)
     for op in range(len(graph)):
         for group in groups.get(op, ()):
             writer.add(group)
         writer.keep(op)
-    return Rewritten(tuple(_without_dead(graph, writer.written)), tuple(writer.stands_for))
+    return SimulatedProgram(tuple(_without_dead(graph, writer.written)), tuple(writer.stands_for))
 
 
-def held_back(graph: Graph, program: Rewritten, barriers: Sequence[HoldingBack]) -> Rewritten:
+def insert_barriers(graph: Graph, program: SimulatedProgram, barriers: Sequence[Barrier]) -> SimulatedProgram:
     """Insert barriers into the program. `graph`: the program as a graph; the barriers use its numbers."""
     if not barriers:
         return program
-    writer, barriers_at = _Writer(graph), dict[int, list[HoldingBack]]()
+    writer, barriers_at = _GraphWriter(graph), dict[int, list[Barrier]]()
     for barrier in barriers:
         barriers_at.setdefault(barrier.before, []).append(barrier)
     for op in range(len(graph)):
         for barrier in barriers_at.get(op, ()):
             writer.barrier((), barrier.values, graph.phases[op])
         writer.keep(op)
-    return Rewritten(
+    return SimulatedProgram(
         tuple([_with_first_origin(program, instruction) for instruction in writer.written]),
         tuple([program.stands_for[value] for value in writer.stands_for]),
     )
 
 
-def _with_first_origin(program: Rewritten, instruction: Instruction) -> Instruction:
+def _with_first_origin(program: SimulatedProgram, instruction: Instruction) -> Instruction:
     """Replace the origin in `program` by the origin in the graph that `program` was made from."""
     if instruction.origin == BARRIER:
         return instruction
@@ -108,7 +108,7 @@ def _with_first_origin(program: Rewritten, instruction: Instruction) -> Instruct
 
 
 @dataclass
-class _Writer:
+class _GraphWriter:
     """Walks through the graph once.
 
     copy_of: for each value its latest copy, which the backward pass reads, and the place of the copy.
@@ -204,7 +204,7 @@ def _without_dead(graph: Graph, written: Sequence[Instruction]) -> list[Instruct
     return live
 
 
-def as_graph(graph: Graph, program: Rewritten) -> Graph:
+def as_graph(graph: Graph, program: SimulatedProgram) -> Graph:
     """The new program as a graph. Its values keep their numbers."""
     operations = program.operations
     origins = [operation.origin for operation in operations]
@@ -236,7 +236,7 @@ def _viewed_value(graph: Graph, instruction: Instruction) -> int:
     return instruction.reads[graph.reads[instruction.origin].index(source)]
 
 
-def _roots(graph: Graph, program: Rewritten) -> tuple[int, ...]:
+def _roots(graph: Graph, program: SimulatedProgram) -> tuple[int, ...]:
     """Owners of storage: views share that of their current operand, results of barriers that of their operand."""
     roots = list(range(len(program.stands_for)))
     roots[: len(graph.root)] = graph.root
