@@ -2,7 +2,8 @@
 
 Every array is traced to the array that owns its buffer, and a finalizer on the owner reports when it is freed. This
 does not depend on which operations are views. As in the static timeline (`analysis/memory/timeline.py`), arguments and
-results do not count, and constant expressions are counted separately.
+results do not count, and constant expressions are counted separately. While a function that is called runs, what it
+returns counts as a temporary.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from ..rules.names import name_of
 from .arguments import checked_inputs
 from .executor import execute
 from .kernels.arrays import Array
+
+CALLS = ("func.call", "stablehlo.composite")
 
 
 class BufferRole(Enum):
@@ -116,8 +119,12 @@ class Ledger:
     def made(self, op: Operation, arrays: Sequence[Any]) -> None:
         for value, array in zip(op.results, arrays, strict=False):
             # Tokens have no array.
-            if array is not None:
-                self.enter(array, self.kinds.of(value))
+            if array is None:
+                continue
+            self.enter(array, self.kinds.of(value))
+            if name_of(op) in CALLS and self.kind_of_owner[id(owner_of(array))] is BufferRole.TEMPORARY:
+                # The function that is called has allocated it.
+                self.count_as(array, self.kinds.of(value))
         self._update_peaks()
         if op.parent is self.kinds.order.block:
             self._next_operation()

@@ -4,12 +4,13 @@
         with part("clone"): ...         # who works; as a decorator too: @part("clone")
 
 A stopwatch changes no result, so nobody hands it on: the one that runs is asked for when a part begins. Where none
-runs, a part is a look at a variable.
+runs, a part is a look at a variable. `watched` calls a function at the beginning of each part.
 """
 
 from __future__ import annotations
 
-from contextlib import ContextDecorator
+from collections.abc import Callable, Generator
+from contextlib import ContextDecorator, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -31,6 +32,17 @@ class TimedPart:
 
 
 _current: ContextVar[TimedPart | None] = ContextVar("the part that runs", default=None)
+_watcher: ContextVar[Callable[[str], None] | None] = ContextVar("the watcher of parts", default=None)
+
+
+@contextmanager
+def watched(watcher: Callable[[str], None]) -> Generator[None, None, None]:
+    """Call the watcher with the name of each part that begins inside."""
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
 
 
 def timed(name: str = "total") -> _Running:
@@ -67,6 +79,8 @@ class _Section(ContextDecorator):
         return _Section(self._name)
 
     def __enter__(self) -> None:
+        if (watcher := _watcher.get()) is not None:
+            watcher(self._name)
         if (outer := _current.get()) is not None:
             self._running = _Running(outer.parts.setdefault(self._name, TimedPart(self._name)))
             self._running.__enter__()

@@ -16,12 +16,12 @@ from ..driver.verification import verify_module
 from ..mlir_io.parser import parse_module
 from ..reports.curve import Again, Point
 from ..search.budget.loop_choices import loops_option
+from ..support.interrupts import Interrupt
 from ..support.units import format_bytes
 from ..transforms.plans.counted import ORDER
 from ..transforms.take_marks import take_marks
 from .curves import write_curves
 from .diagnostics import of_exception
-from .interrupts import Interrupt
 from .plan_arguments import BAD_INPUT, INTERRUPTED, PLANNED, REFUSED, count_of, effort_of, progress_of, say
 from .planned import in_short, sweep_lines, unproved_lines
 

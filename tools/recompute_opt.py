@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
+from ..support.progress import progress
 from .collection import rare_collections
 from .command_line import CHUNK, CommandLine, UsageError, parse_arguments
 from .diagnostics import Diagnostic, of_exception
@@ -82,7 +83,8 @@ def process(request: CommandLine, text: str, name: str) -> tuple[str, str | None
     """
     module_run, result, errors = ModuleRun(request, name), "", list[Diagnostic]()
     try:
-        result = module_run.process(text)
+        with progress("recompute-opt", only_on_terminal=True):
+            result = module_run.process(text)
     except (ParseError, DiagnosticException) as error:
         errors.append(of_exception(error, name))
     if request.verify_diagnostics:

@@ -39,10 +39,10 @@ from ..planning.solvers.result import Infeasible, Result
 from ..planning.solvers.sequence import evaluate, order_text, read_order, sequence_of
 from ..planning.solvers.sweep import Outcome, least_budget, sweep
 from ..reports.curve import curve_of
+from ..support.interrupts import Interrupt
 from ..support.units import parse_budget
 from .curves import demand_format, markers_of, with_named_views, write_curves
 from .files import FileError, read_text, write_outputs
-from .interrupts import Interrupt
 from .plan_arguments import (
     BAD_INPUT,
     INTERRUPTED,

@@ -23,6 +23,7 @@ from ..search.emit import replace_content
 from ..search.recomputation import Recomputation
 from ..search.recompute import recompute, recomputed_within
 from ..support.diagnostics import Refusal
+from ..support.interrupts import stopping
 from ..support.timing import part
 from .mark import MarkPass
 from .verify import verify_input
@@ -41,6 +42,7 @@ class RecomputePass(MarkPass):
     memory; if false, all calls stay inlined.
     plan: a file from an earlier run (`recompute-opt --emit-plan`) or another tool; it replaces the policy.
     budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, at the least extra work; else an error.
+    time_limit: seconds after which the search for a budget ends with the best plan so far, as after Ctrl-C.
     memory_model: the model of the budget, `order` (program order) or `xla`; the default is that of the target.
     strict: report an unchanged step as an error.
     attempts: number of candidate plans that are simulated; the one with the lowest peak is applied.
@@ -57,6 +59,7 @@ class RecomputePass(MarkPass):
     calls: bool = True
     plan: str = ""
     budget: str | int | float | None = None
+    time_limit: float | None = None
     memory_model: str = ""
     strict: bool = False
     attempts: int = ATTEMPTS
@@ -81,7 +84,8 @@ class RecomputePass(MarkPass):
         budget = budget_option(module, options.budget, options.memory_model, options.target, self.plan)
         with part("verify"):
             verify_input(module)
-        result = recomputed_within(module, budget, options)
+        with stopping(options.time_limit) as stop:
+            result = recomputed_within(module, budget, options, stop)
         if result.module is not None:
             replace_content(module, result.module)
         return result.outcome

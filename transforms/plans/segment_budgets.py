@@ -142,7 +142,8 @@ def _refuse_unknown(steps: Steps, budget: SegmentBudget) -> None:
     """Raise `Refusal` at the first function without a stand-in: a stand-in hides segments."""
     preferred = [pair for pair in steps if not any(map(is_stand_in, every_operation(pair[0])))] or list(steps)
     function, step = preferred[0]
-    raise Refusal(function, why_none(step.phases, budget))
+    error = BadSelection(why_none(step.phases, budget))
+    raise Refusal(function, str(error)) from error
 
 
 @dataclass

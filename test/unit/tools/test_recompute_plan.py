@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from recompute.support.interrupts import Interrupt
 from recompute.test.benchmark_scripts import script
-from recompute.tools.interrupts import Interrupt
 from recompute.tools.recompute_plan import main
 
 BRIEFLY = ("--effort", "brief")

@@ -1,9 +1,12 @@
-"""Ctrl-C as a flag that a long search polls, rather than an exception in the middle of it."""
+"""Ctrl-C and time limits as predicates that a long search polls, rather than exceptions in the middle of it."""
 
 from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from time import monotonic
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -33,3 +36,11 @@ class Interrupt:
         self._asked = True
         print("interrupted: the best so far follows", file=sys.stderr, flush=True)
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def stopping(seconds: float | None = None) -> Generator[Callable[[], bool], None, None]:
+    """A predicate that is true once `seconds` have passed since now, if given, and after a Ctrl-C."""
+    end = None if seconds is None else monotonic() + seconds
+    with Interrupt() as interrupt:
+        yield lambda: interrupt.asked() or (end is not None and monotonic() > end)

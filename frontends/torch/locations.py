@@ -1,0 +1,62 @@
+"""Locations of nodes in JAX's form, whose scopes are module paths and whose wrappers tell the direction.
+
+jit(step)/jvp(blocks.3)/attn/mm               blocks.3.attn, forward
+jit(step)/transpose(jvp(blocks.3))/attn/mm_1  its backward pass
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+import torch
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, NameLoc, StringAttr, UnknownLoc
+
+REGION = "recompute.region"
+POLICY = "recompute.policy"
+"""The keys of `torch.fx.traceback.annotate` for a region that the user names, and for its policy."""
+_INDEX = re.compile(r"\[(?:'([^']*)'|(\w+))\]")
+_ROOT = re.compile(r"^L\['[^']*'\]")
+_LINE = re.compile(r'File "([^"]+)", line (\d+)')
+
+
+def location_of(node: torch.fx.Node, is_backward: bool) -> LocationAttr:
+    """The location of a node: its module path, its region, its name, and the user's line."""
+    scope = scope_of(node)
+    first, _, rest = scope.partition("/")
+    wrapped = f"transpose(jvp({first}))" if is_backward else f"jvp({first})"
+    path = "/".join(["jit(step)", wrapped, *([rest] if rest else []), node.name])
+    return NameLoc(StringAttr(path), _line_of(node.meta.get("stack_trace")))
+
+
+def scope_of(node: torch.fx.Node) -> str:
+    """The innermost module path of a node, or of the forward node that it is the gradient of, then its region."""
+    stack: dict[str, Any] = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack") or {}
+    parts = [_path(entry[0]) for entry in list(stack.values())[-1:]]
+    parts.append(str((node.meta.get("custom") or {}).get(REGION, "")))
+    return "/".join(part for part in parts if part)
+
+
+@cache
+def _path(expression: str) -> str:
+    """`L['self'].blocks[3].attn`, or `L['self']._modules['blocks']._modules['3'].attn`: `blocks.3/attn`."""
+    plain = _INDEX.sub(lambda match: f".{match[1] or match[2]}", _ROOT.sub("", expression))
+    names = [name for name in plain.split(".") if name and name != "_modules"]
+    parts = list[str]()
+    for name in names:
+        if name.isdecimal() and parts:
+            parts[-1] += f".{name}"
+        else:
+            parts.append(name)
+    return "/".join(parts)
+
+
+@cache
+def _line_of(trace: str | None) -> LocationAttr:
+    """The innermost line of a stack trace."""
+    found = _LINE.findall(trace or "")
+    if not found:
+        return UnknownLoc()
+    file, line = found[-1]
+    return FileLineColLoc(StringAttr(file), IntAttr(int(line)), IntAttr(0))
