@@ -44,6 +44,8 @@ RUN_BY_OTHER_TESTS = {
     ("docs/foreign_dialects.md", "mlir"): "rules/test_foreign.py",
     ("docs/foreign_dialects.md", "sh"): "rules/test_foreign.py",
     ("docs/jax.md", "python"): "test_jax_page.py",
+    ("docs/recipes.md", "python"): "test_recipes.py",
+    ("docs/torch.md", "python"): "frontends/torch/test_torch_page.py",
 }
 NOT_RUN = {
     "git ": "changes the checkout",
@@ -151,18 +153,19 @@ def test_sessions(block: Block, folder: Path) -> None:
             printed = printed[printed.index(line) + 1 :]
 
 
-TUTORIAL = "docs/tutorial_jax.md"
+TUTORIALS = {"docs/tutorial_jax.md": "jax", "docs/tutorial_torch.md": "torch"}
+"""Pages whose snippets run one after the other, each with the names of those before it, and what they import."""
 
 
-def test_the_tutorial(folder: Path) -> None:
-    """Its snippets run one after the other, each with the names of those before it."""
-    pytest.importorskip("jax", reason="the tutorial is about JAX")
-    text = "\n".join(block.text for block in BLOCKS if (block.page, block.language) == (TUTORIAL, "python"))
+@pytest.mark.parametrize("page", TUTORIALS)
+def test_tutorials(page: str, folder: Path) -> None:
+    pytest.importorskip(TUTORIALS[page], reason="the tutorial imports it")
+    text = "\n".join(block.text for block in BLOCKS if (block.page, block.language) == (page, "python"))
     (folder / "tutorial.py").write_text(text)
-    assert "scanned" in runpy.run_path("tutorial.py")
+    assert "chosen" in runpy.run_path("tutorial.py")
 
 
-SNIPPETS = [block for block in of_language("python") if block.page != TUTORIAL]
+SNIPPETS = [block for block in of_language("python") if block.page not in TUTORIALS]
 
 
 @pytest.mark.parametrize("block", SNIPPETS, ids=str)
