@@ -165,6 +165,29 @@ def test_tutorials(page: str, folder: Path) -> None:
     assert "chosen" in runpy.run_path("tutorial.py")
 
 
+def test_the_lines_for_pytorch_in_the_readme(folder: Path) -> None:
+    torch: Any = pytest.importorskip("torch", reason="the lines compile a model of PyTorch")
+    (block,) = [block for block in blocks(ROOT / "README.md") if "import recompute.torch" in block.text]
+    (folder / "snippet.py").write_text(block.text)
+    layers = [
+        torch.nn.Sequential(torch.nn.Linear(32, 128), torch.nn.GELU(), torch.nn.Linear(128, 32)) for _ in range(4)
+    ]
+
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = torch.nn.ModuleList(layers)
+
+        def forward(self, x: Any) -> Any:
+            for layer in self.layers:
+                x = x + layer(x)
+            return x.square().mean()
+
+    names = runpy.run_path("snippet.py", init_globals={"model": Model(), "batch": torch.randn(64, 32)})
+    (graph,) = names["model"].report().graphs
+    assert graph.peak_bytes < graph.plain_bytes
+
+
 SNIPPETS = [block for block in of_language("python") if block.page not in TUTORIALS]
 
 
