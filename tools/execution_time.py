@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..support.timing import Part
+from ..support.timing import TimedPart
 
 _RULE = f"==={'-' * 73}==="
 _TITLE = "... Execution time report ..."
@@ -12,7 +12,7 @@ _LEAST_REST = 0.001
 """The remainder of a part gets a row if it is more than this share of the whole."""
 
 
-def report(whole: Part, display: str) -> str:
+def report(whole: TimedPart, display: str) -> str:
     """The time of each part of a run.
 
     Args:
@@ -34,7 +34,7 @@ def report(whole: Part, display: str) -> str:
     )
 
 
-def _tree(part: Part, depth: int, whole: float) -> Iterator[tuple[float, str]]:
+def _tree(part: TimedPart, depth: int, whole: float) -> Iterator[tuple[float, str]]:
     for inner in part.parts.values():
         yield inner.seconds, "  " * depth + inner.name
         yield from _tree(inner, depth + 1, whole)
@@ -42,11 +42,11 @@ def _tree(part: Part, depth: int, whole: float) -> Iterator[tuple[float, str]]:
         yield part.rest_seconds, "  " * depth + "Rest"
 
 
-def _list(whole: Part) -> list[tuple[float, str]]:
+def _list(whole: TimedPart) -> list[tuple[float, str]]:
     """The parts by the time in them and in none of their own parts, the longest first."""
     seconds = dict[str, float]()
 
-    def collect(part: Part) -> None:
+    def collect(part: TimedPart) -> None:
         for inner in part.parts.values():
             seconds[inner.name] = seconds.get(inner.name, 0.0) + inner.rest_seconds
             collect(inner)

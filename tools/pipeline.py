@@ -48,7 +48,7 @@ class PassCrash(DiagnosticException):
 
 
 @dataclass
-class Run:
+class ModuleRun:
     """The run of one module from `file`.
 
     Attributes:

@@ -18,12 +18,13 @@ from dataclasses import dataclass, replace
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ..driver.nested_pipelines import pipeline_text
+from ..support.progress import progress
 from .collection import rare_collections
 from .command_line import CommandLine, UsageError, parse_arguments, reproduced
 from .diagnostics import Diagnostic, of_exception
 from .expected_diagnostics import mismatches
 from .files import FileError, read_text, write_outputs, write_text
-from .pipeline import Run
+from .pipeline import ModuleRun
 from .remark_formats import formatted, selected
 from .reproducer import pipeline_in
 from .rule_files import loaded_rules
@@ -91,10 +92,11 @@ class Processed:
 
 def process(request: CommandLine, text: str, name: str, number: int) -> Processed:
     """Process module `number` of the file. With --verify-diagnostics, the errors are the mismatches."""
-    module_run = Run(request, name, prefix=f"{number:02}_" if request.split else "")
+    module_run = ModuleRun(request, name, prefix=f"{number:02}_" if request.split else "")
     result, errors = "", list[Diagnostic]()
     try:
-        result = module_run.process(text)
+        with progress("recompute-opt", only_on_terminal=True):
+            result = module_run.process(text)
     except (ParseError, DiagnosticException) as error:
         errors.append(of_exception(error, name, module_run.pass_name))
     if request.verify_diagnostics is not None:
@@ -116,7 +118,7 @@ def _write_remarks(request: CommandLine, modules: Sequence[Processed]) -> None:
         print(line, file=sys.stderr)
 
 
-def _plan_of(module_run: Run) -> str:
+def _plan_of(module_run: ModuleRun) -> str:
     """The plan of the last pass that made one."""
     if not module_run.context.plans:
         raise UsageError("--emit-plan: none of the passes makes a plan; 'recompute' does")
