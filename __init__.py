@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from .frontends.modules import FRONTENDS, install
 
+__version__ = "0.2.0"
+
 if TYPE_CHECKING:
     from .driver.api import Rewritten as Rewritten
     from .driver.api import context as context

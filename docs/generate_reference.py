@@ -30,7 +30,11 @@ from recompute.tools.recompute_run import argument_parser as recompute_run
 from recompute.universe import PASSES, TARGETS
 
 OUTPUT = Path(__file__).with_name("reference.md")
-HEAD = "# Reference\n\nGenerated from the code by `docs/generate_reference.py`; do not edit.\n"
+HEAD = """# Reference
+
+This page lists the passes, targets, command lines, operations and attributes with all their options. It is generated
+from the code by `docs/generate_reference.py`; do not edit.
+"""
 
 
 def reference() -> str:

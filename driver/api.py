@@ -42,13 +42,13 @@ from ..search.budget.limit import Budget
 from ..search.budget.moves import with_moves
 from ..search.carry_out import LEFT
 from ..search.recompute import Recomputation, recomputed, recomputed_within
-from ..search.tried import tried_plans
+from ..search.tried import attempt_plans
 from ..support.diagnostics import Refusal, Remark
 from ..support.interrupts import stopping
 from ..support.walk import every_operation
 from ..transforms.merge_remat import without_remat
 from ..transforms.plans.segment_budgets import of_rest
-from ..transforms.take_marks import but_for_moves, take_marks
+from ..transforms.take_marks import take_marks, without_move_remarks
 from .pipeline import passes_of
 from .queries import MODELS, explanations_of, still_saved_of, timelines_of
 from .verification import verify_module
@@ -117,7 +117,7 @@ def rewrite(step: ModuleOp | str, options: RecomputeOptions = DEFAULT, *, name: 
     """
     options = options.validated()
     original, said = _unmarked(_module(step, name))
-    remarks = but_for_moves(said, bool(options.offload))
+    remarks = without_move_remarks(said, bool(options.offload))
     if options.pipeline is not None:
         return _through(original, options, options.pipeline, remarks)
     if options.measure is not None and options.planned is None and options.budget is None:
@@ -169,7 +169,7 @@ def _through(original: ModuleOp, options: RecomputeOptions, pipeline: Pipeline, 
 
 def _least(original: ModuleOp, options: RecomputeOptions, measure: Callable[[ModuleOp], int]) -> Rewritten:
     """Rewrite every candidate, measure each, and return the cheapest; the original if none improves on it."""
-    plans = tried_plans(_start(original, options), replace(options, offload=""))
+    plans = attempt_plans(_start(original, options), replace(options, offload=""))
     rest = replace(options, selection=of_rest(options.selection))
     tried = [(str(plan.attempt), replace(rest, plan=plan.plans, measure=None)) for plan in plans if plan.copies]
     if not options.selection.segment_budgets:

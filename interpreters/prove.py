@@ -122,12 +122,12 @@ from .first_difference import AFTER, BEFORE, describe, first_difference
 from .foreign import registered_pure
 from .identity import proof_of_identity, same_text, size
 from .loop_rules.numbering import BRANCHES, WHILE, LoopNumbering
-from .loop_rules.rules import Rules
+from .loop_rules.rules import LoopRules
 from .memory_spaces import names_a_memory
 from .proof import Proof
 from .pure_operations import PURE_OPERATIONS
 from .risks import is_implied
-from .scope import Exchange, Outcome
+from .scope import Exchange, FunctionTerms
 from .signature import signature, signature_difference
 from .terms import ENDLESS, Terms
 from .value_numbering import Numbering
@@ -201,7 +201,7 @@ def _compare(
     first = _compared(terms, numbering_before, numbering_after)
     if first or not loops or not _has_loops(after):
         return first
-    rules = Rules(Terms(functions), names_a_memory(before) or names_a_memory(after))
+    rules = LoopRules(Terms(functions), names_a_memory(before) or names_a_memory(after))
     numbering_before = LoopNumbering(before, BEFORE, rules, pure, declared)
     numbering_after = LoopNumbering(
         after, AFTER, rules, pure, declared, numbering_before.constraints if added_constraints else None
@@ -252,7 +252,7 @@ def _compared(terms: Terms, numbering_before: Numbering, numbering_after: Number
     return Proof(True, "", "", None, results, size(before), size(after), believed, added_constraints=added)
 
 
-def _values(name: str, before: Outcome, after: Outcome) -> Iterator[tuple[str, int, int]]:
+def _values(name: str, before: FunctionTerms, after: FunctionTerms) -> Iterator[tuple[str, int, int]]:
     """Yield pairs of value numbers that must be equal: (label, number before, number after)."""
     for index, (a, b) in enumerate(zip(before.results, after.results, strict=True)):
         yield f"result #{index} of @{name}", a, b
@@ -264,7 +264,7 @@ def _different(terms: Terms, where: str, before: int, after: int) -> Proof:
     return Proof(False, f"{where} differs: {difference}", where, difference)
 
 
-def _lost(numbering: Numbering, terms: Terms, name: str, before: Outcome, after: Outcome) -> str | None:
+def _lost(numbering: Numbering, terms: Terms, name: str, before: FunctionTerms, after: FunctionTerms) -> str | None:
     """Describe an operation that must occur and is in one program only, or may fail and runs after only; else None."""
     only = "in @{} is only in the program {}, and may not be {}"
     for number in sorted(before.kept - after.kept):

@@ -19,7 +19,6 @@ from xdsl.dialects.builtin import (
     StringAttr,
     UnregisteredOp,
 )
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, AttributeInvT, Block, Operation, SSAValue, TypeAttribute
 from xdsl.parser import ForwardDeclaredValue, UnresolvedOperand
 from xdsl.utils.exceptions import ParseError, VerifyException
@@ -31,11 +30,11 @@ from ..dialects.dense import parse_constant, to_standard
 from ..dialects.dense_literal import parse_dense
 from ..dialects.stablehlo.creation import ConstantOp
 from .custom_forms import start_of_name
-from .function_syntax import FunctionSyntax
 from .normalize import normalize
 from .numbers import NumberParser
 from .repeated_lines import RepeatedLineParser
 from .undefined_operations import with_custom_form
+from .xdsl_syntax import SYNTAXES
 from .xdsl_workarounds import install
 
 _PLAIN_TENSOR = re.compile(r"tensor<[\w?]*>")
@@ -153,8 +152,8 @@ class ModuleParser(NumberParser, RepeatedLineParser):
                 # xDSL would print it without escapes.
                 self.raise_error("the name of an operation is made of letters, digits and '_', '.', '$', '-'")
             return op_type
-        if op_type is FuncOp:
-            return FunctionSyntax
+        if op_type in SYNTAXES:
+            return SYNTAXES[op_type]
         if issubclass(op_type, UnregisteredOp):
             if (readable := with_custom_form(name, op_type)) is not None:
                 return readable

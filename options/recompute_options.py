@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..planning.graph import Graph
+from ..planning.host_moves import NOTHING_MOVED, Offload
 from ..planning.objective import ATTEMPTS
-from ..planning.offload import NOTHING_MOVED, Offload
 from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan, from_json
 from ..rules.costs.cost import FLOPS

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..analysis.memory.timeline import Timeline
-from .memory_bands import Kind, kinds_of, shortened
+from .memory_bands import BandKind, kinds_of, shortened
 
 OUTSIDE = "outside modules"
 
@@ -41,10 +41,10 @@ def module_rows(pairs: Iterable[tuple[Timeline, Timeline]]) -> tuple[ModuleRow, 
     names = _short_names([timeline for pair in pairs for timeline in pair])
     for before, after in pairs:
         for buffer, kind in zip(before.buffers, kinds_of(before), strict=True):
-            plain[names[buffer.module]] += buffer.bytes * (kind is Kind.SAVED)
+            plain[names[buffer.module]] += buffer.bytes * (kind is BandKind.SAVED)
         for buffer, kind in zip(after.buffers, kinds_of(after), strict=True):
-            saved[names[buffer.module]] += buffer.bytes * (kind is Kind.SAVED)
-            recomputed[names[buffer.module]] += buffer.bytes * (kind is Kind.RECOMPUTED)
+            saved[names[buffer.module]] += buffer.bytes * (kind is BandKind.SAVED)
+            recomputed[names[buffer.module]] += buffer.bytes * (kind is BandKind.RECOMPUTED)
     rows = [ModuleRow(name, plain[name], saved[name], recomputed[name]) for name in dict.fromkeys(names.values())]
     return tuple(row for row in rows if row.plain_bytes or row.saved_bytes or row.recomputed_bytes)
 

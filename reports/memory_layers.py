@@ -12,13 +12,13 @@ from typing import Any
 
 from ..analysis.memory.labels import Buffer
 from ..analysis.memory.timeline import Timeline
-from .memory_bands import Band, Kind, bands, kinds_of, shortened, stages
+from .memory_bands import Band, BandKind, bands, kinds_of, shortened, stages
 
 COLUMNS = 500
 VALUES = 3000
 """The maximum number of values that a page lists, the largest first."""
 LIGHT, DARK = (150, 195, 230), (13, 64, 121)
-COLOURS = {Kind.RECOMPUTED: "#e69f00", Kind.GRADIENT: "#8a8a8a", Kind.OTHER: "#b9b9b9"}
+COLOURS = {BandKind.RECOMPUTED: "#e69f00", BandKind.GRADIENT: "#8a8a8a", BandKind.OTHER: "#b9b9b9"}
 
 
 def chart_data(timeline: Timeline) -> dict[str, Any]:
@@ -69,14 +69,14 @@ def _layer_data(layer: Band, colour: str, shown: Sequence[int]) -> dict[str, Any
 
 
 def _name_of(layer: Band) -> str:
-    if layer.kind is Kind.SAVED:
+    if layer.kind is BandKind.SAVED:
         return f"saved: {layer.segment or 'outside modules'}"
-    return {Kind.RECOMPUTED: "recomputed", Kind.GRADIENT: "gradients"}.get(layer.kind, "other temporaries")
+    return {BandKind.RECOMPUTED: "recomputed", BandKind.GRADIENT: "gradients"}.get(layer.kind, "other temporaries")
 
 
 def _colours(layers: Sequence[Band]) -> list[str]:
     """Layers of saved values from light to dark in program order, the others by their kind."""
-    count = max(sum(layer.kind is Kind.SAVED for layer in layers) - 1, 1)
+    count = max(sum(layer.kind is BandKind.SAVED for layer in layers) - 1, 1)
     blends = [_blend(number / count) for number in range(count + 1)]
     return [COLOURS.get(layer.kind) or blends[at] for at, layer in enumerate(layers)]
 
@@ -92,7 +92,7 @@ def _values(timeline: Timeline, layers: Sequence[Band]) -> list[dict[str, Any]]:
     number = {(layer.kind, layer.segment): at for at, layer in enumerate(layers)}
     rows = list[tuple[Buffer, int]]()
     for buffer, kind in zip(timeline.buffers, kinds_of(timeline), strict=True):
-        segment = short[buffer.segment] if kind is Kind.SAVED else ""
+        segment = short[buffer.segment] if kind is BandKind.SAVED else ""
         rows.append((buffer, number.get((kind, segment), len(layers) - 1)))
     rows.sort(key=lambda row: -row[0].bytes)
     return [{**asdict(buffer), "layer": layer} for buffer, layer in rows[:VALUES] if buffer.bytes]

@@ -27,7 +27,7 @@ LOST = "locations are not printed, so later tools lose phases and scopes: use --
 
 
 @dataclass
-class Run:
+class ModuleRun:
     """The run of one module from `file`. `remarks`: those of the passes, also if one of them fails. `notes`: those of
     the tool itself."""
 

@@ -22,7 +22,7 @@ from .command_line import CHUNK, CommandLine, UsageError, parse_arguments
 from .diagnostics import Diagnostic, of_exception
 from .expected_diagnostics import mismatches
 from .files import FileError, read_text, write_outputs, write_text
-from .pipeline import Run
+from .pipeline import ModuleRun
 from .rule_files import loaded_rules
 
 
@@ -81,7 +81,7 @@ def process(request: CommandLine, text: str, name: str) -> tuple[str, str | None
 
     Raises `Failed`; with --verify-diagnostics if the diagnostics are not the expected ones.
     """
-    module_run, result, errors = Run(request, name), "", list[Diagnostic]()
+    module_run, result, errors = ModuleRun(request, name), "", list[Diagnostic]()
     try:
         with progress("recompute-opt", only_on_terminal=True):
             result = module_run.process(text)
@@ -97,7 +97,7 @@ def process(request: CommandLine, text: str, name: str) -> tuple[str, str | None
     return result, None if request.emit_plan is None else _plan_of(module_run)
 
 
-def _plan_of(module_run: Run) -> str:
+def _plan_of(module_run: ModuleRun) -> str:
     """The plan of the last pass that made one."""
     if not module_run.context.plans:
         raise UsageError("--emit-plan: none of the passes makes a plan; 'recompute' does")

@@ -17,7 +17,7 @@ from ..options.recompute_options import RecomputeOptions
 from ..planning.objective import ATTEMPTS
 from ..planning.plan_file import to_json
 from ..rules.costs.cost import FLOPS
-from ..search.budget.limit import asked_budget, demand_target
+from ..search.budget.limit import budget_option, check_target
 from ..search.carry_out import read_plan
 from ..search.emit import replace_content
 from ..search.recomputation import Recomputation
@@ -68,7 +68,7 @@ class RecomputePass(MarkPass):
     offload: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        demand_target(op, self.target)
+        check_target(op, self.target)
         outcome = self._recomputed(op)
         if self.strict and not outcome.copies:
             raise Refusal(op, f"{outcome.remarks[-1].reason} (strict)")
@@ -81,7 +81,7 @@ class RecomputePass(MarkPass):
         if options.budget is None:
             plan = read_plan(module, self.plan, options.selection) if self.plan else None
             return recompute(module, replace(options, plan=plan))
-        budget = asked_budget(module, options.budget, options.memory_model, options.target, self.plan)
+        budget = budget_option(module, options.budget, options.memory_model, options.target, self.plan)
         with part("verify"):
             verify_input(module)
         with stopping(options.time_limit) as stop:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import StringAttr, TensorType
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.recompute import Names
 from ...rules.names import name_of
 from ...support.locations import source_position
+from ...support.type_guards import is_tensor
 from ..request.segments import find_segments
 from ..step.jax_paths import path_of, scope_of
 from ..step.phases import Phases
@@ -93,7 +94,7 @@ def module_of(op: Operation) -> str:
 
 def type_text(value: SSAValue) -> str:
     """The type of a tensor as `f32[256,64]`; other types as in MLIR."""
-    if not isinstance(value.type, TensorType):
+    if not is_tensor(value.type):
         return str(value.type)
     shape = ["?" if size < 0 else str(size) for size in value.type.get_shape()]
     return f"{value.type.get_element_type()}[{','.join(shape)}]"

@@ -1,7 +1,7 @@
 """A budget that holds on the real compiler: plan, compile, read what XLA allocates, correct the model, plan again.
 
 The model of XLA:CPU predicts the temporaries of every candidate. Of those predicted to fit, the one with the least
-extra work is compiled. Its measured size corrects the predictions of the others (`planning/picking.py`). This repeats
+extra work is compiled. Its measured size corrects the predictions of the others (`CalibratedSearch`). This repeats
 until no cheaper candidate is predicted to fit, or `COMPILES` candidates are compiled.
 """
 
@@ -19,9 +19,9 @@ from xdsl.dialects.builtin import ModuleOp
 from ...driver.api import Rewritten, rewrite
 from ...driver.verified import NotProved
 from ...options.recompute_options import RecomputeOptions
-from ...planning.picking import Picking
-from ...planning.solvers.limit import SECONDS_AS_PYTHON, SLOW, is_compiled, limited
+from ...planning.calibrated_search import CalibratedSearch
 from ...planning.solvers.result import Stop
+from ...planning.solvers.time_limit import SECONDS_AS_PYTHON, SLOW, is_compiled, limited
 from ...search.budget.moves import with_moves
 from ...search.candidates import Candidate
 from ...search.pools import pool_of
@@ -57,7 +57,7 @@ class Round:
     """
 
     words: str
-    foreseen: int | None
+    prediction: int | None
     needs: int | None
     extra_flops: int
     fits: bool | None
@@ -66,12 +66,12 @@ class Round:
         if self.needs is None:
             return f"{self.words}: cannot be applied"
         verdict = {True: ", within the budget", False: ", above the budget", None: ""}[self.fits]
-        predicted = "" if self.foreseen is None else f"{self.foreseen} bytes predicted, "
+        predicted = "" if self.prediction is None else f"{self.prediction} bytes predicted, "
         return f"{self.words}: {predicted}{self.needs} by the compiler{verdict}; {self.extra_flops} FLOPs more"
 
 
 @dataclass(frozen=True)
-class Within:
+class BudgetedCompile:
     """A step compiled within a budget.
 
     Attributes:
@@ -116,7 +116,7 @@ def within(
     compile_plain: Callable[[], jax.stages.Compiled],
     compile_module: Callable[[ModuleOp], jax.stages.Compiled],
     line: Line,
-) -> Within:
+) -> BudgetedCompile:
     """Compile the step within the budget, or with the best candidate when its time limit or a Ctrl-C ends the search.
 
     line: Where progress is shown. Raises `Refusal` if no compiled candidate keeps the budget, and if the compiler or
@@ -126,7 +126,7 @@ def within(
     plain_bytes = _temporaries(module, plain)
     limit = _temporaries_limit(module, budget, plain, plain_bytes)
     if limit is not None and plain_bytes <= limit and not options.selection.segment_budgets:
-        return Within(budget, limit, plain_bytes, (), None, plain)
+        return BudgetedCompile(budget, limit, plain_bytes, (), None, plain)
     with stopping(options.time_limit) as stop:
         return _Rounds(name, module, options, budget, plain_bytes, limit, compile_module, line, stop).best()
 
@@ -183,11 +183,11 @@ class _Rounds:
     line: Line
     stop: Stop
 
-    def best(self) -> Within:
+    def best(self) -> BudgetedCompile:
         """Compile candidates and return the best one. Raises `Refusal` if none keeps the budget."""
         pool = self._pool()
         limit = float(self.limit or 0)
-        picking = Picking([candidate.foreseen for candidate in pool], limit, (1.0, float(self.plain_bytes)))
+        picking = CalibratedSearch([candidate.prediction for candidate in pool], limit, (1.0, float(self.plain_bytes)))
         rounds, steps = list[Round](), dict[int, tuple[Rewritten, jax.stages.Compiled]]()
 
         def try_candidate(at: int) -> float | None:
@@ -226,7 +226,7 @@ class _Rounds:
                     best = ORDINARY
         if best is None:
             raise Refusal(self.module, self._not_reached(rounds))
-        return Within(self.budget, self.limit, self.plain_bytes, tuple(rounds), *steps[best])
+        return BudgetedCompile(self.budget, self.limit, self.plain_bytes, tuple(rounds), *steps[best])
 
     def _pool(self) -> Sequence[Candidate]:
         marked = self.module.clone()

@@ -19,7 +19,7 @@ from .disabled import is_disabled
 from .flax_modules import without_lost_updates
 from .keywords import Keywords
 from .lowered import Lowered, lowered_for_us, not_rewritten, rewritten
-from .nested import NestedStep, call_nested, nested_step
+from .nested import CallableStep, call_nested, nested_step
 from .options import Options, options_of
 from .report import Report, report
 
@@ -47,7 +47,7 @@ class Jitted(Generic[P, R]):
         self._name = name
         self._compiled: dict[Hashable, jax.stages.Compiled] = {}
         self._lowered: dict[Hashable, Lowered] = {}
-        self._steps: dict[Hashable, NestedStep | None] = {}
+        self._steps: dict[Hashable, CallableStep | None] = {}
         self._dispatch: Any = private.dispatched(name, self._miss, self._statics)
         update_wrapper(self, function, updated=())
 

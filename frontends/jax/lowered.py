@@ -30,7 +30,7 @@ from ...support.progress import Line, progress
 from ...support.walk import every_operation
 from . import crossing, private, warning
 from .barriers import keeping_barriers
-from .budget import Within, within
+from .budget import BudgetedCompile, within
 from .disabled import WHY
 from .host import supported_options
 from .marks import WRITTEN_AS_CALLS
@@ -39,7 +39,7 @@ from .options import Options
 from .unmatched import demand_names
 
 if TYPE_CHECKING:
-    from .choice import Choice
+    from .choice import CompiledStep
 
 _LOG = logging.getLogger("recompute.jax")
 # Operations that JAX adds while lowering get the location of the user's line, not of these files.
@@ -73,10 +73,10 @@ class Lowered:
     why: str | None
     drops_barriers: bool = False
     module: ModuleOp | None = None
-    within: Within | None = None
+    within: BudgetedCompile | None = None
 
     @cached_property
-    def choice(self) -> Choice:
+    def choice(self) -> CompiledStep:
         """The step that a call runs, compiled once. Raises `Refusal` with `strict` if the plain step needs less."""
         from .choice import chosen  # Not at the top: that module imports this one.
 

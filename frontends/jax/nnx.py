@@ -153,5 +153,5 @@ def jit(*fn: Any, **keywords: Any) -> Any:
     if len(fn) > 1:
         raise TypeError(f"recompute.nnx.jit takes one function, not {len(fn)} positional arguments")
     of_flax = {name: keywords.pop(name) for name in OF_FLAX & keywords.keys()}
-    wrap = partial(NnxJitted, options=options_of(keywords), of_flax=of_flax)
+    wrap: Any = partial(NnxJitted, options=options_of(keywords), of_flax=of_flax)
     return wrap(fn[0]) if fn else wrap

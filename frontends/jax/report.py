@@ -21,7 +21,7 @@ from ...options.selection import AUTO
 from ...reports.by_module import ModuleRow, module_rows
 from ...support.diagnostics import Refusal, Remark
 from .budget import Round
-from .choice import Way, temporary_bytes
+from .choice import Variant, temporary_bytes
 from .lowered import Lowered
 from .report_text import to_details, to_html, to_notebook, to_text, verdict
 
@@ -84,8 +84,8 @@ class Report:
     name: str
     plain: Needs
     less: Needs
-    way: Way
-    measured: tuple[tuple[Way, int | None], ...]
+    way: Variant
+    measured: tuple[tuple[Variant, int | None], ...]
     why: str | None
     copies: int
     again: tuple[tuple[str, int], ...]
@@ -122,7 +122,7 @@ def report(lowered: Lowered, budget: int | None = None, budget_text: str = "") -
     budget: In bytes; by default the memory of the device. budget_text: As the caller wrote it. Raises as a call does.
     """
     choice = lowered.choice
-    plain = choice.compiled if choice.way is Way.PLAIN else lowered.plain_compiled
+    plain = choice.compiled if choice.way is Variant.PLAIN else lowered.plain_compiled
     rewritten = choice.rewritten
     timelines = {} if rewritten is None else rewritten.memory("xla")
     return Report(
@@ -136,7 +136,7 @@ def report(lowered: Lowered, budget: int | None = None, budget_text: str = "") -
         again=() if rewritten is None else _copies_by_segment(rewritten),
         kept=_saved_values(lowered, choice.way),
         timelines=_named(timelines),
-        remarks=lowered.remarks if choice.way is not Way.MERGED or rewritten is None else rewritten.remarks,
+        remarks=lowered.remarks if choice.way is not Variant.MERGED or rewritten is None else rewritten.remarks,
         budget=_device_bytes() if budget is None else budget,
         rounds=() if lowered.within is None else lowered.within.rounds,
         proved=rewritten is not None and bool(rewritten.proof),
@@ -161,15 +161,15 @@ def _copies_by_segment(rewritten: Rewritten) -> tuple[tuple[str, int], ...]:
     return tuple(counts.most_common())
 
 
-def _saved_values(lowered: Lowered, way: Way) -> tuple[SavedValue, ...]:
+def _saved_values(lowered: Lowered, way: Variant) -> tuple[SavedValue, ...]:
     """The values that the step that runs saves for its backward pass, the largest first.
 
     With a selection the reasons are those of the selection, as long as it explains every recomputed segment.
     """
-    if way is Way.MERGED or lowered.module is None:
+    if way is Variant.MERGED or lowered.module is None:
         return ()
     rewritten, selection = lowered.rewritten, lowered.options.rewrite.selection
-    if selection == AUTO and way is Way.RECOMPUTED and rewritten is not None:
+    if selection == AUTO and way is Variant.RECOMPUTED and rewritten is not None:
         return rewritten.still_saved()
     try:
         explanations = explain(lowered.module, selection)
@@ -177,7 +177,7 @@ def _saved_values(lowered: Lowered, way: Way) -> tuple[SavedValue, ...]:
         return ()
     segments = {row.segment for explanation in explanations for row in explanation.segments} | {UNNAMED}
     if rewritten is not None and not {segment for segment, _ in _copies_by_segment(rewritten)} <= segments:
-        return rewritten.still_saved() if way is Way.RECOMPUTED else ()
+        return rewritten.still_saved() if way is Variant.RECOMPUTED else ()
     saved = [value for explanation in explanations for value in explanation.values if value.reason is not None]
     return tuple(sorted(saved, key=lambda value: -value.bytes))
 

@@ -16,7 +16,7 @@ from recompute.test.examples import FOLDER
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "embedding.md"
 SNIPPETS = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-COMMANDS = re.findall(r"```console\n(.*?)```", PAGE.read_text(), re.DOTALL)
+COMMANDS = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
 T, SEGMENT = "tensor<256xf32>", 'recompute.segment = "block0"'
 
 

@@ -162,8 +162,8 @@ def test_how_far():
     assert far(np.array([1]), np.array([2])) == INF
 
 
-def verdict(seed: int, ours: int, why: str | None = None, distance: float = 0.0) -> random_steps.Verdict:
-    return random_steps.Verdict(program(seed), 100, ours, why, distance, 1.0)
+def verdict(seed: int, ours: int, why: str | None = None, distance: float = 0.0) -> random_steps.StepVerdict:
+    return random_steps.StepVerdict(program(seed), 100, ours, why, distance, 1.0)
 
 
 def test_verdicts():

@@ -45,7 +45,10 @@ def temporaries(lowered: Any, options: Any = None) -> int:
 
 
 def train_step(model: Any, optimizer: Any, x: Any) -> Any:
-    loss, gradients = nnx.value_and_grad(lambda model: jnp.mean(model(x) ** 2))(model)
+    def loss_of(model: Any) -> Any:
+        return jnp.mean(model(x) ** 2)
+
+    loss, gradients = nnx.value_and_grad(loss_of)(model)
     optimizer.update(model, gradients)
     return loss
 

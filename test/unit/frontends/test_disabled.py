@@ -12,7 +12,7 @@ import pytest
 
 import recompute
 from recompute.frontends.jax import budget as budgets
-from recompute.frontends.jax.choice import Way
+from recompute.frontends.jax.choice import Variant
 
 from .steps import batch, jax, mlp, temporaries, weights
 
@@ -25,8 +25,8 @@ def test_inside_of_disabled_the_plain_step_runs():
         report = step.report(weights(), batch())
     expected = jax.jit(mlp().step)(weights(), batch())
     assert all((a == b).all() for a, b in zip(jax.tree.leaves(plain), jax.tree.leaves(expected), strict=True))
-    assert lowered.less is lowered.plain and report.way is Way.PLAIN and "switched off" in (report.why or "")
-    assert step.report(weights(), batch()).way is Way.RECOMPUTED
+    assert lowered.less is lowered.plain and report.way is Variant.PLAIN and "switched off" in (report.why or "")
+    assert step.report(weights(), batch()).way is Variant.RECOMPUTED
 
 
 @pytest.mark.parametrize("value", ["off", "OFF", "0", "false"])
@@ -60,7 +60,7 @@ def test_an_interrupt_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch, cap
 
     monkeypatch.setattr(budgets, "_temporaries", interrupted)
     report = recompute.jax.jit(mlp().step, budget="min").report(weights(), batch())
-    assert len(report.rounds) == 1 and report.way is Way.RECOMPUTED
+    assert len(report.rounds) == 1 and report.way is Variant.RECOMPUTED
     assert "interrupted: the best so far follows" in capsys.readouterr().err
 
 
@@ -84,7 +84,10 @@ def test_remarks_stand_at_the_lines_of_the_model():
     params = model.init(jax.random.key(0), batch())
 
     def step(params: Any, x: Any) -> Any:
-        return jax.value_and_grad(lambda params: (model.apply(params, x) ** 2).mean())(params)
+        def loss(params: Any) -> Any:
+            return (model.apply(params, x) ** 2).mean()
+
+        return jax.value_and_grad(loss)(params)
 
     report = recompute.jax.jit(step).report(params, batch())
     places = {str(remark).partition(": remark")[0].rpartition("/")[2] for remark in report.remarks}

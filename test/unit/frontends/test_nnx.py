@@ -41,7 +41,9 @@ def test_scan():
 
 
 def test_tree_mode():
-    ours, theirs = partial(recompute.nnx.jit, graph=False), partial(nnx.jit, graph=False)
+    jit: Any = nnx.jit
+    ours_jit: Any = recompute.nnx.jit
+    ours, theirs = partial(ours_jit, graph=False), partial(jit, graph=False)
     model = MODELS["mlp with dropout"]
     assert model.trained(ours)[0] == model.trained(theirs)[0] == model.trained(nnx.jit)[0]
 

@@ -34,7 +34,10 @@ def test_names_within_called_functions_are_names():
     """The scope of the caller is part of the name, whether or not the function is a call in the module."""
 
     def layer(w: Any, x: Any, index: int) -> Any:
-        return x + jax.jit(lambda x: jnp.tanh(jnp.sin(x)))(x @ w["up"]) @ w["down"]
+        def activation(x: Any) -> Any:
+            return jnp.tanh(jnp.sin(x))
+
+        return x + jax.jit(activation)(x @ w["up"]) @ w["down"]
 
     step = recompute.jax.jit(mlp(layer).step, segments="block*", save=["block1/tanh", "sin*"])
     assert step.lower(weights(), batch()).why is None
