@@ -17,7 +17,7 @@ REGION = "recompute.region"
 POLICY = "recompute.policy"
 """The keys of `torch.fx.traceback.annotate` for a region that the user names, and for its policy."""
 _INDEX = re.compile(r"\[(?:'([^']*)'|(\w+))\]")
-_ROOT = re.compile(r"^L\['[^']*'\]")
+_ROOT = re.compile(r"^[LG]\['[^']*'\]")
 _LINE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
@@ -40,12 +40,15 @@ def scope_of(node: torch.fx.Node) -> str:
 
 @cache
 def _path(expression: str) -> str:
-    """`L['self'].blocks[3].attn`, or `L['self']._modules['blocks']._modules['3'].attn`: `blocks.3/attn`."""
+    """`L['self'].blocks[3].attn`, or `L['self']._modules['blocks']._modules['3'].attn`: `blocks.3/attn`.
+
+    A number belongs to the name before it, once: `blocks[3][0]` is `blocks.3/0`, inside of `blocks.3`.
+    """
     plain = _INDEX.sub(lambda match: f".{match[1] or match[2]}", _ROOT.sub("", expression))
     names = [name for name in plain.split(".") if name and name != "_modules"]
     parts = list[str]()
     for name in names:
-        if name.isdecimal() and parts:
+        if name.isdecimal() and parts and not parts[-1].rpartition(".")[2].isdecimal():
             parts[-1] += f".{name}"
         else:
             parts.append(name)
