@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any
+from typing import Any, cast
 
 import jax
 from jax.extend import source_info_util
@@ -66,7 +66,7 @@ def _in_its_scope(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _name_of(module: Any, parent: Any) -> str:
-    members: dict[str, Any] = {} if parent is None else vars(parent)
+    members = cast(dict[str, Any], {} if parent is None else vars(parent))
     for name, member in members.items():
         if member is module:
             return name
