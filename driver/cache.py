@@ -28,9 +28,9 @@ from ..interpreters.foreign import registered_pure
 from ..interpreters.proof import Proof
 from ..options.recompute_options import RecomputeOptions
 from ..planning.plan_file import from_json
-from ..planning.solvers.limit import is_compiled
+from ..planning.solvers.time_limit import is_compiled
 from ..rules.registry import registrations
-from ..support.diagnostics import UNKNOWN, Remark, position_of
+from ..support.diagnostics import UNKNOWN, Remark, RemarkKind, position_of
 from ..support.fingerprint import NoFingerprint, fingerprint
 from .api import Rewritten
 
@@ -52,10 +52,10 @@ def key_of(kind: str, *parts: object) -> str | None:
 
 
 def key_of_options(options: RecomputeOptions) -> str:
-    """The part of a key that stands for the options. Raises `NoFingerprint` if they contain functions or passes."""
-    functions = [name for name in ("planner", "measure", "pipeline") if getattr(options, name) is not None]
-    if functions or isinstance(options.selection, SelectionByFunction):
-        raise NoFingerprint(f"the option {(*functions, 'policy')[0]} is a function, or passes")
+    """The part of a key that stands for the options. Raises `NoFingerprint` for functions, passes and time limits."""
+    given = [name for name in ("planner", "measure", "pipeline", "time_limit") if getattr(options, name) is not None]
+    if given or isinstance(options.selection, SelectionByFunction):
+        raise NoFingerprint(f"the result depends on more than the content of the option {(*given, 'policy')[0]}")
     return fingerprint((options, content_of(options.cost)))
 
 
@@ -170,15 +170,15 @@ class Stored(Rewritten):
 
 
 def record_of_remark(remark: Remark) -> list[str]:
-    """The position of a remark, as text, and its reason."""
-    return [position_of(remark.operation), remark.reason]
+    """The position of a remark, as text, its reason and its kind."""
+    return [position_of(remark.operation), remark.reason, remark.kind.value]
 
 
-def remark_from(record: tuple[str, str]) -> Remark:
+def remark_from(record: tuple[str, str, str]) -> Remark:
     """The remark of a record, at an empty module that stands at the position of the operation."""
-    position, reason = record
+    position, reason, kind = record
     place = ModuleOp([])
     if position != UNKNOWN:
         file, line, column = position.rsplit(":", 2)
         place.location = FileLineColLoc(StringAttr(file), IntAttr(int(line)), IntAttr(int(column)))
-    return Remark(place, reason)
+    return Remark(place, reason, RemarkKind(kind))

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 import recompute
 from recompute.frontends.jax import choice
 from recompute.frontends.jax.barriers import DISABLED, DROPS_BARRIERS, MEASURING
-from recompute.frontends.jax.choice import Way
+from recompute.frontends.jax.choice import Variant
 from recompute.test.unit.frontends.steps import batch, descent, far_apart, forward, jax, jnp, mlp, temporaries, weights
 
 
@@ -232,39 +232,39 @@ def test_a_step_with_barriers_of_its_own(measure: bool | str):
         assert temporaries(choice.chosen(lowered).compiled) <= kept
 
 
-ALL = [Way.MERGED, Way.RECOMPUTED, Way.KEEPING, Way.PLAIN]
+ALL = [Variant.MERGED, Variant.RECOMPUTED, Variant.KEEPING, Variant.PLAIN]
 
 
 @pytest.mark.parametrize(
     ("predicted", "expected"),
     [
-        ((100, 200, 300), [Way.MERGED]),
-        ((200, 100, 300), [Way.RECOMPUTED]),
-        ((110, 100, 300), [Way.RECOMPUTED, Way.MERGED]),
-        ((110, 100, 115), [Way.RECOMPUTED, Way.KEEPING]),  # the user's own before a second rewrite
-        ((100, 100, 100), [Way.KEEPING, Way.MERGED]),
-        ((300, 200, 100), [Way.KEEPING, Way.RECOMPUTED]),  # never unmeasured
+        ((100, 200, 300), [Variant.MERGED]),
+        ((200, 100, 300), [Variant.RECOMPUTED]),
+        ((110, 100, 300), [Variant.RECOMPUTED, Variant.MERGED]),
+        ((110, 100, 115), [Variant.RECOMPUTED, Variant.KEEPING]),  # the user's own before a second rewrite
+        ((100, 100, 100), [Variant.KEEPING, Variant.MERGED]),
+        ((300, 200, 100), [Variant.KEEPING, Variant.RECOMPUTED]),  # never unmeasured
     ],
 )
 def test_at_most_two_ways_are_compiled(
-    predicted: tuple[int, ...], expected: list[Way], monkeypatch: pytest.MonkeyPatch
+    predicted: tuple[int, ...], expected: list[Variant], monkeypatch: pytest.MonkeyPatch
 ):
     """The one that is predicted to need least, and another if the model may be wrong about the two."""
     table = dict(zip(ALL, (*predicted, None), strict=True))
     monkeypatch.setattr(choice, "_predicted_bytes", lambda lowered, way: table[way])
     lowered: Any = None
     assert choice.ranked(lowered, ALL) == expected
-    assert choice.ranked(lowered, [Way.RECOMPUTED, Way.PLAIN]) == [Way.RECOMPUTED, Way.PLAIN]
+    assert choice.ranked(lowered, [Variant.RECOMPUTED, Variant.PLAIN]) == [Variant.RECOMPUTED, Variant.PLAIN]
 
 
-def ways_compiled(monkeypatch: pytest.MonkeyPatch, sizes: list[int]) -> list[tuple[Way, bool]]:
+def ways_compiled(monkeypatch: pytest.MonkeyPatch, sizes: list[int]) -> list[tuple[Variant, bool]]:
     """Count compilations of a step with the user's own barriers: the way, and whether it is only measured.
 
     sizes: the bytes of each way in the order of `ALL`.
     """
-    seen, compile = list[tuple[Way, bool]](), choice._compiled  # pyright: ignore[reportPrivateUsage]
+    seen, compile = list[tuple[Variant, bool]](), choice._compiled  # pyright: ignore[reportPrivateUsage]
 
-    def counted(lowered: Any, way: Way, options: Any = None) -> Any:
+    def counted(lowered: Any, way: Variant, options: Any = None) -> Any:
         seen.append((way, options is not None))
         return compile(lowered, way, options)
 
@@ -276,13 +276,13 @@ def ways_compiled(monkeypatch: pytest.MonkeyPatch, sizes: list[int]) -> list[tup
 @pytest.mark.parametrize(
     ("sizes", "expected"),
     [
-        ([200, 0, 100, 0], [(Way.KEEPING, False), (Way.MERGED, True)]),
-        ([99_900, 0, 100_000, 0], [(Way.KEEPING, False), (Way.MERGED, True)]),  # as good
-        ([100, 0, 200, 0], [(Way.KEEPING, False), (Way.MERGED, True), (Way.MERGED, False)]),
+        ([200, 0, 100, 0], [(Variant.KEEPING, False), (Variant.MERGED, True)]),
+        ([99_900, 0, 100_000, 0], [(Variant.KEEPING, False), (Variant.MERGED, True)]),  # as good
+        ([100, 0, 200, 0], [(Variant.KEEPING, False), (Variant.MERGED, True), (Variant.MERGED, False)]),
     ],
 )
 def test_the_way_that_is_only_measured_is_not_optimized(
-    sizes: list[int], expected: list[tuple[Way, bool]], monkeypatch: pytest.MonkeyPatch
+    sizes: list[int], expected: list[tuple[Variant, bool]], monkeypatch: pytest.MonkeyPatch
 ):
     lowered = recompute.jax.jit(checkpointed(), measure=True).lower(*eight_layers())
     seen = ways_compiled(monkeypatch, sizes)
@@ -294,7 +294,7 @@ def test_the_way_that_is_only_measured_is_not_optimized(
 def test_measuring_gives_the_bytes_of_the_compiler():
     """On XLA:CPU temporaries and FLOPs do not depend on the level of optimization."""
     lowered = recompute.jax.jit(mlp().step).lower(*eight_layers())
-    for way in (Way.RECOMPUTED, Way.PLAIN):
+    for way in (Variant.RECOMPUTED, Variant.PLAIN):
         full, measured = (choice._compiled(lowered, way, options) for options in (None, MEASURING))  # pyright: ignore[reportPrivateUsage]
         assert temporaries(full) == temporaries(measured)
         assert full.cost_analysis()["flops"] == measured.cost_analysis()["flops"]

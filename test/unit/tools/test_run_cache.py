@@ -12,7 +12,7 @@ import recompute
 from recompute.support.disk_cache import SUFFIX
 from recompute.test.imports import ROOT
 from recompute.tools import recompute_opt
-from recompute.tools.pipeline import Run
+from recompute.tools.pipeline import ModuleRun
 
 STEP = ROOT / "examples" / "stablehlo" / "chain.small.mlir"
 
@@ -37,13 +37,13 @@ class Runs:
 
 @pytest.fixture
 def runs(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Runs:
-    made, process = Runs(tmp_path, capsys), Run.process
+    made, process = Runs(tmp_path, capsys), ModuleRun.process
 
-    def counted(run: Run, text: str) -> str:
+    def counted(run: ModuleRun, text: str) -> str:
         made.modules += 1
         return process(run, text)
 
-    monkeypatch.setattr(Run, "process", counted)
+    monkeypatch.setattr(ModuleRun, "process", counted)
     monkeypatch.setattr(recompute.config, "cache_dir", str(tmp_path / "cache"))
     return made
 
