@@ -7,7 +7,7 @@ that this frontend cannot handle is left to PyTorch's own partitioner, with a wa
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
@@ -19,6 +19,7 @@ from ...driver.api import Rewritten, rewrite
 from ...driver.verified import NotProved
 from ...interpreters.prove import prove
 from ...support.diagnostics import Refusal
+from ...support.units import MINIMUM
 from .exporter import write_joint
 from .importer import read_joint
 from .options import Options
@@ -57,7 +58,7 @@ class Partitioner:
         """
         start = perf_counter()
         try:
-            module = read_joint(joint, num_fwd_outputs)
+            module = read_joint(joint, num_fwd_outputs, marked=self.options.budget is None)
             rewritten, graph = self._rewritten(module, joint, num_fwd_outputs)
         except (Unsupported, Refusal, NotProved) as error:
             if isinstance(error, Refusal) and self.options.budget is not None:
@@ -72,12 +73,26 @@ class Partitioner:
         self, module: ModuleOp, joint: torch.fx.GraphModule, num_fwd_outputs: int
     ) -> tuple[Rewritten, torch.fx.GraphModule]:
         """The rewritten step and its graph, proved equal to the joint graph as it is imported again."""
-        rewritten = rewrite(module, self.options.rewrite)
+        rewritten = _rewrite(module, self.options)
         graph = write_joint(rewritten.module, joint)
         proof = prove(module, read_joint(graph, num_fwd_outputs))
         if not proof.proved:
             raise NotProved(proof, f"the exported graph is not proved equal to the one that came: {proof.reason}")
         return rewritten, graph
+
+
+def _rewrite(module: ModuleOp, options: Options) -> Rewritten:
+    """The rewrite; for the budget `min`, the one by segments if it needs less. Raises `Refusal` and `NotProved`."""
+    within = rewrite(module, options.rewrite)
+    if options.budget != MINIMUM:
+        return within
+    by_segments = rewrite(module, replace(options.rewrite, budget=None))
+    return min(within, by_segments, key=_peak_bytes)
+
+
+def _peak_bytes(rewritten: Rewritten) -> int:
+    ((_, after),) = rewritten.memory().values()
+    return after.peak_bytes
 
 
 def _for_graph(keywords: dict[str, Any], graph: torch.fx.GraphModule) -> dict[str, Any]:

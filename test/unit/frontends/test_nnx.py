@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from functools import partial
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 import recompute
+from recompute.frontends.jax.module_scopes import module_scopes
 
 from .nnx_models import MODELS, SCANNED, Dense, jax, jnp, nnx, optax, train_step
 
@@ -23,6 +25,7 @@ def _nothing_saved_is_an_error():
         yield
 
 
+@pytest.mark.slow("transformer")
 @pytest.mark.parametrize("name", MODELS)
 def test_models_train_as_with_nnx_in_no_more_memory_than_with_remat(name: str):
     losses, bytes = MODELS[name].trained(recompute.nnx.jit)
@@ -150,3 +153,37 @@ def test_wrong_keywords():
         recompute.nnx.jit(train_step, budget="much")
     with pytest.raises(ValueError, match="does not support bound methods"):
         recompute.nnx.jit(built()[0].__call__)
+
+
+def test_modules_are_scopes_in_reports_only_while_traced():
+    call = vars(Dense)["__call__"]
+    model, optimizer, x = built()
+    report = recompute.nnx.jit(train_step).report(model, optimizer, x)
+    assert {row.module for row in report.modules} >= {"Chain/blocks0", "Chain/blocks1"}
+    assert vars(Dense)["__call__"] is call
+
+
+def test_names_of_modules():
+    class Leaf(nnx.Module):
+        def __call__(self, x: Any) -> Any:
+            return jnp.sin(x)
+
+    class Derived(Leaf):
+        def __call__(self, x: Any) -> Any:
+            return super().__call__(x)
+
+    class Tree(nnx.Module):
+        def __init__(self) -> None:
+            self.first, self.many = Derived(), nnx.List([Leaf(), Leaf()])
+            self.table = nnx.Dict({"a": Leaf()})
+
+        def __call__(self, x: Any) -> Any:
+            return Leaf()(self.many[1](self.first(x)))
+
+    with module_scopes(nnx.Module):
+        text = jax.jit(lambda x: Tree()(x)).lower(1.0).as_text(debug_info=True)
+    scopes = set(re.findall(r'"jit\(<lambda>\)/(.*?)/sin"', text))
+    assert scopes == {"Tree/first", "Tree/many1", "Tree/Leaf"}
+    with module_scopes(nnx.Module):
+        text = jax.jit(lambda x: recompute.jax.named(Tree())(x)).lower(1.0).as_text(debug_info=True)
+    assert "/first/sin" in text and "first/first" not in text
