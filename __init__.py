@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .driver.fit import fit as fit
     from .driver.verified import NotProved as NotProved
     from .frontends import jax as jax
+    from .frontends import torch as torch
     from .frontends.jax import nnx as nnx
     from .options.recompute_options import RecomputeOptions as RecomputeOptions
     from .options.selection import Selection as Selection

@@ -122,7 +122,7 @@ class Ledger:
             if array is None:
                 continue
             self.enter(array, self.kinds.of(value))
-            if name_of(op) in CALLS and self.kind_of_owner[id(owner_of(array))] is Kind.TEMPORARY:
+            if name_of(op) in CALLS and self.kind_of_owner[id(owner_of(array))] is BufferRole.TEMPORARY:
                 # The function that is called has allocated it.
                 self.count_as(array, self.kinds.of(value))
         self._update_peaks()

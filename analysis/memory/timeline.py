@@ -65,7 +65,7 @@ def timeline(function: FuncOp, phases: Phases | None = None, labels: Labels | No
         inner_bytes=graph.inner_bytes,
         live_bytes=tuple(liveness.live_bytes(graph).tolist()),
         argument_bytes=sum(map(value_bytes, order.block.args)),
-        result_bytes=sum(map(value_bytes, order.operations[-1].operands)),
+        result_bytes=0 if graph.counts_returned else sum(map(value_bytes, order.operations[-1].operands)),
         aliased_bytes=aliased_bytes(function, order.block),
     )
 

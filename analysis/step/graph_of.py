@@ -14,7 +14,7 @@ from ...rules.effects import why_impure
 from ...rules.flops import flops
 from ...rules.kinds import is_cast, is_constant
 from ...rules.names import name_of
-from ...rules.storage import carried_values, region_storage, viewed_operand
+from ...rules.storage import carried_values, is_allocated, region_storage, viewed_operand
 from ...support.diagnostics import Refusal
 from .alike_regions import Key, region_key
 from .constants import constants_only
@@ -83,6 +83,7 @@ def graph_of(
         literals=frozenset([i for i, op in enumerate(operations) if is_constant(op)]),
         copies=frozenset() if bare else frozenset([i for i, op in enumerate(operations) if is_copy(op)]),
         costs=() if bare or costs is None else costs(operations),
+        counts_returned=any(map(is_allocated, operations)),
     )
     return Numbered(graph, operations, values, number, shared.strided)
 

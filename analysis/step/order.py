@@ -9,6 +9,7 @@ from functools import cached_property
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...rules.effects import why_impure
+from ...rules.storage import is_allocated
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Order:
         for op, read in zip(self.operations, self.reads, strict=True):
             # The first operand of most operations is no constant, so the test ends early.
             is_constant = all(map(values.__contains__, read))
-            if is_constant and why_impure(op) is None:
+            if is_constant and why_impure(op) is None and not is_allocated(op):
                 values.update(op.results)
 
     def readers(self, value: SSAValue) -> list[Operation]:
