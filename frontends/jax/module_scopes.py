@@ -6,11 +6,11 @@ and a module without an attribute there, by its class. The names are those of se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any
+from typing import Any, cast
 
 import jax
 from jax.extend import source_info_util
@@ -66,7 +66,7 @@ def _in_its_scope(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _name_of(module: Any, parent: Any) -> str:
-    members = {} if parent is None else vars(parent)
+    members: dict[str, Any] = {} if parent is None else vars(parent)
     for name, member in members.items():
         if member is module:
             return name
@@ -79,6 +79,6 @@ def _name_of(module: Any, parent: Any) -> str:
 def _elements(member: Any) -> list[Any]:
     """The elements of a list, a tuple, a dict, or a list module of flax nnx."""
     if isinstance(member, dict):
-        values: list[Any] = list(member.values())  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
-        return values
-    return list(member) if isinstance(member, list | tuple) or type(member).__name__ == "List" else []
+        return list(cast(dict[Any, Any], member).values())
+    is_list = isinstance(member, list | tuple) or type(member).__name__ == "List"
+    return list(cast(Iterable[Any], member)) if is_list else []
