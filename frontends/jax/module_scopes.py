@@ -6,7 +6,7 @@ and a module without an attribute there, by its class. The names are those of se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
@@ -66,7 +66,7 @@ def _in_its_scope(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _name_of(module: Any, parent: Any) -> str:
-    members: dict[str, Any] = {} if parent is None else vars(parent)
+    members = cast(dict[str, Any], {} if parent is None else vars(parent))
     for name, member in members.items():
         if member is module:
             return name
@@ -79,6 +79,8 @@ def _name_of(module: Any, parent: Any) -> str:
 def _elements(member: Any) -> list[Any]:
     """The elements of a list, a tuple, a dict, or a list module of flax nnx."""
     if isinstance(member, dict):
-        return list(cast(dict[Any, Any], member).values())
-    is_list = isinstance(member, list | tuple) or type(member).__name__ == "List"
-    return list(cast(Iterable[Any], member)) if is_list else []
+        values: list[Any] = list(member.values())  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+        return values
+    is_sequence = isinstance(member, list | tuple) or type(member).__name__ == "List"
+    elements: list[Any] = list(member) if is_sequence else []  # pyright: ignore[reportUnknownArgumentType]
+    return elements
