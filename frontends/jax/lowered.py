@@ -27,6 +27,7 @@ from ...options.recompute_options import RecomputeOptions
 from ...options.selection import BadSelection
 from ...support.diagnostics import Refusal, Remark
 from ...support.progress import Line, progress
+from ...support.units import format_bytes
 from ...support.walk import every_operation
 from . import crossing, private, warning
 from .barriers import keeping_barriers
@@ -196,11 +197,23 @@ def _within(
         lambda rewritten: _compile(crossing.with_module(plain, rewritten), _keeping_options(plain, options, None)),
         line,
     )
+    line.result = _result_of(result)
     if (rewritten := result.rewritten) is None:
         why = warning.nothing_recomputed(name, result.nothing_to_do)
         return Lowered(name, options, plain, plain, None, (result.nothing_to_do,), why, module=module, within=result)
     less = crossing.with_module(plain, rewritten.module)
     return Lowered(name, options, plain, less, rewritten, rewritten.remarks, None, module=module, within=result)
+
+
+def _result_of(within: BudgetedCompile) -> str:
+    """`19.5 MiB -> 4.1 MiB of temporaries, within the budget 0.5`."""
+    needs = within.compiled.memory_analysis()
+    after = within.plain if needs is None else int(needs.temp_size_in_bytes)
+    before = format_bytes(within.plain)
+    if within.rewritten is None:
+        return f"{before} of temporaries, within the budget {within.budget} as it is"
+    kept = "as little as was found" if within.temporaries is None else f"within the budget {within.budget}"
+    return f"{before} -> {format_bytes(after)} of temporaries, {kept}"
 
 
 def _searching_options(options: Options, plain: jax.stages.Lowered) -> RecomputeOptions:
