@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xdsl.dialects.builtin import IntegerAttr
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import FixedBitwidthType, IntegerAttr, TensorType
+from xdsl.ir import Attribute, Operation
 
 from ..dialects import aten
 from ..dialects.torch import DRAW, FLOPS, GET_ATTR, PREFIX, READ, SEEDED
-from .counts import per_element
+from .counts import elements, per_element
 from .facts import Facts, cast, communication, constant, impure, nothing, product, pure, random, view
 
 _OVERWRITTEN = "it reads an argument that the step overwrites"
 _ADVANCES = "it advances the generator of random numbers"
 _WRITES = "it writes to an operand"
+_MEANS = """
+aten.binary_cross_entropy.default aten.mse_loss.default aten.smooth_l1_loss.default aten.soft_margin_loss.default
+"""
+"""Losses that reduce in place what they have computed for each element: their scalar keeps that storage."""
 _ONE_EACH = per_element(1)
 
 _CASTS = "aten._to_copy.default prims.convert_element_type.default"
@@ -72,6 +76,17 @@ _OF_SCHEMAS: dict[str, Facts] = {
 }
 
 
+def _operand_bytes(op: Operation) -> int:
+    """The bytes of the largest operand."""
+    return max(_tensor_bytes(operand.type) or 0 for operand in op.operands)
+
+
+def _tensor_bytes(type_: Attribute) -> int | None:
+    """Bytes of a tensor of a static shape; None for other types."""
+    size = type_.element_type if isinstance(type_, TensorType) else None
+    return None if not isinstance(size, FixedBitwidthType) else -(-size.bitwidth // 8) * elements(type_)
+
+
 def _as_products(facts: dict[str, Facts]) -> dict[str, Facts]:
     products = {f"{prefix}{name}" for name in _PRODUCTS.split() for prefix in (PREFIX, SEEDED)}
     return {name: product(fact) if name in products else fact for name, fact in facts.items()}
@@ -84,6 +99,7 @@ OPERATIONS: dict[str, Facts] = {
         **_table(_MOVES, pure(nothing)),
         **_table(_CASTS, replace(cast(), flops=_counted)),
         **_table(_ON_SIZES, pure(nothing)),
+        **_table(_MEANS, replace(pure(_counted), stored_bytes=_operand_bytes)),
         **_table("aten.copy_.default", impure(_WRITES)),
         **_table(_COLLECTIVES, communication()),
         READ: impure(_OVERWRITTEN),
