@@ -19,6 +19,12 @@ from .facts import Facts, cast, communication, constant, impure, nothing, produc
 _OVERWRITTEN = "it reads an argument that the step overwrites"
 _ADVANCES = "it advances the generator of random numbers"
 _WRITES = "it writes to an operand"
+_OF_INDUCTOR = """
+prims._low_memory_max_pool_offsets_to_indices.default prims._low_memory_max_pool_with_offsets.default prims.fma.default
+prims.inductor_force_stride_order.default prims.inductor_lookup_seed.default prims.inductor_randint.default
+prims.inductor_random.default prims.prepare_softmax_online.default
+"""
+"""Random numbers are functions of a seed, an operand; the seeds themselves are drawn, and never copied."""
 _MEANS = """
 aten.binary_cross_entropy.default aten.mse_loss.default aten.smooth_l1_loss.default aten.soft_margin_loss.default
 """
@@ -99,6 +105,7 @@ OPERATIONS: dict[str, Facts] = {
         **_table(_MOVES, pure(nothing)),
         **_table(_CASTS, replace(cast(), flops=_counted)),
         **_table(_ON_SIZES, pure(nothing)),
+        **_table(_OF_INDUCTOR, pure(_counted)),
         **_table(_MEANS, replace(pure(_counted), stored_bytes=_operand_bytes)),
         **_table("aten.copy_.default", impure(_WRITES)),
         **_table(_COLLECTIVES, communication()),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from time import perf_counter
 from typing import Any
 
@@ -30,6 +31,9 @@ from .warning import warn_plain
 
 Partitioned = tuple[torch.fx.GraphModule, torch.fx.GraphModule]
 Partition = Callable[..., Partitioned]
+
+
+_KEYWORDS = frozenset(signature(default_partition).parameters)
 
 
 class BudgetNotKept(RuntimeError):
@@ -116,8 +120,10 @@ def _tangent_bytes(module: ModuleOp, joint: torch.fx.GraphModule) -> int:
     return sum(value_bytes(argument) for argument, node in arguments if node.name.startswith("tangents"))
 
 
-def _for_graph(keywords: dict[str, Any], graph: torch.fx.GraphModule) -> dict[str, Any]:
-    """The keywords of the default partitioner with nodes of the new graph in place of those of the old one."""
+def _for_graph(given: dict[str, Any], graph: torch.fx.GraphModule) -> dict[str, Any]:
+    """The keywords of the default partitioner with nodes of the new graph in place of those of the old one, and without
+    those of Inductor's."""
+    keywords = {name: value for name, value in given.items() if name in _KEYWORDS}
     nodes = keywords.get("static_lifetime_input_nodes")
     if not nodes:
         return keywords
