@@ -23,13 +23,12 @@ from ...planning.calibrated_search import CalibratedSearch
 from ...planning.solvers.result import Stop
 from ...planning.solvers.time_limit import SECONDS_AS_PYTHON, SLOW, is_compiled, limited
 from ...search.budget.moves import with_moves
-from ...search.candidates import Candidate
-from ...search.pools import pool_of
+from ...search.candidates import Candidate, pool_of
 from ...support.diagnostics import Refusal
 from ...support.interrupts import stopping
 from ...support.progress import Line
 from ...support.units import MINIMUM, budget_text, is_share, parse_budget
-from ...transforms.plans.segment_budgets import of_rest
+from ...transforms.plans.limit_segments import of_rest
 from ...transforms.take_marks import take_marks
 
 _JAX: Any = jax

@@ -175,7 +175,7 @@ def test_the_lines_for_pytorch_in_the_readme(folder: Path) -> None:
 
     class Model(torch.nn.Module):
         def __init__(self) -> None:
-            super().__init__()
+            super().__init__()  # pyright: ignore[reportUnknownMemberType]
             self.layers = torch.nn.ModuleList(layers)
 
         def forward(self, x: Any) -> Any:

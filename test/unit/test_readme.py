@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from recompute.analysis.memory.schedules.schedule import low_peak
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.memory.list_schedules import low_peak
+from recompute.analysis.step.order import functions_of
 from recompute.benchmarks.unseen import table
 from recompute.interpreters.prove import prove
 from recompute.test.examples import PEAK_IN_UPDATE, original, peaks_after, peaks_before, recomputed

@@ -6,7 +6,7 @@ import pytest
 from xdsl.ir import Operation
 
 import recompute
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.order import functions_of
 from recompute.mlir_io.parser import parse_module
 from recompute.planning.liveness import live_bytes
 from recompute.planning.solvers.solve_graph import problem_of_graph

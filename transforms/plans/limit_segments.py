@@ -19,13 +19,11 @@ from xdsl.dialects.builtin import ArrayAttr, BoolAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from ...analysis.copies.copying import CloneOptions
-from ...analysis.copies.legality import refused
-from ...analysis.copies.marked import plan_of_marks
-from ...analysis.memory.labels import described
-from ...analysis.request.segment_budgets import BudgetedSegment, budgeted, why_none
-from ...analysis.step.functions import functions_of
+from ...analysis.copies.copying import CloneOptions, plan_of_marks, refused
+from ...analysis.memory.timeline import described
+from ...analysis.request.segments import BudgetedSegment, budgeted, why_none
 from ...analysis.step.marks import Policy, mark_of
+from ...analysis.step.order import functions_of
 from ...analysis.step.step import Step
 from ...dialects.names import Names
 from ...options.segment_budgets import SegmentBudget, read_budgets
@@ -43,7 +41,7 @@ from ...planning.plan import Plan
 from ...support.diagnostics import Refusal, Remark
 from ...support.timing import part
 from ...support.walk import every_operation
-from ..per_device.bodies import is_stand_in
+from ..per_device.outline import is_stand_in
 from ..phase import Steps
 
 ROUNDS = 12
