@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xdsl.dialects.builtin import FixedBitwidthType, IntegerAttr, TensorType
+from xdsl.dialects.builtin import FixedBitwidthType, IntegerAttr
 from xdsl.ir import Attribute, Operation
 
 from ..dialects import aten
 from ..dialects.torch import DRAW, FLOPS, GET_ATTR, PREFIX, READ, SEEDED
+from ..support.type_guards import is_shaped
 from .counts import elements, per_element
 from .facts import Facts, cast, communication, constant, impure, nothing, product, pure, random, view
 
@@ -89,8 +90,9 @@ def _operand_bytes(op: Operation) -> int:
 
 def _tensor_bytes(type_: Attribute) -> int | None:
     """Bytes of a tensor of a static shape; None for other types."""
-    size = type_.element_type if isinstance(type_, TensorType) else None
-    return None if not isinstance(size, FixedBitwidthType) else -(-size.bitwidth // 8) * elements(type_)
+    if not is_shaped(type_) or not isinstance(element := type_.element_type, FixedBitwidthType):
+        return None
+    return -(-element.bitwidth // 8) * elements(type_)
 
 
 def _as_products(facts: dict[str, Facts]) -> dict[str, Facts]:

@@ -16,7 +16,7 @@ import torch
 from functorch.compile import default_partition
 from xdsl.dialects.builtin import ModuleOp
 
-from ...analysis.step.functions import functions_of
+from ...analysis.step.order import functions_of
 from ...analysis.step.storage import value_bytes
 from ...driver.api import Rewritten, memory, rewrite
 from ...driver.verified import NotProved
