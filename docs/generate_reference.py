@@ -22,7 +22,7 @@ from recompute.dialects import recompute, structured
 from recompute.dialects.discardable import KNOWN
 from recompute.dialects.recompute import RECOMPUTE
 from recompute.dialects.stablehlo import STABLEHLO
-from recompute.tools.command_line import argument_parser as recompute_opt
+from recompute.tools.opt_arguments import argument_parser as recompute_opt
 from recompute.tools.options import options_of, summary
 from recompute.tools.recompute_check import argument_parser as recompute_check
 from recompute.tools.recompute_plan import argument_parser as recompute_plan

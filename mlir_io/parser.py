@@ -201,6 +201,22 @@ class ModuleParser(NumberParser, RepeatedLineParser):
             self.raise_error("expected 'name: \"0x…\"', hexadecimal digits in one string")
         super()._parse_resource(dialect_name, interface)
 
+    def _parse_external_resources(self) -> None:
+        """Skip resources for tools, such as a reproducer's pipeline: MLIR's tools drop those of others, too."""
+
+        def parse_entry() -> None:
+            self.parse_identifier(" for a resource")
+            self.parse_punctuation(":")
+            if self.parse_optional_str_literal() is None and self.parse_optional_boolean() is None:
+                self.raise_error("expected a string or a boolean")
+
+        def parse_group() -> None:
+            self.parse_identifier(" for resources")
+            self.parse_punctuation(":")
+            self.parse_comma_separated_list(self.Delimiter.BRACES, parse_entry)
+
+        self.parse_comma_separated_list(self.Delimiter.BRACES, parse_group)
+
     def parse_dense_int_or_fp_elements_attr(
         self, type: RankedStructure[AnyDenseElement] | None
     ) -> DenseIntOrFPElementsAttr:

@@ -1,8 +1,5 @@
-"""Explain a step: its segments, its loops, and each value that is saved for the backward pass with the reason.
-
-What the forward pass hands to the backward pass, value by value, and why each is not recomputed; operations counted.
-
-The data behind `-t explain{format=json}`: which values a step saves, how big they are, whom they are saved for.
+"""Explain a step: its segments, its loops, its operations, and each value that is saved for the backward pass, with
+its bytes, its readers and the reason. The data behind `-t explain{format=json}`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Live bytes at each operation of a step, in program order or as an eager executor runs it, with labels for buffers.
 
-Live bytes at each operation of a step, in program order: the counts of `planning/liveness.py` with labels.
-
-Model `order`: every result is stored, views share the storage of their operand, a storage is freed after its last
-reader. Temporaries are the storages other than arguments and results of the function; constants, and values computed
-from constants alone, cost nothing.
+The counts are those of `planning/liveness.py`. Model `order`: every result is stored, views share the storage of their
+operand, a storage is freed after its last reader. Temporaries are the storages other than arguments and results of the
+function; constants, and values computed from constants alone, cost nothing.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ docs/torch.md describes options, warnings and limits.
 from __future__ import annotations
 
 from .compile import Backend, backend, compile
+from .export import export
 from .options import Options
 from .partition import BudgetNotKept, Partitioner
 from .regions import region
@@ -28,5 +29,6 @@ __all__ = [
     "Unsupported",
     "backend",
     "compile",
+    "export",
     "region",
 ]

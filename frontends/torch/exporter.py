@@ -25,7 +25,7 @@ from ...dialects.torch import DRAW, GET_ATTR, READ, SEEDED, arguments_of, called
 from ...rules.names import name_of
 from .arguments import value_of
 from .importer import KEPT, ORIGIN
-from .schemas import STATE_BYTES, overload_named
+from .schemas import STATE_BYTES, target_named
 from .unsupported import Unsupported
 
 _TAG, _BACKWARD = "partitioner_tag", "is_backward"
@@ -86,7 +86,7 @@ class _Writer:
             case name if name.startswith(SEEDED):
                 self._seeded(op)
             case _:
-                self._results(op, self._call(op, overload_named(called_name(op)), op.operands))
+                self._results(op, self._call(op, target_named(called_name(op)), op.operands))
 
     def output(self, terminator: Operation) -> None:
         """Write the output node: the results, in the places of those of the original."""
@@ -98,7 +98,7 @@ class _Writer:
 
     def _read(self, op: Operation) -> None:
         argument = self.nodes[op.operands[0]]
-        if not any(_is_backward(use.operation) for use in op.results[0].uses):
+        if _is_backward(op) or not any(_is_backward(use.operation) for use in op.results[0].uses):
             self._define(op.results[0], argument)
             return
         node = self._node("call_function", torch.ops.aten.clone.default, (argument,), {}, argument, False)
@@ -107,7 +107,7 @@ class _Writer:
 
     def _seeded(self, op: Operation) -> None:
         """A random operation: the call that advances the generator, or one that runs again from the same state."""
-        target, state = overload_named(called_name(op)), op.operands[0]
+        target, state = target_named(called_name(op)), op.operands[0]
         if self.running is not None:
             if not isinstance(state, OpResult) or state.op is not self.running or node_of(op) != node_of(self.running):
                 raise Unsupported(node_of(op), "it does not draw from the generator that advances before it")
@@ -146,14 +146,19 @@ class _Writer:
         original = self._original(op)
         for index, result in enumerate(op.results):
             if result.first_use is not None:
-                item = self._item(call, index, value[index])
-                if (old := self.items.get((original, index))) is not None:
-                    item.meta = {**_meta_of(old), _TAG: call.meta.get(_TAG), **_origin(old, is_copy(op))}
-                self._define(result, item)
+                self._define(
+                    result, self._item(call, index, value[index], self.items.get((original, index)), is_copy(op))
+                )
 
-    def _item(self, call: torch.fx.Node, index: int, value: Any) -> torch.fx.Node:
-        node = self.graph.call_function(operator.getitem, (call, index))
+    def _item(
+        self, call: torch.fx.Node, index: int, value: Any, original: torch.fx.Node | None = None, copied: bool = False
+    ) -> torch.fx.Node:
+        """An element of what a call returns. `original`: the node that takes it in the graph that was imported."""
+        name = None if original is None else f"{original.name}_recomputed" if copied else original.name
+        node = self.graph.create_node("call_function", operator.getitem, (call, index), name=name)
         node.meta = {**call.meta, "val": value}
+        if original is not None:
+            node.meta = {**_meta_of(original), _TAG: call.meta.get(_TAG), **_origin(original, copied)}
         return node
 
     def _node(

@@ -23,7 +23,8 @@ from ...dialects.torch import ARGS, DRAW, FLOPS, GET_ATTR, NODE, OF, PREFIX, REA
 from .arguments import text_of
 from .flops import flops_of
 from .locations import location_of
-from .schemas import STATE_BYTES, draws, qualified_name, written_arguments
+from .marks import marks_of
+from .schemas import STATE_BYTES, draws, is_on_sizes, qualified_name, written_arguments
 from .tensor_types import type_of
 from .unsupported import Unsupported
 
@@ -41,9 +42,12 @@ def is_backward(node: torch.fx.Node) -> bool:
     return node.meta.get("partitioner_tag") == "is_backward"
 
 
-def read_joint(joint: torch.fx.GraphModule, num_fwd_outputs: int) -> ModuleOp:
-    """The module of a joint graph. Raises `Unsupported` for a node without an encoding."""
-    reader = _Reader(_tags(joint.graph, num_fwd_outputs), _written_placeholders(joint.graph))
+def read_joint(joint: torch.fx.GraphModule, num_fwd_outputs: int, marked: bool = False) -> ModuleOp:
+    """The module of a joint graph. `marked`: with what the user's program says of single operations.
+
+    Raises `Unsupported` for a node without an encoding.
+    """
+    reader = _Reader(_tags(joint.graph, num_fwd_outputs), _written_placeholders(joint.graph), marked)
     nodes = list(joint.graph.nodes)
     first_call = next(index for index, node in enumerate(nodes) if node.op != "placeholder")
     for node in nodes[:first_call]:
@@ -97,9 +101,11 @@ class _Reader:
 
     backward: Mapping[torch.fx.Node, bool]
     written: frozenset[torch.fx.Node]
+    marked: bool
     block: Block = field(default_factory=Block)
     values: dict[torch.fx.Node, Results] = field(default_factory=dict[torch.fx.Node, Results])
     reads: dict[torch.fx.Node, SSAValue] = field(default_factory=dict[torch.fx.Node, SSAValue])
+    late_reads: dict[torch.fx.Node, SSAValue] = field(default_factory=dict[torch.fx.Node, SSAValue])
 
     def read(self, node: torch.fx.Node) -> None:
         if node.op == "placeholder":
@@ -121,7 +127,7 @@ class _Reader:
             state, target, *args = node.args
             drawn = self._single(state, node)
             self.values[node] = self._add_call(node, cast(OpOverload, target), (drawn,), args, node.meta["val"])
-        elif isinstance(node.target, OpOverload):
+        elif isinstance(node.target, OpOverload) or is_on_sizes(node.target):
             self._call(node, node.target)
         else:
             raise Unsupported(node, "it is no operation of a dispatcher")
@@ -158,9 +164,9 @@ class _Reader:
             raise Unsupported(node, "it takes an element of what is no tuple")
         self.values[node] = results[index]
 
-    def _call(self, node: torch.fx.Node, target: OpOverload) -> None:
+    def _call(self, node: torch.fx.Node, target: Any) -> None:
         value = node.meta.get("val")
-        if draws(target):
+        if isinstance(target, OpOverload) and draws(target):
             _, results = self._seeded(node, target, node.args, value)
         else:
             results = self._add_call(node, target, (), node.args, value)
@@ -180,7 +186,7 @@ class _Reader:
     def _add_call(
         self,
         node: torch.fx.Node,
-        target: OpOverload,
+        target: Any,
         state: tuple[SSAValue, ...],
         args: Sequence[Any],
         value: Any,
@@ -195,7 +201,7 @@ class _Reader:
             return number[read]
 
         attributes: dict[str, Attribute] = {ARGS: StringAttr(text_of(node, args, node.kwargs, operand))}
-        if (flops := flops_of(target, args, node.kwargs, value)) is not None:
+        if isinstance(target, OpOverload) and (flops := flops_of(target, args, node.kwargs, value)) is not None:
             attributes[FLOPS] = IntegerAttr(flops, 64)
         parts = tuple(value) if _is_tuple(value) else (value,)
         types = [type_of(part, node) for part in parts]
@@ -203,9 +209,16 @@ class _Reader:
         return tuple(results) if _is_tuple(value) else results[0]
 
     def _current(self, read: torch.fx.Node, node: torch.fx.Node) -> SSAValue:
-        """The value of a node; of an argument that the step overwrites, the value that was read before."""
+        """The value of a node; of an argument that the step overwrites, the value that was read before, or, in the
+        backward pass, the value that it has then."""
         value = self._single(read, node)
-        return value if read not in self.written or self._writes(node, read) else self.reads[read]
+        if read not in self.written or self._writes(node, read):
+            return value
+        if not self.backward.get(node, False):
+            return self.reads[read]
+        if read not in self.late_reads:
+            (self.late_reads[read],) = self._add(read, READ, [value], [value.type], {}, is_late=True)
+        return self.late_reads[read]
 
     @staticmethod
     def _writes(node: torch.fx.Node, argument: torch.fx.Node) -> bool:
@@ -225,11 +238,14 @@ class _Reader:
         operands: Sequence[SSAValue],
         types: Sequence[Attribute],
         attributes: dict[str, Attribute],
+        is_late: bool = False,
     ) -> list[SSAValue]:
         attributes[NODE] = StringAttr(node.meta.get(ORIGIN, node.name))
-        backward = self.backward.get(node, False)
+        backward = is_late or self.backward.get(node, False)
         if name != GET_ATTR:
             attributes[Names.PHASE] = _GRADIENT if backward else _PRIMAL
+        if self.marked and not backward and name not in (READ, DRAW, GET_ATTR):
+            attributes |= marks_of(node)
         op = operation_class(name).create(operands=operands, result_types=types, attributes=attributes)
         op.location = location_of(node, backward)
         self.block.add_op(op)

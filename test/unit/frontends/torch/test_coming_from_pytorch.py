@@ -185,7 +185,7 @@ class Counting(nn.Module):
         self.register_buffer("scale", torch.ones(()))
 
     def forward(self, x: Any) -> Any:
-        y = torch.tanh(torch.sin(self.linear(x)) * self.scale)
+        y = torch.tanh(torch.sin(self.linear(x)) * self.scale.clone())
         self.scale += 1
         return y
 
