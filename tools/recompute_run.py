@@ -28,6 +28,7 @@ from ..interpreters.executor import function_named
 from ..interpreters.inputs import INPUT_KINDS, random_inputs
 from ..interpreters.kernels.arrays import Array
 from ..interpreters.meter import Metering, meter
+from ..interpreters.nested_modules import modules_with_functions
 from ..mlir_io.parser import parse_module
 from ..transforms.inline import inline
 from ..transforms.inline_gradient import inline_gradient
@@ -88,9 +89,10 @@ def load(path: str, name: str | None) -> FuncOp:
     text, file_name = read_text(path)
     module = parse_module(text, file_name)
     verify_module(module)
-    inline(module)
-    inline_gradient(module)
-    inline_segments(module)
+    for inner in modules_with_functions(module):
+        inline(inner)
+        inline_gradient(inner)
+        inline_segments(inner)
     return function_named(module, name)
 
 
