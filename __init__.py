@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from .driver.fit import fit as fit
     from .driver.verified import NotProved as NotProved
     from .frontends import jax as jax
+    from .frontends import torch as torch
     from .frontends.jax import nnx as nnx
     from .options.recompute_options import RecomputeOptions as RecomputeOptions
     from .options.selection import Selection as Selection
     from .planning.graph import Graph as Graph
     from .planning.pairs import plan_of_pairs as plan_of_pairs
     from .planning.plan import Plan as Plan
+    from .support.config import config as config
     from .support.diagnostics import Refusal as Refusal
 
 _PLACES = {
@@ -39,6 +41,7 @@ _PLACES = {
     "RecomputeOptions": "options.recompute_options",
     "Selection": "options.selection",
     "Refusal": "support.diagnostics",
+    "config": "support.config",
     "Graph": "planning.graph",
     "Plan": "planning.plan",
     "plan_of_pairs": "planning.pairs",
@@ -52,6 +55,7 @@ __all__ = [
     "Refusal",
     "Rewritten",
     "Selection",
+    "config",
     "context",
     "explain",
     "fit",

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from setuptools import setup
+from setuptools.command.build_py import build_py
 
 URL = ""
 """Of the repository, without a slash at the end; the only place that has it. Empty until there is one."""
@@ -29,8 +31,17 @@ def urls(url: str) -> dict[str, str]:
     return {"Source": url, "Documentation": f"{url}/{FILES}/docs/index.md", "Issues": f"{url}/issues"} if url else {}
 
 
+class BuildPackage(build_py):
+    """The package lies in this folder, and this file is no part of it."""
+
+    def find_package_modules(self, package: str, package_dir: str) -> list[tuple[str, str, str]]:
+        untyped: Any = super()
+        return [module for module in untyped.find_package_modules(package, package_dir) if module[1] != "setup"]
+
+
 if __name__ == "__main__":
     setup(
+        cmdclass={"build_py": BuildPackage},
         long_description=readme_for_an_index(Path(__file__).with_name("README.md").read_text("utf-8"), URL),
         long_description_content_type="text/markdown",
         project_urls=urls(URL),

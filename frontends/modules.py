@@ -1,6 +1,6 @@
-"""Import hook for `import recompute.jax` and `import recompute.nnx`: frontends as submodules of the package.
+"""Import hook for `import recompute.jax`, `recompute.nnx`, `recompute.torch`: frontends as submodules of the package.
 
-A folder `jax` at the root of the repository would shadow the framework in scripts that run from there.
+A folder `jax` or `torch` at the root of the repository would shadow the framework in scripts that run from there.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing_extensions import override
 
 from . import frontend
 
-FRONTENDS = {"jax": "jax", "nnx": "jax.nnx"}
+FRONTENDS = {"jax": "jax", "nnx": "jax.nnx", "torch": "torch"}
 """Submodules of the package, and their places in this folder."""
 _ROOT = __name__.rpartition(".frontends")[0]
 
 
 class FrontendFinder(MetaPathFinder):
-    """Finds `recompute.jax` and its submodules."""
+    """Finds `recompute.jax`, `recompute.torch` and their submodules."""
 
     @override
     def find_spec(

@@ -2,8 +2,8 @@
 
 Every result is stored, views share the storage of their operand, a storage is freed after its last reader. Temporaries
 are storages that are neither from outside nor returned; constants, and values computed from constants alone, cost
-nothing. The operands and results of an operation are live while it runs, and so is the memory of its regions
-(`inner_bytes`).
+nothing. Where `counts_returned` holds, returned values are temporaries too. The operands and results of an operation
+are live while it runs, and so is the memory of its regions (`inner_bytes`).
 
 `Counted` holds these facts of a graph. `live_bytes` sums a whole order from them. `LiveSet` sums step by
 step while operations run, for schedulers that choose an order incrementally; both give the same numbers.
@@ -40,7 +40,8 @@ class Counted:
     @classmethod
     def of(cls, graph: Graph, returned_too: bool = False) -> Counted:
         """The storages of a graph. `returned_too`: count returned values as well, as in the body of a loop."""
-        free = graph.constants if returned_too else graph.constants | {graph.root[v] for v in graph.returned}
+        counted = returned_too or graph.counts_returned
+        free = graph.constants if counted else graph.constants | {graph.root[v] for v in graph.returned}
         roots = [v for values in graph.makes for v in values if graph.root[v] == v and v not in free]
         number = {owner: index for index, owner in enumerate(roots)}
         pairs = [

@@ -227,6 +227,7 @@ def as_graph(graph: Graph, program: SimulatedProgram) -> Graph:
         literals=frozenset([op for op, origin in enumerate(origins) if origin in graph.literals]),
         copies=frozenset([*copies, *(op for op, origin in enumerate(origins) if origin in graph.copies)]),
         costs=tuple([0 if op == BARRIER else graph.costs[op] for op in origins]) if graph.costs else (),
+        counts_returned=graph.counts_returned,
     )
 
 

@@ -96,6 +96,10 @@ class Facts:
         regions: One for each region that stores values, the last one for all further regions; empty if the regions
             compute scalars.
         on_host: The results take no device memory.
+        allocated: The executor allocates the results when it runs the operation, also those that are computed from
+            constants alone, and counts those that are returned: PyTorch. A compiler (XLA) folds the former, and the
+            caller provides the latter.
+        stored_bytes: Bytes of the storage of each result; None for those of its type.
         on_tensors: No operation of this name has operands or results that refer to memory.
     """
 
@@ -111,6 +115,8 @@ class Facts:
     alternatives: bool = False
     regions: tuple[RegionStorage, ...] = ()
     on_host: bool = False
+    allocated: bool = False
+    stored_bytes: Count | None = None
     on_tensors: bool = field(default=False, compare=False)
 
 

@@ -104,6 +104,7 @@ class CommandLine:
     emit_plan: str | None = None
     bytecode: bool = False
     rules: tuple[str, ...] = ()
+    cache: bool = False
     answer: str | None = None
 
 
@@ -145,6 +146,7 @@ def _command_line(parser: argparse.ArgumentParser, options: argparse.Namespace) 
         emit_plan=options.emit_plan,
         bytecode=options.emit_bytecode,
         rules=tuple(options.load_rules),
+        cache=options.cache,
         answer=_answer(parser, options, passes),
     )
 

@@ -13,6 +13,7 @@ from .start import version_of
 
 MLIR = "mlir"
 EPILOG = "Exit codes: 0 done; 1 bad input, a refused request or a failed proof; 2 wrong usage."
+CACHED = "reuse the result of an earlier run with the same input, from the folder RECOMPUTE_CACHE_DIR or the user's"
 STATISTICS = "print counts after each pass, then the seconds of each pass and of its parts, to standard error"
 DISPLAYS = ("tree", "list", "json")
 
@@ -64,6 +65,7 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
         metavar="BOOL",
         help="verify after each pass; 'false' is --disable-verify",
     )
+    add("--cache", action="store_true", help=CACHED)
     add_rules_option(parser)
 
 

@@ -8,14 +8,15 @@
 
 `nnx.jit` splits its arguments into a graph and arrays, jits a function of the arrays, and writes the new arrays back
 into the modules. Here `recompute.jax.jit` takes the place of the `jax.jit` inside. Everything else is flax's own code:
-updates in place, streams of random numbers, shared variables, shardings and donation.
+updates in place, streams of random numbers, shared variables, shardings and donation. While the step is traced, its
+modules are named scopes (`module_scopes.py`), so that reports have their names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial, update_wrapper
+from functools import partial, update_wrapper, wraps
 from types import MethodType
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
@@ -23,9 +24,11 @@ from jax.extend import source_info_util
 from typing_extensions import Unpack
 
 from ...driver.api import Explanations
+from ...support.progress import progress
 from .jit import Jitted
 from .keywords import Keywords
 from .lowered import Lowered
+from .module_scopes import module_scopes
 from .options import Options, options_of
 from .report import Report, report
 
@@ -53,7 +56,7 @@ class NnxJitted(Generic[P, R]):
 
     def __init__(self, function: Callable[P, R], options: Options, of_flax: Mapping[str, Any]):
         _demand_no_compiler_options(options)
-        self._flax: Any = _NNX.jit(function, **options.jit, **of_flax)
+        self._flax: Any = _NNX.jit(_with_scopes(function), **options.jit, **of_flax)
         if not hasattr(self._flax, "jitted_fn"):
             raise ImportError("recompute.nnx was tried with flax 0.12: pip install 'flax>=0.12,<0.13'")
         self._inner = Jitted[..., Any](function, options, jitted=self._flax.jitted_fn)
@@ -76,8 +79,9 @@ class NnxJitted(Generic[P, R]):
 
     def report(self, *args: Any, **kwargs: Any) -> Report:
         """As of `recompute.jax.jit`. The modules among the arguments stay as they are."""
-        lowered: Lowered = self._of_arrays(self._inner.lower_quietly, args, kwargs)
-        return report(lowered)
+        with progress(f"recompute.nnx: {self._inner.__name__}"):
+            lowered: Lowered = self._of_arrays(self._inner.lower_quietly, args, kwargs)
+            return report(lowered)
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
         """As of `recompute.jax.jit`. The modules among the arguments stay as they are."""
@@ -105,6 +109,19 @@ class _Lowering:
     """Stands in for a jitted function whose `lower` is another method."""
 
     lower: Callable[..., Any]
+
+
+def _with_scopes(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, whose modules run in named scopes while it is traced."""
+    if not callable(function) or isinstance(getattr(function, "__self__", None), _NNX.Module):
+        return function  # nnx.jit says what is wrong.
+
+    @wraps(function)
+    def scoped(*args: Any, **kwargs: Any) -> Any:
+        with module_scopes(_NNX.Module):
+            return function(*args, **kwargs)
+
+    return scoped
 
 
 def _demand_no_compiler_options(options: Options) -> None:

@@ -35,12 +35,14 @@ def problem_of_graph(graph: Graph) -> Problem:
     """The problem of a graph, with the same operation numbers.
 
     Views are looked through; `with_views` copies the views that a copy needs. The cost of an execution is that of the
-    graph plus one.
+    graph plus one. Storages that are handed out beside others of one operation are live all the time.
     """
-    counted = Counted.of(graph)
-    number = {int(owner): index for index, owner in enumerate(counted.owners)}
-    makers: list[int] = counted.makers.tolist()
+    beside = _handed_out_beside_others(graph)
+    owners = [owner for owner in map(int, Counted.of(graph).owners) if owner not in beside]
+    number = {owner: index for index, owner in enumerate(owners)}
+    makers = [graph.maker[owner] for owner in owners]
     assert makers == sorted(makers), "storages are in the order of their makers"
+    held = sum(graph.sizes[owner] for owner in beside)
     backward = [not is_forward for is_forward in graph.forward]
     first = next((op for op in range(len(graph)) if graph.gradient[op]), len(graph))
     rows = [
@@ -49,20 +51,26 @@ def problem_of_graph(graph: Graph) -> Problem:
             cost=graph.cost[op] + 1,
             reads=[number[root] for v in graph.reads[op] if (root := graph.root[v]) in number],
             makes=[graph.sizes[v] for v in graph.makes[op] if v in number],
-            inner=graph.inner_bytes[op],
+            inner=graph.inner_bytes[op] + held,
             again=_may_run_again(graph, op),
             backward=backward[op],
         )
         for op in range(len(graph))
     ]
-    names = [f"{graph.names[int(maker)]} ({int(maker)})" for maker in counted.makers]
+    names = [f"{graph.names[maker]} ({maker})" for maker in makers]
     return problem_of(rows, (), names, earliest=first)
 
 
 def _may_run_again(graph: Graph, op: int) -> bool:
     """Whether the operation may be copied: a forward operation without effects whose results own their storage."""
     plain = graph.forward[op] and graph.effects[op] is None and op not in graph.copies and op not in graph.literals
-    return plain and op not in graph.showing and bool(graph.makes[op])
+    return plain and op not in graph.showing and not graph.handed_out.issuperset(graph.makes[op])
+
+
+def _handed_out_beside_others(graph: Graph) -> frozenset[int]:
+    """Storages that are handed out, of operations whose other results need not live on: these may run again."""
+    mixed = (op for op, made in enumerate(graph.makes) if len(made) > 1 and not graph.handed_out.issuperset(made))
+    return graph.handed_out.intersection(value for op in mixed for value in graph.makes[op])
 
 
 def with_views(graph: Graph, pairs: Iterable[Pair]) -> set[Pair]:

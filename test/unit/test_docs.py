@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import runpy
@@ -43,6 +44,8 @@ RUN_BY_OTHER_TESTS = {
     ("docs/foreign_dialects.md", "mlir"): "rules/test_foreign.py",
     ("docs/foreign_dialects.md", "sh"): "rules/test_foreign.py",
     ("docs/jax.md", "python"): "test_jax_page.py",
+    ("docs/recipes.md", "python"): "test_recipes.py",
+    ("docs/torch.md", "python"): "frontends/torch/test_torch_page.py",
 }
 NOT_RUN = {
     "git ": "changes the checkout",
@@ -150,18 +153,31 @@ def test_sessions(block: Block, folder: Path) -> None:
             printed = printed[printed.index(line) + 1 :]
 
 
-TUTORIAL = "docs/tutorial_jax.md"
+TUTORIALS = {"docs/tutorial_jax.md": "jax", "docs/tutorial_torch.md": "torch"}
+"""Pages whose snippets run one after the other, each with the names of those before it, and what they import."""
 
 
-def test_the_tutorial(folder: Path) -> None:
-    """Its snippets run one after the other, each with the names of those before it."""
-    pytest.importorskip("jax", reason="the tutorial is about JAX")
-    text = "\n".join(block.text for block in BLOCKS if (block.page, block.language) == (TUTORIAL, "python"))
+@pytest.mark.parametrize("page", TUTORIALS)
+def test_tutorials(page: str, folder: Path) -> None:
+    pytest.importorskip(TUTORIALS[page], reason="the tutorial imports it")
+    text = "\n".join(block.text for block in BLOCKS if (block.page, block.language) == (page, "python"))
     (folder / "tutorial.py").write_text(text)
-    assert "scanned" in runpy.run_path("tutorial.py")
+    assert "chosen" in runpy.run_path("tutorial.py")
 
 
-SNIPPETS = [block for block in of_language("python") if block.page != TUTORIAL]
+def test_the_lines_for_pytorch_in_the_readme(folder: Path) -> None:
+    torch: Any = pytest.importorskip("torch", reason="the lines compile a model of PyTorch")
+    (block,) = [block for block in blocks(ROOT / "README.md") if "import recompute.torch" in block.text]
+    (folder / "snippet.py").write_text(block.text)
+    nn = torch.nn
+    layers = [layer for _ in range(6) for layer in (nn.Linear(32, 128), nn.GELU(), nn.Linear(128, 32))]
+    model = nn.Sequential(*layers, nn.AdaptiveAvgPool1d(1), nn.Flatten(0), nn.Linear(256, 1))
+    names = runpy.run_path("snippet.py", init_globals={"model": model, "batch": torch.randn(256, 32)})
+    (graph,) = names["model"].report().graphs
+    assert graph.peak_bytes < graph.plain_bytes
+
+
+SNIPPETS = [block for block in of_language("python") if block.page not in TUTORIALS]
 
 
 @pytest.mark.parametrize("block", SNIPPETS, ids=str)
@@ -180,8 +196,8 @@ def test_snippets(block: Block, folder: Path) -> None:
 
 def train_step(weights: Any, x: Any) -> Any:
     """The loss and the gradients of a model of layers and a head, which are scopes."""
-    import jax
-    import jax.numpy as jnp
+    jax: Any = importlib.import_module("jax")
+    jnp = jax.numpy
 
     def loss(weights: Any, x: Any) -> Any:
         for index, weight in enumerate(weights):

@@ -39,7 +39,10 @@ NOT_PACKAGES = frozenset({"test", "examples", "benchmarks", "docs", "typings", "
 HEAVY = frozenset({"jax", "jaxlib", "torch", "matplotlib"})
 MAY_BE_HEAVY = frozenset({"frontends", "reports"})
 # A frontend is a package that is imported lazily: it may import its own framework at once.
-OWN_FRAMEWORK: dict[str, frozenset[str]] = {"frontends/jax": frozenset({"jax", "jaxlib"})}
+OWN_FRAMEWORK: dict[str, frozenset[str]] = {
+    "frontends/jax": frozenset({"jax", "jaxlib"}),
+    "frontends/torch": frozenset({"torch", "functorch"}),
+}
 
 
 def package_of(path: str) -> tuple[str, ...]:

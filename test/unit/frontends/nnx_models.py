@@ -129,6 +129,6 @@ def chain_of(block: Callable[..., Any], layers: int, width: int, *shape: int) ->
 MODELS = {
     "mlp with dropout": chain_of(Dense, 3, 16, 128, 16),
     "cnn with BatchNorm": chain_of(Convolution, 3, 8, 8, 8, 8, 8),
-    "transformer": chain_of(Attention, 2, 16, 2, 32, 16),
+    "transformer": chain_of(Attention, 4, 32, 4, 64, 32),
 }
 SCANNED = Training(lambda remat: Scanned(16, 4), lambda: jax.random.normal(jax.random.key(1), (128, 16)))

@@ -85,9 +85,10 @@ func.constant recompute.depend recompute.gradient recompute.segment sdy.mesh sta
 
 
 def test_passes_and_proof_take_the_same_for_pure() -> None:
-    """Two lists, written apart: what is wrong in one is missing from the other."""
+    """Two lists, written apart: what is wrong in one is missing from the other. For PyTorch's operations, of which the
+    rules have more, see test_pure_operations.py."""
     ours = {*PURE, *PURE_IF_BODY_IS}
-    assert ours - PURE_OPERATIONS == set(OF_THE_PASSES.split())
+    assert {name for name in ours - PURE_OPERATIONS if not name.startswith("torch.")} == set(OF_THE_PASSES.split())
     assert PURE_OPERATIONS - ours == {"chlo.ragged_dot", *(f"stablehlo.{name}" for name in UNDECLARED.split())}
 
 
