@@ -17,7 +17,7 @@ from ..planning.host_moves import Offload
 from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan
 from ..planning.solvers.result import Stop, never
-from ..support.diagnostics import Refusal, Remark
+from ..support.diagnostics import Refusal, Remark, RemarkKind
 from ..support.timing import part
 from ..support.walk import every_operation
 from ..transforms.calls.call_attributes import attributed, kept_whole, remove_whole_marks
@@ -123,7 +123,11 @@ def recomputed(module: ModuleOp, options: RecomputeOptions) -> Written:
         return work, replace(outcome, remarks=with_loops_cut(remarks))
     if emission.is_ordered:
         # Merging what is the same may have it live longer than was planned.
-        remarks.extend(Remark(function, said) for function, forecast in peaks.items() for said in forecast.notes())
+        remarks.extend(
+            Remark(function, said, RemarkKind.ANALYSIS)
+            for function, forecast in peaks.items()
+            for said in forecast.notes()
+        )
     prepared.put_back(emission.is_ordered and emission.staggered)
     held = None if emission.is_ordered or not options.calls else in_order(work)
     restored = restore_calls(work, module, prepared.origins) if options.calls else nothing_restored(module)
