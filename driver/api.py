@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 
 from typing_extensions import override
 from xdsl.context import Context
@@ -87,7 +87,7 @@ class Rewritten:
         kept = {kept.segment: kept.reason for step in self.plans for kept in step.plan.kept}
         return tuple(sorted(still_saved_of(self.module, kept), key=lambda value: -value.bytes))
 
-    @property
+    @cached_property
     def predicted_saving(self) -> float:
         """The share of the peak that is saved, by the model of XLA:CPU; of several functions the least. What the search
         has forecast is not computed again."""
