@@ -45,6 +45,7 @@ def _add_input_and_output(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="print locations; by default if the input has some",
     )
+    add("--emit-bytecode", action="store_true", help="write MLIR bytecode, with locations; needs jaxlib")
     add("--emit-plan", metavar="FILE", help="write the plan of 'recompute', for 'recompute{plan=FILE}'")
     add("--allow-unregistered-dialect", action="store_true", help="accepted for scripts of mlir-opt: always on")
 
@@ -144,6 +145,7 @@ def _add_information(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--list-passes", action="store_true", help="list the passes in a line each, ours first, and exit")
     add("--show-dialects", action="store_true", help="list the dialects with operations of their own, and exit")
+    add("--emit-irdl", action="store_true", help="print the dialect 'recompute' for mlir-opt --irdl-file, and exit")
     add("--help-pass", metavar="NAME", help="explain a pass and its options, and exit")
     add_completion_option(parser)
     add("-v", "--version", action="version", version=version_of("recompute-opt"))

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ..driver.nested_pipelines import pipeline_text
+from ..frontends.bytecode import BytecodeError, bytecode_of_text
 from ..support.progress import progress
 from .collection import rare_collections
 from .command_line import CommandLine, UsageError, parse_arguments, reproduced
@@ -76,9 +77,18 @@ def run(request: CommandLine) -> int:
         raise Failed(errors, "text" if request.verify_diagnostics else request.remarks.form)
     if not request.verify_diagnostics:
         written = f"{request.output_split_marker}\n".join(module.text for module in modules)
+        output = _bytecode(written) if request.bytecode else written.encode()
         plans = [(request.emit_plan, module.plan.encode()) for module in modules if module.plan is not None]
-        write_outputs([(request.output, written.encode()), *plans])
+        write_outputs([(request.output, output), *plans])
     return 0
+
+
+def _bytecode(text: str) -> bytes:
+    """The module as bytecode. Raises `FileError`."""
+    try:
+        return bytecode_of_text(text)
+    except BytecodeError as error:
+        raise FileError(f"recompute-opt: error: --emit-bytecode: {error}") from error
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ...rules.effects import why_impure
 from ...rules.flops import flops
 from ...rules.kinds import is_cast, is_constant
 from ...rules.names import name_of
-from ...rules.storage import carried_values, is_allocated, region_storage, viewed_operand
+from ...rules.storage import carried_values, is_allocated, region_storage, stored_bytes, viewed_operand
 from ...support.diagnostics import Refusal
 from .marks import is_copy
 from .order import Order, constants_only
@@ -106,6 +106,7 @@ def graph_of(
     index = {id(value): index for index, value in enumerate(values)}
     made = [[index[id(result)] for result in op.results] for op in operations]
     inner = _InnerBytes(constants, shared)
+    allocated, sizes = any(map(is_allocated, operations)), _sizes(values, constants, shared)
     graph = Graph(
         names=tuple(map(name_of, operations)),
         phases=tuple([phase[op] for op in operations]) if phase is not None else ("",) * len(operations),
@@ -117,12 +118,12 @@ def graph_of(
         effects=() if bare else tuple(map(why_impure, operations)),
         maker=_makers(made, len(values)),
         root=_roots(index, values, shared),
-        sizes=_sizes(values, constants, shared),
+        sizes=_with_stored(sizes, made, operations) if allocated else sizes,
         constants=frozenset([number[value] for value in constants if value in number]),
         literals=frozenset([i for i, op in enumerate(operations) if is_constant(op)]),
         copies=frozenset() if bare else frozenset([i for i, op in enumerate(operations) if is_copy(op)]),
         costs=() if bare or costs is None else costs(operations),
-        counts_returned=any(map(is_allocated, operations)),
+        counts_returned=allocated,
     )
     return Numbered(graph, operations, values, number, shared.strided)
 
@@ -174,6 +175,18 @@ def _sizes(values: Sequence[SSAValue], constants: Set[SSAValue], shared: Storage
                 sized_types[id(type_)] = entry
         sizes.append(entry[1])
     return tuple(sizes)
+
+
+def _with_stored(
+    sizes: tuple[int, ...], made: Sequence[Sequence[int]], operations: Sequence[Operation]
+) -> tuple[int, ...]:
+    """The sizes, with those of storages that are not of the size of their value."""
+    corrected = list(sizes)
+    for op, results in zip(operations, made, strict=True):
+        if (size := stored_bytes(op)) is not None:
+            for result in results:
+                corrected[result] = size
+    return tuple(corrected)
 
 
 @dataclass(frozen=True)

@@ -297,5 +297,5 @@ def test_measuring_gives_the_bytes_of_the_compiler():
     for way in (Variant.RECOMPUTED, Variant.PLAIN):
         full, measured = (choice._compiled(lowered, way, options) for options in (None, MEASURING))  # pyright: ignore[reportPrivateUsage]
         assert temporaries(full) == temporaries(measured)
-        work: list[Any] = [full.cost_analysis(), measured.cost_analysis()]
-        assert work[0]["flops"] == work[1]["flops"]
+        analyses: list[Any] = [compiled.cost_analysis() for compiled in (full, measured)]
+        assert analyses[0]["flops"] == analyses[1]["flops"]
