@@ -27,4 +27,5 @@ def verify_constraints(op: OpT, constraints: Sequence[Constraint[OpT]]) -> None:
         try:
             constraint.check(op)
         except VerifyException as error:
-            raise VerifyException(f"{constraint.label}: {error}") from error
+            # Not `from error`: whoever reports the cause of an exception would lose the label.
+            raise VerifyException(f"{constraint.label}: {error}") from None
