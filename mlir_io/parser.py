@@ -35,7 +35,6 @@ from .function_syntax import FunctionSyntax
 from .normalize import normalize
 from .numbers import NumberParser
 from .repeated_lines import RepeatedLineParser
-from .undefined_operations import with_custom_form
 from .xdsl_workarounds import install
 
 _PLAIN_TENSOR = re.compile(r"tensor<[\w?]*>")
@@ -156,8 +155,6 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         if op_type is FuncOp:
             return FunctionSyntax
         if issubclass(op_type, UnregisteredOp):
-            if (readable := with_custom_form(name, op_type)) is not None:
-                return readable
             remedy = "mlir-opt writes it with --mlir-print-op-generic, JAX with get_asm(print_generic_op_form=True)"
             words = f"unknown operation '{name}': only the generic form can be read; {remedy}"
             self.raise_error(words, start, start + len(name))

@@ -42,7 +42,7 @@ class PadOp(FunctionTypeOp):
     def __init__(
         self, operand: SSAValue, value: SSAValue, low: Sequence[int], high: Sequence[int], interior: Sequence[int]
     ):
-        shape = _padded(shape_of(operand), low, high, interior)
+        shape = padded_shape(shape_of(operand), low, high, interior)
         result = TensorType(element_of(operand), shape)
         properties = {
             name: i64_array(amounts) for name, amounts in zip(FIELDS.values(), (low, high, interior), strict=True)
@@ -61,7 +61,7 @@ class PadOp(FunctionTypeOp):
         check_shape("the padding value", shape_of(self.padding_value), [])
         check_element("the padding value", element_of(self.padding_value), element_of(self.operand))
         check_element("the result", element_of(self.result), element_of(self.operand))
-        check_shape("the result", shape_of(self.result), _padded(shape, *amounts))
+        check_shape("the result", shape_of(self.result), padded_shape(shape, *amounts))
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
@@ -73,7 +73,7 @@ class PadOp(FunctionTypeOp):
         print_field(printer, "interior", self.interior_padding)
 
 
-def _padded(shape: Sequence[int], low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> list[int]:
+def padded_shape(shape: Sequence[int], low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> list[int]:
     return [
         DYNAMIC_INDEX if extent == DYNAMIC_INDEX else below + extent + max(extent - 1, 0) * between + above
         for extent, below, above, between in zip(shape, low, high, interior, strict=True)
