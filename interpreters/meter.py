@@ -115,8 +115,8 @@ class Ledger:
 
     def made(self, op: Operation, arrays: Sequence[Any]) -> None:
         for value, array in zip(op.results, arrays, strict=False):
-            # Tokens have no array.
-            if array is not None:
+            # Tokens have no array, and tuples only those of their elements.
+            if array is not None and not isinstance(array, tuple):
                 self.enter(array, self.kinds.of(value))
         self._update_peaks()
         if op.parent is self.kinds.order.block:

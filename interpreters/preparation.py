@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import FunctionType, SymbolRefAttr
+from xdsl.dialects.builtin import FunctionType, SymbolRefAttr, TupleType
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.linalg.ops import IndexOp
 from xdsl.ir import Block, Operation, SSAValue
@@ -104,6 +104,8 @@ class Preparation:
         if (make := registered_kernel(name)) is not None:
             return checked(op, make)
         if name in CONTROL_FLOW:
+            if any(isinstance(value.type, TupleType) for value in (*op.operands, *op.results)):
+                raise ValueError("it carries a tuple")
             return CONTROL_FLOW[name](self, op)
         if isinstance(op, GroupOp):
             return self._group(op)

@@ -55,7 +55,8 @@ The rules, each used in both programs alike
   the original part. A sharding that leaves out an axis is trusted: all devices along it hold the same value.
 * Identities (`identities.py`), for static extents and without other attributes: consecutive reshapes are one, and so
   are transposes; `reduce_precision` to the format of its type, and `convert` to its type, are their operand; a splat
-  constant that is broadcast, reshaped or transposed is the splat constant of that type.
+  constant that is broadcast, reshaped or transposed is the splat constant of that type. The element of a tuple is the
+  value that the tuple was made of, for all extents.
 * Calls: `func.call` is the body of the function named. Recursion is refused.
 * Attributes of one of these, of the callee, its arguments, results or return: operands and results are those of one
   term with these attributes, each at its position (`wrapping.py`), and so are the effects between.
