@@ -39,8 +39,8 @@ class BinaryOp(SameTypeOp):
         super().__init__(operands=[lhs, rhs], result_types=[result_type or lhs.type])
 
     def verify_(self) -> None:
-        check_types("the right operand", self.rhs.type, self.lhs.type)
-        check_types("the result", self.result.type, self.lhs.type)
+        check_types("C1: the right operand", self.rhs.type, self.lhs.type)
+        check_types("C1: the result", self.result.type, self.lhs.type)
         check_takes(self, type(self).TAKES)
 
 

@@ -49,7 +49,7 @@ class RngBitGeneratorOp(FunctionTypeOp):
 
     def verify_(self) -> None:
         check_takes(self, is_integer_or_float)
-        check_types("the next state", self.output_state.type, self.initial_state.type)
+        check_types("C1: the next state", self.output_state.type, self.initial_state.type)
         check_static("the result", self.output)
         if not is_integer_or_float(element_of(self.output)):
             raise VerifyException(f"random bits do not make elements of type {element_of(self.output)}")
