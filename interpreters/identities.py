@@ -30,9 +30,9 @@ from ..support.type_guards import is_integer_array, is_tensor
 from .anatomy import attributes_of, name_of
 from .heads import Heads
 from .terms import Terms
+from .tuple_results import ELEMENT, TUPLE
 
 RESHAPE, TRANSPOSE, CONSTANT = "stablehlo.reshape", "stablehlo.transpose", "stablehlo.constant"
-TUPLE, ELEMENT = "stablehlo.tuple", "stablehlo.get_tuple_element"
 _FORMATS: dict[type[Attribute], tuple[int, int]] = {
     Float16Type: (5, 10),
     BFloat16Type: (8, 7),
