@@ -33,6 +33,7 @@ from .foreign_results import checked
 from .handing_on import ORDERING, handing_on
 from .kernels.arrays import Combine, Kernel, shape_at
 from .kernels.constants import is_view
+from .kernels.many_devices import ON_DEVICES, REDUCING_ON_DEVICES, Device
 from .kernels.properties import symbol
 from .kernels.structured import structured
 from .kernels.table import KERNELS, STRUCTURED, WITH_COMBINER, WITH_TWO_COMBINERS
@@ -45,10 +46,14 @@ TERMINATORS = frozenset(
 
 
 class Preparation:
-    """Compiles programs, and keeps layouts of values and programs of called functions meanwhile."""
+    """Compiles programs, and keeps layouts of values and programs of called functions meanwhile.
 
-    def __init__(self, observer: Observer | None = None):
+    `device`: the device that runs the programs, among several; None for a single one.
+    """
+
+    def __init__(self, observer: Observer | None = None, device: Device | None = None):
         self.observer = observer
+        self.device = device
         self.strided = set[SSAValue]()
         self.views = set[SSAValue]()
         self.functions = dict[str, Program]()
@@ -111,6 +116,10 @@ class Preparation:
             return self._group(op)
         if isinstance(op, CallOp):
             return self._call(op, op.callee)
+        if self.device is not None and name in ON_DEVICES:
+            return ON_DEVICES[name](op, self.device)
+        if self.device is not None and name in REDUCING_ON_DEVICES:
+            return REDUCING_ON_DEVICES[name](op, self.device, self._combiner(op, op.regions[0].block))
         if name == "stablehlo.composite":
             return self._composite(op)
         if name in STRUCTURED:
