@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import arith, chlo, dynamic_shapes, legacy, math, normalization, signless, tensors, tuples
+from . import arith, chlo, dynamic_shapes, legacy, math, normalization, quantization, signless, tensors, tuples
 from .arrays import Combine, Kernel
 from .constants import constant
 from .contraction import dot_general
@@ -63,7 +63,7 @@ ELEMENTWISE: dict[str, Callable[[Any], Kernel]] = {
     "math.fpowi": math.float_to_integer_power,
     "math.fma": math.fused_multiply_add,
 }
-COLLECTIVES = "all_gather all_reduce all_to_all collective_broadcast reduce_scatter".split()
+COLLECTIVES = "all_gather all_reduce all_to_all collective_broadcast collective_reduce reduce_scatter".split()
 KERNELS: dict[str, Callable[[Any], Kernel]] = {
     **ELEMENTWISE,
     "stablehlo.constant": constant,
@@ -94,6 +94,8 @@ KERNELS: dict[str, Callable[[Any], Kernel]] = {
     "stablehlo.real_dynamic_slice": dynamic_shapes.real_dynamic_slice,
     "stablehlo.get_dimension_size": dynamic_shapes.get_dimension_size,
     "stablehlo.set_dimension_size": dynamic_shapes.set_dimension_size,
+    "stablehlo.uniform_quantize": quantization.uniform_quantize,
+    "stablehlo.uniform_dequantize": quantization.uniform_dequantize,
     "stablehlo.tuple": tuples.tuple_,
     "stablehlo.get_tuple_element": tuples.element,
     "stablehlo.create_token": tuples.token,

@@ -237,3 +237,37 @@ def test_other_shapes_than_those_of_the_types_are_refused(operation: str, number
     body = f"%r = stablehlo.{operation.replace('(T', '(tensor<6xf32>')}\nreturn %r : {result}"
     with pytest.raises(Refusal, match=words):
         execute(function_named(parse_module(program(body, [a, b], result), "f.mlir")), [a, b])
+
+
+QUANTIZED = "!quant.uniform<i8:f32, 0.5:3>"
+BY_ROW = "!quant.uniform<i8<-10:10>:f32:0, {0.5:1, 2.0:-1}>"
+
+
+@pytest.mark.parametrize(
+    ("type_", "stored", "real"),
+    [
+        (QUANTIZED, [[3, 4, 3, 127], [5, 2, -128, 5]], [[0, 0.5, 0, 62], [1, -0.5, -65.5, 1]]),
+        (BY_ROW, [[1, 2, 1, 10], [-1, -1, -10, -1]], [[0, 0.5, 0, 4.5], [0, 0, -18, 0]]),
+    ],
+)
+def test_quantized_numbers(type_: str, stored: list[list[int]], real: list[list[float]]) -> None:
+    """Ties go to even integers, and what is out of range is clamped."""
+    values = np.array([[0, 0.5, 0.25, 100], [1, -0.6, -100, 0.75]], F)
+    quantized = f"tensor<2x4x{type_}>"
+    body = f"""%q = stablehlo.uniform_quantize %a : (tensor<2x4xf32>) -> {quantized}
+    %r = stablehlo.uniform_dequantize %q : ({quantized}) -> tensor<2x4xf32>
+    %s = stablehlo.uniform_quantize %q : ({quantized}) -> {quantized}
+    return %r, %q, %s : tensor<2x4xf32>, {quantized}, {quantized}"""
+    results = f"tensor<2x4xf32>, {quantized}, {quantized}"
+    function = function_named(parse_module(program(body, [values], results), "f.mlir"))
+    computed, integers, again = execute(function, [values])
+    assert computed.tolist() == real and integers.tolist() == again.tolist() == stored and integers.dtype == np.int8
+
+
+def test_arithmetic_on_quantized_numbers_is_refused() -> None:
+    values, quantized = np.zeros((2, 4), F), f"tensor<2x4x{QUANTIZED}>"
+    body = f"""%q = stablehlo.uniform_quantize %a : (tensor<2x4xf32>) -> {quantized}
+    %r = stablehlo.add %q, %q : {quantized}
+    return %r : {quantized}"""
+    with pytest.raises(Refusal, match=r"stablehlo.add cannot be executed: no numpy type holds"):
+        execute(function_named(parse_module(program(body, [values], quantized), "f.mlir")), [values])
