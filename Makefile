@@ -1,10 +1,13 @@
 # make demo   the whole road on one example, with the bytes before and after
+# make demo-torch   the PyTorch examples in a .venv-torch of their own, with a CPU build of PyTorch
 # make test   lint, then every test, the lit suite included
 # make test-whole   the slow tests, too
 # make lint   ruff and pyright alone
+# make docs   the pages of docs/ as a searchable site, in site/
 # make test-oldest   the passes and the driver with the oldest xDSL that is supported, in a .venv-oldest of its own;
 #                    without the solvers, which know no xDSL
-# make mutation   small mistakes in the sources, one at a time: do the quick tests notice? (docs/mutation.md)
+# make test-torch   the tests of the PyTorch frontend, in the same environment
+# make mutation   small mistakes in the sources, one at a time: do the quick tests notice? (docs/measured/mutation.md)
 # make conformance   the same nets in MindSpore and Paddle, in environments of their own, and here, side by side
 #
 # Each makes .venv when there is none and installs the project into it, once and again when pyproject.toml changes.
@@ -16,7 +19,7 @@ INSTALLED := $(VENV)/.installed
 # The tests of one file stay together, since they share what is slow to make.
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist loadfile
 
-.PHONY: demo test test-whole lint style test-oldest mutation conformance
+.PHONY: demo demo-torch docs test test-torch test-whole lint style test-oldest mutation conformance
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)
@@ -44,7 +47,7 @@ $(RUN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(INSTALLED): pyproject.toml | $(RUN)/python
-	$(RUN)/python -m pip install --quiet --disable-pip-version-check -e '.[jax,flax,equinox,plan,plot,notebook,test]'
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check -e '.[jax,flax,equinox,plan,plot,docs,notebook,test]'
 	@touch $@
 
 OLDEST := .venv-oldest
@@ -58,8 +61,26 @@ $(OLDEST)/.installed: pyproject.toml
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[plot,test]' xdsl==$(OLDEST_XDSL)
 	@touch $@
 
+docs: $(INSTALLED)
+	NO_MKDOCS_2_WARNING=1 $(RUN)/python -m mkdocs build --quiet
+	@echo "site/index.html; the search needs a server: $(RUN)/python -m http.server -d site"
+
 mutation: $(INSTALLED)
 	$(RUN)/python -m recompute.test.mutation.run $(ARGUMENTS)
 
 conformance: $(INSTALLED)
 	$(RUN)/python test/conformance/side_by_side.py $(ARGUMENTS)
+
+TORCH := .venv-torch
+
+demo-torch: $(TORCH)/.installed
+	$(TORCH)/bin/python examples/torch/demo.py
+
+test-torch: $(TORCH)/.installed
+	$(TORCH)/bin/pyright --pythonpath $(TORCH)/bin/python frontends/torch test/unit/frontends/torch
+	$(TORCH)/bin/python -m pytest test/unit/frontends/torch
+
+$(TORCH)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(TORCH)
+	$(TORCH)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[torch,test]' 'transformers>=5,<6'
+	@touch $@

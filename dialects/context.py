@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.arith import Arith
 from xdsl.dialects.builtin import Builtin
@@ -15,12 +16,14 @@ from xdsl.dialects.math import Math
 from xdsl.dialects.memref import MemRef
 from xdsl.dialects.scf import Scf
 from xdsl.dialects.tensor import Tensor
+from xdsl.ir import Operation
 
 from ..support.diagnostics import Refusal, Remark
 from .chlo import CHLO
 from .recompute import RECOMPUTE
 from .sdy import SDY
 from .stablehlo import STABLEHLO
+from .torch import PREFIX, TORCH, operation_class
 
 
 @dataclass
@@ -29,6 +32,15 @@ class RecomputeContext(Context):
 
     remarks: list[Remark] = field(default_factory=list[Remark])
     plans: list[str] = field(default_factory=list[str])
+
+    @override
+    def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
+        """As in xDSL; the operations of PyTorch, which are not listed, have classes by their names."""
+        return (
+            operation_class(name)
+            if name.startswith(PREFIX)
+            else super().get_optional_op(name, dialect_stack=dialect_stack)
+        )
 
 
 def tell(context: Context, remarks: Iterable[Remark]) -> None:
@@ -50,6 +62,6 @@ def demand_effect(remarks: Sequence[Remark], strict: bool) -> Sequence[Remark]:
 def make_context() -> RecomputeContext:
     """A new context with the dialects loaded; operations of other dialects pass through in the generic form."""
     context = RecomputeContext(allow_unregistered=True)
-    for dialect in (Builtin, Func, Arith, Math, Tensor, Scf, Linalg, MemRef, STABLEHLO, CHLO, SDY, RECOMPUTE):
+    for dialect in (Builtin, Func, Arith, Math, Tensor, Scf, Linalg, MemRef, STABLEHLO, CHLO, SDY, TORCH, RECOMPUTE):
         context.load_dialect(dialect)
     return context

@@ -1,6 +1,6 @@
-"""Import hook for `import recompute.jax`: a frontend as a submodule of the package, from the folder `frontends/jax`.
+"""Import hook for `import recompute.jax`, `recompute.nnx`, `recompute.torch`: frontends as submodules of the package.
 
-A folder `jax` at the root of the repository would shadow the framework in scripts that run from there.
+A folder `jax` or `torch` at the root of the repository would shadow the framework in scripts that run from there.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from typing_extensions import override
 
 from . import frontend
 
-FRONTENDS = ("jax",)
+FRONTENDS = {"jax": "jax", "nnx": "jax.nnx", "torch": "torch"}
+"""Submodules of the package, and their places in this folder."""
 _ROOT = __name__.rpartition(".frontends")[0]
 
 
 class FrontendFinder(MetaPathFinder):
-    """Finds `recompute.jax` and its submodules."""
+    """Finds `recompute.jax`, `recompute.torch` and their submodules."""
 
     @override
     def find_spec(
@@ -42,10 +43,11 @@ class _Alias(Loader):
 
     @override
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        framework, _, submodule = self._name.partition(".")
-        module = frontend(framework)
-        if submodule:
-            module = import_module(f".{self._name}", __package__)
+        name, _, submodule = self._name.partition(".")
+        place = FRONTENDS[name]
+        module = frontend(place.partition(".")[0])
+        if submodule or "." in place:
+            module = import_module(f".{place}.{submodule}".rstrip("."), __package__)
         self._spec = module.__spec__
         return module
 

@@ -34,6 +34,7 @@ from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue
 from xdsl.utils.hints import isa
 
 from ..support.type_guards import is_tensor
+from .pure_aten import PURE_ATEN
 
 _STABLEHLO = """
     abs add and atan2 batch_norm_grad batch_norm_inference batch_norm_training bitcast_convert broadcast
@@ -89,7 +90,7 @@ PURE_OPERATIONS = frozenset(
     + [f"linalg.{name}" for name in _LINALG.split()]
     + [f"scf.{name}" for name in _SCF.split()]
     + ["recompute.token", "sdy.manual_computation", "sdy.sharding_constraint"]
-)
+).union(PURE_ATEN)
 
 COMPUTE_THEIR_REGIONS = frozenset(
     """

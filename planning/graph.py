@@ -37,6 +37,7 @@ class Graph:
 
     `constants`: values computed from constants alone, which cost nothing. `literals`: operations that are constants.
     `copies`: operations that are copies of an earlier run.
+    `counts_returned`: returned values are part of the peak, as in PyTorch, which allocates them while the step runs.
     """
 
     names: tuple[str, ...]
@@ -54,6 +55,7 @@ class Graph:
     literals: frozenset[int]
     copies: frozenset[int]
     costs: tuple[int, ...] = ()
+    counts_returned: bool = False
 
     def __len__(self) -> int:
         return len(self.names)
@@ -135,6 +137,15 @@ class Graph:
     def returned(self) -> frozenset[int]:
         """Values that leave the function."""
         return frozenset(self.reads[-1])
+
+    @cached_property
+    def handed_out(self) -> frozenset[int]:
+        """Storages of forward values that the step returns, where these count: they live on, and are never recomputed
+        for the caller, who has them before the backward pass begins."""
+        if not self.counts_returned:
+            return frozenset()
+        owners = {self.root[value] for value in self.returned}
+        return frozenset(owner for owner in owners if self.maker[owner] >= 0 and self.forward[self.maker[owner]])
 
     @cached_property
     def lives_on(self) -> frozenset[int]:

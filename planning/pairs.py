@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from .by_segment.benefit import freed_bytes, pinned_bytes
-from .by_segment.reasons import NO_GATE
+from .by_segment.copy_groups import freed_bytes, pinned_bytes
+from .by_segment.copy_requests import NO_GATE
 from .gates import gates_for
 from .graph import Graph
 from .plan import Batch, CopyGroup, Kept, Plan
@@ -34,10 +34,11 @@ def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str =
             raise ValueError(f"pair ({place}, {op}): {numbered}")
         operations_at.setdefault(place, set()).add(op)
     groups, kept, numbers = list[CopyGroup](), list[Kept](), dict[int, int]()
-    copied_later = set[int]()
+    copied_later, handed_out = set[int](), {v for v in graph.returned if graph.root[v] in graph.handed_out}
     for place in sorted(operations_at, reverse=True):
         operations = sorted(operations_at[place])
         replaced = [v for v in graph.results_of(operations) if v in copied_later or _is_read_from(graph, v, place)]
+        replaced = [v for v in replaced if v not in handed_out]
         readers = {op for v in replaced for op in graph.readers[v] if op >= place and not graph.forward[op]}
         gates = gates_for(graph, replaced, readers or {place}, place, chain)
         if not gates or not replaced:

@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Operation
 from ..dialects.placements import is_placement
 from ..dialects.stablehlo.custom_call import CustomCallOp
 from ..support.diagnostics import Refusal
-from . import arith, chlo, func, linalg, math, memref, scf, sdy, stablehlo, tensor
+from . import arith, aten, chlo, func, linalg, math, memref, scf, sdy, stablehlo, tensor
 from .custom_calls import custom_call_facts
 from .declarations import number_from, why_misfit, with_checked_counts
 from .facts import Facts
@@ -25,7 +25,7 @@ from .names import name_of
 
 REMEDY = "declare them with recompute.rules.register (docs/foreign_dialects.md)"
 
-_ON_TENSORS = (stablehlo, chlo)
+_ON_TENSORS = (stablehlo, chlo, aten)
 _ON_ANYTHING = (sdy, arith, math, tensor, linalg, scf, memref, func)
 BUILT_IN: dict[str, Facts] = {
     **{name: replace(f, on_tensors=True) for dialect in _ON_TENSORS for name, f in dialect.OPERATIONS.items()},
@@ -81,6 +81,11 @@ def registrations_undone() -> Generator[None]:
         for table, old in zip((_declared, _type_bytes), saved, strict=True):
             table.clear()
             table.update(old)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def registrations() -> tuple[dict[str, Facts], dict[str, Callable[[Attribute], int]]]:
+    """The declared facts by operation, and the declared bytes by type: what an answer depends on beside the tables."""
+    return dict(_declared), dict(_type_bytes)
 
 
 def facts_named(name: str) -> Facts | None:

@@ -74,6 +74,18 @@ def forwarded_operand(op: Operation, index: int) -> SSAValue | None:
     return op.operands[index if facts.view is View.FORWARDS else facts.view_of]
 
 
+def is_allocated(op: Operation) -> bool:
+    """Whether the executor allocates the results of the operation even if they are constant or returned."""
+    facts = facts_of(op)
+    return facts is not None and facts.allocated
+
+
+def stored_bytes(op: Operation) -> int | None:
+    """Bytes of the storage of each result, if they are not those of its type."""
+    facts = facts_of(op)
+    return None if facts is None or facts.stored_bytes is None else facts.stored_bytes(op)
+
+
 def region_storage(op: Operation) -> tuple[RegionStorage, ...]:
     """The storage of each region of a loop or branch; empty if the regions compute scalars."""
     facts = facts_of(op)

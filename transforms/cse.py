@@ -22,8 +22,8 @@ from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
 from ..analysis.step.direction import Direction
-from ..analysis.step.functions import functions_of, single_block
 from ..analysis.step.jax_paths import scope_of
+from ..analysis.step.order import functions_of, single_block
 from ..analysis.step.phases import BACKWARD, Phases, phases, phases_now
 from ..dialects.dead_code import drop_dead_code
 from ..dialects.recompute import Names
@@ -39,7 +39,7 @@ _BOOKKEEPING = frozenset({Names.ID, Names.NEED_CSE, Names.TARGET_GRAD, Names.CHE
 
 
 @dataclass
-class Kinds:
+class ValueNumbers:
     """Value numbers of operations: two with the same number compute the same, by structural comparison.
 
     An operation is numbered after its operands have been merged, so its operands are final. `same`: from the results of
@@ -136,7 +136,7 @@ def _merge_twins(
     may_go: Callable[[Operation], bool] = lambda _: True,
 ) -> dict[Operation, int]:
     """Merge twins; returns the numbers of the remaining operations that may be merged."""
-    kinds, kind_of = Kinds(), dict[Operation, int]()
+    kinds, kind_of = ValueNumbers(), dict[Operation, int]()
     if block.first_op is None or (block.first_op.next_op is block.last_op and not block.first_op.regions):
         # At most one operation and its terminator, as in most reductions.
         return kind_of

@@ -23,7 +23,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
-from ..analysis.step.functions import functions_of, single_block
+from ..analysis.step.order import functions_of, single_block
 from ..dialects.names import Names
 from ..dialects.stablehlo.tuples import GetTupleElementOp, TupleOp
 from ..support.diagnostics import Refusal

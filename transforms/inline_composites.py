@@ -20,7 +20,7 @@ from ..dialects.context import tell
 from ..dialects.stablehlo.composite import CompositeOp
 from ..support.diagnostics import Refusal
 from ..support.walk import every_operation
-from .calls.whole import kept_whole
+from .calls.call_attributes import kept_whole
 from .inline import inline, why_calls_stay
 
 

@@ -22,7 +22,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ..analysis.copies.decide import Decision, Decisions, decide, explicit_mark
-from ..analysis.request.stated_checkpoints import as_stated
+from ..analysis.request.checkpoints import as_stated
 from ..analysis.step.marks import Policy, is_forced
 from ..dialects.context import tell
 from ..dialects.recompute import Names
@@ -31,12 +31,12 @@ from ..rules.names import name_of
 from ..support.diagnostics import Remark
 from ..support.timing import part
 from .inline_segments import inline_segments
-from .per_device.bodies import is_stand_in
+from .per_device.outline import is_stand_in
 from .phase import Steps, numbered_steps, state_phases
+from .plans.limit_segments import StepLimits, mark_segment_budgets, of_rest
 from .plans.misfits import Misfits
 from .plans.nested_steps import nested_steps_apart
 from .plans.repeatable import state_repeatable
-from .plans.segment_budgets import Demands, mark_segment_budgets, of_rest
 
 NAMED = 3
 """Maximum number of segments that a remark names."""
@@ -52,7 +52,7 @@ def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
     state_repeatable(module, selection.repeatable)
     selection, overridden = as_stated(module, selection)
     steps, rest = numbered_steps(module), of_rest(selection)
-    demands = mark_segment_budgets(steps, selection) if selection.segment_budgets else Demands()
+    demands = mark_segment_budgets(steps, selection) if selection.segment_budgets else StepLimits()
     return [*guessed, *overridden, *demands.remarks, *mark_steps(steps, rest)]
 
 
@@ -65,13 +65,13 @@ def mark_steps(steps: Steps, selection: Selection) -> list[Remark]:
     remarks, misfits = list[Remark](), Misfits()
     for function, step in steps:
         if (decided := misfits.fitted(function, partial(decide, step, selection))) is not None:
-            remarks += said_of(function, decided, selection)
+            remarks += decision_remarks(function, decided, selection)
             write_marks(decided)
     misfits.refuse()
     return remarks
 
 
-def said_of(function: FuncOp, decided: Decisions, selection: Selection) -> Iterator[Remark]:
+def decision_remarks(function: FuncOp, decided: Decisions, selection: Selection) -> Iterator[Remark]:
     """Yield a remark for each skipped segment."""
     if not decided.resolved.members and not any(explicit_mark(op) for op in function.walk()):
         yield Remark(function, _no_segments(selection))

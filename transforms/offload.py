@@ -30,8 +30,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..analysis.request.policies import OFFLOADING
 from ..analysis.request.resolved import resolve
-from ..analysis.step.constants import constants_only
 from ..analysis.step.marks import Policy, asks_to_recompute, mark_of, say
+from ..analysis.step.order import constants_only
 from ..analysis.step.phases import Phases
 from ..analysis.step.storage import value_bytes
 from ..analysis.step.unplaced import unplaced_values
@@ -39,7 +39,7 @@ from ..dialects.context import tell
 from ..dialects.placements import is_from_host, is_offload, is_placement, is_to_host, to_device, to_host
 from ..dialects.recompute import Names
 from ..options.selection import AUTO, Selection
-from ..planning.offload import Offload
+from ..planning.host_moves import Offload
 from ..rules.costs.cost import PICOSECONDS, cost_named
 from ..rules.effects import why_impure
 from ..rules.names import name_of

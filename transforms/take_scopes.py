@@ -6,7 +6,7 @@
     %0 = stablehlo.sine %x {recompute.segment = "block"}
     %1 = stablehlo.exponential %0 {recompute.segment = "block", recompute.recompute = false}
 
-`analysis/request/called.py` lists the names of such scopes. Of nested segments the outermost counts; the innermost
+`analysis/request/scope_names.py` lists the names of such scopes. Of nested segments the outermost counts; the innermost
 scope decides whether an operation inside is kept or recomputed. Operations that are recomputed outside of every segment
 form a segment of their own. A conditional belongs to the segment of one of its branches. An operation whose region
 contains a kept operation is kept: it is copied as a unit.
@@ -22,20 +22,23 @@ from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from ..analysis.request.called import Called, Kind, Switches, read
+from ..analysis.request.scope_names import Called, CallTreatment, Switches, read
 from ..analysis.request.segments import numbered_repetitions
 from ..analysis.request.switches import hand_on
 from ..analysis.step.direction import Direction
-from ..analysis.step.functions import functions_of
 from ..analysis.step.jax_paths import path_of, scope_of
 from ..analysis.step.marks import Policy
+from ..analysis.step.order import functions_of
 from ..dialects.recompute import Names
 from ..rules.names import name_of
 from ..support.diagnostics import Refusal
 from ..support.walk import every_operation
 
 BRANCHES = frozenset({"stablehlo.case", "stablehlo.if", "scf.if", "scf.index_switch"})
-DECISIONS = {Kind.SAVE: BoolAttr.from_bool(False), Kind.AGAIN: StringAttr(Policy.MUST_RECOMPUTE.value)}
+DECISIONS = {
+    CallTreatment.SAVE: BoolAttr.from_bool(False),
+    CallTreatment.AGAIN: StringAttr(Policy.MUST_RECOMPUTE.value),
+}
 
 
 @dataclass(frozen=True)
@@ -65,13 +68,19 @@ def _scopes_of(op: Operation) -> _Scopes | None:
     if not calls and inside and name_of(op) in BRANCHES:
         calls = inside[0]
     kept = next(
-        (call for inner_calls in inside for call in inner_calls if call.kind is Kind.SAVE and call not in calls), None
+        (
+            call
+            for inner_calls in inside
+            for call in inner_calls
+            if call.kind is CallTreatment.SAVE and call not in calls
+        ),
+        None,
     )
     if not calls and kept is None:
         return None
     decision = kept or next((call for call in reversed(calls) if call.kind in DECISIONS), None)
-    segment = next((call for call in calls if call.kind is Kind.SEGMENT), None)
-    if segment is None and decision is not None and decision.kind is Kind.AGAIN:
+    segment = next((call for call in calls if call.kind is CallTreatment.SEGMENT), None)
+    if segment is None and decision is not None and decision.kind is CallTreatment.AGAIN:
         segment = decision
     return _Scopes(segment, decision)
 

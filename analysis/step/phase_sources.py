@@ -91,6 +91,11 @@ def registrations_undone() -> Generator[None]:
         _sources.update(before)
 
 
+def registered_sources() -> dict[str, PhaseSource]:
+    """The sources that are not built in, by name, in order."""
+    return {name: source for name, source in _sources.items() if name not in BUILT_IN}
+
+
 def sources(use_attributes: bool = True) -> tuple[PhaseSource, ...]:
     """The registered sources, in order."""
     return tuple(source for source in _sources.values() if use_attributes or source is not ATTRIBUTE)
@@ -118,9 +123,9 @@ def _check(
         nested = f"{source.cite(op)} is a gradient of a gradient"
         raise Refusal(op, f"{nested}; only first-order gradients are supported")
     if Direction.NONE not in (first, direction):
-        raise Refusal(op, f"{who_says(op, earlier)} says {first.value}, {source.cite(op)} says {direction.value}")
+        raise Refusal(op, f"{source_of(op, earlier)} says {first.value}, {source.cite(op)} says {direction.value}")
 
 
-def who_says(op: Operation, phase_sources: Iterable[PhaseSource]) -> str | None:
+def source_of(op: Operation, phase_sources: Iterable[PhaseSource]) -> str | None:
     """Cite the source that determines the direction; None if no source knows it."""
     return next((source.cite(op) for source in phase_sources if source.direction(op) is not None), None)

@@ -35,7 +35,7 @@ from .constraints import Constraint, verify_constraints
 from .enumerations import PrecisionAttr, check_precisions
 from .formats import I64_ATTR, FunctionTypeOp, Properties, i64_array, parse_operands, print_attributes
 from .labels import ConvolutionAttr
-from .moves import Window, check_positive, moving, padding_of, pairs_of, windows
+from .moves import DimWindow, check_positive, moving, padding_of, pairs_of, windows
 from .shape_operands import constant_integers
 from .shapes import I64_ARRAY
 from .structs import Dimensions, parse_dimensions
@@ -235,7 +235,7 @@ def _check_result(op: ConvolutionOp) -> None:
     _check_places(op, moves)
 
 
-def _check_places(op: ConvolvingOp, moves: Sequence[Window]) -> None:
+def _check_places(op: ConvolvingOp, moves: Sequence[DimWindow]) -> None:
     """Check the result of windows that move like this."""
     numbers = op.dimension_numbers.data
     expected = {str(index): move.places(_extent(op.lhs, numbers.lhs, str(index))) for index, move in enumerate(moves)}

@@ -10,14 +10,14 @@ from xdsl.ir import Attribute
 
 from ...dialects.stablehlo.checks import shape_of
 from ...dialects.stablehlo.convolution import ConvolutionOp, ConvolvingOp
-from ...dialects.stablehlo.windows import ReduceWindowOp, Window, windows
+from ...dialects.stablehlo.windows import DimWindow, ReduceWindowOp, windows
 from .arrays import Array, Combine, Kernel, dtype_at, on_two, owned, row_by_row, wide
 from .conversion import convert
 from .placement import padded
 from .reduction import rows_reducer
 
 
-def windows_over(values: Array, fill: Array, moves: Sequence[Window]) -> Array:
+def windows_over(values: Array, fill: Array, moves: Sequence[DimWindow]) -> Array:
     """A view with a dimension for each place of the windows, then one for each position within them.
 
     `moves` are those of the last dimensions; the first ones are kept.
@@ -64,14 +64,14 @@ def _spatial(op: ConvolvingOp) -> list[str]:
     return sorted((label for label in op.dimension_numbers.data.rhs if label.isdigit()), key=int)
 
 
-def moves_of(op: ConvolvingOp, padding: Attribute | None) -> list[Window]:
+def moves_of(op: ConvolvingOp, padding: Attribute | None) -> list[DimWindow]:
     """How the windows move along each spatial dimension."""
     numbers = op.dimension_numbers.data
     sizes = [shape_of(op.rhs)[numbers.rhs.index(label)] for label in _spatial(op)]
     return windows(sizes, op.window_strides, padding, op.lhs_dilation, op.rhs_dilation)
 
 
-def convolve(op: ConvolvingOp, moves: Sequence[Window]) -> Callable[[Array, Array], Array]:
+def convolve(op: ConvolvingOp, moves: Sequence[DimWindow]) -> Callable[[Array, Array], Array]:
     """A function of both operands. Products and sums in the element type of the result, in f32 for smaller floats."""
     numbers, spatial = op.dimension_numbers.data, _spatial(op)
     image = [numbers.lhs.index(label) for label in ("b", "f", *spatial)]

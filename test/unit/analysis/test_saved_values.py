@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.explain.explanation import Explanation, explain
-from recompute.analysis.explain.saved_values import CHOSEN, MARKED, OUTPUT, OUTSIDE, OperationCounts, count_operations
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.explain.explanation import (
+    CHOSEN,
+    MARKED,
+    OUTPUT,
+    OUTSIDE,
+    Explanation,
+    OperationCounts,
+    count_operations,
+    explain,
+)
+from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection
-from recompute.planning.by_segment.reasons import SKIPPED
+from recompute.planning.by_segment.copy_requests import SKIPPED
 
 STEP = """
 func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {

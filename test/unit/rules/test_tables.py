@@ -22,7 +22,7 @@ from recompute.interpreters.pure_operations import PURE_OPERATIONS
 from recompute.mlir_io.parser import parse_module
 from recompute.rules import pure, register, registrations_undone
 from recompute.rules.effects import IMPURE, PURE, PURE_IF_BODY_IS, TERMINATORS, why_impure
-from recompute.rules.facts import COMMUNICATION_REASON, Effect, Kind
+from recompute.rules.facts import COMMUNICATION_REASON, Effect, OpClass
 from recompute.rules.kinds import reads_memory, writes_memory
 from recompute.rules.registry import facts_named, facts_of
 
@@ -81,9 +81,10 @@ func.constant recompute.depend recompute.gradient recompute.segment sdy.mesh sta
 
 
 def test_passes_and_proof_take_the_same_for_pure() -> None:
-    """Two lists, written apart: what is wrong in one is missing from the other."""
+    """Two lists, written apart: what is wrong in one is missing from the other. For PyTorch's operations, of which the
+    rules have more, see test_pure_operations.py."""
     ours = {*PURE, *PURE_IF_BODY_IS}
-    assert ours - PURE_OPERATIONS == set(OF_THE_PASSES.split())
+    assert {name for name in ours - PURE_OPERATIONS if not name.startswith("torch.")} == set(OF_THE_PASSES.split())
     assert PURE_OPERATIONS - ours == {"chlo.ragged_dot"}
 
 
@@ -120,7 +121,7 @@ def test_collectives_and_communication() -> None:
     """Written out by hand: others rely on these kinds."""
     for name in COLLECTIVES.split():
         facts = facts_named(f"stablehlo.{name}")
-        assert facts is not None and facts.kinds == {Kind.COLLECTIVE}
+        assert facts is not None and facts.kinds == {OpClass.COLLECTIVE}
     for name in ("send", "recv"):
         facts = facts_named(f"stablehlo.{name}")
         assert facts is not None and (facts.effect, facts.reason) == (Effect.IMPURE, COMMUNICATION_REASON)

@@ -1,0 +1,83 @@
+"""Segments that are marked at the call of a function, and their encoding as the name of a scope.
+
+    jit(step)/jvp(recompute:block@3+output_recompute)/dot_general    in segment `block`; its outputs are recomputed too
+    jit(step)/jvp(recompute:block@3)/recompute.save:exp@4/exp        inside of the segment, but saved
+
+A framework opens such a scope around each call, with a unique number; `recompute-take-scopes` turns scopes into
+attributes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from enum import Enum
+
+
+class CallTreatment(Enum):
+    """Treatment of the operations of a call: they form a segment, all are recomputed, or all are saved."""
+
+    SEGMENT = "recompute"
+    AGAIN = "recompute.again"
+    SAVE = "recompute.save"
+
+
+@dataclass(frozen=True)
+class Switches:
+    """Options of one segment, as in MindSpore's `Cell.recompute` and Paddle's `recompute`.
+
+    output_recompute: recompute the outputs of the segment too.
+    mp_comm_recompute: collectives may be repeated on all devices alike, except those that gather parameters.
+    parallel_optimizer_comm_recompute: collectives that gather parameters (all-gathers of an argument) may be repeated.
+    recompute_slice_activation: shard the inputs of the segment over the devices of a mesh while they are saved.
+    preserve_rng_state: never repeat operations that draw from a hidden state; with False they may draw anew.
+    """
+
+    output_recompute: bool = False
+    mp_comm_recompute: bool = True
+    parallel_optimizer_comm_recompute: bool = False
+    recompute_slice_activation: bool = False
+    preserve_rng_state: bool = True
+
+
+DEFAULT = Switches()
+
+
+@dataclass(frozen=True)
+class Called:
+    """One call: the name of the function, the unique number of the call, and the treatment of its operations."""
+
+    name: str
+    number: int
+    kind: CallTreatment = CallTreatment.SEGMENT
+    switches: Switches = DEFAULT
+
+
+_NOT_IN_A_NAME = re.compile(r"[^\w.]+")
+_CALLED = re.compile(r"(recompute(?:\.again|\.save)?):([\w.]+)@(\d+)((?:[+-]\w+)*)")
+
+
+def spelled(called: Called) -> str:
+    """The name of the scope of a call; only switches that differ from their defaults are written."""
+    name = _NOT_IN_A_NAME.sub("_", called.name).strip("_") or "function"
+    return f"{called.kind.value}:{name}@{called.number}{''.join(_changed_switches(called.switches))}"
+
+
+def _changed_switches(switches: Switches) -> Iterator[str]:
+    for field in fields(switches):
+        value = getattr(switches, field.name)
+        if value != field.default:
+            yield f"{'+' if value else '-'}{field.name}"
+
+
+def read(scope: str) -> Called | None:
+    """Parse the name of a scope; None if it marks no call. Raises `ValueError` for an unknown switch."""
+    if (match := _CALLED.fullmatch(scope)) is None:
+        return None
+    kind, name, number, switch_text = match.groups()
+    switches = {switch[1:]: switch[0] == "+" for switch in re.findall(r"[+-]\w+", switch_text)}
+    valid_names = {field.name for field in fields(Switches)}
+    if unknown := switches.keys() - valid_names:
+        raise ValueError(f"'{scope}' has no switch '{min(unknown)}'; known are {', '.join(sorted(valid_names))}")
+    return Called(name, int(number), CallTreatment(kind), Switches(**switches))

@@ -1,0 +1,66 @@
+"""`recompute.torch` beside PyTorch's own controls: peak, FLOPs, time and equality of one training step.
+
+    python -m recompute.benchmarks.torch                               # all models
+    python -m recompute.benchmarks.torch --only 'gpt6*' --json rows.json
+    python -m recompute.benchmarks.torch --only unet --budgets 0.9,0.8 # shares of the eager step's peak, for ours
+    python -m recompute.benchmarks.torch --without-ours                # PyTorch's forms alone
+
+Tables go to standard output, progress to standard error. Exit status 1: one of our forms exceeds its budget, differs
+from eager, or fails. A budget that is refused, since no plan keeps it, is no failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from fnmatch import fnmatch
+from pathlib import Path
+
+import torch
+
+from recompute.benchmarks.torch.cases import CASES
+from recompute.benchmarks.torch.forms import OUR_BUDGETS, baselines, our_forms
+from recompute.benchmarks.torch.measure import Row, rows
+from recompute.benchmarks.torch.table import missed, table
+
+
+def progress(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", metavar="PATTERN", help="models with such a name; may be repeated")
+    parser.add_argument("--budgets", default=",".join(map(str, OUR_BUDGETS)), help="shares of the eager step's peak")
+    parser.add_argument("--without-ours", action="store_true", help="PyTorch's forms alone")
+    parser.add_argument("--without-torch", action="store_true", help="eager and our forms alone")
+    parser.add_argument("--json", type=Path, help="write the rows to this file")
+    return parser.parse_args()
+
+
+def main() -> int:
+    options = arguments()
+    names = [name for name in CASES if not options.only or any(fnmatch(name, part) for part in options.only)]
+    if not names:
+        progress(f"error: no model is named so; there are {', '.join(CASES)}")
+        return 2
+    budgets = tuple(float(share) for share in options.budgets.split(","))
+    forms = baselines()[:1] if options.without_torch else baselines()
+    forms += [] if options.without_ours else our_forms(budgets)
+    torch.set_num_threads(1)
+    every: list[Row] = []
+    for name in names:
+        found = list(rows(name, forms, progress))
+        print(table(found), end="\n\n", flush=True)
+        every += found
+        if options.json:
+            options.json.write_text(json.dumps([row.json for row in every], indent=1))
+    lines = missed(every)
+    for line in lines:
+        progress(f"missed: {line}")
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""The models of the benchmark: how each is built, its inputs, and the modules that a user would checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import nn
+
+from recompute.benchmarks.torch import issues, nets
+from recompute.examples.torch.gpt import GPT
+from recompute.examples.torch.resnet import ResNet
+from recompute.examples.torch.unet import UNet
+
+BERT = {
+    "hidden_size": 128,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "intermediate_size": 512,
+    "vocab_size": 512,
+    "max_position_embeddings": 128,
+}
+LLAMA = {
+    "hidden_size": 128,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 256,
+    "vocab_size": 512,
+    "max_position_embeddings": 128,
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model whose forward pass returns its loss.
+
+    Attributes:
+        build: Makes the model, in training mode.
+        inputs: Makes the tensors that the model is called with.
+        blocks: Pattern of the names of the modules that a user would wrap in `torch.utils.checkpoint`.
+    """
+
+    build: Callable[[], nn.Module]
+    inputs: Callable[[], tuple[torch.Tensor, ...]]
+    blocks: str = "blocks.*"
+
+
+def words(batch: int, length: int, count: int) -> tuple[torch.Tensor, ...]:
+    """Tokens and targets, of (batch, length)."""
+    return torch.randint(count, (batch, length)), torch.randint(count, (batch, length))
+
+
+def images(batch: int, size: int) -> tuple[torch.Tensor, ...]:
+    """Images of (batch, 3, size, size) and labels of 10 classes."""
+    return torch.randn(batch, 3, size, size), torch.randint(10, (batch,))
+
+
+CASES: dict[str, Case] = {
+    "gpt6 dropout": Case(GPT, partial(words, 4, 128, 512)),
+    "gpt6": Case(partial(GPT, dropout=0.0), partial(words, 4, 128, 512)),
+    "gpt6 sdpa": Case(partial(GPT, fused=True, dropout=0.0), partial(words, 4, 128, 512)),
+    "gpt12 dropout": Case(partial(GPT, layers=12), partial(words, 4, 128, 512)),
+    "resnet50": Case(ResNet, partial(images, 16, 32)),
+    "unet": Case(UNet, lambda: (torch.randn(4, 3, 64, 64), torch.randn(4, 3, 64, 64)), "*down.?|middle|up.?"),
+    "vit": Case(nets.ViT, partial(images, 8, 64)),
+    "lstm": Case(nets.LSTM, partial(words, 16, 16, 128), "none"),
+    "moe": Case(nets.MoE, partial(words, 4, 64, 128)),
+    "bert": Case(partial(nets.Bert, **BERT), partial(words, 8, 64, 512), "net.bert.encoder.layer.?"),
+    "llama": Case(partial(nets.Llama, **LLAMA), partial(words, 4, 64, 512), "net.model.layers.?"),
+    "mlp batchnorm": Case(nets.MlpBatchNorm, lambda: (torch.randn(256, 256), torch.randint(10, (256,)))),
+    "pytorch 190758": Case(issues.NoisyLayers, lambda: (torch.randn(256, 64),)),
+    "pytorch 190717": Case(issues.DropoutClassifier, lambda: (torch.randn(256, 64), torch.randint(10, (256,)))),
+    "pytorch 197838": Case(issues.LlamaStyle, partial(words, 4, 64, 128)),
+}
+
+
+def make(name: str) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """The model and the inputs of a case, the same for every call."""
+    torch.manual_seed(0)
+    case = CASES[name]
+    return case.build().train(), case.inputs()

@@ -1,0 +1,107 @@
+"""The forms in which the benchmark runs a model: eager, checkpointed, PyTorch's partitioners, and ours.
+
+All compiled forms run the operations of AOTAutograd's graphs one by one in their order (aot_eager), and release each
+value at its last use, arguments included. A graph called through `make_boxed_func(graph.forward)` would keep every
+saved tensor alive to the end of the backward pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any
+
+import torch
+from functorch.compile import default_partition, min_cut_rematerialization_partition
+from torch import nn
+from torch._dynamo.backends.common import aot_autograd
+from torch._dynamo.backends.debugging import boxed_nop
+from torch.utils.checkpoint import checkpoint
+
+TORCH_BUDGETS = (0.9, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.0)
+OUR_BUDGETS = (0.8, 0.6, 0.5, 0.4, 0.3)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A model to be run.
+
+    Attributes:
+        blocks: Patterns, separated by bars, of the names of the modules that a user would checkpoint.
+        device_bytes: Weights, buffers and inputs, and the peak that the form may have above them.
+    """
+
+    model: nn.Module
+    blocks: str
+    device_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Form:
+    """A way to run a model.
+
+    Attributes:
+        name: As the table shows it.
+        wrap: Takes a run: a copy of the model of its own, and what is known of it. Returns what a step calls.
+        budget: A share of the eager step's peak that the form must keep, if it is ours.
+        settings: Values of `torch._functorch.config` during compilation.
+    """
+
+    name: str
+    wrap: Callable[[Run], Callable[..., Any]]
+    budget: float | None = None
+    settings: tuple[tuple[str, Any], ...] = ()
+
+
+def eager(run: Run) -> Callable[..., Any]:
+    return run.model
+
+
+def checkpointed(run: Run) -> Callable[..., Any]:
+    """Each block in `torch.utils.checkpoint`. Raises `ValueError` if no module has a name of the pattern."""
+    patterns = run.blocks.split("|")
+    names = [name for name, _ in run.model.named_modules() if any(fnmatchcase(name, part) for part in patterns)]
+    outermost = [name for name in names if not any(name.startswith(f"{other}.") for other in names)]
+    if not outermost:
+        raise ValueError("no blocks that could be checkpointed")
+    for name in outermost:
+        module = run.model.get_submodule(name)
+        module.forward = partial(checkpoint, module.forward, use_reentrant=False)
+    return run.model
+
+
+def partitioned(partition: Callable[..., Any], run: Run) -> Callable[..., Any]:
+    """Compiled with one of PyTorch's partitioners."""
+    backend = aot_autograd(fw_compiler=boxed_nop, bw_compiler=boxed_nop, partition_fn=partition)
+    return torch.compile(run.model, backend=backend)
+
+
+def checkpointed_partitioned(partition: Callable[..., Any], run: Run) -> Callable[..., Any]:
+    checkpointed(run)
+    return partitioned(partition, run)
+
+
+def ours(run: Run) -> Callable[..., Any]:
+    """Compiled by `recompute.torch` within a budget, in program order."""
+    import recompute.torch as rt
+
+    return torch.compile(run.model, backend=rt.backend(budget=run.device_bytes))
+
+
+def baselines() -> list[Form]:
+    """Eager first: what the others are compared with."""
+    min_cut = partial(partitioned, min_cut_rematerialization_partition)
+    return [
+        Form("eager", eager),
+        Form("checkpoint per block", checkpointed),
+        Form("default_partition", partial(partitioned, default_partition)),
+        Form("checkpoint, default_partition", partial(checkpointed_partitioned, default_partition)),
+        Form("min_cut", min_cut),
+        *(Form(f"torch budget {b:g}", min_cut, None, (("activation_memory_budget", b),)) for b in TORCH_BUDGETS),
+    ]
+
+
+def our_forms(budgets: tuple[float, ...] = OUR_BUDGETS) -> list[Form]:
+    return [Form(f"ours {budget:.3g}", ours, budget) for budget in budgets]

@@ -1,0 +1,78 @@
+"""Programs of issues that users filed against PyTorch's `activation_memory_budget`, written anew.
+
+190758 and 190717: below a budget of 1 the backward pass draws dropout again. 197838: the peak rises at low budgets.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class NoisyLayers(nn.Module):
+    """pytorch 190758: dropout and `randn_like` between layers over (batch, width)."""
+
+    def __init__(self, layers: int = 4, width: int = 64):
+        super().__init__()
+        self.blocks = nn.ModuleList(nn.Linear(width, width) for _ in range(layers))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.blocks:
+            y = F.dropout(torch.relu(layer(x)), 0.5)
+            x = x + y * torch.sigmoid(torch.randn_like(y))
+        return x.square().mean()
+
+
+class DropoutClassifier(nn.Module):
+    """pytorch 190717: a classifier whose only random operations are dropouts, over (batch, width) and labels."""
+
+    def __init__(self, width: int = 64, classes: int = 10):
+        super().__init__()
+        self.blocks = nn.ModuleList(
+            nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Dropout(0.3)) for _ in range(3)
+        )
+        self.head = nn.Linear(width, classes)
+
+    def forward(self, x: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        for block in self.blocks:
+            x = block(x)
+        return F.cross_entropy(self.head(x), labels)
+
+
+class LlamaBlock(nn.Module):
+    """RMSNorm, causal attention, and a gated feed-forward layer over (batch, length, width)."""
+
+    def __init__(self, width: int, heads: int):
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = nn.RMSNorm(width), nn.RMSNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width, bias=False)
+        self.gate, self.up = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, 3 * width, bias=False)
+        self.down = nn.Linear(3 * width, width, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        batch, length, width = x.shape
+        q, k, v = (
+            part.view(batch, length, self.heads, -1).transpose(1, 2) for part in self.qkv(self.norm1(x)).chunk(3, -1)
+        )
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, width))
+        y = self.norm2(x)
+        return x + self.down(F.silu(self.gate(y)) * self.up(y))
+
+
+class LlamaStyle(nn.Module):
+    """pytorch 197838: a decoder of the style of Llama, from tokens and targets of (batch, length)."""
+
+    def __init__(self, layers: int = 4, width: int = 64, words: int = 128):
+        super().__init__()
+        self.embed = nn.Embedding(words, width)
+        self.blocks = nn.ModuleList(LlamaBlock(width, 4) for _ in range(layers))
+        self.norm, self.head = nn.RMSNorm(width), nn.Linear(width, words, bias=False)
+
+    def forward(self, tokens: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        x = self.embed(tokens)
+        for block in self.blocks:
+            x = block(x)
+        return F.cross_entropy(self.head(self.norm(x)).flatten(0, 1), targets.flatten())

@@ -1,0 +1,90 @@
+"""Run each form of a model in turn and note peak, FLOPs, time and what differs from eager."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import torch
+import torch._functorch.config as functorch_config
+
+from recompute.benchmarks.torch.cases import CASES, make
+from recompute.benchmarks.torch.forms import Form, Run
+from recompute.benchmarks.torch.step import Outcome, metered, resident_bytes, seconds, training_step
+
+REPEATS = 3
+
+
+@dataclass(frozen=True)
+class Row:
+    """One form of one model.
+
+    Attributes:
+        peak_bytes: Peak of live storages, without inputs, weights and buffers, with gradients.
+        flops: Of products, convolutions and attention.
+        budget_bytes: What the form had to keep, if it has a budget.
+        compile_seconds: CPU time of the first step, compilation included.
+        step_seconds: Shortest of three steps.
+        differences: What is not bit-equal to eager, with relative distances.
+        error: The first line of the exception, if the form does not run.
+    """
+
+    case: str
+    form: str
+    peak_bytes: int = 0
+    flops: int = 0
+    budget_bytes: int | None = None
+    compile_seconds: float = 0.0
+    step_seconds: float = 0.0
+    differences: list[str] = field(default_factory=list)
+    error: str = ""
+
+    @property
+    def json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def rows(name: str, forms: Iterable[Form], progress: Callable[[str], None]) -> Iterator[Row]:
+    """A row for each form; the first form is the reference of the others."""
+    reference: Outcome | None = None
+    plain_bytes = 0
+    for form in forms:
+        progress(f"{name}: {form.name} ...")
+        row, outcome = measured(name, form, reference, plain_bytes)
+        if reference is None:
+            reference, plain_bytes = outcome, row.peak_bytes
+        yield row
+
+
+def measured(name: str, form: Form, reference: Outcome | None, plain_bytes: int) -> tuple[Row, Outcome | None]:
+    """One row and its results, which are None if the form fails."""
+    model, inputs = make(name)
+    budget_bytes = None if form.budget is None else int(form.budget * plain_bytes)
+    try:
+        with functorch_config.patch(dict(form.settings)), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch._dynamo.reset()
+            call = form.wrap(Run(model, CASES[name].blocks, resident_bytes(model, inputs) + (budget_bytes or 0)))
+            start = time.process_time()
+            outcome = training_step(model, call, inputs)
+            compile_seconds = time.process_time() - start
+            differences = [] if reference is None else reference.differences(outcome)
+            cost = metered(model, call, inputs)
+            step_seconds = seconds(model, call, inputs, REPEATS)
+    except Exception as error:
+        line = str(error).strip().splitlines()[0] if str(error).strip() else ""
+        return Row(name, form.name, budget_bytes=budget_bytes, error=f"{type(error).__name__}: {line}"), None
+    row = Row(
+        name,
+        form.name,
+        cost.peak_bytes,
+        cost.flops,
+        budget_bytes,
+        compile_seconds,
+        step_seconds,
+        differences,
+    )
+    return row, outcome

@@ -1,0 +1,80 @@
+"""Run training scripts as people write them under `recompute.torch`, and compare them with their eager runs.
+
+    python -m recompute.benchmarks.torch.scripts                       # all scripts
+    python -m recompute.benchmarks.torch.scripts 'autocast*' two_losses
+    python -m recompute.benchmarks.torch.scripts --budget 70% --json judgements.json
+
+Every script runs in a process of its own. The table goes to standard output. Exit status 1: a script is wrong or
+crashes that does not crash without us.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import sys
+from collections import Counter
+from dataclasses import asdict
+from fnmatch import fnmatch
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import torch
+
+from recompute.benchmarks.torch.scripts.judge import Judgement, Verdict, judge
+from recompute.benchmarks.torch.scripts.registry import scripts
+from recompute.benchmarks.torch.scripts.script import Script
+
+LIMIT_SECONDS = 600
+
+
+def run(sender: Connection, script: Script, budget: str) -> None:
+    torch.set_num_threads(1)
+    sender.send(judge(script, budget))
+
+
+def judged(script: Script, budget: str) -> Judgement:
+    """The judgement of a forked process; its death or a timeout is a crash."""
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    process = multiprocessing.get_context("fork").Process(target=run, args=(sender, script, budget))
+    process.start()
+    sender.close()
+    try:
+        if receiver.poll(LIMIT_SECONDS):
+            return receiver.recv()
+        return Judgement(script.name, Verdict.CRASH, f"no result after {LIMIT_SECONDS} s")
+    except EOFError:
+        process.join()
+        return Judgement(script.name, Verdict.CRASH, f"the process ended with exit status {process.exitcode}")
+    finally:
+        process.kill()
+        process.join()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="patterns of names")
+    parser.add_argument("--budget", default="min", help="for each graph (default: min, which copies the most)")
+    parser.add_argument("--json", type=Path, help="write the judgements to this file")
+    options = parser.parse_args()
+    chosen = [s for n, s in scripts().items() if not options.names or any(fnmatch(n, p) for p in options.names)]
+    if not chosen:
+        print(f"error: no script is named so; there are {', '.join(scripts())}", file=sys.stderr)
+        return 2
+    print("| script | what it does | verdict | detail |\n|---|---|---|---|")
+    judgements: list[Judgement] = []
+    for script in chosen:
+        found = judged(script, options.budget)
+        judgements.append(found)
+        detail = found.detail.replace("|", "/")
+        print(f"| `{script.name}` | {script.purpose} | {found.verdict.value} | {detail} |", flush=True)
+    counts = Counter(found.verdict for found in judgements)
+    print(", ".join(f"{count} {verdict.value}" for verdict, count in counts.items()), file=sys.stderr)
+    if options.json:
+        options.json.write_text(json.dumps([asdict(found) for found in judgements], indent=1))
+    return 1 if any(found.verdict.is_fault for found in judgements) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""Run a script of the corpus eagerly and compiled by us, and say whether the results are the same bits."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import torch
+
+from recompute.benchmarks.torch.step import Outcome
+
+from .script import Compile, Results, Script
+
+DIFFERENCES = 3
+"""Differing tensors that a detail names."""
+
+
+class Verdict(StrEnum):
+    """What became of a script under our compiler. The last two are faults of ours."""
+
+    EQUAL = "equal"
+    FALLBACK = "equal, fallback"
+    AS_TORCH = "equal to torch.compile"
+    ERROR_AS_TORCH = "error of torch.compile"
+    BROKEN = "fails in eager mode"
+    REFUSED = "budget refused"
+    WRONG = "WRONG"
+    CRASH = "CRASH"
+
+    @property
+    def is_fault(self) -> bool:
+        return self in (Verdict.WRONG, Verdict.CRASH)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The verdict on a script, and the reason, difference or error."""
+
+    script: str
+    verdict: Verdict
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """The results of a run, or its error."""
+
+    results: Results | None
+    error: Exception | None
+
+
+def eager(target: Any) -> Any:
+    return target
+
+
+def by_torch(target: Any) -> Any:
+    """PyTorch's own compiler without Inductor, which decides nothing on recomputation by itself."""
+    return torch.compile(target, backend="aot_eager")
+
+
+@dataclass(frozen=True)
+class Ours:
+    """Compile within a budget, and keep the backends for their reports."""
+
+    budget: str
+    backends: list[Any] = field(default_factory=list)
+
+    def __call__(self, target: Any) -> Any:
+        import recompute.torch as rt
+
+        self.backends.append(rt.backend(budget=self.budget))
+        return torch.compile(target, backend=self.backends[-1])
+
+    def reports(self) -> list[Any]:
+        """A report for each graph that has been compiled."""
+        return [report for backend in self.backends for report in backend.reports]
+
+    def detail(self) -> str:
+        """The number of graphs and of copies, and why graphs are left as they are."""
+        reports = self.reports()
+        reasons = [report.reason or (report.remarks or ("no remark",))[0] for report in reports if not report.copies]
+        copies = sum(report.copies for report in reports)
+        return "; ".join([f"{len(reports)} graphs, {copies} copies", *map(first_line, dict.fromkeys(reasons))])
+
+
+def attempt(script: Script, compile: Compile) -> Attempt:
+    torch._dynamo.reset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return Attempt(script.body(compile), None)
+        except Exception as error:
+            return Attempt(None, error)
+
+
+def judge(script: Script, budget: str) -> Judgement:
+    """Compare our run with the eager one; where they part, with PyTorch's own compiled run."""
+    plain = attempt(script, eager)
+    if plain.results is None:
+        return Judgement(script.name, Verdict.BROKEN, described(plain.error))
+    compile = Ours(budget)
+    ours = attempt(script, compile)
+    if ours.results is None:
+        return Judgement(script.name, error_verdict(script, ours.error), described(ours.error))
+    lines = Outcome(ours.results).differences(Outcome(plain.results))
+    if not lines:
+        falls_back = any(report.reason for report in compile.reports())
+        return Judgement(script.name, Verdict.FALLBACK if falls_back else Verdict.EQUAL, compile.detail())
+    theirs = attempt(script, by_torch)
+    if theirs.results is not None and not Outcome(ours.results).differences(Outcome(theirs.results)):
+        return Judgement(script.name, Verdict.AS_TORCH, compile.detail())
+    shown = ", ".join(lines[:DIFFERENCES])
+    return Judgement(script.name, Verdict.WRONG, f"{len(lines)} differ: {shown}; {compile.detail()}")
+
+
+def error_verdict(script: Script, error: Exception | None) -> Verdict:
+    """Whether our error is a refusal of the budget, PyTorch's own, or a fault."""
+    if "BudgetNotKept" in described(error):
+        return Verdict.REFUSED
+    theirs = attempt(script, by_torch)
+    return Verdict.ERROR_AS_TORCH if type(error) is type(theirs.error) else Verdict.CRASH
+
+
+def described(error: Exception | None) -> str:
+    return f"{type(error).__name__}: {first_line(error)}"
+
+
+def first_line(text: object) -> str:
+    return next((line for line in str(text).splitlines() if line.strip()), "")[:300]

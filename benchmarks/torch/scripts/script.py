@@ -1,0 +1,79 @@
+"""What a script of the corpus is: a function that trains something and returns every tensor it ends with.
+
+A script gets `compile`, which stands in the place of `torch.compile`: the identity for the eager run, `recompute.torch`
+for ours. It seeds itself, so that two runs can be compared bit by bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+Compile = Callable[..., Any]
+Results = dict[str, torch.Tensor]
+Body = Callable[[Compile], Results]
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script by name."""
+
+    name: str
+    body: Body
+
+    @property
+    def purpose(self) -> str:
+        return (self.body.__doc__ or "").strip().splitlines()[0]
+
+
+SCRIPTS: dict[str, Script] = {}
+"""All scripts of the modules imported so far."""
+
+
+def script(body: Body) -> Body:
+    """Register a script under the name of its function."""
+    name = body.__name__
+    assert name not in SCRIPTS, f"two scripts are named {name}"
+    SCRIPTS[name] = Script(name, body)
+    return body
+
+
+def final(model: nn.Module, losses: Iterable[torch.Tensor], **further: torch.Tensor) -> Results:
+    """Losses, parameters, gradients and buffers of a model, the random state, and further tensors."""
+    return {
+        **{f"loss {index}": loss.detach().clone() for index, loss in enumerate(losses)},
+        **{f"parameter {name}": parameter.detach().clone() for name, parameter in model.named_parameters()},
+        **{f"grad {name}": p.grad.detach().clone() for name, p in model.named_parameters() if p.grad is not None},
+        **{f"buffer {name}": buffer.detach().clone() for name, buffer in model.named_buffers()},
+        **further,
+        "random state": torch.get_rng_state(),
+    }
+
+
+def mlp(width: int = 32, depth: int = 4, dropout: float = 0.1) -> nn.Sequential:
+    """A small network whose values are worth recomputing."""
+    layers: list[nn.Module] = []
+    for _ in range(depth):
+        layers += [nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width), nn.Dropout(dropout)]
+    return nn.Sequential(*layers)
+
+
+def train(model: nn.Module, call: Compile, batches: Iterable[tuple[Any, ...]], rate: float = 0.05) -> list[Any]:
+    """Train with momentum; `call(*batch)` returns the loss. Returns the losses; the last gradients stay."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=0.9)
+    losses = []
+    for batch in batches:
+        optimizer.zero_grad()
+        loss = call(*batch)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+    return losses
+
+
+def batches(count: int, *shape: int) -> list[tuple[torch.Tensor]]:
+    return [(torch.randn(*shape),) for _ in range(count)]

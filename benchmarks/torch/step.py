@@ -1,0 +1,99 @@
+"""One training step of a model in some form, its results, and what differs between two of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from recompute.benchmarks.torch.meter import Measured, Meter
+
+SEED = 1234
+"""Of the random state at the beginning of each step."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a step computes: loss, gradients and buffers by name, and the random state behind it."""
+
+    tensors: dict[str, torch.Tensor]
+
+    def differences(self, other: Outcome) -> list[str]:
+        """Names of tensors whose bits are not those of the other outcome, each with the largest distance."""
+        names = sorted(self.tensors.keys() ^ other.tensors.keys())
+        lines = [f"{name}: only in one" for name in names]
+        for name in self.tensors.keys() & other.tensors.keys():
+            left, right = self.tensors[name], other.tensors[name]
+            if not same_bits(left, right):
+                lines.append(f"{name}: {distance(left, right):.2g}")
+        return sorted(lines)
+
+
+def same_bits(left: torch.Tensor, right: torch.Tensor) -> bool:
+    """Whether two tensors are equal bit by bit, NaN included."""
+    if left.dtype != right.dtype or left.shape != right.shape:
+        return False
+    return torch.equal(raw(left), raw(right))
+
+
+def raw(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().contiguous().reshape(-1).view(torch.uint8)
+
+
+def distance(left: torch.Tensor, right: torch.Tensor) -> float:
+    """Largest difference relative to the largest value; infinite for other shapes."""
+    if left.shape != right.shape:
+        return float("inf")
+    scale = left.detach().double().abs().max().item() or 1.0
+    return (left.detach().double() - right.detach().double()).abs().max().item() / scale
+
+
+def training_step(model: nn.Module, call: Callable[..., torch.Tensor], inputs: tuple[Any, ...]) -> Outcome:
+    """Run forward and backward from a fixed random state, without gradients from before."""
+    model.zero_grad(set_to_none=True)
+    torch.manual_seed(SEED)
+    loss = call(*inputs)
+    loss.backward()
+    return Outcome(
+        {
+            "loss": loss.detach().clone(),
+            **{f"grad {name}": p.grad.clone() for name, p in model.named_parameters() if p.grad is not None},
+            **{f"buffer {name}": buffer.clone() for name, buffer in model.named_buffers()},
+            "random state": torch.get_rng_state(),
+        }
+    )
+
+
+def metered(model: nn.Module, call: Callable[..., torch.Tensor], inputs: tuple[Any, ...]) -> Measured:
+    """Peak and FLOPs of one step. Its gradients are alive at the end and count; results leave as they are made."""
+    model.zero_grad(set_to_none=True)
+    torch.manual_seed(SEED)
+    with Meter(resident(model, inputs)) as meter:
+        call(*inputs).backward()
+    return meter.measured
+
+
+def seconds(model: nn.Module, call: Callable[..., torch.Tensor], inputs: tuple[Any, ...], repeats: int) -> float:
+    """The shortest of several steps."""
+    best = float("inf")
+    for _ in range(repeats):
+        model.zero_grad(set_to_none=True)
+        start = time.perf_counter()
+        call(*inputs).backward()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def resident(model: nn.Module, inputs: tuple[Any, ...]) -> list[torch.Tensor]:
+    """Tensors that are there before the step: weights, buffers and inputs."""
+    return [*model.parameters(), *model.buffers(), *(leaf for leaf in inputs if isinstance(leaf, torch.Tensor))]
+
+
+def resident_bytes(model: nn.Module, inputs: tuple[Any, ...]) -> int:
+    """Bytes of the storages of weights, buffers and inputs, each counted once."""
+    storages = {storage.data_ptr(): storage for t in resident(model, inputs) if (storage := t.untyped_storage())}
+    return sum(storage.nbytes() for storage in storages.values())

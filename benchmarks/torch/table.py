@@ -1,0 +1,55 @@
+"""The rows of the benchmark as a table: peaks and FLOPs beside those of the eager step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from recompute.benchmarks.torch.measure import Row
+
+HEAD = ("form", "peak MB", "of eager", "FLOPs x", "of budget", "compile s", "step ms", "equal to eager")
+SHOWN = 3
+"""Differences listed in a line."""
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The rows of one model in Markdown. The first row is the one that ratios refer to."""
+    lines = [f"### {rows[0].case}", "", "| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
+    return "\n".join([*lines, *(f"| {' | '.join(cells(row, rows[0]))} |" for row in rows)])
+
+
+def cells(row: Row, eager: Row) -> list[str]:
+    """A row as text, by the columns of `HEAD`."""
+    if row.error:
+        return [row.form, "-", "-", "-", "-", "-", "-", row.error[:100].replace("|", "/")]
+    return [
+        row.form,
+        f"{row.peak_bytes / 1e6:.2f}",
+        f"{row.peak_bytes / eager.peak_bytes:.3f}",
+        f"{row.flops / eager.flops:.4f}",
+        f"{row.peak_bytes / row.budget_bytes:.4f}" if row.budget_bytes else "",
+        f"{row.compile_seconds:.1f}",
+        f"{row.step_seconds * 1e3:.0f}",
+        equality(row.differences),
+    ]
+
+
+def equality(differences: Sequence[str]) -> str:
+    """`yes`, or the number of tensors that differ and the first of them."""
+    if not differences:
+        return "yes"
+    first = ", ".join(differences[:SHOWN])
+    return f"NO, {len(differences)}: {first}"
+
+
+def missed(rows: Sequence[Row]) -> list[str]:
+    """Our forms that fail, differ from eager, or exceed their budget, a line each."""
+    lines: list[str] = []
+    for row in (row for row in rows if row.budget_bytes is not None):
+        if row.error:
+            if "Refusal" not in row.error:
+                lines.append(f"{row.case}, {row.form}: {row.error}")
+        elif row.differences:
+            lines.append(f"{row.case}, {row.form}: {equality(row.differences)}")
+        elif row.peak_bytes > row.budget_bytes:
+            lines.append(f"{row.case}, {row.form}: {row.peak_bytes} bytes, budget {row.budget_bytes}")
+    return lines

@@ -1,0 +1,206 @@
+"""PyTorch's joint graphs: one operation for each node of an FX graph, named after the node's target.
+
+    %2 = "torch.aten.addmm.default"(%b, %x, %w) {torch.args = "%0, %1, %2", torch.node = "addmm"} : (…) -> tensor<…>
+
+`torch.args` is the argument list of the call in Python's syntax, in which `%i` is operand i. The list is compared as
+text, so nothing here depends on schemas. `torch.node` is the name of the node; copies keep it. `torch.flops` is
+PyTorch's own count for products.
+
+A random operation is two: `torch.draw`, and `torch.seeded.aten.native_dropout.default`, a function of the state that
+was drawn, operand 0, and of the operands in its argument list.
+
+Operations that stand for no call:
+
+    torch.read      the value of an argument before the step writes to it, in storage of its own
+    torch.draw      the random state that the next operation draws from; the generator advances behind it
+    torch.get_attr  an attribute of the graph module, such as a lifted constant
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import TypeAlias, cast
+
+from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.ir import Dialect, Operation, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import irdl_attr_definition, traits_def
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from . import aten
+
+PREFIX = "torch."
+ARGS, NODE, FLOPS, OF = "torch.args", "torch.node", "torch.flops", "torch.of"
+READ, DRAW, GET_ATTR = "torch.read", "torch.draw", "torch.get_attr"
+SEEDED = "torch.seeded."
+_FUNCTIONAL = frozenset(
+    [f"{PREFIX}{name}" for name in f"{aten.PURE} {aten.VIEWS}".split()]
+    + [f"{PREFIX}python.{name}.default" for name in aten.ON_SIZES.split()]
+    + [GET_ATTR]
+)
+"""What may be removed where its results are not read. A random operation stays: it is what advances the generator."""
+_OPERAND = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|%(\d+)""")
+
+
+@irdl_attr_definition
+class NoneType(ParametrizedAttribute, TypeAttribute):
+    """`!torch.none`: a result that the operation does not compute, as the gradient of a frozen parameter."""
+
+    name = "torch.none"
+
+
+@dataclass(frozen=True)
+class Operand:
+    """`%i` in an argument list."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class Named:
+    """An object of PyTorch by name: `torch.float32`, `torch.strided`, or `device('cpu')`, whose `kind` is `device`."""
+
+    kind: str
+    name: str
+
+
+Argument: TypeAlias = "bool | int | float | str | Operand | Named | list[Argument] | tuple[Argument, ...] | None"
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """A parsed argument list: positional arguments, and keyword arguments by name."""
+
+    positional: tuple[Argument, ...]
+    keywords: tuple[tuple[str, Argument], ...]
+
+    def operands(self) -> Iterator[int]:
+        """The operands in the order in which they occur, with repetitions."""
+        for argument in (*self.positional, *(value for _, value in self.keywords)):
+            yield from _operands(argument)
+
+
+def _operands(argument: Argument) -> Iterator[int]:
+    if isinstance(argument, Operand):
+        yield argument.index
+    elif isinstance(argument, list | tuple):
+        for part in argument:
+            yield from _operands(part)
+
+
+@lru_cache(maxsize=10_000)
+def parse_arguments(text: str) -> Arguments:
+    """Parse an argument list. Raises `ValueError`."""
+    call = _OPERAND.sub(lambda match: match[1] or f"_{match[2]}", text)
+    try:
+        tree = ast.parse(f"f({call})", mode="eval").body
+    except SyntaxError as error:
+        raise ValueError(f"'{text}' is no argument list: {error.msg}") from error
+    if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name) or tree.func.id != "f":
+        raise ValueError(f"'{text}' is no argument list")
+    keywords = tuple((keyword.arg or "**", _argument(keyword.value)) for keyword in tree.keywords)
+    return Arguments(tuple(map(_argument, tree.args)), keywords)
+
+
+def _argument(tree: ast.expr) -> Argument:
+    match tree:
+        case ast.Constant(value=None | bool() | int() | float() | str() as value):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=operand) if type(value := _argument(operand)) in (int, float):
+            return -cast(float, value)
+        case ast.Name(id="inf" | "nan" as name):
+            return float(name)
+        case ast.Name(id=name) if name[:1] == "_" and name[1:].isdecimal():
+            return Operand(int(name[1:]))
+        case ast.Attribute(value=ast.Name(id="torch"), attr=name):
+            return Named("torch", name)
+        case ast.Call(func=ast.Name(id="device"), args=[ast.Constant(value=str() as name)], keywords=[]):
+            return Named("device", name)
+        case ast.List(elts=parts):
+            return list(map(_argument, parts))
+        case ast.Tuple(elts=parts):
+            return tuple(map(_argument, parts))
+        case _:
+            raise ValueError(f"'{ast.unparse(tree)}' cannot be an argument")
+
+
+class TorchOp(Operation):
+    """An operation of a joint graph. Each name has a class of its own; see `operation_class`."""
+
+    traits = traits_def()
+
+    def verify_(self) -> None:
+        if self.regions or self.successors:
+            raise VerifyException("an operation of a joint graph has neither regions nor successors")
+        if not isinstance(self.attributes.get(NODE), StringAttr):
+            raise VerifyException(f"'{NODE}' must be the name of a node")
+        if not isinstance(self.attributes.get(FLOPS, IntegerAttr(0, 64)), IntegerAttr):
+            raise VerifyException(f"'{FLOPS}' must be a number")
+        _SHAPES.get(self.name, _verify_call)(self)
+
+
+def _verify_call(op: Operation) -> None:
+    is_seeded = op.name.startswith(SEEDED)
+    if len(op.name.split(".")) != 4 + is_seeded:
+        raise VerifyException("an operation is named torch.<namespace>.<operation>.<overload>")
+    text = op.attributes.get(ARGS)
+    if not isinstance(text, StringAttr):
+        raise VerifyException(f"'{ARGS}' must be an argument list")
+    try:
+        named = set(parse_arguments(text.data).operands())
+    except ValueError as error:
+        raise VerifyException(f"'{ARGS}': {error}") from error
+    if named != set(range(is_seeded, len(op.operands))) or (is_seeded and not op.operands):
+        raise VerifyException(f"'{ARGS}' names the operands {sorted(named)} of {len(op.operands)}")
+
+
+def _verify_read(op: Operation) -> None:
+    if len(op.operands) != 1 or [result.type for result in op.results] != [op.operands[0].type]:
+        raise VerifyException("it returns its operand")
+
+
+def _verify_draw(op: Operation) -> None:
+    if op.operands or len(op.results) != 1 or not isinstance(op.attributes.get(OF), StringAttr):
+        raise VerifyException(f"it has no operands, returns a state, and says in '{OF}' what draws from it")
+
+
+def _verify_get_attr(op: Operation) -> None:
+    if op.operands or len(op.results) != 1 or not isinstance(op.attributes.get(OF), StringAttr):
+        raise VerifyException(f"it has no operands, one result, and the path of the attribute in '{OF}'")
+
+
+_SHAPES = {READ: _verify_read, DRAW: _verify_draw, GET_ATTR: _verify_get_attr}
+
+
+@cache
+def operation_class(name: str) -> type[TorchOp]:
+    """The class of the operations of that name, which starts with `torch.`."""
+    assert name.startswith(PREFIX), f"{name} is an operation of PyTorch"
+    traits = traits_def(Pure()) if name in _FUNCTIONAL else traits_def()
+    return type("TorchOp", (TorchOp,), {"name": name, "traits": traits, "__module__": __name__})
+
+
+def called_name(op: Operation) -> str:
+    """`aten.mm.default`: what the operation calls."""
+    return op.name.removeprefix(SEEDED if op.name.startswith(SEEDED) else PREFIX)
+
+
+def node_of(op: Operation) -> str:
+    """The name of the node that an operation stands for."""
+    name = op.attributes[NODE]
+    assert isinstance(name, StringAttr), "verified: an operation of PyTorch has the name of its node"
+    return name.data
+
+
+def arguments_of(op: Operation) -> Arguments:
+    """The argument list of a call."""
+    text = op.attributes[ARGS]
+    assert isinstance(text, StringAttr), "verified: a call has an argument list"
+    return parse_arguments(text.data)
+
+
+TORCH = Dialect("torch", [], [NoneType])

@@ -1,0 +1,48 @@
+"""A masked language model of `transformers`, built from its configuration; nothing is downloaded.
+
+    python examples/torch/bert.py [--budget 60%]
+
+needs `pip install 'xdsl-recompute[torch]' transformers`. Only the forward pass is compiled, as the Trainer of
+`transformers` has it: `model.forward = rt.compile(model.forward, budget=...)` is all that changes.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import torch
+from transformers import BertConfig, BertForMaskedLM
+
+SMALL = dict(
+    hidden_size=128,
+    num_hidden_layers=4,
+    num_attention_heads=4,
+    intermediate_size=512,
+    vocab_size=512,
+    max_position_embeddings=128,
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--budget", default="60%", help="the peak: 8GiB of the device, or a share of the plain step's")
+    budget = parser.parse_args().budget
+
+    import recompute.torch as rt
+
+    torch.manual_seed(0)
+    model = BertForMaskedLM(BertConfig(**SMALL)).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    step = rt.compile(model, budget=budget)  # was: torch.compile(model)
+    tokens = torch.randint(512, (8, 64))
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = step(input_ids=tokens, labels=tokens).loss
+        loss.backward()
+        optimizer.step()
+        print(f"loss {loss.item():.4f}")
+    print(step.report())
+
+
+if __name__ == "__main__":
+    main()

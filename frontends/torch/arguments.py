@@ -1,0 +1,60 @@
+"""Arguments of FX nodes as text, with `%i` for operands, and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from ...dialects.torch import Argument, Named, Operand
+from .unsupported import Unsupported
+
+_OBJECTS = (torch.dtype, torch.layout, torch.memory_format)
+
+
+def text_of(node: torch.fx.Node, args: Sequence[Any], kwargs: Mapping[str, Any], operand: Callable[[Any], int]) -> str:
+    """The argument list of a call. `operand`: the number of the operand that a node stands for.
+
+    Raises `Unsupported` for an argument that has no text.
+    """
+    parts = [_text(argument, node, operand) for argument in args]
+    parts += [f"{name}={_text(argument, node, operand)}" for name, argument in kwargs.items()]
+    return ", ".join(parts)
+
+
+def _text(argument: Any, node: torch.fx.Node, operand: Callable[[Any], int]) -> str:
+    if isinstance(argument, torch.fx.Node):
+        return f"%{operand(argument)}"
+    if argument is None or type(argument) in (bool, int, str):
+        return repr(argument)
+    if type(argument) is float:
+        return repr(argument) if math.isfinite(argument) or math.isnan(argument) else str(argument)
+    if isinstance(argument, list | tuple):
+        parts = [_text(part, node, operand) for part in argument]
+        if isinstance(argument, list):
+            return f"[{', '.join(parts)}]"
+        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+    if isinstance(argument, _OBJECTS):
+        return str(argument)
+    if isinstance(argument, torch.device):
+        return f"device({str(argument)!r})"
+    raise Unsupported(node, f"the argument {argument!r} is a {type(argument).__name__}")
+
+
+def value_of(argument: Argument, operands: Sequence[torch.fx.Node]) -> Any:
+    """The argument of a call. `operands`: the nodes that `%i` stands for."""
+    match argument:
+        case Operand(index):
+            return operands[index]
+        case Named("device", name):
+            return torch.device(name)
+        case Named(_, name):
+            return getattr(torch, name)
+        case list():
+            return [value_of(part, operands) for part in argument]
+        case tuple():
+            return tuple(value_of(part, operands) for part in argument)
+        case _:
+            return argument

@@ -1,0 +1,120 @@
+"""`torch.compile` within a memory budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch._dynamo.backends.common import aot_autograd
+from typing_extensions import Unpack
+
+from ...driver.api import Explanations, explain
+from .inductor import InductorPartitioner
+from .options import OURS, Keywords, options_of
+from .partition import Partitioner
+from .report import GraphReport, Report
+from .run import in_order
+
+ROADS = ("aot_eager", "inductor")
+_OF_TORCH = frozenset({"fullgraph", "dynamic"})
+"""The keywords that are passed to `torch.compile`."""
+
+
+class Backend:
+    """A backend for `torch.compile`: AOTAutograd with our partitioner; operations run in program order.
+
+    Attributes:
+        reports: A report for each graph with a backward pass that was compiled so far.
+    """
+
+    def __init__(self, partitioner: Partitioner):
+        self._partitioner = partitioner
+        self._compile: Callable[..., Any] = aot_autograd(
+            fw_compiler=in_order, bw_compiler=in_order, inference_compiler=in_order, partition_fn=partitioner
+        )
+
+    @property
+    def reports(self) -> list[GraphReport]:
+        return self._partitioner.reports
+
+    def report(self) -> Report:
+        """What was done with each graph that was compiled so far."""
+        return Report(tuple(self.reports))
+
+    def explain(self) -> Explanations:
+        """What each graph saves for its backward pass, and what recomputing each segment would change."""
+        selection = self._partitioner.options.rewrite.selection
+        return Explanations(
+            [one for graph in self.reports if graph.module is not None for one in explain(graph.module, selection)]
+        )
+
+    def __call__(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any], **keywords: Any) -> Any:
+        return self._compile(graph, example_inputs, **keywords)
+
+
+def backend(**keywords: Unpack[Keywords]) -> Backend:
+    """A backend for `torch.compile` whose steps need less memory; the results are equal, bit for bit.
+
+    Args:
+        budget: `"8GiB"` of the device, or that number of bytes, weights and inputs included; `0.5` or `"50%"` of what
+            the plain step needs beside them; or `"min"`. The peak is within it, at the least extra work.
+        reserve: Bytes of a budget in bytes that are left to tensors outside of the graph, such as optimizer states.
+        segments, policy, save, ...: The fields of `recompute.Selection`: what is recomputed without a budget. Segments
+            are module paths, `"blocks.*"`.
+        plan, planner, copies, attempts, cost, strict: As in `recompute.RecomputeOptions`.
+
+    Raises:
+        TypeError: For an unknown option.
+        ValueError: For an option with an invalid value, and for options that contradict one another.
+
+    Example:
+        >>> step = torch.compile(model, backend=recompute.torch.backend(budget="8GiB"))  # doctest: +SKIP
+    """
+    return Backend(Partitioner(options_of(keywords)))
+
+
+def compile(model: Callable[..., Any] | None = None, /, *, backend: str = "aot_eager", **keywords: Any) -> Any:
+    """`torch.compile` for training steps, in less memory; the results are equal, bit for bit.
+
+    Args:
+        model: A module or a function. Without it, `compile` is a decorator.
+        budget, reserve, segments, policy, ...: As of `backend`.
+        backend: `"aot_eager"` runs operations in program order, within the budget. `"inductor"` compiles kernels: the
+            plan is the same, but fusion and another order change the peak, which is not measured; and rounding is that
+            of Inductor.
+        fullgraph, dynamic: As of `torch.compile`.
+
+    Returns:
+        What `torch.compile` returns, with two more methods: `report()` and `explain()`, for what was compiled so far.
+
+    Raises:
+        TypeError, ValueError: As `backend` does.
+
+    Example:
+        >>> step = recompute.torch.compile(model, budget="8GiB")  # doctest: +SKIP
+        >>> step(batch).backward()  # doctest: +SKIP
+        >>> print(step.report())  # doctest: +SKIP
+    """
+    if model is None:
+        return partial(compile, backend=backend, **keywords)
+    road = backend
+    ours = {name: value for name, value in keywords.items() if name in OURS}
+    theirs = {name: value for name, value in keywords.items() if name in _OF_TORCH}
+    if unknown := sorted(keywords.keys() - ours.keys() - theirs.keys()):
+        raise TypeError(f"recompute.torch.compile: unknown option '{unknown[0]}'")
+    if road not in ROADS:
+        raise ValueError(f"recompute.torch.compile: unknown backend '{road}'; known are {', '.join(ROADS)}")
+    options = options_of(ours)
+    if road == "inductor":
+        partitioner = InductorPartitioner(options)
+        made = Backend(partitioner.partitioner)
+        compiled = torch.compile(model, options={"custom_partitioner_fn": partitioner}, **theirs)
+    else:
+        made = Backend(Partitioner(options))
+        compiled = torch.compile(model, backend=made, **theirs)
+    step: Any = compiled
+    # Not by `setattr`, which an optimized module passes on to the module of the user.
+    vars(step).update(report=made.report, explain=made.explain)
+    return step

@@ -1,0 +1,28 @@
+"""FLOPs of products, as PyTorch counts them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+from torch.utils._pytree import tree_map
+from torch.utils.flop_counter import flop_registry
+
+
+def flops_of(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], value: Any) -> int | None:
+    """PyTorch's count for a call; None for operations that it does not count. `value`: what the call returns."""
+    formula: Any = flop_registry.get(target._overloadpacket)
+    if formula is None:
+        return None
+    fake = torch.fx.map_arg((tuple(args), dict(kwargs)), lambda node: node.meta["val"])
+    known_args, known_kwargs = tree_map(_hinted, fake)
+    return int(formula(*known_args, **known_kwargs, out_val=tree_map(_hinted, value)))
+
+
+def _hinted(value: Any) -> Any:
+    """The shape of a tensor and the hint of a symbolic size: to ask for either itself would specialize the step."""
+    if isinstance(value, torch.Tensor):
+        return tuple(_hinted(size) for size in value.shape)
+    return value.node.hint if isinstance(value, torch.SymInt) else value

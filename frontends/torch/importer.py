@@ -1,0 +1,271 @@
+"""Import a joint graph: FX to xDSL, without text. docs/torch.md describes the encoding.
+
+A copy in an exported graph says in its metadata which node it copies, and gets that node's name. So an exported graph
+can be imported again, and compared with the one that came.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, cast
+
+import torch
+from torch._ops import OpOverload
+from torch._prims.rng_prims import run_and_save_rng_state, run_with_rng_state
+from xdsl.dialects.builtin import FunctionType, IntegerAttr, IntegerType, ModuleOp, Signedness, StringAttr, TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from ...dialects.names import Names
+from ...dialects.torch import ARGS, DRAW, FLOPS, GET_ATTR, NODE, OF, PREFIX, READ, SEEDED, operation_class
+from .arguments import text_of
+from .flops import flops_of
+from .locations import location_of
+from .marks import marks_of
+from .schemas import STATE_BYTES, draws, is_on_sizes, qualified_name, written_arguments
+from .tensor_types import type_of
+from .unsupported import Unsupported
+
+ORIGIN = "recompute_origin"
+"""The key in the metadata of a node that names the node of which it is a copy."""
+KEPT = "recompute_kept"
+"""The key in the metadata of a clone of an argument that is kept for the backward pass, as the step overwrites it."""
+Results: TypeAlias = "SSAValue | tuple[Results, ...]"
+_PRIMAL, _GRADIENT = StringAttr("primal"), StringAttr("gradient")
+STEP = "step"
+"""The name of the function that a joint graph becomes."""
+
+
+def is_backward(node: torch.fx.Node) -> bool:
+    return node.meta.get("partitioner_tag") == "is_backward"
+
+
+def read_joint(joint: torch.fx.GraphModule, num_fwd_outputs: int, marked: bool = False) -> ModuleOp:
+    """The module of a joint graph. `marked`: with what the user's program says of single operations.
+
+    Raises `Unsupported` for a node without an encoding.
+    """
+    reader = _Reader(_tags(joint.graph, num_fwd_outputs), _written_placeholders(joint.graph), marked)
+    nodes = list(joint.graph.nodes)
+    first_call = next(index for index, node in enumerate(nodes) if node.op != "placeholder")
+    for node in nodes[:first_call]:
+        reader.read(node)
+    reader.read_written()
+    for node in nodes[first_call:]:
+        reader.read(node)
+    return reader.module()
+
+
+def _tags(graph: torch.fx.Graph, num_fwd_outputs: int) -> Mapping[torch.fx.Node, bool]:
+    """Whether each call belongs to the backward pass: by the partitioner's tags, or else behind the last operation that
+    a forward output needs."""
+    calls = [node for node in graph.nodes if node.op not in ("placeholder", "output")]
+    if any("partitioner_tag" in node.meta for node in calls):
+        return {node: is_backward(node) for node in calls}
+    outputs = graph.output_node().args[0]
+    needed = {node for node in cast(Sequence[Any], outputs)[:num_fwd_outputs] if isinstance(node, torch.fx.Node)}
+    last = max((index for index, node in enumerate(calls) if node in needed), default=-1)
+    return {node: index > last for index, node in enumerate(calls)}
+
+
+def _written_placeholders(graph: torch.fx.Graph) -> frozenset[torch.fx.Node]:
+    """The arguments that the step writes to, itself or when its caller copies a result into them."""
+    written = set[torch.fx.Node]()
+    for node in graph.nodes:
+        if node.op == "call_function" and isinstance(node.target, OpOverload):
+            positions = written_arguments(node.target)
+            written.update(node.args[at] for at in positions if at < len(node.args))  # pyright: ignore[reportArgumentType]
+    for described in graph.output_node().meta.get("desc") or ():
+        source = getattr(described, "mutated_input", None)
+        written.update(
+            node
+            for node in graph.find_nodes(op="placeholder")
+            if source is not None and node.meta.get("desc") == source
+        )
+    return frozenset(node for node in written if node.op == "placeholder")
+
+
+def kept_argument(node: torch.fx.Node) -> torch.fx.Node | None:
+    """The argument whose value the exporter has this node keep for the backward pass; None for any other node."""
+    if not node.meta.get(KEPT) or node.target is not torch.ops.aten.clone.default or is_backward(node):
+        return None
+    (argument,) = node.args
+    return argument if isinstance(argument, torch.fx.Node) and argument.op == "placeholder" else None
+
+
+@dataclass
+class _Reader:
+    """Builds the function, node by node."""
+
+    backward: Mapping[torch.fx.Node, bool]
+    written: frozenset[torch.fx.Node]
+    marked: bool
+    block: Block = field(default_factory=Block)
+    values: dict[torch.fx.Node, Results] = field(default_factory=dict[torch.fx.Node, Results])
+    reads: dict[torch.fx.Node, SSAValue] = field(default_factory=dict[torch.fx.Node, SSAValue])
+    late_reads: dict[torch.fx.Node, SSAValue] = field(default_factory=dict[torch.fx.Node, SSAValue])
+
+    def read(self, node: torch.fx.Node) -> None:
+        if node.op == "placeholder":
+            self._placeholder(node)
+        elif node.op == "output":
+            self._output(node)
+        elif (argument := kept_argument(node)) in self.written:
+            self.values[node] = self.reads[argument]
+        elif node.op == "get_attr":
+            (self.values[node],) = self._add(
+                node, GET_ATTR, (), [type_of(node.meta.get("val"), node)], {OF: StringAttr(str(node.target))}
+            )
+        elif node.target is operator.getitem:
+            self._item(node)
+        elif node.target is run_and_save_rng_state:
+            target, *args = node.args
+            self.values[node] = self._seeded(node, cast(OpOverload, target), args, node.meta["val"][1])
+        elif node.target is run_with_rng_state:
+            state, target, *args = node.args
+            drawn = self._single(state, node)
+            self.values[node] = self._add_call(node, cast(OpOverload, target), (drawn,), args, node.meta["val"])
+        elif isinstance(node.target, OpOverload) or is_on_sizes(node.target):
+            self._call(node, node.target)
+        else:
+            raise Unsupported(node, "it is no operation of a dispatcher")
+
+    def read_written(self) -> None:
+        """Read every argument that the step overwrites, before it does."""
+        for argument, value in list(self.values.items()):
+            if argument in self.written and isinstance(value, SSAValue):
+                (self.reads[argument],) = self._add(argument, READ, [value], [value.type], {})
+
+    def module(self) -> ModuleOp:
+        """The module with the function. The block ends with its terminator."""
+        last = self.block.last_op
+        assert last is not None, "the output has been read"
+        types = FunctionType.from_lists(
+            [value.type for value in self.block.args], [value.type for value in last.operands]
+        )
+        return ModuleOp([FuncOp(STEP, types, Region(self.block))])
+
+    def _placeholder(self, node: torch.fx.Node) -> None:
+        value = self.block.insert_arg(type_of(node.meta.get("val"), node), len(self.block.args))
+        value.name_hint = _hint(node.name)
+        self.values[node] = value
+
+    def _output(self, node: torch.fx.Node) -> None:
+        outputs = cast(Sequence[Any], node.args[0])
+        returned = [self._single(output, node) for output in outputs if isinstance(output, torch.fx.Node)]
+        self.block.add_op(ReturnOp(*returned))
+
+    def _item(self, node: torch.fx.Node) -> None:
+        source, index = node.args
+        results = self.values[cast(torch.fx.Node, source)]
+        if not isinstance(results, tuple) or not isinstance(index, int):
+            raise Unsupported(node, "it takes an element of what is no tuple")
+        self.values[node] = results[index]
+
+    def _call(self, node: torch.fx.Node, target: Any) -> None:
+        value = node.meta.get("val")
+        if isinstance(target, OpOverload) and draws(target):
+            _, results = self._seeded(node, target, node.args, value)
+        else:
+            results = self._add_call(node, target, (), node.args, value)
+        self.values[node] = results
+
+    def _seeded(
+        self, node: torch.fx.Node, target: OpOverload, args: Sequence[Any], value: Any
+    ) -> tuple[SSAValue, Results]:
+        """A draw, then the operation on the state that was drawn. Returns the state and the results."""
+        named: dict[str, Attribute] = {
+            OF: StringAttr(qualified_name(target)),
+            ARGS: StringAttr(text_of(node, args, node.kwargs, lambda _: 0)),
+        }
+        (state,) = self._add(node, DRAW, (), [_state_type(value, node)], named)
+        return state, self._add_call(node, target, (state,), args, value)
+
+    def _add_call(
+        self,
+        node: torch.fx.Node,
+        target: Any,
+        state: tuple[SSAValue, ...],
+        args: Sequence[Any],
+        value: Any,
+    ) -> Results:
+        """The operation of a call. `state`: of a random one. `value`: what the call returns, fake."""
+        operands, number = list(state), dict[torch.fx.Node, int]()
+
+        def operand(read: torch.fx.Node) -> int:
+            if read not in number:
+                number[read] = len(operands)
+                operands.append(self._current(read, node))
+            return number[read]
+
+        attributes: dict[str, Attribute] = {ARGS: StringAttr(text_of(node, args, node.kwargs, operand))}
+        if isinstance(target, OpOverload) and (flops := flops_of(target, args, node.kwargs, value)) is not None:
+            attributes[FLOPS] = IntegerAttr(flops, 64)
+        parts = tuple(value) if _is_tuple(value) else (value,)
+        types = [type_of(part, node) for part in parts]
+        results = self._add(node, (SEEDED if state else PREFIX) + qualified_name(target), operands, types, attributes)
+        return tuple(results) if _is_tuple(value) else results[0]
+
+    def _current(self, read: torch.fx.Node, node: torch.fx.Node) -> SSAValue:
+        """The value of a node; of an argument that the step overwrites, the value that was read before, or, in the
+        backward pass, the value that it has then."""
+        value = self._single(read, node)
+        if read not in self.written or self._writes(node, read):
+            return value
+        if not self.backward.get(node, False):
+            return self.reads[read]
+        if read not in self.late_reads:
+            (self.late_reads[read],) = self._add(read, READ, [value], [value.type], {}, is_late=True)
+        return self.late_reads[read]
+
+    @staticmethod
+    def _writes(node: torch.fx.Node, argument: torch.fx.Node) -> bool:
+        target = node.target
+        return isinstance(target, OpOverload) and any(node.args[at] is argument for at in written_arguments(target))
+
+    def _single(self, read: Any, node: torch.fx.Node) -> SSAValue:
+        value = self.values[read]
+        if isinstance(value, tuple):
+            raise Unsupported(node, f"it reads all of what {read} returns")
+        return value
+
+    def _add(
+        self,
+        node: torch.fx.Node,
+        name: str,
+        operands: Sequence[SSAValue],
+        types: Sequence[Attribute],
+        attributes: dict[str, Attribute],
+        is_late: bool = False,
+    ) -> list[SSAValue]:
+        attributes[NODE] = StringAttr(node.meta.get(ORIGIN, node.name))
+        backward = is_late or self.backward.get(node, False)
+        if name != GET_ATTR:
+            attributes[Names.PHASE] = _GRADIENT if backward else _PRIMAL
+        if self.marked and not backward and name not in (READ, DRAW, GET_ATTR):
+            attributes |= marks_of(node)
+        op = operation_class(name).create(operands=operands, result_types=types, attributes=attributes)
+        op.location = location_of(node, backward)
+        self.block.add_op(op)
+        if op.results:
+            op.results[0].name_hint = _hint(node.name)
+        return list(op.results)
+
+
+def _hint(name: str) -> str | None:
+    return name if SSAValue.is_valid_name(name) else None
+
+
+def _is_tuple(value: Any) -> bool:
+    return isinstance(value, tuple | list)
+
+
+def _state_type(value: Any, node: torch.fx.Node) -> Attribute:
+    """The type of the random state of the device on which an operation returns this value."""
+    tensors = (part for part in (value if _is_tuple(value) else (value,)) if isinstance(part, torch.Tensor))
+    device = next(tensors).device.type
+    if device not in STATE_BYTES:
+        raise Unsupported(node, f"the size of the random state of {device} is unknown")
+    return TensorType(IntegerType(8, Signedness.UNSIGNED), [STATE_BYTES[device]])

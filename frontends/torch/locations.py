@@ -1,0 +1,98 @@
+"""Locations of nodes in JAX's form, whose scopes are module paths and whose wrappers tell the direction.
+
+jit(step)/jvp(blocks.3)/attn/mm               blocks.3.attn, forward
+jit(step)/transpose(jvp(blocks.3))/attn/mm_1  its backward pass
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import groupby
+from posixpath import commonpath
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, NameLoc, StringAttr, UnknownLoc
+
+REGION = "recompute.region"
+POLICY = "recompute.policy"
+"""The keys of `torch.fx.traceback.annotate` for a region that the user names, and for its policy."""
+_INDEX = re.compile(r"\[(?:'([^']*)'|(\w+))\]")
+_ROOT = re.compile(r"^[LG]\['[^']*'\]")
+_LINE = re.compile(r'File "([^"]+)", line (\d+)')
+
+
+def location_of(node: torch.fx.Node, is_backward: bool) -> LocationAttr:
+    """The location of a node: its module path, its region, its name, and the user's line."""
+    scope = scope_of(node)
+    first, _, rest = scope.partition("/")
+    wrapped = f"transpose(jvp({first}))" if is_backward else f"jvp({first})"
+    path = "/".join(["jit(step)", wrapped, *([rest] if rest else []), node.name])
+    return NameLoc(StringAttr(path), _line_of(node.meta.get("stack_trace")))
+
+
+def scope_of(node: torch.fx.Node) -> str:
+    """The module path of a node, or of the forward node that it is the gradient of, with the region around its part."""
+    path, region = _path_of(node), _region_of(node)
+    if not region:
+        return path
+    outer = _outer_paths(node.graph).get((region, path), path)
+    return "/".join(part for part in (outer, region, path[len(outer) :].strip("/")) if part)
+
+
+def _path_of(node: torch.fx.Node) -> str:
+    stack: dict[str, Any] = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack") or {}
+    return "".join(_path(entry[0]) for entry in list(stack.values())[-1:])
+
+
+def _region_of(node: torch.fx.Node) -> str:
+    return str((node.meta.get("custom") or {}).get(REGION, ""))
+
+
+def _outer_paths(graph: torch.fx.Graph) -> dict[tuple[str, str], str]:
+    """By region and module path, the path of the module in which the region was entered.
+
+    No node says where it was, but a region is entered in the module that all of its nodes have in common: those that
+    follow one another in the forward pass.
+    """
+    if graph not in _OUTER:
+        forward = (n for n in graph.nodes if n.op == "call_function" and "fwd_nn_module_stack" not in n.meta)
+        outer: dict[tuple[str, str], str] = {}
+        for region, run in groupby(forward, key=_region_of):
+            paths = [_path_of(node) for node in run]
+            for path in paths if region else ():
+                outer.setdefault((region, path), commonpath(paths))
+        _OUTER[graph] = outer
+    return _OUTER[graph]
+
+
+_OUTER = WeakKeyDictionary[torch.fx.Graph, dict[tuple[str, str], str]]()
+
+
+@cache
+def _path(expression: str) -> str:
+    """`L['self'].blocks[3].attn`, or `L['self']._modules['blocks']._modules['3'].attn`: `blocks.3/attn`.
+
+    A number belongs to the name before it, once: `blocks[3][0]` is `blocks.3/0`, inside of `blocks.3`.
+    """
+    plain = _INDEX.sub(lambda match: f".{match[1] or match[2]}", _ROOT.sub("", expression))
+    names = [name for name in plain.split(".") if name and name != "_modules"]
+    parts = list[str]()
+    for name in names:
+        if name.isdecimal() and parts and not parts[-1].rpartition(".")[2].isdecimal():
+            parts[-1] += f".{name}"
+        else:
+            parts.append(name)
+    return "/".join(parts)
+
+
+@cache
+def _line_of(trace: str | None) -> LocationAttr:
+    """The innermost line of a stack trace."""
+    found = _LINE.findall(trace or "")
+    if not found:
+        return UnknownLoc()
+    file, line = found[-1]
+    return FileLineColLoc(StringAttr(file), IntAttr(int(line)), IntAttr(0))

@@ -1,0 +1,36 @@
+"""What the user's program says of single operations: regions with a policy, and checkpoints that are there already."""
+
+from __future__ import annotations
+
+import torch
+from torch.utils.checkpoint import CheckpointPolicy
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Attribute
+
+from ...dialects.names import Names
+from .locations import POLICY
+
+_OF_REGIONS = {"recompute": "must_recompute", "save": "must_save"}
+_OF_CHECKPOINTS = {
+    CheckpointPolicy.MUST_SAVE: "must_save",
+    CheckpointPolicy.PREFER_SAVE: "prefer_save",
+    CheckpointPolicy.MUST_RECOMPUTE: "must_recompute",
+    CheckpointPolicy.PREFER_RECOMPUTE: "prefer_recompute",
+}
+
+
+def marks_of(node: torch.fx.Node) -> dict[str, Attribute]:
+    """The attributes by which passes know what becomes of a forward operation; empty where nothing is said of it.
+
+    A checkpoint is a segment of its own: what leaves it is saved, as PyTorch saves it.
+    """
+    policy = (node.meta.get("custom") or {}).get(POLICY)
+    if policy is not None:
+        return {Names.RECOMPUTE: StringAttr(_OF_REGIONS[policy])}
+    decision = _OF_CHECKPOINTS.get(node.meta.get("recompute"))  # pyright: ignore[reportArgumentType]
+    if decision is None:
+        return {}
+    marks: dict[str, Attribute] = {Names.RECOMPUTE: StringAttr(decision)}
+    if (number := node.meta.get("ac_graph_id")) is not None:
+        marks[Names.SEGMENT] = StringAttr(f"checkpoint{number}")
+    return marks

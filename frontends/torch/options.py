@@ -1,0 +1,91 @@
+"""The options of `recompute.torch`, by the names of `recompute.jax.jit`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypedDict
+
+from ...options.recompute_options import Planner, RecomputeOptions
+from ...options.selection import Selection
+from ...planning.plan_file import StepPlan
+from ...support.units import budget_text, is_share, parse_budget, parse_bytes
+
+
+class Keywords(TypedDict, total=False):
+    """The keywords of `recompute.torch.compile` and `backend`."""
+
+    segments: str
+    segment_count: int
+    checkpoints: Sequence[str] | None
+    skip: Sequence[int]
+    outputs: bool
+    policy: str | Callable[..., Any]
+    names: Sequence[str]
+    save: Sequence[str]
+    exclude: Sequence[str]
+    segment_budgets: str | Mapping[str, str | float]
+    collectives: bool
+    copies: int
+    plan: str | Sequence[StepPlan] | None
+    planner: Planner | None
+    budget: str | float | None
+    reserve: str | int
+    strict: bool
+    attempts: int
+    cost: str
+
+
+OURS = frozenset(Keywords.__annotations__)
+_OF_SELECTION = frozenset(field.name for field in fields(Selection))
+_SEQUENCES = frozenset({"checkpoints", "skip", "names", "save", "exclude"})
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of a step.
+
+    Attributes:
+        rewrite: The options of the rewrite; program order holds the copies back.
+        budget: The budget as text; None without one.
+    """
+
+    rewrite: RecomputeOptions
+    budget: str | None = None
+
+
+def options_of(keywords: Mapping[str, Any]) -> Options:
+    """Check the keywords. Raises `TypeError` for an unknown one, and `ValueError` for an invalid value."""
+    unknown = sorted(keywords.keys() - OURS)
+    if unknown:
+        raise TypeError(f"recompute.torch: unknown option '{unknown[0]}'; known are {', '.join(sorted(OURS))}")
+    given = {name: value for name, value in keywords.items() if name != "reserve"}
+    budget = None if given.get("budget") is None else budget_within(given.pop("budget"), keywords.get("reserve", 0))
+    given.pop("budget", None)
+    selection = Selection(**{name: _value(name, value) for name, value in given.items() if name in _OF_SELECTION})
+    rest = {name: value for name, value in given.items() if name not in _OF_SELECTION}
+    if "segment_budgets" in given:
+        selection, rest["segment_budgets"] = replace(selection, segment_budgets=()), given["segment_budgets"]
+    rewrite = RecomputeOptions(selection, target="none", stagger=False, budget=budget, **rest)
+    return Options(rewrite.validated(), budget)
+
+
+def budget_within(budget: str | float, reserve: str | int) -> str:
+    """The budget as text, less what is reserved for tensors outside of the graph: optimizer states, other gradients.
+
+    Raises `ValueError` for an invalid budget, and for a reserve beside a share or that leaves nothing.
+    """
+    text = budget_text(budget)
+    parse_budget(text, 1)
+    held = parse_bytes(reserve) if isinstance(reserve, str) else reserve
+    if not held:
+        return text
+    if is_share(text) or (most := parse_budget(text, 1)) is None:
+        raise ValueError(f"reserve={reserve!r}: it is taken from a budget in bytes, and '{text}' is none")
+    if held >= most:
+        raise ValueError(f"reserve={reserve!r}: nothing is left of the budget {text}")
+    return f"{most - held}B"
+
+
+def _value(name: str, value: Any) -> Any:
+    return tuple(value) if name in _SEQUENCES and value is not None else value

@@ -1,0 +1,131 @@
+"""Partition a joint graph for less memory: import, rewrite, export, prove, and split as the default partitioner does.
+
+AOTAutograd calls a partitioner with the joint graph of a step, and compiles the two graphs that it returns. A graph
+that this frontend cannot handle is left to PyTorch's own partitioner, with a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from inspect import signature
+from time import perf_counter
+from typing import Any
+
+import torch
+from functorch.compile import default_partition
+from xdsl.dialects.builtin import ModuleOp
+
+from ...analysis.step.order import functions_of
+from ...analysis.step.storage import value_bytes
+from ...driver.api import Rewritten, memory, rewrite
+from ...driver.verified import NotProved
+from ...interpreters.prove import prove
+from ...support.diagnostics import Refusal
+from ...support.units import MINIMUM, is_share, parse_budget
+from .exporter import write_joint
+from .importer import read_joint
+from .options import Options
+from .report import GraphReport, plain_report, report_of
+from .warning import warn_plain
+
+Partitioned = tuple[torch.fx.GraphModule, torch.fx.GraphModule]
+Partition = Callable[..., Partitioned]
+
+
+_KEYWORDS = frozenset(signature(default_partition).parameters)
+
+
+class BudgetNotKept(RuntimeError):
+    """No plan keeps the budget; the message has the least that is known to be needed."""
+
+
+@dataclass
+class Partitioner:
+    """A partition function for AOTAutograd, with a report for each graph that it has partitioned.
+
+    Attributes:
+        options: What to recompute.
+        fallback: The partitioner of graphs that are left alone.
+        reports: One for each graph, in the order of compilation.
+    """
+
+    options: Options
+    fallback: Partition = default_partition
+    reports: list[GraphReport] = field(default_factory=list[GraphReport])
+
+    def __call__(
+        self, joint: torch.fx.GraphModule, inputs: Any, *, num_fwd_outputs: int, **keywords: Any
+    ) -> Partitioned:
+        """Split a joint graph. `keywords`: those of the default partitioner, which differ between versions.
+
+        Raises `BudgetNotKept` for a budget that no plan keeps.
+        """
+        start = perf_counter()
+        try:
+            module = read_joint(joint, num_fwd_outputs, marked=self.options.budget is None)
+            rewritten, graph = self._rewritten(module, joint, num_fwd_outputs)
+        except Exception as error:
+            # Whatever goes wrong here, the step runs without us: only what was asked for in so many words is an error.
+            if isinstance(error, Refusal) and self.options.budget is not None:
+                raise BudgetNotKept(error.reason) from error
+            if isinstance(error, Refusal) and self.options.rewrite.strict:
+                raise
+            warn_plain(error)
+            self.reports.append(plain_report(error))
+            return self.fallback(joint, inputs, num_fwd_outputs=num_fwd_outputs, **keywords)
+        report = report_of(module, rewritten, _tangent_bytes(module, joint), perf_counter() - start)
+        self.reports.append(report)
+        return default_partition(graph, inputs, num_fwd_outputs=num_fwd_outputs, **_for_graph(keywords, graph))
+
+    def _rewritten(
+        self, module: ModuleOp, joint: torch.fx.GraphModule, num_fwd_outputs: int
+    ) -> tuple[Rewritten, torch.fx.GraphModule]:
+        """The rewritten step and its graph, proved equal to the joint graph as it is imported again."""
+        rewritten = _rewrite(module, self.options, _tangent_bytes(module, joint))
+        graph = write_joint(rewritten.module, joint)
+        proof = prove(module, read_joint(graph, num_fwd_outputs))
+        if not proof.proved:
+            raise NotProved(proof, f"the exported graph is not proved equal to the one that came: {proof.reason}")
+        return rewritten, graph
+
+
+def _rewrite(module: ModuleOp, options: Options, tangent_bytes: int) -> Rewritten:
+    """The rewrite; for the budget `min`, the one by segments if it needs less. Raises `Refusal` and `NotProved`.
+
+    `tangent_bytes`: of the gradients of what the step returns, which are arguments and part of the peak.
+    """
+    chosen = options.rewrite
+    if options.budget is not None and is_share(options.budget) and tangent_bytes:
+        (plain,) = memory(module).values()
+        limit = parse_budget(options.budget, plain.peak_bytes + tangent_bytes) or 0
+        chosen = replace(chosen, budget=f"{limit - tangent_bytes + plain.argument_bytes}B")
+    within = rewrite(module, chosen)
+    if options.budget != MINIMUM:
+        return within
+    by_segments = rewrite(module, replace(options.rewrite, budget=None))
+    return min(within, by_segments, key=_peak_bytes)
+
+
+def _peak_bytes(rewritten: Rewritten) -> int:
+    ((_, after),) = rewritten.memory().values()
+    return after.peak_bytes
+
+
+def _tangent_bytes(module: ModuleOp, joint: torch.fx.GraphModule) -> int:
+    """Bytes of the gradients of what the step returns: PyTorch makes them when the backward pass begins, and holds them
+    until it ends."""
+    (function,) = functions_of(module)
+    arguments = zip(function.args, joint.graph.find_nodes(op="placeholder"), strict=True)
+    return sum(value_bytes(argument) for argument, node in arguments if node.name.startswith("tangents"))
+
+
+def _for_graph(given: dict[str, Any], graph: torch.fx.GraphModule) -> dict[str, Any]:
+    """The keywords of the default partitioner with nodes of the new graph in place of those of the old one, and without
+    those of Inductor's."""
+    keywords = {name: value for name, value in given.items() if name in _KEYWORDS}
+    nodes = keywords.get("static_lifetime_input_nodes")
+    if not nodes:
+        return keywords
+    by_name = {node.name: node for node in graph.graph.find_nodes(op="placeholder")}
+    return keywords | {"static_lifetime_input_nodes": type(nodes)(by_name[node.name] for node in nodes)}

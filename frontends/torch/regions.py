@@ -1,0 +1,36 @@
+"""Name a part of the forward pass, and say what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import torch.fx.traceback as traceback
+
+from .locations import POLICY, REGION
+
+POLICIES = ("recompute", "save")
+
+
+@contextmanager
+def region(name: str, policy: str = "") -> Generator[None]:
+    """Name the operations inside: the name is a scope for `segments=`.
+
+    Args:
+        name: The name of the segment.
+        policy: `"recompute"` or `"save"` decides for the operations inside, whatever the options say; empty for no
+            decision.
+
+    Raises:
+        ValueError: For an empty name or an unknown policy.
+
+    Example:
+        >>> with recompute.torch.region("attn", policy="recompute"):  # doctest: +SKIP
+        ...     y = attention(x)
+    """
+    if not name or "/" in name:
+        raise ValueError(f"region: name is {name!r}; expected a name without '/'")
+    if policy not in ("", *POLICIES):
+        raise ValueError(f"region: unknown policy '{policy}'; known are {', '.join(POLICIES)}")
+    with traceback.annotate({REGION: name, POLICY: policy} if policy else {REGION: name}):
+        yield

@@ -1,0 +1,73 @@
+"""Run a graph in program order; each argument dies at its last use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch._prims.rng_prims import run_and_save_rng_state, run_with_rng_state
+from torch.fx.graph import _BoxedCodeGen  # pyright: ignore[reportPrivateUsage]
+
+
+def in_order(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
+    """The compiler of the road `aot_eager`: Python code that calls one operation after the other.
+
+    The code takes its arguments as a list, which it clears, so that nobody else keeps them alive.
+    """
+    for node in graph.graph.nodes:
+        if node.target in (run_and_save_rng_state, run_with_rng_state):
+            is_draw = node.target is run_and_save_rng_state
+            node.target = _CALLS[is_draw, _device_of(node.meta["val"][1] if is_draw else node.meta["val"])]
+    graph.graph.set_codegen(_BoxedCodeGen())
+    graph.recompile()
+    forward = graph.forward
+
+    def run(arguments: list[Any]) -> Any:
+        return forward(arguments)
+
+    run._boxed_call = True  # pyright: ignore[reportFunctionMemberAccess]
+    return run
+
+
+def draw_on_cpu(operation: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[torch.Tensor, Any]:
+    """The state of the generator, and what the operation returns that draws from it."""
+    return torch.get_rng_state(), operation(*args, **kwargs)
+
+
+def draw_on_cuda(operation: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[torch.Tensor, Any]:
+    """As `draw_on_cpu`, on the current CUDA device."""
+    return torch.cuda.get_rng_state(), operation(*args, **kwargs)
+
+
+def again_on_cpu(state: torch.Tensor, operation: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What the operation returns with the generator in this state; the generator stays where it is."""
+    now = torch.get_rng_state()
+    torch.set_rng_state(state)
+    try:
+        return operation(*args, **kwargs)
+    finally:
+        torch.set_rng_state(now)
+
+
+def again_on_cuda(state: torch.Tensor, operation: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """As `again_on_cpu`, on the current CUDA device."""
+    now = torch.cuda.get_rng_state()
+    torch.cuda.set_rng_state(state)
+    try:
+        return operation(*args, **kwargs)
+    finally:
+        torch.cuda.set_rng_state(now)
+
+
+_CALLS: dict[tuple[bool, str], Callable[..., Any]] = {
+    (True, "cpu"): draw_on_cpu,
+    (True, "cuda"): draw_on_cuda,
+    (False, "cpu"): again_on_cpu,
+    (False, "cuda"): again_on_cuda,
+}
+
+
+def _device_of(value: Any) -> str:
+    tensors = (part for part in (value if isinstance(value, tuple | list) else (value,)) if torch.is_tensor(part))
+    return next(tensors).device.type

@@ -1,0 +1,71 @@
+"""MLIR types of what FX nodes return, by the fake values in their metadata."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    ComplexType,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    Signedness,
+    TensorType,
+)
+from xdsl.ir import Attribute
+
+from ...dialects.torch import NoneType
+from .unsupported import Unsupported
+
+_ELEMENTS: dict[torch.dtype, Attribute] = {
+    torch.float64: Float64Type(),
+    torch.float32: Float32Type(),
+    torch.float16: Float16Type(),
+    torch.bfloat16: BFloat16Type(),
+    torch.bool: IntegerType(1),
+    torch.complex64: ComplexType(Float32Type()),
+    torch.complex128: ComplexType(Float64Type()),
+    **{getattr(torch, f"int{bits}"): IntegerType(bits) for bits in (8, 16, 32, 64)},
+    **{getattr(torch, f"uint{bits}"): IntegerType(bits, Signedness.UNSIGNED) for bits in (8, 16, 32, 64)},
+}
+NONE = NoneType()
+
+
+def type_of(value: Any, node: torch.fx.Node) -> Attribute:
+    """The type of a fake value. Raises `Unsupported` for what is neither a tensor nor None."""
+    if value is None:
+        return NONE
+    if isinstance(value, bool | torch.SymBool):
+        return IntegerType(1)
+    if isinstance(value, int | torch.SymInt):
+        return IntegerType(64)
+    if isinstance(value, float | torch.SymFloat):
+        return Float64Type()
+    if not isinstance(value, FakeTensor) or value.layout is not torch.strided:
+        raise Unsupported(node, f"it returns {type(value).__name__}, which is no dense tensor")
+    return _tensor(value.dtype, tuple([_extent(size, node) for size in value.shape]), node)
+
+
+def _tensor(dtype: torch.dtype, shape: tuple[int, ...], node: torch.fx.Node) -> Attribute:
+    if dtype not in _ELEMENTS:
+        raise Unsupported(node, f"its elements are {dtype}")
+    return _of(dtype, shape)
+
+
+@cache
+def _of(dtype: torch.dtype, shape: tuple[int, ...]) -> Attribute:
+    return TensorType(_ELEMENTS[dtype], shape)
+
+
+def _extent(size: int | torch.SymInt, node: torch.fx.Node) -> int:
+    """The size, or the hint of a symbolic one: plans are made for the shapes at hand, and hold for all."""
+    if isinstance(size, int):
+        return size
+    if not size.node.has_hint():
+        raise Unsupported(node, f"its size {size} is known only when the step runs")
+    return int(size.node.hint)

@@ -1,0 +1,26 @@
+"""The warning for a graph that runs as it would without this package."""
+
+from __future__ import annotations
+
+import warnings
+
+from ...driver.verified import NotProved
+from ...support.diagnostics import Refusal
+from .unsupported import Unsupported
+
+
+class NothingSaved(UserWarning):
+    """A graph is left to PyTorch's own partitioner; the message has the reason."""
+
+
+def reason_of(error: Exception) -> str:
+    """The reason of a refusal, in one line; of any other error its kind, too."""
+    if isinstance(error, Refusal):
+        return error.reason
+    return str(error) if isinstance(error, Unsupported | NotProved) else f"{type(error).__name__}: {error}"
+
+
+def warn_plain(error: Exception) -> None:
+    """Warn that a graph is left to PyTorch's own partitioner."""
+    words = f"recompute.torch: nothing is recomputed, PyTorch's own partitioner is used: {reason_of(error)}"
+    warnings.warn(words, NothingSaved, stacklevel=2)

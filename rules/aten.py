@@ -1,0 +1,117 @@
+"""ATen, and the operations of `dialects/torch.py` around it: the facts that schemas and tags do not say.
+
+`dialects/aten.py` has the names, by what their schemas and tags say. PyTorch allocates every result while it runs, also
+constants and what it returns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xdsl.dialects.builtin import FixedBitwidthType, IntegerAttr
+from xdsl.ir import Attribute, Operation
+
+from ..dialects import aten
+from ..dialects.torch import DRAW, FLOPS, GET_ATTR, PREFIX, READ, SEEDED
+from ..support.type_guards import is_shaped
+from .counts import elements, per_element
+from .facts import Facts, cast, communication, constant, impure, nothing, product, pure, random, view
+
+_OVERWRITTEN = "it reads an argument that the step overwrites"
+_ADVANCES = "it advances the generator of random numbers"
+_WRITES = "it writes to an operand"
+_OF_INDUCTOR = """
+prims._low_memory_max_pool_offsets_to_indices.default prims._low_memory_max_pool_with_offsets.default prims.fma.default
+prims.inductor_force_stride_order.default prims.inductor_lookup_seed.default prims.inductor_randint.default
+prims.inductor_random.default prims.prepare_softmax_online.default
+"""
+"""Random numbers are functions of a seed, an operand; the seeds themselves are drawn, and never copied."""
+_MEANS = """
+aten.binary_cross_entropy.default aten.mse_loss.default aten.smooth_l1_loss.default aten.soft_margin_loss.default
+"""
+"""Losses that reduce in place what they have computed for each element: their scalar keeps that storage."""
+_ONE_EACH = per_element(1)
+
+_CASTS = "aten._to_copy.default prims.convert_element_type.default"
+_PRODUCTS = """
+aten._scaled_dot_product_attention_math.default aten._scaled_dot_product_cudnn_attention.default
+aten._scaled_dot_product_efficient_attention.default aten._scaled_dot_product_flash_attention.default
+aten._scaled_dot_product_flash_attention_for_cpu.default aten._scaled_dot_product_fused_attention_overrideable.default
+aten._flash_attention_forward.default aten._efficient_attention_forward.default
+aten.addbmm.default aten.addmm.default aten.addmv.default aten.addr.default aten.baddbmm.default aten.bmm.default
+aten.bmm.dtype aten.convolution.default aten.dot.default aten.linear.default aten.mkldnn_convolution.default
+aten.mm.default aten.mm.dtype aten.mv.default aten._int_mm.default aten._scaled_mm.default
+"""
+_MOVES = """
+aten.arange.default aten.arange.start aten.arange.start_step aten.cat.default aten.clone.default
+aten.constant_pad_nd.default aten.copy.default aten.embedding.default aten.empty.memory_format
+aten.empty_like.default aten.empty_strided.default aten.eye.default aten.fill.Scalar aten.flip.default
+aten.full.default aten.full_like.default aten.gather.default aten.index.Tensor aten.index_select.default
+aten.lift_fresh_copy.default aten.new_empty.default aten.new_empty_strided.default aten.new_full.default
+aten.new_ones.default aten.new_zeros.default aten.ones.default aten.ones_like.default aten.repeat.default
+aten.roll.default aten.scalar_tensor.default aten.select_backward.default aten.slice_backward.default
+aten.slice_scatter.default aten.select_scatter.default aten.stack.default aten.tril.default aten.triu.default
+aten.where.self aten.zeros.default aten.zeros_like.default
+"""
+_ON_SIZES = " ".join(
+    ["aten.sym_numel.default", "aten.sym_size.int", "aten.sym_storage_offset.default", "aten.sym_stride.int"]
+    + [f"python.{name}.default" for name in aten.ON_SIZES.split()]
+)
+_COLLECTIVES = """
+_c10d_functional.all_gather_into_tensor.default _c10d_functional.all_gather_into_tensor_coalesced.default
+_c10d_functional.all_reduce.default _c10d_functional.all_reduce_coalesced.default
+_c10d_functional.all_to_all_single.default _c10d_functional.broadcast.default
+_c10d_functional.reduce_scatter_tensor.default _c10d_functional.reduce_scatter_tensor_coalesced.default
+_c10d_functional.wait_tensor.default
+"""
+
+
+def _counted(op: Operation) -> int:
+    """PyTorch's own count, or one FLOP for each element of the results."""
+    flops = op.attributes.get(FLOPS)
+    return flops.value.data if isinstance(flops, IntegerAttr) else _ONE_EACH(op)
+
+
+def _table(names: str, facts: Facts, prefix: str = PREFIX) -> dict[str, Facts]:
+    return {f"{prefix}{name}": facts for name in names.split()}
+
+
+_OF_SCHEMAS: dict[str, Facts] = {
+    **_table(aten.PURE, pure(_counted)),
+    **_table(aten.VIEWS, view()),
+    **_table(aten.SEEDED, random(0, _counted), SEEDED),
+}
+
+
+def _operand_bytes(op: Operation) -> int:
+    """The bytes of the largest operand."""
+    return max(_tensor_bytes(operand.type) or 0 for operand in op.operands)
+
+
+def _tensor_bytes(type_: Attribute) -> int | None:
+    """Bytes of a tensor of a static shape; None for other types."""
+    if not is_shaped(type_) or not isinstance(element := type_.element_type, FixedBitwidthType):
+        return None
+    return -(-element.bitwidth // 8) * elements(type_)
+
+
+def _as_products(facts: dict[str, Facts]) -> dict[str, Facts]:
+    products = {f"{prefix}{name}" for name in _PRODUCTS.split() for prefix in (PREFIX, SEEDED)}
+    return {name: product(fact) if name in products else fact for name, fact in facts.items()}
+
+
+OPERATIONS: dict[str, Facts] = {
+    name: replace(facts, allocated=True)
+    for name, facts in {
+        **_as_products(_OF_SCHEMAS),
+        **_table(_MOVES, pure(nothing)),
+        **_table(_CASTS, replace(cast(), flops=_counted)),
+        **_table(_ON_SIZES, pure(nothing)),
+        **_table(_OF_INDUCTOR, pure(_counted)),
+        **_table(_MEANS, replace(pure(_counted), stored_bytes=_operand_bytes)),
+        **_table("aten.copy_.default", impure(_WRITES)),
+        **_table(_COLLECTIVES, communication()),
+        READ: impure(_OVERWRITTEN),
+        DRAW: impure(_ADVANCES),
+    }.items()
+} | {GET_ATTR: constant()}

@@ -1,0 +1,64 @@
+// RUN: recompute-opt %s --split-input-file --verify-diagnostics
+
+func.func @name(%x: tensor<4xf32>) {
+  // expected-error@+1 {{an operation is named torch.<namespace>.<operation>.<overload>}}
+  %0 = "torch.aten.relu"(%x) {torch.args = "%0", torch.node = "relu"} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @node(%x: tensor<4xf32>) {
+  // expected-error@+1 {{'torch.node' must be the name of a node}}
+  %0 = "torch.aten.relu.default"(%x) {torch.args = "%0"} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @operands(%x: tensor<4xf32>) {
+  // expected-error@+1 {{'torch.args' names the operands [0] of 2}}
+  %0 = "torch.aten.add.Tensor"(%x, %x) {torch.args = "%0, 1", torch.node = "add"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+// A random operation whose argument list has the state, or that has none, would draw other numbers in a copy.
+func.func @state(%x: tensor<4xf32>) {
+  // expected-error@+1 {{'torch.args' names the operands [0] of 1}}
+  %0 = "torch.seeded.aten.rand_like.default"(%x) {torch.args = "%0", torch.node = "rand"} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @text(%x: tensor<4xf32>) {
+  // expected-error@+1 {{'__import__' cannot be an argument}}
+  %0 = "torch.aten.relu.default"(%x) {torch.args = "%0, __import__", torch.node = "relu"} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @syntax(%x: tensor<4xf32>) {
+  // expected-error@+1 {{is no argument list}}
+  %0 = "torch.aten.relu.default"(%x) {torch.args = "%0, (", torch.node = "relu"} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @read(%x: tensor<4xf32>) {
+  // expected-error@+1 {{it returns its operand}}
+  %0 = "torch.read"(%x) {torch.node = "x"} : (tensor<4xf32>) -> tensor<5xf32>
+  func.return
+}
+
+// -----
+
+func.func @draw() {
+  // expected-error@+1 {{it has no operands, returns a state, and says in 'torch.of' what draws from it}}
+  %0 = "torch.draw"() {torch.node = "drop"} : () -> tensor<16xui8>
+  func.return
+}

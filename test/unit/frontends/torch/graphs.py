@@ -1,0 +1,40 @@
+"""Joint graphs of the steps, as AOTAutograd hands them to a partitioner."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from recompute.test.unit.frontends.torch.steps import made, torch
+
+from functorch.compile import aot_module, default_partition, nop  # isort: skip
+
+
+@cache
+def joint(name: str) -> tuple[Any, int]:
+    """The joint graph of a step, and the number of its forward outputs."""
+    captured = list[tuple[Any, int]]()
+
+    def partition(graph: Any, inputs: Any, *, num_fwd_outputs: int, **keywords: Any) -> Any:
+        captured.append((graph, num_fwd_outputs))
+        return default_partition(graph, inputs, num_fwd_outputs=num_fwd_outputs, **keywords)
+
+    model, args = made(name)
+    aot_module(model, fw_compiler=nop, bw_compiler=nop, partition_fn=partition)(*args)
+    ((graph, outputs),) = captured
+    assert isinstance(graph, torch.fx.GraphModule)
+    return graph, outputs
+
+
+def described(node: Any) -> tuple[Any, ...]:
+    """All of a node but its metadata."""
+    return node.op, node.name, node.target, str(node.args), str(node.kwargs)
+
+
+def same_nodes(graph: Any, other: Any) -> bool:
+    """Whether two graphs have the same nodes in the same order; elements of tuples may be taken at another place."""
+    return sorted(map(described, graph.graph.nodes)) == sorted(map(described, other.graph.nodes)) and [
+        described(node) for node in graph.graph.nodes if "getitem" not in node.name
+    ] == [described(node) for node in other.graph.nodes if "getitem" not in node.name]

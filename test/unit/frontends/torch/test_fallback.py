@@ -1,0 +1,164 @@
+"""What cannot be handled runs as it would without this package: one warning, the same numbers, no error of ours."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false, reportUnknownParameterType=false, reportMissingParameterType=false
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+
+from recompute.test.unit.frontends.torch.steps import compiled, made, run, torch
+
+import recompute.torch as rt  # isort: skip
+
+
+def _gradient(step: Any, x: Any) -> Any:
+    own = x.clone().requires_grad_()
+    step(own).backward()
+    return own.grad
+
+
+def _branches(x: Any) -> Any:
+    """A higher-order operation, which has no encoding."""
+    return torch.cond(x.sum() > 0, lambda y: y.sin() * y, lambda y: y.cos() * y, (x,)).exp().sum()
+
+
+def test_a_higher_order_operation_is_left_to_pytorch() -> None:
+    torch._dynamo.reset()
+    x = torch.linspace(-1, 2, 32)
+    step = rt.compile(_branches, budget="50%")
+    with pytest.warns(rt.NothingSaved, match="nothing is recomputed, PyTorch's own partitioner is used: cond") as told:
+        ours = _gradient(step, x)
+    assert len([one for one in told if one.category is rt.NothingSaved]) == 1
+    theirs = _gradient(torch.compile(_branches, backend="aot_eager"), x)
+    assert torch.equal(ours, theirs)
+    assert "left to PyTorch's partitioner" in str(step.report())
+
+
+def test_inference_is_left_alone() -> None:
+    torch._dynamo.reset()
+    model, args = made("gpt without dropout")
+    step = rt.compile(model, budget="1%")
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error", rt.NothingSaved)
+        assert torch.equal(step(*args), model(*args))
+    assert step.report().graphs == ()
+
+
+def test_a_budget_that_nothing_keeps_says_what_is_needed() -> None:
+    torch._dynamo.reset()
+    model, args = made("gpt")
+    step = rt.compile(model, budget="5%")
+    with pytest.raises(Exception, match=r"no plan within \d+ bytes .* no plan needs less than \d+ bytes"):
+        step(*args)
+
+
+def test_an_operation_that_nobody_knows_runs_once() -> None:
+    """A custom operation with a hidden counter: its effects are unknown, so there is no copy of it."""
+    torch._dynamo.reset()
+    runs = list[int]()
+
+    @torch.library.custom_op("recompute_test::scaled", mutates_args=())
+    def scaled(x: torch.Tensor) -> torch.Tensor:
+        runs.append(1)
+        return x * 2
+
+    scaled.register_fake(lambda x: torch.empty_like(x))
+    scaled.register_autograd(lambda ctx, grad: grad * 2)
+
+    def function(x: Any) -> Any:
+        for _ in range(4):
+            x = scaled(x).sin().exp().tanh()
+        return x.sum()
+
+    x = torch.linspace(-1, 1, 4096)
+    step = rt.compile(function, budget="min")
+    ours = _gradient(step, x)
+    assert len(runs) == 4
+    (report,) = step.report().graphs
+    assert report.copies > 0 and report.reason == ""
+    assert torch.equal(ours, _gradient(function, x))
+
+
+def test_a_region_decides_for_its_operations() -> None:
+    torch._dynamo.reset()
+
+    def function(x: Any, policy: str) -> Any:
+        with rt.region("inner", policy=policy):
+            y = x.sin().exp().tanh()
+        return (y.cos() * y).sum()
+
+    x = torch.linspace(-1, 1, 65536)
+    copies = dict[str, int]()
+    for policy in ("recompute", "save"):
+        torch._dynamo.reset()
+        step = rt.compile(lambda own, policy=policy: function(own, policy), segments="none")
+        assert torch.equal(_gradient(step, x), _gradient(lambda own, policy=policy: function(own, policy), x))
+        (report,) = step.report().graphs
+        copies[policy] = report.copies
+    assert copies["recompute"] > copies["save"] == 0
+
+
+def test_a_checkpoint_of_the_user_is_kept() -> None:
+    from torch.utils.checkpoint import checkpoint
+
+    def function(x: Any) -> Any:
+        for _ in range(3):
+            x = checkpoint(lambda y: y.sin().exp().tanh().cos(), x, use_reentrant=False)
+        return x.sum()
+
+    torch._dynamo.reset()
+    x = torch.linspace(-1, 1, 65536)
+    step = rt.compile(function)
+    assert torch.equal(_gradient(step, x), _gradient(function, x))
+    (report,) = step.report().graphs
+    assert report.copies > 0 and report.peak_bytes < report.plain_bytes
+
+
+def test_two_graphs_are_both_reported() -> None:
+    model, args = made("gpt without dropout")
+
+    class Broken(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, tokens: Any, targets: Any) -> Any:
+            loss = self.model(tokens, targets)
+            torch._dynamo.graph_break()
+            return loss * loss.exp()
+
+    broken = Broken()
+    step, ran = compiled(broken, args, lambda own: rt.compile(own))
+    assert ran.same_as(run(broken, broken, args))
+    assert len(step.report().graphs) == 2
+    assert str(step.report()).endswith("2 graphs: the peak of the step is not that of one of them (fullgraph=True)")
+
+
+def test_other_sizes_are_planned_for_the_sizes_at_hand() -> None:
+    """The second batch is of another size, for which Dynamo makes the size symbolic; the third needs no new graph."""
+    torch._dynamo.reset()
+    weight = torch.linspace(-1, 1, 64 * 64).view(64, 64).requires_grad_()
+
+    def function(x: Any) -> Any:
+        for _ in range(4):
+            x = torch.nn.functional.dropout((x @ weight).tanh().view(-1, 64), 0.1)
+        return (x.exp() / x.shape[0]).sum()
+
+    def gradient(step: Any, x: Any) -> Any:
+        weight.grad = None
+        torch.manual_seed(3)
+        step(x).backward()
+        return weight.grad
+
+    step = rt.compile(function, budget="60%")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", rt.NothingSaved)
+        for rows in (256, 320, 384):
+            x = torch.linspace(-1, 1, rows * 64).view(rows, 64)
+            assert torch.equal(gradient(step, x), gradient(function, x))
+    fixed, symbolic = step.report().graphs
+    assert fixed.copies > 0 and symbolic.copies > 0

@@ -1,0 +1,69 @@
+"""Options are checked before anything is compiled, and the offline export is what the command line reads."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from recompute import RecomputeOptions, explain, rewrite
+from recompute.test.unit.frontends.torch.steps import made, torch
+
+import recompute.torch as rt  # isort: skip
+from recompute.frontends.torch.options import budget_within, options_of  # isort: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"budgets": "50%"}, TypeError, "unknown option 'budgets'"),
+        ({"budget": "40G5"}, ValueError, "invalid budget '40G5'"),
+        ({"budget": 1.5}, ValueError, "a share is above 0 and at most 1"),
+        ({"budget": "50%", "reserve": "1GiB"}, ValueError, "it is taken from a budget in bytes, and '50%' is none"),
+        ({"budget": "1GiB", "reserve": "2GiB"}, ValueError, "nothing is left of the budget 1GiB"),
+        ({"budget": "1GiB", "planner": print}, ValueError, "give one of plan, planner and budget"),
+    ],
+)
+def test_invalid_options(options: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        rt.backend(**options)
+
+
+def test_a_reserve_is_taken_from_the_budget() -> None:
+    assert budget_within("1GiB", "512MiB") == f"{2**29}B"
+    assert budget_within(1000, 400) == "600B"
+    assert budget_within(0.5, 0) == "0.5"
+
+
+def test_options_have_the_names_of_the_frontend_of_jax() -> None:
+    options = options_of({"segments": "blocks.*", "policy": "dots_saveable", "save": ["mm"], "copies": 3})
+    selection = options.rewrite.selection
+    assert (selection.segments, selection.policy, selection.save) == ("blocks.*", "dots_saveable", ("mm",))
+    assert (options.rewrite.copies, options.rewrite.target, options.budget) == (3, "none", None)
+
+
+@pytest.mark.parametrize(("name", "policy"), [("", ""), ("a/b", ""), ("a", "forget")])
+def test_invalid_regions(name: str, policy: str) -> None:
+    with pytest.raises(ValueError, match="region: "), rt.region(name, policy):
+        pass
+
+
+def test_the_export_runs_nothing_and_is_read_by_the_command_line() -> None:
+    torch._dynamo.reset()
+    model, args = made("batch norm")
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    state = torch.get_rng_state()
+    text = rt.export(model, args)
+    assert torch.equal(state, torch.get_rng_state())
+    assert all(torch.equal(value, model.state_dict()[name]) for name, value in before.items())
+    rewritten = rewrite(text, RecomputeOptions(target="none", stagger=False))
+    assert rewritten.copies > 0 and rewritten.proof is not None and rewritten.proof.proved
+    assert "layers" in str(explain(text))
+
+
+def test_a_step_without_a_backward_pass_is_not_exported() -> None:
+    torch._dynamo.reset()
+    with pytest.raises(ValueError, match="the step has no backward pass"):
+        rt.export(lambda x: x.sin(), (torch.ones(3),))
