@@ -30,7 +30,7 @@ import jax.numpy as jnp
 
 import recompute
 from recompute.analysis.memory import peaks
-from recompute.analysis.memory.xla.planned import Plain
+from recompute.analysis.memory.xla.memory import Plain
 from recompute.benchmarks.peers.peer import ALL, Built
 from recompute.benchmarks.peers.registry import PEERS
 
@@ -59,7 +59,7 @@ class Seconds:
 def measured(run: Callable[[], Any]) -> Seconds:
     """Run once, with nothing left of earlier runs in JAX's caches and in ours."""
     jax.clear_caches()
-    from recompute.search.pools import forget_pools
+    from recompute.search.candidates import forget_pools
 
     forget_pools()
     with counted() as counts, warnings.catch_warnings():
