@@ -18,6 +18,7 @@ from ..support.diagnostics import Refusal
 from .arguments import checked_inputs
 from .kernels.arrays import Array
 from .nested_modules import named_modules
+from .kernels.tuples import leaves
 from .preparation import Preparation
 from .program import BlockProgram, Observer
 
@@ -43,10 +44,10 @@ class Executable:
         return cls(function, Preparation(observer).function(function))
 
     def run(self, inputs: Sequence[Any]) -> tuple[Array, ...]:
-        """Run the function; raises as `execute` does."""
+        """Run the function; raises as `execute` does. A tuple that it returns is its elements."""
         arrays = checked_inputs(self.function, inputs)
         with np.errstate(all="ignore"):
-            return self.program.run(*arrays)
+            return tuple(leaf for result in self.program.run(*arrays) for leaf in leaves(result))
 
 
 def function_named(module: ModuleOp, name: str | None = None) -> FuncOp:

@@ -86,7 +86,13 @@ def _check_pair(options: argparse.Namespace, texts: tuple[str, str], names: tupl
     proof = (
         proof_of_identity(before)
         if texts[0] == texts[1]
-        else prove(before, after, added_constraints=options.added_constraints, repeatable=options.repeatable)
+        else prove(
+            before,
+            after,
+            added_constraints=options.added_constraints,
+            flattened_results=options.flattened_results,
+            repeatable=options.repeatable,
+        )
     )
     if not (options.execute or options.inputs is not None or options.expect == "equal"):
         print(verdict(proof))
@@ -130,6 +136,11 @@ def argument_parser() -> argparse.ArgumentParser:
         "--added-constraints",
         action="store_true",
         help="assume that sharding constraints that only B has change no value; the verdict counts them",
+    )
+    parser.add_argument(
+        "--flattened-results",
+        action="store_true",
+        help="take the elements of a tuple that A returns for the tuple; the verdict counts them",
     )
     parser.add_argument(
         "--repeatable",
