@@ -3,10 +3,11 @@
 # make test   lint, then every test, the lit suite included
 # make test-whole   the slow tests, too
 # make lint   ruff and pyright alone
+# make docs   the pages of docs/ as a searchable site, in site/
 # make test-oldest   the passes and the driver with the oldest xDSL that is supported, in a .venv-oldest of its own;
 #                    without the solvers, which know no xDSL
 # make test-torch   the tests of the PyTorch frontend, in the same environment
-# make mutation   small mistakes in the sources, one at a time: do the quick tests notice? (docs/mutation.md)
+# make mutation   small mistakes in the sources, one at a time: do the quick tests notice? (docs/measured/mutation.md)
 # make conformance   the same nets in MindSpore and Paddle, in environments of their own, and here, side by side
 #
 # Each makes .venv when there is none and installs the project into it, once and again when pyproject.toml changes.
@@ -18,7 +19,7 @@ INSTALLED := $(VENV)/.installed
 # The tests of one file stay together, since they share what is slow to make.
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist loadfile
 
-.PHONY: demo demo-torch test-torch test test-whole lint style test-oldest mutation conformance
+.PHONY: demo demo-torch docs test test-torch test-whole lint style test-oldest mutation conformance
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)
@@ -46,7 +47,7 @@ $(RUN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(INSTALLED): pyproject.toml | $(RUN)/python
-	$(RUN)/python -m pip install --quiet --disable-pip-version-check -e '.[jax,flax,equinox,plan,plot,notebook,test]'
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check -e '.[jax,flax,equinox,plan,plot,docs,notebook,test]'
 	@touch $@
 
 OLDEST := .venv-oldest
@@ -60,6 +61,10 @@ $(OLDEST)/.installed: pyproject.toml
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[plot,test]' xdsl==$(OLDEST_XDSL)
 	@touch $@
 
+docs: $(INSTALLED)
+	NO_MKDOCS_2_WARNING=1 $(RUN)/python -m mkdocs build --quiet
+	@echo "site/index.html; the search needs a server: $(RUN)/python -m http.server -d site"
+
 mutation: $(INSTALLED)
 	$(RUN)/python -m recompute.test.mutation.run $(ARGUMENTS)
 
@@ -72,6 +77,7 @@ demo-torch: $(TORCH)/.installed
 	$(TORCH)/bin/python examples/torch/demo.py
 
 test-torch: $(TORCH)/.installed
+	$(TORCH)/bin/pyright --pythonpath $(TORCH)/bin/python frontends/torch test/unit/frontends/torch
 	$(TORCH)/bin/python -m pytest test/unit/frontends/torch
 
 $(TORCH)/.installed: pyproject.toml

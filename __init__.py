@@ -8,7 +8,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .frontends.modules import install
+from .frontends.modules import FRONTENDS, install
+
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from .driver.api import Rewritten as Rewritten
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from .driver.verified import NotProved as NotProved
     from .frontends import jax as jax
     from .frontends import torch as torch
+    from .frontends.jax import nnx as nnx
     from .options.recompute_options import RecomputeOptions as RecomputeOptions
     from .options.selection import Selection as Selection
     from .planning.graph import Graph as Graph
@@ -64,8 +67,8 @@ install()
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("jax", "torch"):  # not in `__all__`: who imports all names need not have the frameworks
-        return import_module(".frontends", __package__).frontend(name)
+    if name in FRONTENDS:  # Not in `__all__`: `from recompute import *` must not need JAX.
+        return import_module(f"{__name__}.{name}")
     if name not in _PLACES:
         raise AttributeError(f"module 'recompute' has no attribute '{name}'")
     return getattr(import_module(f".{_PLACES[name]}", __package__), name)

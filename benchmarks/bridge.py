@@ -20,7 +20,7 @@ from recompute.frontends.jax import private
 from recompute.frontends.jax.bridge import read, write
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-from recompute.support.timing import Part, timed
+from recompute.support.timing import TimedPart, timed
 from recompute.test.imports import ROOT
 
 
@@ -76,7 +76,7 @@ def main() -> None:
 
 def rewritten(theirs: Any, rounds: int) -> tuple[float, dict[str, float]]:
     """CPU seconds of the rewrite, and the clock's of its parts; of the fastest round."""
-    found: list[tuple[float, Part]] = []
+    found: list[tuple[float, TimedPart]] = []
     for _ in range(rounds):
         module = read(theirs)
         with timed() as parts:

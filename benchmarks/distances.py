@@ -2,7 +2,7 @@
 
     python benchmarks/distances.py                    # all examples and a few steps more, small shapes
     python benchmarks/distances.py adam unet --seeds 9
-    python benchmarks/distances.py --write            # and write the tables of docs/bits.md
+    python benchmarks/distances.py --write            # and write the tables of docs/measured/bits.md
 
 Every form of a step is first proved equal to the plain one and executed beside it in numpy, bit for bit; exit status 1:
 one is not, or XLA's numbers are not those of numpy at all. What XLA rounds differently is measured, and is no failure.
@@ -32,7 +32,7 @@ from examples.models.step import random_inputs
 from examples.with_jax import DROPS_BARRIERS, compile_without
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "bits.md"
+PAGE = ROOT / "docs" / "measured" / "bits.md"
 KNOWN = (*BUILDERS, *STEPS)
 SEEDS = 5
 NUMPY = "numpy"

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from examples.models.step import Step
 from examples.with_jax import with_module
-from recompute.interpreters.execute_check import Pair
+from recompute.interpreters.execute_check import PreparedPair
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import INPUT_KINDS, random_inputs
 from recompute.interpreters.kernels.arrays import Array
@@ -57,7 +57,7 @@ class Forms:
         inputs = {kind: random_inputs(function_named(plain), kind=kind) for kind in INPUT_KINDS}
         for name in (INLINED, OURS, CHECKPOINT):
             module = self.modules[name]
-            proof, pair = prove(plain, module), Pair.of(plain, module)
+            proof, pair = prove(plain, module), PreparedPair.of(plain, module)
             if not proof:
                 yield f"{name} is not proved: {proof.reason}"
             for kind, arrays in inputs.items():

@@ -14,7 +14,7 @@ from time import perf_counter
 
 import numpy as np
 
-from recompute.planning.solvers.integer_program import Program, Rows, solve
+from recompute.planning.solvers.integer_program import CoverProgram, CoverRows, solve
 from recompute.planning.solvers.problem import Pair, Problem
 
 
@@ -34,7 +34,7 @@ class Published:
 def checkmate(problem: Problem, budget: int, seconds: float) -> Published:
     began = perf_counter()
     written = _Checkmate(problem, budget)
-    program = Program(np.array(written.costs), np.array(written.low), written.rows)
+    program = CoverProgram(np.array(written.costs), np.array(written.low), written.rows)
     answer = solve(program, seconds=seconds, gap=1e-6)
     pairs = None
     if answer.values is not None:
@@ -50,7 +50,7 @@ class _Checkmate:
     def __init__(self, problem: Problem, budget: int):
         self.problem, self.n, self.budget = problem, len(problem), budget
         self.sizes = (problem.sizes / budget).tolist()
-        self.costs, self.low, self.rows = list[float](), list[float](), Rows()
+        self.costs, self.low, self.rows = list[float](), list[float](), CoverRows()
         self.runs, self.kept, self.free = dict[Pair, int](), dict[Pair, int](), dict[tuple[int, int, int], int]()
         for t in range(self.n + 1):
             self._columns(t)

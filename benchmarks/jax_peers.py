@@ -2,7 +2,7 @@
 
     python -m recompute.benchmarks.jax_peers                    # all steps: memory, FLOPs, bits, seconds, distances
     python -m recompute.benchmarks.jax_peers --only 'linen gpt' --only unet --json found.json
-    python -m recompute.benchmarks.jax_peers --write            # and write the tables of docs/jax_peers.md
+    python -m recompute.benchmarks.jax_peers --write            # and write the tables of docs/measured/jax_peers*.md
     python -m recompute.benchmarks.jax_peers --from found.json  # tables of what was measured before
 
 Each step is compiled in a process of its own, and run once for its results. On a GPU the steps are timed too, with the
@@ -24,7 +24,8 @@ from recompute.benchmarks.peers.distance import Distances, Leaf
 from recompute.benchmarks.peers.forms import FORMS
 from recompute.benchmarks.peers.registry import PEERS
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "jax_peers.md"
+MEASURED = Path(__file__).resolve().parent.parent / "docs" / "measured"
+PAGES = (MEASURED / "jax_peers.md", MEASURED / "jax_peers_default_flags.md")
 CHILD = (sys.executable, "-m", "recompute.benchmarks.peers.row")
 
 
@@ -89,13 +90,18 @@ def too_far(rows: Mapping[str, Any]) -> Iterator[str]:
             yield from (f"- {name}: {line}" for line in found.missed())
 
 
-def with_tables(page: str, made: Mapping[str, str]) -> str:
+def with_tables(pages: Mapping[Path, str], made: Mapping[str, str]) -> dict[Path, str]:
+    """The pages with each table in the place of its name."""
+    written = dict(pages)
     for name, table in made.items():
-        before, place, rest = page.partition(f"<!-- {name} -->\n")
+        place = f"<!-- {name} -->\n"
+        path = next((path for path, page in written.items() if place in page), None)
+        assert path is not None, f"no page has a place for {name}"
+        before, _, rest = written[path].partition(place)
         _, end, after = rest.partition("<!-- end -->")
-        assert place and end, f"the page has no place for {name}"
-        page = f"{before}{place}{table}\n{end}{after}"
-    return page
+        assert end, f"the place for {name} has no end"
+        written[path] = f"{before}{place}{table}\n{end}{after}"
+    return written
 
 
 def main() -> None:
@@ -104,7 +110,7 @@ def main() -> None:
     parser.add_argument("--size", choices=("small", "large"), default="large")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured to FILE")
     parser.add_argument("--from", dest="made", type=Path, metavar="FILE", help="measure nothing, take FILE")
-    parser.add_argument("--write", action="store_true", help=f"write the tables of docs/{PAGE.name}")
+    parser.add_argument("--write", action="store_true", help="write the tables of docs/measured/jax_peers*.md")
     options = parser.parse_args()
     if options.write and (options.only or options.size != "large"):
         parser.error("--write takes all steps, large")
@@ -116,9 +122,10 @@ def main() -> None:
     made = text(rows)
     print("\n\n".join(made.values()))
     if options.write and {row["platform"] for row in rows.values()} != {"cpu"}:
-        sys.exit(f"docs/{PAGE.name} has what is measured on CPU; nothing is written")
+        sys.exit("the pages have what is measured on CPU; nothing is written")
     if options.write:
-        PAGE.write_text(with_tables(PAGE.read_text(), made))
+        for path, page in with_tables({path: path.read_text() for path in PAGES}, made).items():
+            path.write_text(page)
     first = tables.settings_in(rows)[:1]
     sys.exit(any([*(line for one in first for line in tables.misses(rows, one)), *too_far(rows)]))
 

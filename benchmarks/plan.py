@@ -33,7 +33,7 @@ from recompute.planning.solvers.graph_file import read_graph
 from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.problem import Problem
 from recompute.planning.solvers.registry import solve
-from recompute.planning.solvers.result import Refusal, Result
+from recompute.planning.solvers.result import Infeasible, Result
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.planning.solvers.working_set import largest_working_set
 
@@ -58,11 +58,11 @@ def plain_peak(problem: Problem) -> int:
 
 def row(
     name: str, problem: Problem, budget: int, seconds: float | None = None, effort: str = "full"
-) -> tuple[Result | Refusal, float]:
+) -> tuple[Result | Infeasible, float]:
     began = perf_counter()
     found = solve(problem, budget, best=Incumbent(problem, budget, seconds), effort=EFFORTS[effort]())
     taken = perf_counter() - began
-    if isinstance(found, Refusal):
+    if isinstance(found, Infeasible):
         print(f"{name:<28} refused: {found.reason}")
     else:
         numbers = f"{found.percent:9.4f} %  bound {found.bound_percent:9.4f} %  gap {found.gap:8.4f}"
@@ -76,7 +76,7 @@ def bars() -> Iterator[str]:
     row("warm-up", problem, peak // 2)
     for share, bar in BARS.items():
         found, seconds = row(f"gpt24L {share}", problem, int(share * peak))
-        if isinstance(found, Refusal) or found.percent > bar:
+        if isinstance(found, Infeasible) or found.percent > bar:
             yield f"{share}: more than {bar} %"
         elif share >= 0.2 and (found.gap > GAP or seconds > SECONDS):
             yield f"{share}: gap {found.gap:.4f}, {seconds:.1f} s"
@@ -89,7 +89,7 @@ def pytorch() -> Iterator[str]:
         found, _ = row(f"{theirs['tag'][:14]} {theirs['budget']} {budget / 1e6:.0f} MB", problem, budget)
         if isinstance(found, Result):
             print(f"{'':<28} theirs {percent:.4f} %, ours better by {percent - found.percent:.4f} points")
-        if isinstance(found, Refusal) or found.percent > percent + WORSE:
+        if isinstance(found, Infeasible) or found.percent > percent + WORSE:
             yield f"{budget}: worse than PyTorch's {percent:.4f} %"
 
 
@@ -119,7 +119,7 @@ def nets(options: argparse.Namespace) -> Iterator[str]:
             budget = int(share * plain_peak(problem))
             found, _ = row(f"{name} {share}", problem, budget, options.seconds, options.effort)
             bar = gap_bar(share, len(problem), options.seconds)
-            if isinstance(found, Refusal) or found.gap > bar:
+            if isinstance(found, Infeasible) or found.gap > bar:
                 yield f"{name} at {share}: no plan, or a gap above {bar} points"
 
 
@@ -152,7 +152,7 @@ def formulations(seconds: float) -> Iterator[str]:
             cost = published_row(problem, budget, theirs)
             if isinstance(ours, Result) and cost is not None and ours.percent > cost + 1e-6:
                 yield f"{named}: {ours.percent - cost:.4f} points worse than Checkmate"
-            if isinstance(ours, Refusal) and cost is not None:
+            if isinstance(ours, Infeasible) and cost is not None:
                 yield f"{named}: Checkmate has a plan, {cost:.4f} %"
             if isinstance(ours, Result) and theirs.infeasible:
                 yield f"{named}: Checkmate says that there is none"
@@ -180,7 +180,7 @@ def scale() -> Iterator[str]:
                 name = f"{len(problem)} {'irregular' if irregular else 'regular'} {share}"
                 found, seconds = row(name, problem, int(share * plain_peak(problem)))
                 spent.append((len(problem), seconds))
-                if isinstance(found, Refusal) or found.gap > 0.1 or seconds > 60:
+                if isinstance(found, Infeasible) or found.gap > 0.1 or seconds > 60:
                     yield f"{name}: {seconds:.1f} s, or a gap above 0.1 points"
         for share, ((few, short), *_, (many, long)) in times.items():
             exponent = log(long / short) / log(many / few)

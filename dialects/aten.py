@@ -3,9 +3,16 @@
 PURE    functions of their operands, which share storage with none of them
 VIEWS   views of their first operand
 SEEDED  random operations: functions of their operands and of the state of a generator
+
+ON_SIZES are functions of Python's `operator` and of `torch` on symbolic sizes.
 """
 
 from __future__ import annotations
+
+ON_SIZES = """
+add and_ eq floordiv ge gt le lt mod mul ne neg or_ pow sub sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt
+sym_sum truediv
+"""
 
 PURE = """
 aten.__lshift__.Scalar aten.__lshift__.Tensor aten.__rshift__.Scalar aten.__rshift__.Tensor

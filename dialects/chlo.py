@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, TensorType, i1, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, TensorType, UnrankedTensorType, i1, i64
 from xdsl.ir import Dialect, Operation
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import BaseAttr, IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -34,6 +34,8 @@ from .stablehlo.checks import (
 )
 from .stablehlo.formats import CustomFormatOp, Types, parse_attributes, parse_operands, print_attributes
 from .stablehlo.structs import parse_int64
+
+ANY_RANK = BaseAttr(TensorType) | BaseAttr(UnrankedTensorType)
 
 
 class ElementwiseOp(CustomFormatOp):
@@ -100,10 +102,10 @@ class TopKOp(IRDLOperation):
 
     name = "chlo.top_k"
 
-    operand = operand_def(TensorType)
+    operand = operand_def(ANY_RANK)
     k = prop_def(IntegerAttr)
-    values = result_def(TensorType)
-    indices = result_def(TensorType)
+    values = result_def(ANY_RANK)
+    indices = result_def(ANY_RANK)
 
     traits = traits_def(Pure())
 
@@ -136,6 +138,8 @@ class TopKOp(IRDLOperation):
             printer.print_list(self.result_types, printer.print_attribute)
 
     def verify_(self) -> None:
+        if any(isinstance(value.type, UnrankedTensorType) for value in (*self.operands, *self.results)):
+            return
         *rows, columns = shape_of(self.operand) or (0,)
         if self.k.value.data < 0 or (columns != DYNAMIC_INDEX and self.k.value.data > columns):
             raise VerifyException(f"there are no {self.k.value.data} elements in a row of {columns}")

@@ -57,7 +57,7 @@ def _is_unit(value: Attribute) -> bool:
 
 
 @dataclass(frozen=True)
-class Known:
+class AttributeRule:
     """An attribute: its carrier, a description of its valid values, a test of these, and its meaning."""
 
     carrier: str
@@ -66,71 +66,77 @@ class Known:
     meaning: str
 
 
-KNOWN: dict[str, Known] = {
-    Names.RECOMPUTE: Known(
+KNOWN: dict[str, AttributeRule] = {
+    Names.RECOMPUTE: AttributeRule(
         "forward operation",
         f"true, false, a policy ({', '.join(POLICIES)}), or a list with one of these, or unit, for each result",
         _is_decision,
         "the decision: recompute it or keep it; wins over every policy of a pass",
     ),
-    Names.SEGMENT: Known(
+    Names.SEGMENT: AttributeRule(
         "forward operation, copy", 'a segment path, such as "block0"', _is_path, "the segment instance it belongs to"
     ),
-    Names.NAME: Known(
+    Names.NAME: AttributeRule(
         "any operation",
         "a name, or a list of names",
         _is_name,
         "what policies and checkpoints call it, as `checkpoint_name` does in JAX",
     ),
-    Names.PHASE: Known(
+    Names.PHASE: AttributeRule(
         "any operation",
         "one of " + ", ".join(f'"{phase}"' for phase in PHASES),
         _is_phase,
         "its phase; an input of the analysis, and it keeps equal operations of two phases from being merged",
     ),
-    Names.ID: Known(
+    Names.ID: AttributeRule(
         "original, copy", "a number >= 0 of type i64", _is_number, "the same on an original and its copies"
     ),
-    Names.COPY: Known("copy", "a number >= 0 of type i64", _is_number, "which copy of the original this is"),
-    Names.DUPLICATED: Known("copy", "a unit attribute", _is_unit, "this operation is a copy"),
-    Names.NEED_CSE: Known("copy", "a unit attribute", _is_unit, "the cleanup may merge it with equal operations"),
-    Names.TARGET_GRAD: Known("gradient operation", "a unit attribute", _is_unit, "it reads a copy; a note for readers"),
-    Names.CHECKPOINT: Known("forward operation", "a unit attribute", _is_unit, "it is kept; a note for readers"),
-    Names.OUTPUT_RECOMPUTE: Known("segment", "a unit attribute", _is_unit, "its outputs are recomputed too"),
-    Names.MP_COMM_RECOMPUTE: Known(
+    Names.COPY: AttributeRule("copy", "a number >= 0 of type i64", _is_number, "which copy of the original this is"),
+    Names.DUPLICATED: AttributeRule("copy", "a unit attribute", _is_unit, "this operation is a copy"),
+    Names.NEED_CSE: AttributeRule(
+        "copy", "a unit attribute", _is_unit, "the cleanup may merge it with equal operations"
+    ),
+    Names.TARGET_GRAD: AttributeRule(
+        "gradient operation", "a unit attribute", _is_unit, "it reads a copy; a note for readers"
+    ),
+    Names.CHECKPOINT: AttributeRule(
+        "forward operation", "a unit attribute", _is_unit, "it is kept; a note for readers"
+    ),
+    Names.OUTPUT_RECOMPUTE: AttributeRule("segment", "a unit attribute", _is_unit, "its outputs are recomputed too"),
+    Names.MP_COMM_RECOMPUTE: AttributeRule(
         "segment", "true or false", _is_bool, "its collectives may be repeated, but those that gather parameters"
     ),
-    Names.PARALLEL_OPTIMIZER_COMM_RECOMPUTE: Known(
+    Names.PARALLEL_OPTIMIZER_COMM_RECOMPUTE: AttributeRule(
         "segment", "true or false", _is_bool, "its collectives that gather parameters may be repeated"
     ),
-    Names.SLICE_ACTIVATION: Known(
+    Names.SLICE_ACTIVATION: AttributeRule(
         "segment, or its operations",
         "true or false",
         _is_bool,
         "values saved for it are sharded over devices meanwhile",
     ),
-    Names.PRESERVE_RNG_STATE: Known(
+    Names.PRESERVE_RNG_STATE: AttributeRule(
         "segment", "true or false", _is_bool, "if false, operations with a hidden state may draw other numbers"
     ),
-    Names.SHARDS_KEPT: Known(
+    Names.SHARDS_KEPT: AttributeRule(
         "sharding constraint", "a unit attribute", _is_unit, "a pass inserted it to shard a value saved for a copy"
     ),
-    Names.REPEATABLE: Known(
+    Names.REPEATABLE: AttributeRule(
         "forward operation",
         "a unit attribute",
         _is_unit,
         "it may run twice, though it is a collective, a custom call, or draws from a hidden state",
     ),
-    Names.CHECKPOINTS: Known(
+    Names.CHECKPOINTS: AttributeRule(
         "function",
         "a name, or a list of names",
         _is_name,
         "the segments of the step lie between the values of these names, where no option says otherwise",
     ),
-    Names.WHOLE: Known(
+    Names.WHOLE: AttributeRule(
         "private function", "a unit attribute", _is_unit, "its calls stay: they are neither inlined nor recomputed"
     ),
-    Names.OFFLOAD: Known(
+    Names.OFFLOAD: AttributeRule(
         "move to or from the host",
         "a number >= 0 of type i64",
         _is_number,

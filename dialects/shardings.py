@@ -49,6 +49,16 @@ def _parse_text(parser: AttrParser) -> str:
     return _GAP.sub(lambda gap: gap[1] or " ", text.strip())
 
 
+def _parse_element(parser: AttrParser) -> str:
+    """A sharding of a list, `<…>` or in full `#sdy.sharding<…>`. It is printed in the short form."""
+    if parser.lexer.input.content.startswith("#", parser.pos):
+        sharding = parser.parse_attribute()
+        if not isinstance(sharding, ShardingAttr):
+            parser.raise_error("expected a sharding, '<@mesh, […]>'")
+        return sharding.data
+    return _parse_text(parser)
+
+
 def _skip(parser: AttrParser) -> None:
     """Skip to the bracket that closes the innermost open one."""
     while True:
@@ -103,7 +113,7 @@ class ShardingPerValueAttr(Data[tuple[str, ...]]):
     @staticmethod
     def parse_list(parser: AttrParser) -> tuple[str, ...]:
         """Parse the text between the angle brackets."""
-        return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_text(parser)))
+        return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_element(parser)))
 
     def print_parameter(self, printer: Printer) -> None:
         printer.print_string(f"<{self.text()}>")

@@ -37,7 +37,11 @@ PREFIX = "torch."
 ARGS, NODE, FLOPS, OF = "torch.args", "torch.node", "torch.flops", "torch.of"
 READ, DRAW, GET_ATTR = "torch.read", "torch.draw", "torch.get_attr"
 SEEDED = "torch.seeded."
-_FUNCTIONAL = frozenset([f"{PREFIX}{name}" for name in f"{aten.PURE} {aten.VIEWS}".split()] + [GET_ATTR])
+_FUNCTIONAL = frozenset(
+    [f"{PREFIX}{name}" for name in f"{aten.PURE} {aten.VIEWS}".split()]
+    + [f"{PREFIX}python.{name}.default" for name in aten.ON_SIZES.split()]
+    + [GET_ATTR]
+)
 """What may be removed where its results are not read. A random operation stays: it is what advances the generator."""
 _OPERAND = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|%(\d+)""")
 

@@ -24,9 +24,16 @@ HEADER = '''"""ATen, by what the schemas and tags of PyTorch {version} say. Writ
 PURE    functions of their operands, which share storage with none of them
 VIEWS   views of their first operand
 SEEDED  random operations: functions of their operands and of the state of a generator
+
+ON_SIZES are functions of Python's `operator` and of `torch` on symbolic sizes.
 """
 
 from __future__ import annotations
+
+ON_SIZES = """
+add and_ eq floordiv ge gt le lt mod mul ne neg or_ pow sub sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt
+sym_sum truediv
+"""
 '''
 # Checks, tokens, files and tests; what resizes a tensor, though its schema is functional; and batch normalizations that
 # update their statistics in place, though their schemas do not say so.

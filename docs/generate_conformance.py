@@ -1,4 +1,4 @@
-"""Write docs/conformance.md from the rows and the tests in test/conformance.
+"""Write docs/measured/conformance.md from the rows and the tests in test/conformance.
 
     python docs/generate_conformance.py
 
@@ -14,15 +14,16 @@ from pathlib import Path
 
 from recompute.test.conformance.rows import ELSEWHERE, MISSING, ROWS, Row, named_after_rows, status_of
 
-OUTPUT = Path(__file__).with_name("conformance.md")
+OUTPUT = Path(__file__).with_name("measured") / "conformance.md"
 TITLES = {"mindspore": "MindSpore", "paddle": "Paddle"}
 HEAD = """# Conformance
 
-Generated from `test/conformance` by `docs/generate_conformance.py`; do not edit.
+This page lists what MindSpore's and Paddle's recomputation do, or should have done, as measured on MindSpore 2.10.0 and
+Paddle 3.3.1, and the test here that shows it. It is generated from `test/conformance` by
+`docs/generate_conformance.py`; do not edit.
 
-What MindSpore's and Paddle's recomputation do, or should have done, as measured on MindSpore 2.10.0 and Paddle 3.3.1,
-and the test here that shows it. "must" and "parity" is what they do; "better" is where they fall short of what a user
-expects; "define" is where they leave it open. `make conformance` runs the real systems beside this one.
+"must" and "parity" is what they do; "better" is where they fall short of what a user expects; "define" is where they
+leave it open. `make conformance` runs the real systems beside this one.
 """
 
 

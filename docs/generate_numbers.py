@@ -51,7 +51,7 @@ QUOTES: Mapping[str, tuple[str, ...]] = {
         "{gpt ours temporaries} and {gpt ours flops} |",
     ),
     "docs/concepts.md": (
-        "{gpt unstaggered mib} MiB for the GPT of the examples in place of the plain step's {gpt plain mib}",
+        "{gpt unstaggered mib} MiB for the GPT of the examples in place of the plain step's {gpt plain mib} MiB",
         "That leaves {gpt ours mib} MiB.",
     ),
 }

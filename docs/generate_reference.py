@@ -22,7 +22,7 @@ from recompute.dialects import recompute, structured
 from recompute.dialects.discardable import KNOWN
 from recompute.dialects.recompute import RECOMPUTE
 from recompute.dialects.stablehlo import STABLEHLO
-from recompute.tools.command_line import argument_parser as recompute_opt
+from recompute.tools.opt_arguments import argument_parser as recompute_opt
 from recompute.tools.options import options_of, summary
 from recompute.tools.recompute_check import argument_parser as recompute_check
 from recompute.tools.recompute_plan import argument_parser as recompute_plan
@@ -30,7 +30,11 @@ from recompute.tools.recompute_run import argument_parser as recompute_run
 from recompute.universe import PASSES, TARGETS
 
 OUTPUT = Path(__file__).with_name("reference.md")
-HEAD = "# Reference\n\nGenerated from the code by `docs/generate_reference.py`; do not edit.\n"
+HEAD = """# Reference
+
+This page lists the passes, targets, command lines, operations and attributes with all their options. It is generated
+from the code by `docs/generate_reference.py`; do not edit.
+"""
 
 
 def reference() -> str:

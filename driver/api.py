@@ -19,6 +19,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.explain.explanation import Explanation
+from ..analysis.explain.saved_values import SavedValue
 from ..analysis.memory.timeline import Timeline
 from ..analysis.step.copied import is_copy
 from ..analysis.step.functions import functions_of
@@ -34,21 +35,22 @@ from ..planning.graph import Graph
 from ..planning.objective import WORTH_IT
 from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan, from_json, to_json
-from ..reports.explain import to_text
+from ..reports.explain import to_summary, to_text
 from ..rules.costs.cost import FLOPS
 from ..rules.flops import flops
 from ..search.budget.limit import Budget
 from ..search.budget.moves import with_moves
 from ..search.carry_out import LEFT
 from ..search.recompute import Recomputation, recomputed, recomputed_within
-from ..search.tried import tried_plans
+from ..search.tried import attempt_plans
 from ..support.diagnostics import Refusal, Remark
+from ..support.interrupts import stopping
 from ..support.walk import every_operation
 from ..transforms.merge_remat import without_remat
 from ..transforms.plans.segment_budgets import of_rest
-from ..transforms.take_marks import but_for_moves, take_marks
+from ..transforms.take_marks import take_marks, without_move_remarks
 from .pipeline import passes_of
-from .queries import MODELS, explanations_of, timelines_of
+from .queries import MODELS, explanations_of, still_saved_of, timelines_of
 from .verification import verify_module
 from .verified import NotProved, assumption_remarks, change_in_place, changed_copy
 
@@ -81,6 +83,11 @@ class Rewritten:
         before, after = memory(self._original, model), memory(self.module, model)
         return {name: (before[name], after[name]) for name in after}
 
+    def still_saved(self) -> tuple[SavedValue, ...]:
+        """The values that the rewritten step saves for its backward pass, the largest first, with reasons."""
+        kept = {kept.segment: kept.reason for step in self.plans for kept in step.plan.kept}
+        return tuple(sorted(still_saved_of(self.module, kept), key=lambda value: -value.bytes))
+
     @property
     def predicted_saving(self) -> float:
         """The share of the peak that is saved, by the model of XLA:CPU; of several functions the least. What the search
@@ -110,7 +117,7 @@ def rewrite(step: ModuleOp | str, options: RecomputeOptions = DEFAULT, *, name: 
     """
     options = options.validated()
     original, said = _unmarked(_module(step, name))
-    remarks = but_for_moves(said, bool(options.offload))
+    remarks = without_move_remarks(said, bool(options.offload))
     if options.pipeline is not None:
         return _through(original, options, options.pipeline, remarks)
     if options.measure is not None and options.planned is None and options.budget is None:
@@ -124,7 +131,8 @@ def rewrite(step: ModuleOp | str, options: RecomputeOptions = DEFAULT, *, name: 
         if budget is None:
             work, said = recomputed(start, resolved)
         else:
-            found = recomputed_within(start, budget, resolved)
+            with stopping(options.time_limit) as stop:
+                found = recomputed_within(start, budget, resolved, stop)
             work, said = found.module, found.outcome
         done.append(said)
         if options.strict and not said.copies:
@@ -161,7 +169,7 @@ def _through(original: ModuleOp, options: RecomputeOptions, pipeline: Pipeline, 
 
 def _least(original: ModuleOp, options: RecomputeOptions, measure: Callable[[ModuleOp], int]) -> Rewritten:
     """Rewrite every candidate, measure each, and return the cheapest; the original if none improves on it."""
-    plans = tried_plans(_start(original, options), replace(options, offload=""))
+    plans = attempt_plans(_start(original, options), replace(options, offload=""))
     rest = replace(options, selection=of_rest(options.selection))
     tried = [(str(plan.attempt), replace(rest, plan=plan.plans, measure=None)) for plan in plans if plan.copies]
     if not options.selection.segment_budgets:
@@ -203,10 +211,14 @@ def prove(before: ModuleOp | str, after: ModuleOp | str) -> Proof:
 
 
 class Explanations(list[Explanation]):
-    """One explanation for each step; `print` shows them as tables, as `recompute-opt -t explain` does."""
+    """One explanation for each step. `print` shows summaries; `recompute-opt -t explain` and `details` every row."""
 
     @override
     def __str__(self) -> str:
+        return "\n".join(map(to_summary, self))
+
+    def details(self) -> str:
+        """The text of `recompute-opt -t explain`."""
         return "\n".join(map(to_text, self))
 
     __repr__ = __str__

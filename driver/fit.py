@@ -21,12 +21,12 @@ from ..options.loop_schedule import Loops
 from ..options.recompute_options import RecomputeOptions
 from ..planning.solvers.effort import Effort
 from ..planning.solvers.incumbent import Incumbent
-from ..planning.solvers.of_graph import problem_of_graph
 from ..planning.solvers.problem import Problem
 from ..planning.solvers.registry import solve
 from ..planning.solvers.result import Result, never
+from ..planning.solvers.solve_graph import problem_of_graph
 from ..rules.flops import flops
-from ..search.budget.limit import Allowed, Budget, allowed
+from ..search.budget.limit import Budget, BudgetLimits, budget_limits
 from ..search.prepare import prepare
 from ..search.recompute import recomputed_within
 from ..support.diagnostics import Refusal
@@ -133,11 +133,11 @@ def _fit(module: ModuleOp, text: str, model: str, stop: Stop, effort: Effort) ->
     held = lower_bound(whole.step) if whole is not None and not whole.is_cut else None
     none = Fit(text, budget.by, Verdict.NO, plain, around, {}, {}, lower_bound=held)
     try:
-        asked = allowed(module, budget)
+        asked = budget_limits(module, budget)
     except Refusal as error:
         return replace(none, reason=error.reason)
     if asked.is_kept:
-        return replace(none, verdict=Verdict.AS_IT_IS, wanted=asked.wanted or {}, peaks=plain)
+        return replace(none, verdict=Verdict.AS_IT_IS, wanted=asked.bytes or {}, peaks=plain)
     return _recomputed(module, budget, none, asked, stop, effort)
 
 
@@ -160,8 +160,8 @@ def _whole(module: ModuleOp, loops: Loops, functions: int, model: str) -> _Whole
     return _Whole(steps[0][1], rolled.extra_flops + rolled.copies, rolled.copies > 0)
 
 
-def _recomputed(module: ModuleOp, budget: Budget, none: Fit, asked: Allowed, stop: Stop, effort: Effort) -> Fit:
-    wanted = asked.wanted or {}
+def _recomputed(module: ModuleOp, budget: Budget, none: Fit, asked: BudgetLimits, stop: Stop, effort: Effort) -> Fit:
+    wanted = asked.bytes or {}
     try:
         found = recomputed_within(module, budget, stop=stop)
     except Refusal as error:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from ..analysis.memory.labels import described
 from ..analysis.step.step import Step
-from ..planning.held_over import HeldOver, held_over
-from ..planning.solvers.of_graph import problem_of_graph
 from ..planning.solvers.problem import Problem
+from ..planning.solvers.solve_graph import problem_of_graph
 from ..planning.solvers.working_set import largest_working_set
+from ..planning.two_point_bound import TwoPointBound, two_point_bound
 from ..support.units import format_bytes
 
 MOST = 10
@@ -49,7 +49,7 @@ class LowerBound:
 def lower_bound(step: Step) -> LowerBound:
     """The operation with the largest working set (`planning/solvers/working_set.py`)."""
     problem = problem_of_graph(step.graph)
-    least, over = largest_working_set(problem), held_over(problem)
+    least, over = largest_working_set(problem), two_point_bound(problem)
     if over.bytes > least.bytes:
         return _between_two(step, problem, over)
     at = "the end of the step" if least.operation is None else named(step, least.operation)
@@ -57,7 +57,7 @@ def lower_bound(step: Step) -> LowerBound:
     return LowerBound(least.bytes, at, values, len(least.values) - len(values))
 
 
-def _between_two(step: Step, problem: Problem, over: HeldOver) -> LowerBound:
+def _between_two(step: Step, problem: Problem, over: TwoPointBound) -> LowerBound:
     """The bound of two operations and a value that is read by the second."""
     maker, reader = named(step, int(problem.maker[over.value])), named(step, over.reader)
     since = f"with {maker}, which {reader} reads later: held, or made again in between, whichever needs less"

@@ -1,6 +1,6 @@
 """What memory costs a step: a curve over budgets for each of its blocks with a gradient, in program order, on paper.
 
-Nothing is written: a plan's peak is counted on the graph as it will be (`planning/rewriting.py`), and its cost is that
+Nothing is written: a plan's peak is counted on the graph as it will be (`planning/simulate.py`), and its cost is that
 of its copies. Loops are cut first, as under a budget.
 """
 
@@ -13,17 +13,17 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.memory.labels import Labels
 from ..analysis.step.step import Step
-from ..planning.evaluate import peak_bytes
+from ..planning.liveness import peak_bytes
 from ..planning.solvers.effort import Effort
 from ..planning.solvers.incumbent import Incumbent
-from ..planning.solvers.of_graph import carried_within, problem_of_graph
 from ..planning.solvers.problem import Pair, Problem
 from ..planning.solvers.registry import solve
-from ..planning.solvers.result import Progress, Refusal, Result, Stop
+from ..planning.solvers.result import Infeasible, Progress, Result, Stop
+from ..planning.solvers.solve_graph import carried_within, problem_of_graph
 from ..planning.solvers.sweep import Outcome, sweep
 from ..reports.curve import Again, Curve, curve_of
 from ..rules.costs.cost import FLOPS
-from ..search.carry_out import asked_cost
+from ..search.carry_out import cost_option
 from ..search.prepare import prepare
 from ..transforms.phase import numbered_steps
 from .lower_bound import lower_bound, named
@@ -60,7 +60,7 @@ def swept_steps(module: ModuleOp, how: Sweeping, cost: str = FLOPS) -> list[Swep
     """One for each block with a gradient. The module stays as it is. Raises `Refusal` where there is none, for dynamic
     shapes, and for what is no cost."""
     prepared = prepare(module)
-    steps = numbered_steps(prepared.module, costs=asked_cost(prepared.module, cost).of)
+    steps = numbered_steps(prepared.module, costs=cost_option(prepared.module, cost).of)
     loops = f", loops cut for {prepared.rolled.extra_flops} FLOPs more" if prepared.rolled.copies else ""
     return [_swept(f"@{function.sym_name.data}{loops}", step, how) for function, step in steps]
 
@@ -88,7 +88,7 @@ def _solved(step: Step, problem: Problem, budget: int, starts: Iterable[frozense
         return solve(problem, asked, how.solver, best, starts, how.effort)
 
     found = carried_within(step.graph, problem, budget, solved)
-    return found if isinstance(found, Refusal) else found.result
+    return found if isinstance(found, Infeasible) else found.result
 
 
 def _again(step: Step, problem: Problem, labels: Labels, pairs: Iterable[Pair]) -> Iterator[Again]:

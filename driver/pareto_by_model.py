@@ -15,7 +15,7 @@ from xdsl.ir import Operation
 from ..analysis.memory.labels import Labels, described
 from ..analysis.step.functions import functions_of
 from ..options.recompute_options import DEFAULT, RecomputeOptions
-from ..planning.picking import Picking
+from ..planning.calibrated_search import CalibratedSearch
 from ..planning.plan_file import StepPlan
 from ..planning.solvers.result import Progress, Stop
 from ..reports.curve import Again, Curve, Point, Refused
@@ -58,8 +58,8 @@ class _Written:
 
     def look(self, share: float) -> None:
         """Write what may keep the budget at less work than what is known."""
-        choices = [one.foreseen for one in self.pool]
-        Picking(choices, share, (1.0, 1.0), self.needs).run(self.needed, ROUNDS)
+        choices = [one.prediction for one in self.pool]
+        CalibratedSearch(choices, share, (1.0, 1.0), self.needs).run(self.needed, ROUNDS)
 
     def best(self, share: float) -> int | None:
         """The least FLOPs of all that keep the budget, then the fewest bytes."""

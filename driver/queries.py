@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.explain.explanation import Explanation, explain
+from ..analysis.explain.saved_values import SavedValue, still_saved
 from ..analysis.request.stated_checkpoints import as_stated
 from ..options.selection import Selection
 from ..rules.costs.cost import FLOPS, BadCost, cost_named
@@ -38,3 +40,11 @@ def explanations_of(module: ModuleOp, selection: Selection, cost: str = FLOPS) -
         explanations.extend([] if explanation is None else [explanation])
     misfits.refuse()
     return explanations
+
+
+def still_saved_of(module: ModuleOp, kept: Mapping[str, str]) -> list[SavedValue]:
+    """The values that each rewritten step of the module saves for its backward pass, as in `still_saved`."""
+    copy = flat(module)
+    outline_device_steps(copy)
+    outline_nested_steps(copy)
+    return [value for _, phases in steps_of(copy) for value in still_saved(phases, kept)]

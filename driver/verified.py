@@ -13,7 +13,7 @@ from ..interpreters.foreign import registered_pure
 from ..interpreters.prove import Proof, prove
 from ..rules.names import name_of
 from ..rules.registry import BUILT_IN
-from ..support.diagnostics import Remark
+from ..support.diagnostics import Remark, RemarkKind
 from ..support.garbage import no_collection
 from ..support.timing import part
 from .verification import verify_module
@@ -82,7 +82,7 @@ def _verify(module: ModuleOp) -> None:
 
 def assumption_remarks(proof: Proof, module: ModuleOp) -> list[Remark]:
     """Remarks on the assumptions that the proof rests on."""
-    return [Remark(module, assumption) for assumption in proof.assumptions]
+    return [Remark(module, assumption, RemarkKind.ANALYSIS) for assumption in proof.assumptions]
 
 
 @part("prove")

@@ -1,5 +1,4 @@
-"""Import hook for `import recompute.jax` and `import recompute.torch`: frontends as submodules of the package, from the
-folders `frontends/jax` and `frontends/torch`.
+"""Import hook for `import recompute.jax`, `recompute.nnx`, `recompute.torch`: frontends as submodules of the package.
 
 A folder `jax` or `torch` at the root of the repository would shadow the framework in scripts that run from there.
 """
@@ -17,7 +16,8 @@ from typing_extensions import override
 
 from . import frontend
 
-FRONTENDS = ("jax", "torch")
+FRONTENDS = {"jax": "jax", "nnx": "jax.nnx", "torch": "torch"}
+"""Submodules of the package, and their places in this folder."""
 _ROOT = __name__.rpartition(".frontends")[0]
 
 
@@ -43,10 +43,11 @@ class _Alias(Loader):
 
     @override
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        framework, _, submodule = self._name.partition(".")
-        module = frontend(framework)
-        if submodule:
-            module = import_module(f".{self._name}", __package__)
+        name, _, submodule = self._name.partition(".")
+        place = FRONTENDS[name]
+        module = frontend(place.partition(".")[0])
+        if submodule or "." in place:
+            module = import_module(f".{place}.{submodule}".rstrip("."), __package__)
         self._spec = module.__spec__
         return module
 

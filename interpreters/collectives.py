@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Operation
 
 from .anatomy import attributes_of, name_of
-from .scope import Exchange, Scope
+from .scope import Exchange, RegionScope
 
 _NAMES = "all_gather all_reduce all_to_all collective_broadcast collective_permute reduce_scatter"
 COLLECTIVES = frozenset(f"stablehlo.{name}" for name in _NAMES.split())
@@ -24,12 +24,12 @@ _NUMBER = re.compile(r"(handle\s*=\s*)[1-9]\d*\b")
 _POSITIVE = re.compile(r"\bhandle\s*=\s*([1-9]\d*)\b")
 
 
-def is_exchange(op: Operation, scope: Scope) -> bool:
+def is_exchange(op: Operation, scope: RegionScope) -> bool:
     """Whether the operation is a collective that all devices run alike."""
     return scope.is_alike and not scope.literal and name_of(op) in COLLECTIVES
 
 
-def what_counts(op: Operation, scope: Scope) -> dict[str, Attribute]:
+def what_counts(op: Operation, scope: RegionScope) -> dict[str, Attribute]:
     """The attributes on which the results depend. Raises `Refusal`."""
     attributes = attributes_of(op)
     if not is_exchange(op, scope) or CHANNEL not in attributes:

@@ -10,8 +10,8 @@ from xdsl.dialects.scf import IndexSwitchOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from .kernels.arrays import Array, Kernel
-from .loops import Body, branches, conditional_loop, counted_loop, two_part_loop, yield_moves
-from .program import Observer, Program, captured
+from .loops import LoopBody, branches, conditional_loop, counted_loop, two_part_loop, yield_moves
+from .program import BlockProgram, Observer, captured
 
 
 class Programs(Protocol):
@@ -23,12 +23,12 @@ class Programs(Protocol):
     @property
     def views(self) -> set[SSAValue]: ...
 
-    def block(self, block: Block, outer: Sequence[SSAValue] = ()) -> Program: ...
+    def block(self, block: Block, outer: Sequence[SSAValue] = ()) -> BlockProgram: ...
 
 
-def _body(programs: Programs, op: Operation, region: Region, flags: int = 0) -> Body:
+def _body(programs: Programs, op: Operation, region: Region, flags: int = 0) -> LoopBody:
     program = programs.block(region.block, captured(op))
-    return Body(program, yield_moves(region.block, programs.views, flags), flags)
+    return LoopBody(program, yield_moves(region.block, programs.views, flags), flags)
 
 
 def _conditional_loop(programs: Programs, op: Operation) -> Kernel:

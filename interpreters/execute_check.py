@@ -25,7 +25,7 @@ from .kernels.arrays import Array, row_by_row
 
 
 @dataclass(frozen=True)
-class Difference:
+class ExecutionDifference:
     """The first result with different bits, its first such element, and the first operation that differs."""
 
     result: int
@@ -49,7 +49,7 @@ class Equality:
 
     results: int
     nan_results: int
-    difference: Difference | None
+    difference: ExecutionDifference | None
 
     @property
     def equal(self) -> bool:
@@ -60,18 +60,18 @@ def compare(before: ModuleOp, after: ModuleOp, inputs: Sequence[Any], name: str 
     """Run the function of both modules on the inputs. Raises `Refusal` if the signatures differ, and as `execute`
     does.
     """
-    return Pair.of(before, after, name).compare(inputs)
+    return PreparedPair.of(before, after, name).compare(inputs)
 
 
 @dataclass(frozen=True)
-class Pair:
+class PreparedPair:
     """The prepared functions before and after, for repeated runs."""
 
     before: Executable
     after: Executable
 
     @classmethod
-    def of(cls, before: ModuleOp, after: ModuleOp, name: str | None = None) -> Pair:
+    def of(cls, before: ModuleOp, after: ModuleOp, name: str | None = None) -> PreparedPair:
         """Prepare both functions. Raises `Refusal` if the signatures differ, and for operations without a kernel."""
         first, second = function_named(before, name), function_named(after, name)
         # As text: a type that xDSL does not know is another object in each module.
@@ -92,10 +92,12 @@ class Pair:
         return Equality(len(first), nans, None)
 
 
-def _difference(number: int, left: Array, right: Array, differs: Array, operation: Operation | None) -> Difference:
+def _difference(
+    number: int, left: Array, right: Array, differs: Array, operation: Operation | None
+) -> ExecutionDifference:
     places = np.argwhere(differs)
     index = tuple(int(part) for part in places[0])
-    return Difference(number, index, _shown(left[index]), _shown(right[index]), len(places), operation)
+    return ExecutionDifference(number, index, _shown(left[index]), _shown(right[index]), len(places), operation)
 
 
 def differing(left: Array, right: Array) -> Array:

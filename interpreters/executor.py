@@ -18,7 +18,7 @@ from ..support.diagnostics import Refusal
 from .arguments import checked_inputs
 from .kernels.arrays import Array
 from .preparation import Preparation
-from .program import Observer, Program
+from .program import BlockProgram, Observer
 
 
 def execute(function: FuncOp, inputs: Sequence[Any], observer: Observer | None = None) -> tuple[Array, ...]:
@@ -34,7 +34,7 @@ class Executable:
     """A prepared function, which can run any number of times."""
 
     function: FuncOp
-    program: Program
+    program: BlockProgram
 
     @classmethod
     def of(cls, function: FuncOp, observer: Observer | None = None) -> Executable:

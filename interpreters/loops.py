@@ -15,15 +15,15 @@ import numpy as np
 from xdsl.ir import Block, Operation, SSAValue
 
 from .kernels.arrays import Array, Kernel
-from .program import Observer, Program
+from .program import BlockProgram, Observer
 
 
 @dataclass(frozen=True)
-class Body:
+class LoopBody:
     """A region; `moves`: which of its yielded values are moved. The first `flags` values of its program are not
     yielded."""
 
-    program: Program
+    program: BlockProgram
     moves: Sequence[bool]
     flags: int = 0
 
@@ -41,7 +41,7 @@ class Body:
         return following
 
 
-def conditional_loop(op: Operation, condition: Program, body: Body, observer: Observer | None) -> Kernel:
+def conditional_loop(op: Operation, condition: BlockProgram, body: LoopBody, observer: Observer | None) -> Kernel:
     """`stablehlo.while`. The operands are the initial values, then the captures of the regions."""
     count = len(op.operands)
 
@@ -57,7 +57,7 @@ def conditional_loop(op: Operation, condition: Program, body: Body, observer: Ob
     return run
 
 
-def counted_loop(op: Operation, body: Body, observer: Observer | None) -> Kernel:
+def counted_loop(op: Operation, body: LoopBody, observer: Observer | None) -> Kernel:
     """`scf.for`. The operands are bounds, step and initial values, then the captures of the region."""
     count = len(op.operands)
 
@@ -82,7 +82,7 @@ def _entered(op: Operation, initial: Sequence[Array], observer: Observer | None)
     return carry
 
 
-def two_part_loop(op: Operation, before: Body, after: Body, observer: Observer | None) -> Kernel:
+def two_part_loop(op: Operation, before: LoopBody, after: LoopBody, observer: Observer | None) -> Kernel:
     """`scf.while`. The first region yields a flag, and values: the arguments of the second region, or the results.
 
     Its arguments have a storage of their own, which is freed after it.
@@ -114,7 +114,10 @@ def two_part_loop(op: Operation, before: Body, after: Body, observer: Observer |
 
 
 def branches(
-    op: Operation, choose: Callable[[Sequence[Array]], int], blocks: Sequence[Body | None], observer: Observer | None
+    op: Operation,
+    choose: Callable[[Sequence[Array]], int],
+    blocks: Sequence[LoopBody | None],
+    observer: Observer | None,
 ) -> Kernel:
     """A branch moves its own storages, and copies other results. A missing branch does nothing."""
     count = len(op.operands)

@@ -2,7 +2,8 @@
 
 Every array is traced to the array that owns its buffer, and a finalizer on the owner reports when it is freed. This
 does not depend on which operations are views. As in the static timeline (`analysis/memory/timeline.py`), arguments and
-results do not count, and constant expressions are counted separately.
+results do not count, and constant expressions are counted separately. While a function that is called runs, what it
+returns counts as a temporary.
 """
 
 from __future__ import annotations
@@ -27,8 +28,10 @@ from .arguments import checked_inputs
 from .executor import execute
 from .kernels.arrays import Array
 
+CALLS = ("func.call", "stablehlo.composite")
 
-class Kind(Enum):
+
+class BufferRole(Enum):
     """The role of a buffer."""
 
     ARGUMENT = "argument"
@@ -61,17 +64,17 @@ class Metering:
 
 def meter(function: FuncOp, inputs: Sequence[Any]) -> tuple[tuple[Array, ...], Metering]:
     """Run an inlined function. Returns its results and memory usage. Raises as `execute` does."""
-    ledger = Ledger(Kinds(function))
+    ledger = Ledger(BufferRoles(function))
     arrays = checked_inputs(function, inputs)
     for array in arrays:
-        ledger.enter(array, Kind.ARGUMENT)
+        ledger.enter(array, BufferRole.ARGUMENT)
     results = execute(function, arrays, ledger)
     ledger.check_results(results)
     names = tuple(name_of(op) for op in ledger.kinds.order.operations)
     return results, Metering(names, tuple(ledger.live_bytes), tuple(ledger.constant_bytes))
 
 
-class Kinds:
+class BufferRoles:
     """The roles of the values of a function and of its regions."""
 
     def __init__(self, function: FuncOp):
@@ -81,14 +84,14 @@ class Kinds:
         self.results = {value for op in self.order.operations for value in op.results if shared.of(value) in returned}
         self.constants: dict[Block, frozenset[SSAValue]] = {self.order.block: constants_only(self.order)}
 
-    def of(self, value: SSAValue) -> Kind:
+    def of(self, value: SSAValue) -> BufferRole:
         block = value.owner.parent if isinstance(value.owner, Operation) else value.owner
         assert block is not None, "a value that is computed has a block"
         if value in self._constants_of(block):
-            return Kind.CONSTANT
+            return BufferRole.CONSTANT
         if isinstance(value.owner, Operation) and is_to_host(value.owner):
-            return Kind.HOST
-        return Kind.RESULT if value in self.results else Kind.TEMPORARY
+            return BufferRole.HOST
+        return BufferRole.RESULT if value in self.results else BufferRole.TEMPORARY
 
     def _constants_of(self, block: Block) -> frozenset[SSAValue]:
         """In a loop over constants alone all values are constant, including the arguments of its regions."""
@@ -105,19 +108,23 @@ class Kinds:
 class Ledger:
     """Observes a run, and keeps account of live buffers."""
 
-    def __init__(self, kinds: Kinds):
+    def __init__(self, kinds: BufferRoles):
         self.kinds = kinds
-        self.kind_of_owner = dict[int, Kind]()
-        self.alive = dict.fromkeys(Kind, 0)
+        self.kind_of_owner = dict[int, BufferRole]()
+        self.alive = dict.fromkeys(BufferRole, 0)
         self.live_bytes = list[int]()
         self.constant_bytes = list[int]()
-        self.highest = dict.fromkeys(Kind, 0)
+        self.highest = dict.fromkeys(BufferRole, 0)
 
     def made(self, op: Operation, arrays: Sequence[Any]) -> None:
         for value, array in zip(op.results, arrays, strict=False):
             # Tokens have no array.
-            if array is not None:
-                self.enter(array, self.kinds.of(value))
+            if array is None:
+                continue
+            self.enter(array, self.kinds.of(value))
+            if name_of(op) in CALLS and self.kind_of_owner[id(owner_of(array))] is BufferRole.TEMPORARY:
+                # The function that is called has allocated it.
+                self.count_as(array, self.kinds.of(value))
         self._update_peaks()
         if op.parent is self.kinds.order.block:
             self._next_operation()
@@ -126,16 +133,16 @@ class Ledger:
         """The next carry counts even if it is a constant, unless the whole loop is constant."""
         loop = op.parent_op()
         assert loop is not None, "a yield lies in a loop"
-        all_constant = any(self.kinds.of(value) is Kind.CONSTANT for value in loop.results)
+        all_constant = any(self.kinds.of(value) is BufferRole.CONSTANT for value in loop.results)
         for array in arrays:
-            self.count_as(array, Kind.CONSTANT if all_constant else Kind.TEMPORARY)
+            self.count_as(array, BufferRole.CONSTANT if all_constant else BufferRole.TEMPORARY)
         self._update_peaks()
 
     def carried(self, op: Operation, arrays: Sequence[Array]) -> None:
         for value, array in zip(op.results, arrays, strict=True):
             self.count_as(array, self.kinds.of(value))
 
-    def enter(self, array: Array, kind: Kind) -> None:
+    def enter(self, array: Array, kind: BufferRole) -> None:
         """Count the buffer of the array, unless it is counted already."""
         owner = owner_of(array)
         if id(owner) in self.kind_of_owner:
@@ -144,7 +151,7 @@ class Ledger:
         self.kind_of_owner[id(owner)] = kind
         self.alive[kind] += owner.nbytes
 
-    def count_as(self, array: Array, kind: Kind) -> None:
+    def count_as(self, array: Array, kind: BufferRole) -> None:
         """Change the kind of the array's buffer."""
         self.enter(array, kind)
         owner = owner_of(array)
@@ -156,21 +163,21 @@ class Ledger:
         self.alive[self.kind_of_owner.pop(identity)] -= size
 
     def _update_peaks(self) -> None:
-        for kind in (Kind.TEMPORARY, Kind.CONSTANT):
+        for kind in (BufferRole.TEMPORARY, BufferRole.CONSTANT):
             self.highest[kind] = max(self.highest[kind], self.alive[kind])
 
     def _next_operation(self) -> None:
         """Record the peak of a top-level operation and reset it."""
-        self.live_bytes.append(self.highest[Kind.TEMPORARY])
-        self.constant_bytes.append(self.highest[Kind.CONSTANT])
-        self.highest = dict.fromkeys(Kind, 0)
+        self.live_bytes.append(self.highest[BufferRole.TEMPORARY])
+        self.constant_bytes.append(self.highest[BufferRole.CONSTANT])
+        self.highest = dict.fromkeys(BufferRole, 0)
 
     def check_results(self, results: Sequence[Array]) -> None:
         """Check that exactly the buffers counted as results were returned."""
         returned = {id(owner_of(result)) for result in results}
         for identity, kind in self.kind_of_owner.items():
-            assert kind is not Kind.TEMPORARY or identity not in returned, "a result was counted as a temporary"
-            assert kind is not Kind.RESULT or identity in returned, "a temporary was left out as a result"
+            assert kind is not BufferRole.TEMPORARY or identity not in returned, "a result was counted as a temporary"
+            assert kind is not BufferRole.RESULT or identity in returned, "a temporary was left out as a result"
 
 
 def owner_of(array: Array) -> Array:

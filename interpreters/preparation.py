@@ -36,7 +36,7 @@ from .kernels.constants import is_view
 from .kernels.properties import symbol
 from .kernels.structured import structured
 from .kernels.table import KERNELS, STRUCTURED, WITH_COMBINER, WITH_TWO_COMBINERS
-from .program import Observer, Program, Step, captured
+from .program import BlockProgram, Observer, ProgramStep, captured
 from .scalar_regions import combiner
 
 TERMINATORS = frozenset(
@@ -51,16 +51,16 @@ class Preparation:
         self.observer = observer
         self.strided = set[SSAValue]()
         self.views = set[SSAValue]()
-        self.functions = dict[str, Program]()
+        self.functions = dict[str, BlockProgram]()
 
-    def function(self, function: FuncOp) -> Program:
+    def function(self, function: FuncOp) -> BlockProgram:
         """Compile a function. Raises `Refusal` for operations that cannot be executed, also in callees."""
         if len(function.body.blocks) != 1:
             name, count = function.sym_name.data, len(function.body.blocks)
             raise Refusal(function, f"function '{name}' has {count} blocks; only functions of one block are executed")
         return self.block(function.body.block)
 
-    def block(self, block: Block, outer: Sequence[SSAValue] = ()) -> Program:
+    def block(self, block: Block, outer: Sequence[SSAValue] = ()) -> BlockProgram:
         """Compile a block. `outer`: its captures, which are passed behind its arguments. Raises `Refusal`."""
         end = block.last_op
         if end is None or name_of(end) not in TERMINATORS:
@@ -73,7 +73,7 @@ class Preparation:
             places[value] = len(places)
         dead = _dead_after(operations, reads, end)
         steps = [
-            Step(
+            ProgramStep(
                 op=op,
                 kernel=self.kernel(op),
                 operands=tuple(places[value] for value in read),
@@ -83,7 +83,7 @@ class Preparation:
             for op, read, unread in zip(operations, reads, dead, strict=True)
         ]
         outputs = tuple(places[value] for value in end.operands)
-        return Program(tuple(steps), end, outputs, len(places), self.observer)
+        return BlockProgram(tuple(steps), end, outputs, len(places), self.observer)
 
     def kernel(self, op: Operation) -> Kernel:
         """The kernel of an operation, which takes the operands, then the captures of its regions. Raises `Refusal`."""

@@ -30,7 +30,7 @@ class Observer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ProgramStep:
     """One operation: it reads `operands`, writes the places `results`, and is the last use of those in `dead`."""
 
     op: Operation
@@ -41,10 +41,10 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Program:
+class BlockProgram:
     """The steps of a block; its arguments and then its captures take the first places."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[ProgramStep, ...]
     end: Operation
     outputs: tuple[int, ...]
     size: int

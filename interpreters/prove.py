@@ -70,6 +70,7 @@ The rules, each used in both programs alike
   count, in their order, barriers and dead operations too. So is the top level of the module.
 * Which device runs (`partition_id`) is the same for all in one place: in bodies on the same devices, but not in one of
   them and outside of it.
+* Inner modules (`nested_modules.py`) are programs of their own, compared in pairs, in order, with their attributes.
 * Signature: the attributes of the modules; every operation at the top level that is not a function, but for meshes that
   nothing refers to; and of every public function name, type, argument attributes (donation: `tf.aliasing_output`,
   `jax.buffer_donor`; shardings), result attributes, all others and those of its return. Empty dictionaries equal
@@ -110,7 +111,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
 
 from ..dialects.names import Names
 from ..support.diagnostics import UNKNOWN, Refusal, position_of
@@ -122,12 +122,13 @@ from .first_difference import AFTER, BEFORE, describe, first_difference
 from .foreign import registered_pure
 from .identity import proof_of_identity, same_text, size
 from .loop_rules.numbering import BRANCHES, WHILE, LoopNumbering
-from .loop_rules.rules import Rules
+from .loop_rules.rules import LoopRules
 from .memory_spaces import names_a_memory
+from .nested_modules import prove_with_inner_modules
 from .proof import Proof
 from .pure_operations import PURE_OPERATIONS
 from .risks import is_implied
-from .scope import Exchange, Outcome
+from .scope import Exchange, FunctionTerms
 from .signature import signature, signature_difference
 from .terms import ENDLESS, Terms
 from .value_numbering import Numbering
@@ -158,13 +159,30 @@ def prove(
     """
     declared = registered_pure() if also_pure is None else frozenset(also_pure)
     declared |= {declared_target(target) for target in (*repeatable, *_stated_repeatable(before))}
+
+    def prove_one(before: ModuleOp, after: ModuleOp) -> Proof:
+        return _prove_module(before, after, pure, declared, one_source, loops, added_constraints)
+
+    return prove_with_inner_modules(before, after, prove_one)
+
+
+def _prove_module(
+    before: ModuleOp,
+    after: ModuleOp,
+    pure: Collection[str],
+    declared: frozenset[str],
+    one_source: bool,
+    loops: bool,
+    added_constraints: bool,
+) -> Proof:
+    """The proof for modules without inner modules; `declared`: see `prove`."""
     try:
         with _deep_calls(before, after):
             return _compare(before, after, pure, declared.difference(pure), loops, added_constraints)
     except Refusal as refusal:
         if one_source and same_text(before, after):
             return proof_of_identity(before)
-        side = "before" if _module_of(refusal.operation) is before else "after"
+        side = "before" if before.is_ancestor(refusal.operation) else "after"
         position = position_of(refusal.operation)
         at = "" if position == UNKNOWN else f" at {position}"
         return Proof(False, f"the program {side} cannot be compared{at}: {refusal.reason}")
@@ -201,7 +219,7 @@ def _compare(
     first = _compared(terms, numbering_before, numbering_after)
     if first or not loops or not _has_loops(after):
         return first
-    rules = Rules(Terms(functions), names_a_memory(before) or names_a_memory(after))
+    rules = LoopRules(Terms(functions), names_a_memory(before) or names_a_memory(after))
     numbering_before = LoopNumbering(before, BEFORE, rules, pure, declared)
     numbering_after = LoopNumbering(
         after, AFTER, rules, pure, declared, numbering_before.constraints if added_constraints else None
@@ -252,7 +270,7 @@ def _compared(terms: Terms, numbering_before: Numbering, numbering_after: Number
     return Proof(True, "", "", None, results, size(before), size(after), believed, added_constraints=added)
 
 
-def _values(name: str, before: Outcome, after: Outcome) -> Iterator[tuple[str, int, int]]:
+def _values(name: str, before: FunctionTerms, after: FunctionTerms) -> Iterator[tuple[str, int, int]]:
     """Yield pairs of value numbers that must be equal: (label, number before, number after)."""
     for index, (a, b) in enumerate(zip(before.results, after.results, strict=True)):
         yield f"result #{index} of @{name}", a, b
@@ -264,7 +282,7 @@ def _different(terms: Terms, where: str, before: int, after: int) -> Proof:
     return Proof(False, f"{where} differs: {difference}", where, difference)
 
 
-def _lost(numbering: Numbering, terms: Terms, name: str, before: Outcome, after: Outcome) -> str | None:
+def _lost(numbering: Numbering, terms: Terms, name: str, before: FunctionTerms, after: FunctionTerms) -> str | None:
     """Describe an operation that must occur and is in one program only, or may fail and runs after only; else None."""
     only = "in @{} is only in the program {}, and may not be {}"
     for number in sorted(before.kept - after.kept):
@@ -278,9 +296,3 @@ def _lost(numbering: Numbering, terms: Terms, name: str, before: Outcome, after:
             verb = "may not end" if terms.head_of(number).name == ENDLESS else "may fail"
             return f"{describe(terms, AFTER, number)} in @{name} {verb}, and runs in the program after only"
     return None
-
-
-def _module_of(op: Operation) -> Operation:
-    while (parent := op.parent_op()) is not None:
-        op = parent
-    return op

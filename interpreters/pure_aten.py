@@ -163,9 +163,16 @@ rand_like.default randint.default randint.low randint_like.default randint_like.
 randn_like.default randperm.default rrelu_with_noise_functional.default uniform.default
 """
 
+_ON_SIZES = """
+add and_ eq floordiv ge gt le lt mod mul ne neg or_ pow sub sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt
+sym_sum truediv
+"""
+
 PURE_ATEN = frozenset(
     [f"torch.aten.{name}" for name in _ATEN.split()]
     + [f"torch.prims.{name}" for name in _PRIMS.split()]
+    + [f"torch.aten.sym_{name}" for name in ("numel.default", "size.int", "storage_offset.default", "stride.int")]
+    + [f"torch.python.{name}.default" for name in _ON_SIZES.split()]
     + [f"torch.seeded.aten.{name}" for name in _RANDOM.split()]
     + ["torch.get_attr"]
 )

@@ -16,15 +16,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from xdsl.ir import Operation
 
 from .anatomy import name_of
-from .scope import Scope
-from .terms import ENDLESS, Body, Closed, Closure, Head, Inside, Terms
+from .scope import RegionScope
+from .terms import ENDLESS, Closed, Closure, Head, Inside, RegionTerm, Terms
 
 _BY_FIRST_OPERAND = frozenset("scf.if scf.index_switch stablehlo.case stablehlo.if".split())
 MAX_CLOSED_APART = 64
 """Closing a region for each of its risks takes time in proportion to their number times the size of the region."""
 
 
-def note(terms: Terms, scope: Scope, term: int, *, ordered: bool = False) -> None:
+def note(terms: Terms, scope: RegionScope, term: int, *, ordered: bool = False) -> None:
     """Note that the operation of a term runs, unless it ran before. `ordered`: it runs behind the effects so far."""
     if term in all_that_ran(scope):
         return
@@ -32,17 +32,17 @@ def note(terms: Terms, scope: Scope, term: int, *, ordered: bool = False) -> Non
     scope.risks[terms.term(Head("risk", ENDLESS), (term, scope.state)) if ordered else term] = None
 
 
-def all_that_ran(scope: Scope) -> Mapping[int, bool]:
+def all_that_ran(scope: RegionScope) -> Mapping[int, bool]:
     """The operations noted in a scope and those around it."""
     scopes = list[dict[int, bool]]()
-    around: Scope | None = scope
+    around: RegionScope | None = scope
     while around is not None:
         scopes.append(around.ran)
         around = around.around
     return ChainMap(*scopes)
 
 
-def note_regions(terms: Terms, scope: Scope, op: Operation, regions: Iterable[Closed], term: int) -> list[int]:
+def note_regions(terms: Terms, scope: RegionScope, op: Operation, regions: Iterable[Closed], term: int) -> list[int]:
     """Note that an operation (`term`) runs the operations noted in its regions, if and when it runs these.
 
     Returns the noted terms.
@@ -52,7 +52,7 @@ def note_regions(terms: Terms, scope: Scope, op: Operation, regions: Iterable[Cl
 
 
 def note_closures(
-    terms: Terms, scope: Scope, name: str, regions: Sequence[Iterable[Closure]], decides: int
+    terms: Terms, scope: RegionScope, name: str, regions: Sequence[Iterable[Closure]], decides: int
 ) -> list[int]:
     """As `note_regions`, for an operation of this name. `decides`: the term that determines which region runs."""
     noted = list[int]()
@@ -106,11 +106,13 @@ def _inner(terms: Terms, risk: int) -> int | None:
     return operands[len(operands) - len(captures) + captures.index(position)]
 
 
-def _entry(body: Body, position: int) -> tuple[int, tuple[int, ...]] | None:
+def _entry(body: RegionTerm, position: int) -> tuple[int, tuple[int, ...]] | None:
     return body.entries[position - len(body.types) - 1] if position > len(body.types) else None
 
 
-def closed_risks(terms: Terms, scope: Scope, arguments: Sequence[int], types: tuple[int, ...]) -> tuple[Closure, ...]:
+def closed_risks(
+    terms: Terms, scope: RegionScope, arguments: Sequence[int], types: tuple[int, ...]
+) -> tuple[Closure, ...]:
     """The noted risks of a region with their captures: one closure for each, or one for all if there are many."""
     risks = tuple(scope.risks)
     groups = [risks] if len(risks) > MAX_CLOSED_APART else [(risk,) for risk in risks]

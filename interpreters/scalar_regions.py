@@ -10,12 +10,12 @@ from xdsl.ir import Block
 from .kernels.arrays import Array, Combine, dtype_at, on_one, shape_at
 from .kernels.conversion import convert
 from .kernels.table import ELEMENTWISE
-from .program import Program, Step
+from .program import BlockProgram, ProgramStep
 
 CONSTANTS = frozenset({"stablehlo.constant", "arith.constant"})
 
 
-def combiner(program: Program, block: Block, numbers: int = 0) -> Combine:
+def combiner(program: BlockProgram, block: Block, numbers: int = 0) -> Combine:
     """Run all elements at once if every operation is elementwise, otherwise one element after the other.
 
     The program takes the arguments of the block, `numbers` loop indices, and then the captures of the block, which are
@@ -40,14 +40,14 @@ def combiner(program: Program, block: Block, numbers: int = 0) -> Combine:
     return run
 
 
-def _filling(step: Step) -> Step:
+def _filling(step: ProgramStep) -> ProgramStep:
     """Turn a constant into a vector as long as the first argument; other steps stay unchanged."""
     if step.op.name not in CONSTANTS:
         return step
     return replace(step, kernel=on_one(lambda like: np.full(like.shape, step.kernel()[0])), operands=(0,))
 
 
-def _one_by_one(program: Program, vectors: tuple[Array, ...], captured: tuple[Array, ...]) -> tuple[Array, ...]:
+def _one_by_one(program: BlockProgram, vectors: tuple[Array, ...], captured: tuple[Array, ...]) -> tuple[Array, ...]:
     dtypes = [dtype_at(value) for value in program.end.operands]
     results = [np.empty(vectors[0].shape, dtype) for dtype in dtypes]
     for index in range(vectors[0].size):

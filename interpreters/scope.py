@@ -19,7 +19,7 @@ class Branch(NamedTuple):
 
 
 @dataclass
-class Scope:
+class RegionScope:
     """The values of this region, then those of the regions around it; and the state.
 
     `entry` identifies one execution of the region: the state at its start. `place` identifies the device that runs it.
@@ -34,7 +34,7 @@ class Scope:
     state: int
     entry: int
     place: int
-    around: Scope | None = None
+    around: RegionScope | None = None
     literal: bool = False
     is_alike: bool = True
     values: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
@@ -45,23 +45,23 @@ class Scope:
     chosen: dict[int, Branch] = field(default_factory=dict[int, Branch])
 
     def find(self, value: SSAValue) -> int | None:
-        scope: Scope | None = self
+        scope: RegionScope | None = self
         while scope is not None:
             if (number := scope.values.get(value)) is not None:
                 return number
             scope = scope.around
         return None
 
-    def within(self) -> Scope:
+    def within(self) -> RegionScope:
         """The scope of operations that run in place and see the values around them."""
         return replace(self, around=self, values={})
 
-    def called(self, state: int) -> Scope:
+    def called(self, state: int) -> RegionScope:
         """The scope of a function body, which does not see values of its caller."""
         return replace(self, state=state, around=None, values={})
 
 
-class Outcome(NamedTuple):
+class FunctionTerms(NamedTuple):
     """Terms of a function: its results, its final state, those that must occur besides, those that run and may fail or
     not end; and the exchanges over channels."""
 

@@ -22,7 +22,7 @@ from .heads import Heads
 from .identities import Identities
 from .memory_spaces import MemorySpaces
 from .per_device import PerDevice
-from .scope import Scope
+from .scope import RegionScope
 from .terms import Head, Side, Terms
 from .wrapping import Wrapping, into
 
@@ -39,18 +39,18 @@ class SeenThrough(ABC):
         self._origins = terms.origins[side]
 
     @abstractmethod
-    def _operands(self, op: Operation, scope: Scope) -> tuple[int, ...]: ...
+    def _operands(self, op: Operation, scope: RegionScope) -> tuple[int, ...]: ...
 
     @abstractmethod
-    def _block(self, block: Block, scope: Scope) -> tuple[int, tuple[int, ...]]: ...
+    def _block(self, block: Block, scope: RegionScope) -> tuple[int, tuple[int, ...]]: ...
 
-    def _identity(self, op: Operation, values: Sequence[SSAValue], scope: Scope) -> Sequence[int]:
+    def _identity(self, op: Operation, values: Sequence[SSAValue], scope: RegionScope) -> Sequence[int]:
         if op.regions or self.heads.types(values, op) != self.heads.types(op.results, op):
             raise Refusal(op, f"{name_of(op)} does not give back its values one by one, with the same types")
         around = self._wrapping.around(("barrier", op, attributes_of(op)))
         return self._wrapping.wrapped(around, self._operands(op, scope)[: len(values)])
 
-    def _group(self, op: Operation, scope: Scope) -> Sequence[int]:
+    def _group(self, op: Operation, scope: RegionScope) -> Sequence[int]:
         """Number the operations of a group, which run in place."""
         block = body_of(op)
         last = block.last_op
@@ -67,7 +67,7 @@ class SeenThrough(ABC):
             scope.state = self._wrapping.wrapped_state(around, inner.state, numbers)
         return self._wrapping.wrapped(around, numbers)
 
-    def _fetched(self, op: Operation, scope: Scope) -> int | None:
+    def _fetched(self, op: Operation, scope: RegionScope) -> int | None:
         """The original value on the device, if the operation only moves it back from the host; else None."""
         if not is_from_host(op) or op.regions:
             return None
@@ -80,7 +80,7 @@ class SeenThrough(ABC):
         is_same = self._terms.types_of(source) == self.heads.types(op.results, op)
         return source if is_same and self._memory_spaces.is_on_device(source) else None
 
-    def _on_each_device(self, body: PerDevice, scope: Scope) -> Sequence[int]:
+    def _on_each_device(self, body: PerDevice, scope: RegionScope) -> Sequence[int]:
         place = body.place(self._terms, scope.place)
         entered = self._terms.term(Head("place", "entered"), (place, scope.state))
         inner = replace(scope.called(entered), place=place, kept={})

@@ -65,7 +65,7 @@ class Head(NamedTuple):
     operand_types: tuple[int, ...] = ()
 
 
-class Body(NamedTuple):
+class RegionTerm(NamedTuple):
     """A region without names: positions 0 to n - 1 are its n arguments, n is the state at its start, then come the
     entries in order of discovery: a capture (None), or a head with the positions it reads."""
 
@@ -76,7 +76,7 @@ class Body(NamedTuple):
     ending: int  # the head of the terminator
 
 
-NO_BLOCK = Body((), (), (), (), -1)
+NO_BLOCK = RegionTerm((), (), (), (), -1)
 
 
 class Inside(NamedTuple):
@@ -119,8 +119,8 @@ class Terms:
         self._depths: list[int] = []
         self._head_numbers: dict[Head, int] = {}
         self._term_numbers: dict[tuple[int, tuple[int, ...]], int] = {}
-        self._body_numbers: dict[Body, int] = {}
-        self.bodies: list[Body] = []
+        self._body_numbers: dict[RegionTerm, int] = {}
+        self.bodies: list[RegionTerm] = []
 
     def head(self, head: Head) -> int:
         number = self._head_numbers.setdefault(head, len(self.heads))
@@ -141,7 +141,7 @@ class Terms:
         """A fresh value, equal to no other one: an argument of a region at this depth, or the state at its start."""
         return self.term(Head(kind, f"number {len(self.terms)}", types=types), depth=depth)
 
-    def body(self, body: Body) -> int:
+    def body(self, body: RegionTerm) -> int:
         number = self._body_numbers.setdefault(body, len(self.bodies))
         if number == len(self.bodies):
             self.bodies.append(body)
@@ -192,4 +192,4 @@ class Terms:
             entries.append(entry)
         roots = tuple(positions[root] for root in inside.roots)
         kept = tuple(positions[number] for number in inside.kept)
-        return self.body(Body(types, tuple(entries), roots, kept, ending)), tuple(captures)
+        return self.body(RegionTerm(types, tuple(entries), roots, kept, ending)), tuple(captures)

@@ -39,7 +39,7 @@ from .meshes import MESH, meshes_of, symbol_of, unused_meshes
 from .per_device import per_device
 from .pure_operations import COMPUTE_THEIR_REGIONS, KEPT, OF_THE_PLACE, OF_THE_REGION, RUN_ELSEWHERE, Memory
 from .risks import closed_risks, note, note_regions
-from .scope import Outcome, Scope
+from .scope import FunctionTerms, RegionScope
 from .seen_through import SeenThrough
 from .terms import NO_BLOCK, Closed, Head, Inside, Side, Terms
 from .wrapping import into, without
@@ -88,7 +88,7 @@ class Numbering(SeenThrough):
         if size_with_calls(self.functions, entry_functions(self.functions)) > MAX_OPERATIONS:
             raise Refusal(self.module, f"more than {MAX_OPERATIONS} operations once calls are inlined")
 
-    def function(self, name: str) -> Outcome:
+    def function(self, name: str) -> FunctionTerms:
         """Results and effects of a function for symbolic arguments. Raises `Refusal`."""
         function = self.functions[name]
         types = self.heads.types(function_body(function, name, self.heads).args, function)
@@ -100,7 +100,9 @@ class Numbering(SeenThrough):
             self._memory_spaces.declare_argument(number, attributes)
         scope = self._outermost(f"start of @{name}")
         results = self._run(name, parameters, scope)
-        return Outcome(results, scope.state, frozenset(scope.kept), frozenset(scope.risks), tuple(scope.exchanges))
+        return FunctionTerms(
+            results, scope.state, frozenset(scope.kept), frozenset(scope.risks), tuple(scope.exchanges)
+        )
 
     def occurs(self, term: int, others: Collection[int]) -> bool:
         """Whether every operation that the term stands for is among the others."""
@@ -121,11 +123,11 @@ class Numbering(SeenThrough):
                 self._operation(op, scope)
         return scope.state
 
-    def _outermost(self, start: str) -> Scope:
+    def _outermost(self, start: str) -> RegionScope:
         state = self._terms.term(Head("state", start))
-        return Scope(depth=0, state=state, entry=state, place=self._terms.term(Head("state", "the device")))
+        return RegionScope(depth=0, state=state, entry=state, place=self._terms.term(Head("state", "the device")))
 
-    def _operands(self, op: Operation, scope: Scope) -> tuple[int, ...]:
+    def _operands(self, op: Operation, scope: RegionScope) -> tuple[int, ...]:
         numbers: list[int] = []
         for index, operand in enumerate(op.operands):
             if (number := scope.find(operand)) is None:
@@ -133,7 +135,7 @@ class Numbering(SeenThrough):
             numbers.append(number)
         return tuple(numbers)
 
-    def _operation(self, op: Operation, scope: Scope) -> None:
+    def _operation(self, op: Operation, scope: RegionScope) -> None:
         refuse_branches(op)
         match name_of(op):
             case "func.call":
@@ -154,7 +156,7 @@ class Numbering(SeenThrough):
                 results = self._apply(op, scope)
         scope.values.update(zip(op.results, results, strict=True))
 
-    def _apply(self, op: Operation, scope: Scope) -> Sequence[int]:
+    def _apply(self, op: Operation, scope: RegionScope) -> Sequence[int]:
         name = name_of(op)
         head_and_effect = None if scope.literal else self._heads_of_ops.get(op)
         refuse_symbols(op, self.module)
@@ -208,7 +210,7 @@ class Numbering(SeenThrough):
         return constraint not in self._constraints_before
 
     def _note_runs(
-        self, op: Operation, scope: Scope, term: int, regions: Sequence[Closed], may_fail: bool, effect: bool
+        self, op: Operation, scope: RegionScope, term: int, regions: Sequence[Closed], may_fail: bool, effect: bool
     ) -> None:
         """Note what an operation does beside computing its results: risks, exchanges and origins."""
         noted = [term, *note_regions(self._terms, scope, op, regions, term)]
@@ -221,7 +223,7 @@ class Numbering(SeenThrough):
         for number in noted:
             self._origins.setdefault(number, op)
 
-    def _has_effect(self, op: Operation, insides: Sequence[Inside], scope: Scope) -> bool:
+    def _has_effect(self, op: Operation, insides: Sequence[Inside], scope: RegionScope) -> bool:
         pure = name_of(op) in self._pure or is_exchange(op, scope) or is_placement(op)
         if name_of(op) == CUSTOM_CALL and not pure:
             pure = is_listed(op) or declared_name(op) in self._declared
@@ -229,7 +231,7 @@ class Numbering(SeenThrough):
             return True
         return self._memory.is_among(op.operands) or self._memory.is_among(op.results)
 
-    def _region(self, op: Operation, region: Region, around: Scope) -> Closed:
+    def _region(self, op: Operation, region: Region, around: RegionScope) -> Closed:
         if not region.blocks:
             return Closed(None, self._terms.body(NO_BLOCK), ())
         name, block = name_of(op), single_block(op, region)
@@ -238,7 +240,7 @@ class Numbering(SeenThrough):
         types = self.heads.types(block.args, op)
         bound = [self._terms.bound("bound", (type_,), depth) for type_ in types]
         start = self._terms.bound("state", (), depth)
-        scope = Scope(depth, start, start, place=start if name in RUN_ELSEWHERE else around.place, around=around)
+        scope = RegionScope(depth, start, start, place=start if name in RUN_ELSEWHERE else around.place, around=around)
         scope.literal, scope.is_alike = around.literal or not computes, around.is_alike and name in RUN_ELSEWHERE
         scope.values.update(zip(block.args, bound, strict=True))
         ending, results = self._block(block, scope)
@@ -247,7 +249,7 @@ class Numbering(SeenThrough):
         around.exchanges.extend(scope.exchanges)
         return Closed(inside, body, captures, closed_risks(self._terms, scope, (*bound, start), types))
 
-    def _block(self, block: Block, scope: Scope) -> tuple[int, tuple[int, ...]]:
+    def _block(self, block: Block, scope: RegionScope) -> tuple[int, tuple[int, ...]]:
         """Number a block. Returns the head and the operands of its terminator; (-1, ()) for a literal block."""
         last = block.last_op
         if last is not None and scope.literal and not (is_function(block) and is_known_end(last)):
@@ -261,7 +263,7 @@ class Numbering(SeenThrough):
         ending = self._terms.head(self.heads.of("operation", last, attributes_of(last)))
         return ending, self._operands(last, scope)
 
-    def _call(self, op: Operation, scope: Scope) -> Sequence[int]:
+    def _call(self, op: Operation, scope: RegionScope) -> Sequence[int]:
         name = callee_of(op, self.functions)
         block, function = function_body(self.functions[name], name, self.heads), self.functions[name]
         last = block.last_op
@@ -287,7 +289,7 @@ class Numbering(SeenThrough):
             scope.state = self._wrapping.wrapped_state(around, inner.state, results)
         return self._wrapping.wrapped(around, results)
 
-    def _reserved_call(self, op: Operation, name: str, operands: Sequence[int], scope: Scope) -> Sequence[int]:
+    def _reserved_call(self, op: Operation, name: str, operands: Sequence[int], scope: RegionScope) -> Sequence[int]:
         """Number a call of a function that a consumer finds by its name: an effect. The function is compared like a
         public one."""
         head = self.heads.of("effect", op, without(attributes_of(op), {"callee"}))
@@ -295,7 +297,7 @@ class Numbering(SeenThrough):
         self._origins.setdefault(scope.state, op)
         return [self._terms.term(Head("result", str(index)), (scope.state,)) for index in range(len(op.results))]
 
-    def _run(self, name: str, arguments: Sequence[int], scope: Scope) -> tuple[int, ...]:
+    def _run(self, name: str, arguments: Sequence[int], scope: RegionScope) -> tuple[int, ...]:
         """The results of the function for these arguments, starting at the scope's state."""
         block = function_body(self.functions[name], name, self.heads)
         scope.values.update(zip(block.args, arguments, strict=True))

@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import (
     CallSiteLoc,
     DictionaryAttr,
     FusedLoc,
+    IntAttr,
     LocationAttr,
     NameLoc,
     NoneAttr,
@@ -32,7 +33,7 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from ..support.locations import file_range, key_of_location, location_pieces, parts_first
 from .lexer import Lexer
-from .printer import attribute_text
+from .printer import EMPTY_BODY, attribute_text
 
 # All repetitions are possessive: a group that can backtrack keeps a state for each repetition.
 _STRING = r'"(?:[^"\\\n]++|\\.)*+"'
@@ -54,7 +55,6 @@ OF_NUMBERS = {"stablehlo.channel_handle", "stablehlo.bounds"}
 """Attributes of known dialects that stay text here, with numbers as members, which no alias can define."""
 
 _COMMENT = "a comment cannot be distinguished from the text of an attribute of an unknown dialect"
-_EMPTY = "an empty body cannot be distinguished from no body: leave it out"
 _BRACKET = "a '>=' cannot be distinguished from the end of an attribute of an unknown dialect"
 _RESOURCE = "an attribute of an unknown dialect would lose the content of its resource"
 
@@ -93,15 +93,14 @@ class AliasParser(Parser):
         self._lengths: dict[int, int] = {}
         """Characters of each location, by identity: the definitions keep them alive."""
         for match in _DEFINITION.finditer(text):
-            if match[1]:
+            # A name with a dot is no alias: `!llvm.ptr = …` may be an entry of an attribute of an unknown dialect.
+            if match[1] and "." not in match[1]:
                 self._declare(match[1], Definition(match.start(), match.end()))
 
     def _declare(self, alias: str, definition: Definition) -> None:
         end = definition.start + len(alias)
         if alias in self._definitions:
             self.raise_error(f"re-declaration of alias '{alias}'", definition.start, end)
-        if "." in alias:
-            self.raise_error(f"'{alias}' has a dot, as only names of dialects have", definition.start, end)
         self._definitions[alias] = definition
 
     def read_definitions(self) -> None:
@@ -181,6 +180,8 @@ class AliasParser(Parser):
 
     def _parse_alias_def(self) -> None:
         alias, start = self._current_token.text, self.pos
+        if "." in alias:
+            self.raise_error(f"'{alias}' has a dot, as only names of dialects have", start, start + len(alias))
         definition = self._definitions.get(alias)
         if definition is None or definition.start != start or definition.attribute is None:
             self.raise_error("expected an operation, or the definition of an alias, '#name = …'")
@@ -250,8 +251,9 @@ class AliasParser(Parser):
         if isinstance(parsed, UnregisteredAttr) and _IN_BODY.search(parsed.value.data):
             body = StringAttr(self._expand_aliases(parsed.value.data, start, parsed.attr_name.data in OF_NUMBERS))
             return parsed.new([parsed.attr_name, parsed.is_type, parsed.is_opaque, body])
-        if isinstance(parsed, UnregisteredAttr) and self.lexer.input.content.startswith("<>", start - len("<")):
-            self.raise_error(_EMPTY, start - len("<"), start + len(">"))
+        if isinstance(parsed, UnregisteredAttr) and self.lexer.input.content.startswith(EMPTY_BODY, start - len("<")):
+            # xDSL stores no body for it. MLIR does not distinguish `#foo.set<>` and `#foo<set<>>` either.
+            return parsed.new([parsed.attr_name, parsed.is_type, IntAttr(1), StringAttr(EMPTY_BODY)])
         return parsed
 
     def _expand_aliases(self, body: str, start: Position, of_numbers: bool) -> str:

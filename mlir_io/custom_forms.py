@@ -7,8 +7,9 @@ generic form.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
+from typing import TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects import scf
@@ -21,6 +22,7 @@ from xdsl.utils.lexer import Position
 
 from ..dialects.stablehlo.control import OptimizationBarrierOp, WhileOp
 
+_ARROW = re.compile(r"->\s*\Z")
 _RESULTS = re.compile(r"(?:%[^=]*=\s*)?")
 
 
@@ -31,6 +33,9 @@ def start_of_name(text: str, start: Position) -> Position:
     return match.end()
 
 
+ElementT = TypeVar("ElementT")
+
+
 class CustomSyntaxParser(Parser):
     """Checks that xDSL keeps all attributes in the text of an operation."""
 
@@ -39,11 +44,15 @@ class CustomSyntaxParser(Parser):
         self._written: list[dict[str, Position]] = []
         """For each open operation, the innermost last: the position of the dictionary of each of its attributes."""
         self._open_dictionaries = 0
+        self._is_scf = False
+        """Whether the last operation that began is one of xDSL's dialect `scf`, in custom form."""
 
     def parse_operation(self) -> Operation:
         text, start = self.lexer.input.content, start_of_name(self.lexer.input.content, self.pos)
         self._written.append({})
+        self._is_scf = text.startswith("scf.", start)
         op = super().parse_operation()
+        self._is_scf = False
         written = self._written.pop()
         if written and not text.startswith('"', start):
             self._check_kept(op, written)
@@ -57,6 +66,19 @@ class CustomSyntaxParser(Parser):
         if not self._open_dictionaries and self._written:
             self._written[-1].update(dict.fromkeys(dictionary, start))
         return dictionary
+
+    def parse_comma_separated_list(
+        self, delimiter: Parser.Delimiter, parse: Callable[[], ElementT], context_msg: str = ""
+    ) -> list[ElementT]:
+        # MLIR reads `scf.for … -> f32 {` too: a single result type needs no parentheses, which xDSL demands.
+        if delimiter is Parser.Delimiter.PAREN and self._is_scf and self._follows_arrow():
+            return [parse()]
+        return super().parse_comma_separated_list(delimiter, parse, context_msg)
+
+    def _follows_arrow(self) -> bool:
+        """Whether the current token follows `->` and is not a parenthesis."""
+        text = self.lexer.input.content
+        return not text.startswith("(", self.pos) and _ARROW.search(text, max(self.pos - 80, 0), self.pos) is not None
 
     def _check_kept(self, op: Operation, written: dict[str, Position]) -> None:
         """Raises `ParseError` for an attribute in the text that the operation does not have."""
@@ -76,7 +98,7 @@ LEAVE_ATTRIBUTES_OUT = frozenset(
 )
 """Operations that print no attributes."""
 
-ATTRIBUTES_ELSEWHERE = frozenset({"memref.dim"})
+ATTRIBUTES_ELSEWHERE = frozenset({"memref.dim", "tensor.reshape"})
 """Operations whose attributes MLIR expects in another place than xDSL prints them."""
 
 RESULT_IS_SCALAR = frozenset({"arith.cmpf", "arith.cmpi"})

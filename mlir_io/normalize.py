@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xdsl.dialects.arith import CmpfOp, CmpiOp
+from xdsl.dialects.arith import CmpfOp, CmpiOp, IntegerOverflowAttr, TruncIOp
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.scf import ForOp, WhileOp
@@ -15,8 +15,13 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..support.type_guards import is_integer_attribute
 from .function_syntax import verify_function
+from .xdsl_syntax import OVERFLOW
 
-UNKNOWN_PROPERTIES: dict[type[Operation], str] = {FuncOp: "no_inline", ModuleOp: "sym_visibility"}
+UNKNOWN_PROPERTIES: dict[type[Operation], str] = {
+    FuncOp: "no_inline",
+    ModuleOp: "sym_visibility",
+    TruncIOp: OVERFLOW,
+}
 """MLIR's properties that xDSL lacks. They become attributes, which are printed; MLIR reads them as properties again."""
 
 
@@ -66,6 +71,12 @@ def _while(op: WhileOp) -> None:
             raise VerifyException("its regions take what the loop is given, and what it returns")
 
 
+def _truncation(op: TruncIOp) -> None:
+    # MLIR does not distinguish the default from an absent property.
+    if op.attributes.get(OVERFLOW) == IntegerOverflowAttr("none"):
+        del op.attributes[OVERFLOW]
+
+
 def _comparison(predicates: int) -> Callable[[Operation], None]:
     def check(op: Operation) -> None:
         predicate = op.properties.get("predicate")
@@ -83,5 +94,6 @@ CHECKS: dict[type[Operation], Callable[[Any], None]] = {
     ForOp: _loop,
     WhileOp: _while,
     CmpiOp: _comparison(10),
+    TruncIOp: _truncation,
     CmpfOp: _comparison(16),
 }

@@ -166,7 +166,7 @@ _xdsl_reads_array = AttrParser._parse_builtin_densearray_attr  # pyright: ignore
 
 
 @dataclass(frozen=True)
-class Number:
+class NumberLiteral:
     """A number literal, before its type is known."""
 
     value: float | int
@@ -222,13 +222,13 @@ class Number:
             raise ValueError(" ".join(str(error).split())) from error
 
 
-def parse_optional_number(parser: AttrParser) -> Number | None:
+def parse_optional_number(parser: AttrParser) -> NumberLiteral | None:
     start = parser.pos
     value = parser.parse_optional_number()
     if value is None:
         return None
     text = parser.lexer.input.content
-    return Number(value, _HEXADECIMAL.match(text, start) is not None, text.startswith("-", start))
+    return NumberLiteral(value, _HEXADECIMAL.match(text, start) is not None, text.startswith("-", start))
 
 
 def parse_dense_array(self: AttrParser) -> DenseArrayBase | None:

@@ -19,7 +19,6 @@ from xdsl.dialects.builtin import (
     StringAttr,
     UnregisteredOp,
 )
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, AttributeInvT, Block, Operation, SSAValue, TypeAttribute
 from xdsl.parser import ForwardDeclaredValue, UnresolvedOperand
 from xdsl.utils.exceptions import ParseError, VerifyException
@@ -31,11 +30,11 @@ from ..dialects.dense import parse_constant, to_standard
 from ..dialects.dense_literal import parse_dense
 from ..dialects.stablehlo.creation import ConstantOp
 from .custom_forms import start_of_name
-from .function_syntax import FunctionSyntax
 from .normalize import normalize
 from .numbers import NumberParser
 from .repeated_lines import RepeatedLineParser
 from .undefined_operations import with_custom_form
+from .xdsl_syntax import SYNTAXES
 from .xdsl_workarounds import install
 
 _PLAIN_TENSOR = re.compile(r"tensor<[\w?]*>")
@@ -153,8 +152,8 @@ class ModuleParser(NumberParser, RepeatedLineParser):
                 # xDSL would print it without escapes.
                 self.raise_error("the name of an operation is made of letters, digits and '_', '.', '$', '-'")
             return op_type
-        if op_type is FuncOp:
-            return FunctionSyntax
+        if op_type in SYNTAXES:
+            return SYNTAXES[op_type]
         if issubclass(op_type, UnregisteredOp):
             if (readable := with_custom_form(name, op_type)) is not None:
                 return readable
@@ -201,6 +200,22 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         if _BLOB.match(self.lexer.input.content, self.pos) is None:
             self.raise_error("expected 'name: \"0x…\"', hexadecimal digits in one string")
         super()._parse_resource(dialect_name, interface)
+
+    def _parse_external_resources(self) -> None:
+        """Skip resources for tools, such as a reproducer's pipeline: MLIR's tools drop those of others, too."""
+
+        def parse_entry() -> None:
+            self.parse_identifier(" for a resource")
+            self.parse_punctuation(":")
+            if self.parse_optional_str_literal() is None and self.parse_optional_boolean() is None:
+                self.raise_error("expected a string or a boolean")
+
+        def parse_group() -> None:
+            self.parse_identifier(" for resources")
+            self.parse_punctuation(":")
+            self.parse_comma_separated_list(self.Delimiter.BRACES, parse_entry)
+
+        self.parse_comma_separated_list(self.Delimiter.BRACES, parse_group)
 
     def parse_dense_int_or_fp_elements_attr(
         self, type: RankedStructure[AnyDenseElement] | None

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from io import StringIO
 
-from xdsl.dialects.builtin import Builtin, LocationAttr, ModuleOp, UnknownLoc
+from xdsl.dialects.builtin import Builtin, LocationAttr, ModuleOp, UnknownLoc, UnregisteredAttr
 from xdsl.ir import Attribute, Operation
 
 from ..dialects.dense import standard_text
@@ -18,6 +18,8 @@ from ..support.memoize import RememberingPrinter
 from ..support.type_guards import is_standard_dense
 from .custom_forms import is_lossless
 
+EMPTY_BODY = "<>"
+"""The text of an opaque attribute of an unregistered dialect, `#foo<set<>>`, which is printed as `#foo.set<>`."""
 LONGEST_KNOWN = 200
 """The maximum length of a cached attribute text; longer attributes, such as weights, occur only once."""
 
@@ -58,7 +60,7 @@ class ModulePrinter(RememberingPrinter):
 
     def print_attribute(self, attribute: Attribute) -> None:
         if (cached := self._texts.get((id(attribute), self._in_attributes))) is not None:
-            return self.print_string(cached[1])
+            return self.print_string(cached[1], indent=0)
         if isinstance(attribute, LocationAttr):
             return self._print_location(attribute)
         text = self.text_of(lambda _: self._print_uncached(attribute))
@@ -77,6 +79,8 @@ class ModulePrinter(RememberingPrinter):
         if is_standard_dense(attribute) and (text := standard_text(attribute)) is not None:
             self.print_string(f"{text} : ")
             super().print_attribute(attribute.type)
+        elif isinstance(attribute, UnregisteredAttr) and attribute.value.data == EMPTY_BODY:
+            self.print_string(f"{'!' if attribute.is_type.data else '#'}{attribute.attr_name.data}{EMPTY_BODY}")
         else:
             super().print_attribute(attribute)
 

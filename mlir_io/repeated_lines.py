@@ -1,4 +1,5 @@
-"""Parse lines that differ only in value names once: a step has hundreds of `%7 = stablehlo.add %5, %6 : …`.
+"""Parse lines that differ only in value names once: a step has hundreds of `%7 = stablehlo.add %5, %6 : …`, or of
+`%7 = "stablehlo.add"(%5, %6) : …` in generic form.
 
 Types and properties of such a line depend only on its text without the names. The next line with the same text becomes
 an operation with the same types and properties, and its own operands.
@@ -19,16 +20,17 @@ from xdsl.utils.lexer import Position, Span
 from .aliases import LocationParser
 from .custom_forms import CustomSyntaxParser
 
-# One result, no attributes, regions, strings or comments; and the next line does not continue it.
+# At most one result, no attributes, regions, strings or comments; and the next line does not continue it.
 _NAME = r"[0-9]+|[a-zA-Z$._-][\w$.-]*"
-_LINE = re.compile(
-    rf"(%(?:{_NAME})) = ((?:(?:stablehlo|chlo)\.|call )[^\n\"{{}}/]*)\n(?=[ \t\r\n]*(?:[%}}^\"]|(?!loc\b)[a-z]))",
-    re.ASCII,
-)
+_PLAIN = r"[^\n\"{}/]*+"
+_CUSTOM = rf"(?:(?:stablehlo|chlo)\.|call ){_PLAIN}"
+_GENERIC = rf'"(?:stablehlo\.|chlo\.|func\.call)\w*"\([%\w$.#, -]*\) (?:<{{{_PLAIN}}}> )?{_PLAIN}'
+_NEXT = r"(?=[ \t\r\n]*(?:[%}^\"]|(?!loc\b)[a-z]))"
+_LINE = re.compile(rf"(?:(%(?:{_NAME})) = )?({_CUSTOM}|{_GENERIC})\n{_NEXT}", re.ASCII)
 _LOCATION = " loc(#"
 _OPERAND = re.compile(rf"%({_NAME})(#[0-9]+)?", re.ASCII)
-# Aliases may expand to anything, and other locations than those above are parsed by tokens.
-_UNUSUAL = re.compile(r"[#!]|\bloc\b")
+# An alias, which `.` and `<` never follow, may expand to anything; other locations are parsed by tokens.
+_UNUSUAL = re.compile(r"[#!](?!\w+[.<])|\bloc\b", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -36,14 +38,14 @@ class Line:
     """A simple line.
 
     Attributes:
-        result: The span of the name of its result.
+        result: The span of the name of its result; None without a result.
         text: The line without its result and location, with `%` in place of each operand.
         operands: The name and the result index, such as `#1`, of each operand.
         location: The alias of its location; empty without one.
         name, end: The positions of the operation's name and of the end of the line.
     """
 
-    result: Span
+    result: Span | None
     text: str
     operands: Sequence[tuple[str, str]]
     location: str
@@ -52,7 +54,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Template:
+class LineTemplate:
     """The operation of lines with one text; its operands are those of the text, in order."""
 
     kind: type[Operation]
@@ -68,14 +70,16 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, text, name)
-        self._templates: dict[tuple[str, ...], Template] = {}
+        self._templates: dict[tuple[str, ...], LineTemplate] = {}
         """By the default dialects around the line, whose prefix it may omit, and its text."""
 
     def parse_repeated(self, line: Line) -> Operation | None:
         """The operation of the line; None if it has no template, or must be parsed by tokens."""
         template = self._templates.get((*self._parser_state.dialect_stack, line.text))
-        name = line.result.text[1:]
+        name = "" if line.result is None else line.result.text[1:]
         if template is None or name in self.ssa_values or name in self.forward_ssa_references:
+            return None
+        if len(template.result_types) != (line.result is not None):
             return None
         if line.location and not self.is_location(line.location):
             return None
@@ -95,7 +99,8 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
             regions=[] if template.body is None else [_body_at(location, template.body)],
             location=location,
         )
-        self._register_ssa_definition(name, op.results, line.result)
+        if line.result is not None:
+            self._register_ssa_definition(name, op.results, line.result)
         self._resume_from(line.end)
         return op
 
@@ -114,7 +119,7 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
         text = _OPERAND.sub("%", body)
         if _UNUSUAL.search(text):
             return None
-        result = Span(*match.span(1), self.lexer.input)
+        result = Span(*match.span(1), self.lexer.input) if match[1] else None
         return Line(result, text, _OPERAND.findall(body), location, match.start(2), match.end())
 
     def learn(self, line: Line, op: Operation) -> None:
@@ -122,13 +127,15 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
         # With a name twice, the text does not determine which operand is which.
         distinct = len(set(line.operands)) == len(line.operands) and not any(index for _, index in line.operands)
         ends_here = not self.lexer.input.content[line.end : self.pos].strip(" \t\r\n") and self.pos >= line.end
-        if not distinct or not ends_here or op.attributes or len(op.results) != 1 or not _has_implied_body(op, line):
+        if not distinct or not ends_here or op.attributes or not _has_implied_body(op, line):
+            return
+        if len(op.results) != (line.result is not None):
             return
         values = [self.ssa_values.get(name) for name, _ in line.operands]
         if [value[0] if value is not None and len(value) == 1 else None for value in values] == list(op.operands):
             types = tuple(op.operand_types), tuple(op.result_types)
             body = op.regions[0].clone() if op.regions else None
-            template = Template(type(op), *types, dict(op.properties), body)
+            template = LineTemplate(type(op), *types, dict(op.properties), body)
             self._templates[(*self._parser_state.dialect_stack, line.text)] = template
 
 

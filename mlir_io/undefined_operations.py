@@ -57,7 +57,7 @@ def _types_of_tuple(parser: Parser) -> Types:
 
 
 @dataclass(frozen=True)
-class Form:
+class CustomForm:
     """`name %a, %b, keyword = value {...} : types`, where `keyword` spells the property `spelled`.
 
     `inherent`: properties that are spelled in the dictionary.
@@ -90,7 +90,7 @@ class Form:
         return operands, {self.spelled: self.value(parser)}
 
 
-class _Element(Form):
+class _Element(CustomForm):
     """`stablehlo.get_tuple_element %t[0]`"""
 
     def parse(self, parser: Parser) -> tuple[list[UnresolvedOperand], Properties]:
@@ -101,27 +101,27 @@ class _Element(Form):
         return [operand], {"index": IntegerAttr(index, i32)}
 
 
-FORMS: Mapping[str, Form] = {
-    "stablehlo.broadcast": Form("sizes", "broadcast_sizes", _numbers),
-    "stablehlo.create_token": Form(types=_result_type),
-    "stablehlo.dot": Form("precision", "precision_config", parse_precisions, is_optional=True),
-    "stablehlo.dynamic_broadcast_in_dim": Form(
+FORMS: Mapping[str, CustomForm] = {
+    "stablehlo.broadcast": CustomForm("sizes", "broadcast_sizes", _numbers),
+    "stablehlo.create_token": CustomForm(types=_result_type),
+    "stablehlo.dot": CustomForm("precision", "precision_config", parse_precisions, is_optional=True),
+    "stablehlo.dynamic_broadcast_in_dim": CustomForm(
         "dims",
         "broadcast_dimensions",
         _numbers,
         inherent=("known_expanding_dimensions", "known_nonexpanding_dimensions"),
     ),
-    "stablehlo.dynamic_iota": Form("dim", "iota_dimension"),
-    "stablehlo.dynamic_pad": Form(),
-    "stablehlo.dynamic_reshape": Form(),
-    "stablehlo.einsum": Form("config", "einsum_config", _text),
-    "stablehlo.get_dimension_size": Form("dim", "dimension"),
+    "stablehlo.dynamic_iota": CustomForm("dim", "iota_dimension"),
+    "stablehlo.dynamic_pad": CustomForm(),
+    "stablehlo.dynamic_reshape": CustomForm(),
+    "stablehlo.einsum": CustomForm("config", "einsum_config", _text),
+    "stablehlo.get_dimension_size": CustomForm("dim", "dimension"),
     "stablehlo.get_tuple_element": _Element(),
-    "stablehlo.real_dynamic_slice": Form(),
-    "stablehlo.rng": Form("distribution", "rng_distribution", _distribution),
-    "stablehlo.set_dimension_size": Form("dim", "dimension"),
-    "stablehlo.tuple": Form(types=_types_of_tuple),
-    "stablehlo.unary_einsum": Form("config", "einsum_config", _text),
+    "stablehlo.real_dynamic_slice": CustomForm(),
+    "stablehlo.rng": CustomForm("distribution", "rng_distribution", _distribution),
+    "stablehlo.set_dimension_size": CustomForm("dim", "dimension"),
+    "stablehlo.tuple": CustomForm(types=_types_of_tuple),
+    "stablehlo.unary_einsum": CustomForm("config", "einsum_config", _text),
 }
 
 

@@ -1,7 +1,7 @@
-"""Workarounds for faults of xDSL 0.73 and 0.74 in floats, dense constants and symbol look-up: `install()` applies them.
+"""Workarounds for faults of xDSL 0.73 and 0.74: `install()` applies them.
 
-Each is applied only if a test of its fault fails, and changes only what xDSL gets wrong. docs/upstream.md describes the
-faults for xDSL's developers.
+They concern floats, dense constants, symbol look-up and `tensor.reshape`. Each is applied only if a test of its fault
+fails, and changes only what xDSL gets wrong. docs/upstream.md describes the faults for xDSL's developers.
 
 Floats: xDSL reads `0x7F800001 : f32`, a signalling NaN, as 0x7FC00001, and every 8-bit NaN as one; rejects
 `1.0e40 : f32`, which MLIR reads as infinity; prints infinity in `array<f32: 0x7f800000>` but does not read it; and
@@ -15,6 +15,9 @@ Symbols: xDSL treats every unregistered operation as a symbol table and stops th
 `"sdy.manual_computation"`, where JAX's `shard_map` puts calls, finds no function. The workaround continues the look-up
 outside the operation. xDSL also walks the whole table for each symbol: `symbols_remembered` caches the names while a
 module is verified.
+
+`tensor.reshape`: xDSL multiplies unknown extents as if they were -1, and refuses to reshape `tensor<128xf32>` to
+`tensor<?x?xf32>`.
 """
 
 from __future__ import annotations
@@ -26,10 +29,11 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from io import StringIO
-from typing import Any
+from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     AnyDenseElement,
     AnyFloat,
     BFloat16Type,
@@ -42,6 +46,7 @@ from xdsl.dialects.builtin import (
     Float16Type,
     Float32Type,
     FloatData,
+    IndexType,
     ModuleOp,
     RankedStructure,
     ReducedPrecisionFloatType,
@@ -53,11 +58,13 @@ from xdsl.dialects.builtin import (
     f80,
 )
 from xdsl.dialects.func import FuncOp
+from xdsl.dialects.tensor import ReshapeOp
 from xdsl.ir import Block, Operation, Region
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.traits import SymbolOpInterface, SymbolTable
-from xdsl.utils.exceptions import ParseError
+from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.test_value import create_ssa_value
 
 from ..dialects.splat import SplatBytes
 from ..support.type_guards import AnyDense
@@ -363,8 +370,44 @@ def _is_like_a_table(op: Operation) -> bool:
     return len(op.regions) == 1 and len(op.regions[0].blocks) == 1
 
 
+_xdsl_verifies_reshape = ReshapeOp.verify_
+
+
+def repair_reshape() -> None:
+    """Apply the workaround for `tensor.reshape`."""
+    if not accepts_unknown_extents():
+        ReshapeOp.verify_ = _verify_reshape
+
+
+def accepts_unknown_extents() -> bool:
+    vector, shape = (create_ssa_value(TensorType(element, [2])) for element in (f32, IndexType()))
+    reshape = ReshapeOp(vector, shape, TensorType(f32, [DYNAMIC_INDEX, DYNAMIC_INDEX]))
+    try:
+        reshape.verify_()
+    except VerifyException:
+        return False
+    return True
+
+
+def _verify_reshape(self: ReshapeOp) -> None:
+    """Replaces `ReshapeOp.verify_`: only known extents are multiplied, and the shape may have an unknown length."""
+    shapes = [cast(TensorType, value.type).get_shape() for value in (self.source, self.shape, self.result)]
+    if all(DYNAMIC_INDEX not in shape for shape in shapes):
+        return _xdsl_verifies_reshape(self)
+    source, shape, result = shapes
+    if cast(TensorType, self.source.type).element_type != self.result.type.element_type:
+        raise VerifyException("element types of source and result tensor types should be the same")
+    if len(shape) != 1:
+        raise VerifyException("shape tensor must have a rank one")
+    if shape[0] not in (DYNAMIC_INDEX, len(result)):
+        raise VerifyException("length of shape operand differs from the result's tensor rank")
+    if DYNAMIC_INDEX not in source + result and math.prod(source) != math.prod(result):
+        raise VerifyException("source and result tensor should have the same number of elements")
+
+
 def install() -> None:
     """Apply the workarounds to xDSL, each only where a test of its fault fails. Repeated calls do nothing."""
     repair_floats()
     repair_dense()
     repair_symbols()
+    repair_reshape()

@@ -20,7 +20,7 @@ Loops = bool | str
 
 
 @dataclass(frozen=True)
-class Schedule:
+class LoopSchedule:
     """`kind`: whether loops are left, or cut, and of what is left then so many carries are held: `every` so many
     iterations, None for as many as hold the fewest bytes; or in so many `slots`, or those that fit into `bytes`.
     `keep`: how much of their stacks loops that are cut may keep, empty for the smallest sets."""
@@ -52,20 +52,20 @@ NOT_PROVED = "loops={loops} is not proved by any rule: ask for no proof (--no-pr
 _NUMBER = r"0*[1-9][0-9]*"
 
 
-def schedule_of(loops: Loops) -> Schedule:
+def schedule_of(loops: Loops) -> LoopSchedule:
     """What is asked for, read. Raises `BadSchedule`, which says what is possible."""
     text = str(loops).lower() if isinstance(loops, bool) else loops.strip()
     if text in ("true", "false"):
-        return Schedule("cut" if text == "true" else "none")
+        return LoopSchedule("cut" if text == "true" else "none")
     if match := re.fullmatch(rf"periodic\s*\(\s*(auto|{_NUMBER})\s*\)", text):
-        return Schedule("periodic", every=None if match[1] == "auto" else int(match[1]))
+        return LoopSchedule("periodic", every=None if match[1] == "auto" else int(match[1]))
     if match := re.fullmatch(rf"binomial\s*\(\s*({_NUMBER})\s*\)", text):
-        return Schedule("binomial", slots=int(match[1]))
+        return LoopSchedule("binomial", slots=int(match[1]))
     if match := re.fullmatch(r"binomial\s*\(([^()]*[A-Za-z][^()]*)\)", text):
         with suppress(ValueError):
-            return Schedule("binomial", bytes=parse_bytes(match[1]))
+            return LoopSchedule("binomial", bytes=parse_bytes(match[1]))
     if (match := re.fullmatch(r"keep\s*\(([^()]*)\)", text)) and _is_amount(match[1].strip()):
-        return Schedule("cut", keep=match[1].strip())
+        return LoopSchedule("cut", keep=match[1].strip())
     raise BadSchedule(text)
 
 

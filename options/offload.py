@@ -7,7 +7,7 @@ auto         under a budget: as well, where that is cheaper, at the speed of the
 
 from __future__ import annotations
 
-from ..planning.offload import NOTHING_MOVED, Offload
+from ..planning.host_moves import NOTHING_MOVED, Offload
 from ..rules.costs.cost import device_of
 from ..support.units import parse_bytes
 from .selection import BadSelection

@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..planning.graph import Graph
+from ..planning.host_moves import NOTHING_MOVED, Offload
 from ..planning.objective import ATTEMPTS
-from ..planning.offload import NOTHING_MOVED, Offload
 from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan, from_json
 from ..rules.costs.cost import FLOPS
@@ -59,6 +59,7 @@ class RecomputeOptions:
         planner: A function, Graph -> Plan, that plans each step; it replaces the selection.
         budget: `8GiB` of the device, `50%` or `0.5` of the temporaries of the plain step, or `min`, at the least extra
             work. At most one of plan, planner and budget is given.
+        time_limit: Seconds after which the search for a budget ends with the best plan so far; None for no limit.
         memory_model: The model that a budget is measured by, `order` (program order) or `xla`. By default `order` with
             the target `none`, `xla` otherwise.
         strict: A step that is left unchanged is an error.
@@ -99,6 +100,7 @@ class RecomputeOptions:
     offload: str | Offload = ""
     pipeline: Pipeline | None = None
     segment_budgets: Mapping[str, str | float] | None = None
+    time_limit: float | None = None
 
     @classmethod
     def of_pass(cls, options: Selection) -> RecomputeOptions:

@@ -14,14 +14,14 @@ class BadPlan(ValueError):
 
 
 @dataclass(frozen=True)
-class Fields:
+class JsonFields:
     """One object. `where`: its path, `plan.steps[0]`."""
 
     data: dict[str, object]
     where: str
 
     @classmethod
-    def of(cls, data: object, where: str, known: Iterable[str]) -> Fields:
+    def of(cls, data: object, where: str, known: Iterable[str]) -> JsonFields:
         """Wrap an object. Raises `BadPlan` if `data` is no object, or has fields that are not `known`."""
         if not isinstance(data, dict):
             raise BadPlan(f"{where} is no object")
@@ -59,15 +59,15 @@ class Fields:
             raise self.wrong(name, "truth value")
         return value
 
-    def objects(self, name: str, known: Iterable[str]) -> list[Fields]:
+    def objects(self, name: str, known: Iterable[str]) -> list[JsonFields]:
         value = self._value(name)
         if not isinstance(value, list):
             raise self.wrong(name, "list")
         entries = cast(list[object], value)
-        return [Fields.of(entry, f"{self.where}.{name}[{index}]", known) for index, entry in enumerate(entries)]
+        return [JsonFields.of(entry, f"{self.where}.{name}[{index}]", known) for index, entry in enumerate(entries)]
 
-    def object(self, name: str, known: Iterable[str]) -> Fields:
-        return Fields.of(self._value(name), f"{self.where}.{name}", known)
+    def object(self, name: str, known: Iterable[str]) -> JsonFields:
+        return JsonFields.of(self._value(name), f"{self.where}.{name}", known)
 
     def wrong(self, name: str, expected: str) -> BadPlan:
         return BadPlan(f"{self.where}.{name} is no {expected}: {self.data[name]!r}"[:200])

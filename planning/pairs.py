@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from .by_segment.benefit import freed_bytes, pinned_bytes
-from .by_segment.reasons import NO_GATE
+from .by_segment.copy_groups import freed_bytes, pinned_bytes
+from .by_segment.copy_requests import NO_GATE
 from .gates import gates_for
 from .graph import Graph
 from .plan import Batch, CopyGroup, Kept, Plan

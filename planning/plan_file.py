@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass, fields
 from typing import cast
 
 from ..support.strict_json import BadJson, parsed
+from .host_moves import NOTHING_MOVED, Offload
 from .json_fields import BadPlan as BadPlan
-from .json_fields import Fields
-from .offload import NOTHING_MOVED, Offload
+from .json_fields import JsonFields
 from .plan import Batch, CopyGroup, Kept, Plan
 
 VERSION = 1
@@ -83,7 +83,7 @@ def from_json(text: str) -> tuple[StepPlan, ...]:
         data = parsed(text)
     except BadJson as error:
         raise BadPlan(f"line {error.line}: the plan is no JSON: {error.reason}") from error
-    plan = Fields.of(data, "plan", ("recompute_plan", "steps"))
+    plan = JsonFields.of(data, "plan", ("recompute_plan", "steps"))
     if plan.number("recompute_plan") != VERSION:
         raise BadPlan(f"this is a plan of version {plan.number('recompute_plan')}, and version {VERSION} is read here")
     return tuple([_step(step) for step in plan.objects("steps", _STEP)])
@@ -95,14 +95,14 @@ _GROUP, _BATCH, _KEPT, _NOTE, _OFFLOAD = [
 ]
 
 
-def _step(step: Fields) -> StepPlan:
+def _step(step: JsonFields) -> StepPlan:
     groups = tuple(map(_group, step.objects("groups", _GROUP)))
     kept = tuple(map(_kept, step.objects("kept", _KEPT)))
     notes = tuple(map(_note, step.objects("notes", _NOTE)))
     return StepPlan(step.text("function"), step.text("graph"), Plan(groups, kept), notes, _offload(step))
 
 
-def _offload(step: Fields) -> Offload:
+def _offload(step: JsonFields) -> Offload:
     if "offload" not in step.data:
         return NOTHING_MOVED
     moves = step.object("offload", _OFFLOAD)
@@ -110,7 +110,7 @@ def _offload(step: Fields) -> Offload:
     return Offload(moves.flag("marked"), speed, share, charged, moves.text("cost"))
 
 
-def _group(group: Fields) -> CopyGroup:
+def _group(group: JsonFields) -> CopyGroup:
     return CopyGroup(
         segment=group.text("segment"),
         before=group.number("before"),
@@ -124,15 +124,15 @@ def _group(group: Fields) -> CopyGroup:
     )
 
 
-def _batch(batch: Fields) -> Batch:
+def _batch(batch: JsonFields) -> Batch:
     return Batch(batch.numbers("operations"), batch.numbers("inputs"), batch.numbers("awaited"))
 
 
-def _kept(kept: Fields) -> Kept:
+def _kept(kept: JsonFields) -> Kept:
     return Kept(kept.text("segment"), kept.number("operation"), kept.text("reason"))
 
 
-def _note(note: Fields) -> Note:
+def _note(note: JsonFields) -> Note:
     return Note(
         note.number("operation"),
         note.text("segment") if "segment" in note.data else None,
@@ -141,7 +141,7 @@ def _note(note: Fields) -> Note:
     )
 
 
-def _mark(note: Fields) -> Mark | tuple[Mark, ...]:
+def _mark(note: JsonFields) -> Mark | tuple[Mark, ...]:
     """One mark for the operation, or one for each result."""
     mark = note.data["recompute"]
     entries = cast(list[object], mark) if isinstance(mark, list) else [mark]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 
 from ..planning.solvers.problem import Problem
-from ..planning.solvers.result import Refusal, Result
+from ..planning.solvers.result import Infeasible, Result
 from ..planning.solvers.working_set import held_up_by, largest_working_set
 
 
@@ -81,7 +81,7 @@ def curve_of(
     problem: Problem,
     plain_peak_bytes: int,
     budgets: Sequence[int],
-    outcomes: Sequence[Result | Refusal],
+    outcomes: Sequence[Result | Infeasible],
     markers: Iterable[Marker] = (),
     again: Callable[[Result], tuple[Again, ...]] = nothing_again,
     holding: Sequence[str] = (),
@@ -108,7 +108,7 @@ def curve_of(
         if isinstance(outcome, Result)
     )
     refused = tuple(
-        Refused(budget, outcome.reason, outcome.proved) for budget, outcome in pairs if isinstance(outcome, Refusal)
+        Refused(budget, outcome.reason, outcome.proved) for budget, outcome in pairs if isinstance(outcome, Infeasible)
     )
     return Curve(
         name,

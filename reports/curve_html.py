@@ -71,14 +71,14 @@ function draw(curve) {
 
 function show(curve, parent) {
   const box = document.createElement("section"), scale = scaleOf(curve), points = places(curve);
-  box.innerHTML = `<h2></h2><svg viewBox="0 0 ${WIDTH} ${HEIGHT}">${draw(curve)}</svg>` +
-    "<p>Blue: found. Orange: the least, proved. Rings: other planners. Red: no plan.</p><pre></pre>";
+  box.innerHTML = `<h2></h2><svg viewBox="0 0 ${WIDTH} ${HEIGHT}" style="height: auto">${draw(curve)}</svg>` +
+    "<p>Blue: found. Orange: the least, proved. Rings: other planners. Red: no plan.</p><div class='text'></div>";
   box.querySelector("h2").textContent = curve.name;
   const svg = box.querySelector("svg");
   const select = point => {
     box.querySelector(".here").setAttribute("cx", scale.x(point.bytes));
     box.querySelector(".here").setAttribute("cy", scale.y(point.percent));
-    box.querySelector("pre").textContent = point.text;
+    box.querySelector(".text").textContent = point.text;
   };
   svg.addEventListener("mousemove", event => {
     const place = svg.getBoundingClientRect(), factor = WIDTH / place.width;
@@ -96,4 +96,4 @@ if (typeof document !== "undefined")
 
 def to_html(curves: Sequence[Curve], title: str) -> str:
     """One page with a chart for each curve."""
-    return page(title, to_json(curves), _SCRIPT, "max-width: 1100px", 12)
+    return page(title, to_json(curves), _SCRIPT)

@@ -19,7 +19,7 @@ WIDEST = 44
 
 
 @dataclass(frozen=True)
-class Held:
+class LiveBuffer:
     """A buffer live at the peak. `share`: its share of the peak."""
 
     name: str
@@ -37,7 +37,7 @@ class Holding:
     """The buffers live at the peak. `largest`: in descending size. `more`: the number of others, of `more_bytes` in
     all; the memory inside the operation at the peak counts as one of them."""
 
-    largest: tuple[Held, ...]
+    largest: tuple[LiveBuffer, ...]
     more: int
     more_bytes: int
 
@@ -48,7 +48,7 @@ def holding_of(timeline: Timeline, most: int = MOST) -> Holding:
     # Stable: of equally large buffers the one defined first comes first.
     live.sort(key=lambda buffer: -buffer.bytes)
     largest = tuple(
-        Held(
+        LiveBuffer(
             buffer.name,
             buffer.label,
             buffer.segment,
@@ -81,7 +81,7 @@ def lines_of(holding: Holding, peak_bytes: int) -> Iterator[str]:
     yield from _table(rows)
 
 
-def _cells(held: Held) -> tuple[str, ...]:
+def _cells(held: LiveBuffer) -> tuple[str, ...]:
     name = held.name if len(held.name) <= WIDEST else f"…{held.name[1 - WIDEST :]}"
     operation = f"{held.operation}, recomputed" if held.recomputed else held.operation
     return name, operation, held.segment, held.source, format_bytes(held.bytes), _percent(held.share)

@@ -12,7 +12,7 @@ from ..analysis.memory.timeline import Timeline
 FORWARD_PHASES = ("primal", "residual")
 
 
-class Kind(Enum):
+class BandKind(Enum):
     SAVED = "saved for the backward"
     RECOMPUTED = "recomputed"
     GRADIENT = "gradient"
@@ -25,13 +25,13 @@ class Kind(Enum):
 class Band:
     """One layer: how many bytes of this kind (and of this segment, if it is `SAVED`) live at each operation."""
 
-    kind: Kind
+    kind: BandKind
     segment: str
     live_bytes: tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Stage:
+class ProgramStage:
     """The operations `start` up to `end` of the program: forward, backward or update."""
 
     name: str
@@ -39,19 +39,19 @@ class Stage:
     end: int
 
 
-def kinds_of(timeline: Timeline) -> list[Kind]:
+def kinds_of(timeline: Timeline) -> list[BandKind]:
     """The kind of each buffer. A forward value is saved if a gradient operation runs while it is alive."""
     gradients_until = list(accumulate((phase == "gradient" for phase in timeline.phases), initial=0))
-    by_phase = {"gradient": Kind.GRADIENT, "update": Kind.UPDATE}
-    kinds: list[Kind] = []
+    by_phase = {"gradient": BandKind.GRADIENT, "update": BandKind.UPDATE}
+    kinds: list[BandKind] = []
     for buffer in timeline.buffers:
         if buffer.recomputed:
-            kinds.append(Kind.RECOMPUTED)
+            kinds.append(BandKind.RECOMPUTED)
         elif buffer.phase in FORWARD_PHASES:
             saved = gradients_until[buffer.last + 1] > gradients_until[buffer.first]
-            kinds.append(Kind.SAVED if saved else Kind.FORWARD)
+            kinds.append(BandKind.SAVED if saved else BandKind.FORWARD)
         else:
-            kinds.append(by_phase.get(buffer.phase, Kind.OTHER))
+            kinds.append(by_phase.get(buffer.phase, BandKind.OTHER))
     return kinds
 
 
@@ -60,18 +60,18 @@ def bands(timeline: Timeline) -> list[Band]:
     bytes."""
     short = shortened(buffer.segment for buffer in timeline.buffers)
     count = len(timeline.operations)
-    changes: dict[tuple[Kind, str], list[int]] = {}
+    changes: dict[tuple[BandKind, str], list[int]] = {}
     for buffer, kind in zip(timeline.buffers, kinds_of(timeline), strict=True):
-        if kind in (Kind.SAVED, Kind.RECOMPUTED, Kind.GRADIENT):
-            segment = short[buffer.segment] if kind is Kind.SAVED else ""
+        if kind in (BandKind.SAVED, BandKind.RECOMPUTED, BandKind.GRADIENT):
+            segment = short[buffer.segment] if kind is BandKind.SAVED else ""
             change = changes.setdefault((kind, segment), [0] * (count + 1))
             change[buffer.first] += buffer.bytes
             change[buffer.last + 1] -= buffer.bytes
     layers = [Band(kind, segment, tuple(accumulate(change[:count]))) for (kind, segment), change in changes.items()]
-    layers.sort(key=lambda layer: (list(Kind).index(layer.kind), layer.segment == ""))
+    layers.sort(key=lambda layer: (list(BandKind).index(layer.kind), layer.segment == ""))
     named = [sum(column) for column in zip(*(layer.live_bytes for layer in layers), strict=True)] or [0] * count
     others = tuple(live - part for live, part in zip(timeline.live_bytes, named, strict=True))
-    return [*layers, Band(Kind.OTHER, "", others)]
+    return [*layers, Band(BandKind.OTHER, "", others)]
 
 
 def shortened(segments: Iterable[str]) -> dict[str, str]:
@@ -83,10 +83,14 @@ def shortened(segments: Iterable[str]) -> dict[str, str]:
     return {segment: "/".join(path[:level]) for segment, path in paths.items()}
 
 
-def stages(timeline: Timeline) -> list[Stage]:
+def stages(timeline: Timeline) -> list[ProgramStage]:
     """Forward until the first gradient operation, backward until the last one, and the update after it."""
     count = len(timeline.phases)
     gradients = [index for index, phase in enumerate(timeline.phases) if phase == "gradient"]
     start, end = (gradients[0], gradients[-1] + 1) if gradients else (count, count)
-    all_stages = (Stage("forward", 0, start), Stage("backward", start, end), Stage("update", end, count))
+    all_stages = (
+        ProgramStage("forward", 0, start),
+        ProgramStage("backward", start, end),
+        ProgramStage("update", end, count),
+    )
     return [stage for stage in all_stages if stage.start < stage.end]

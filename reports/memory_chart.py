@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 from ..analysis.memory.timeline import Timeline
 from ..support.units import format_bytes, unit_for
-from .memory_bands import Band, Kind, bands, stages
+from .memory_bands import Band, BandKind, bands, stages
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # They differ in lightness as well as in hue, for colour blindness and grey prints.
-COLOURS = {Kind.RECOMPUTED: "#e69f00", Kind.GRADIENT: "#8a8a8a", Kind.OTHER: "#d4d4d4"}
+COLOURS = {BandKind.RECOMPUTED: "#e69f00", BandKind.GRADIENT: "#8a8a8a", BandKind.OTHER: "#d4d4d4"}
 # Segments go from light to dark in program order.
 LIGHT, DARK = (0.74, 0.85, 0.94), (0.05, 0.25, 0.48)
 INK, FAINT = "#222222", "#777777"
-LABELS = {Kind.RECOMPUTED: "recomputed copies", Kind.GRADIENT: "gradients", Kind.OTHER: "other temporaries"}
+LABELS = {BandKind.RECOMPUTED: "recomputed copies", BandKind.GRADIENT: "gradients", BandKind.OTHER: "other temporaries"}
 COLUMNS = 450
 # A stage is labelled if it takes more than this share of the width.
 NARROW = 0.085
@@ -82,7 +82,7 @@ class Scale:
     first_peak_bytes: int
 
     def colour(self, layer: Band) -> Colour | str:
-        return self.colours[layer.segment] if layer.kind is Kind.SAVED else COLOURS[layer.kind]
+        return self.colours[layer.segment] if layer.kind is BandKind.SAVED else COLOURS[layer.kind]
 
 
 def figure(timelines: Sequence[tuple[str, Timeline]], title: str) -> Figure:
@@ -108,7 +108,7 @@ def figure(timelines: Sequence[tuple[str, Timeline]], title: str) -> Figure:
 def scale_of(timelines: Sequence[tuple[str, Timeline]], layers: Sequence[Sequence[Band]]) -> Scale:
     peak = max(timeline.peak_bytes for _, timeline in timelines)
     unit, unit_name = unit_for(peak)
-    segments = list(dict.fromkeys(layer.segment for panel in layers for layer in panel if layer.kind is Kind.SAVED))
+    segments = list(dict.fromkeys(layer.segment for panel in layers for layer in panel if layer.kind is BandKind.SAVED))
     segments.sort(key=lambda segment: segment == "")
     steps = max(len(segments) - 1, 1)
     return Scale(
@@ -127,7 +127,7 @@ def blend(share: float) -> Colour:
     return red, green, blue
 
 
-def legend(drawing: Figure, scale: Scale, kinds: set[Kind], height: float) -> None:
+def legend(drawing: Figure, scale: Scale, kinds: set[BandKind], height: float) -> None:
     """One entry for each kind; the segments share one, a strip of their colours in program order."""
     from matplotlib.legend_handler import HandlerTuple
     from matplotlib.patches import Patch

@@ -1,89 +1,221 @@
-"""Memory over a step as one HTML file: the curve; the pointer shows the operation and the largest live buffers.
+"""Memory over a step as one HTML page: verdict, memory by layer over the operations, values under the pointer, modules.
 
-The file contains its data and its script; it loads nothing from the network.
+The page contains its data (`memory_layers.py`) and its script; it loads nothing from the network. With the pointer on a
+layer it lists the largest values of that layer: bytes, name, type, module and source line. Tables sort by a click.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import dataclass
+from html import escape
 
 from ..analysis.memory.timeline import Timeline
+from ..support.units import format_bytes
 from .html_page import page
+from .memory_layers import chart_data
 
 _SCRIPT = """\
-const WIDTH = 1000, HEIGHT = 300, ROWS = 10;
+const WIDTH = 1000, HEIGHT = 300, ROWS = 8;
 
-function percent(part, whole) {
-  return (100 * part / Math.max(1, whole)).toFixed(1) + " %";
+// The columns of a timeline as a polygon for each layer, drawn from the top of the stack down, without seams.
+function polygons(timeline, top) {
+  const edges = timeline.bounds.map(bound => WIDTH * bound / timeline.operations.length);
+  const heights = edges.slice(1).map(() => 0);
+  return timeline.layers.map(layer => {
+    layer.bytes.forEach((bytes, column) => heights[column] += bytes);
+    const points = heights.flatMap((bytes, column) => {
+      const y = HEIGHT * (1 - bytes / top);
+      return [`${edges[column].toFixed(2)},${y.toFixed(2)}`, `${edges[column + 1].toFixed(2)},${y.toFixed(2)}`];
+    });
+    return `0,${HEIGHT} ${points.join(" ")} ${WIDTH},${HEIGHT}`;
+  });
 }
 
-function alive(timeline, index) {
-  return timeline.buffers
-    .filter(buffer => buffer.first <= index && index <= buffer.last)
+// The column of a share of the width, and the operation that it shows: that with the most live bytes.
+function columnAt(timeline, share) {
+  const operation = share * timeline.operations.length;
+  const next = timeline.bounds.findIndex(bound => bound > operation);
+  return next < 0 ? timeline.shown.length - 1 : Math.max(0, next - 1);
+}
+
+// The layer at a height in bytes; the lowest one where there is none.
+function layerAt(timeline, column, bytes) {
+  let sum = 0;
+  for (const [number, layer] of timeline.layers.entries()) {
+    sum += layer.bytes[column];
+    if (bytes < sum) return number;
+  }
+  return 0;
+}
+
+function valuesAt(timeline, layer, operation) {
+  return timeline.values
+    .filter(value => value.layer === layer && value.first <= operation && operation <= value.last)
     .sort((one, other) => other.bytes - one.bytes);
 }
 
-function describe(timeline, index) {
-  const buffers = alive(timeline, index);
-  const lines = buffers.slice(0, ROWS).map(buffer =>
-    `${human(buffer.bytes).padStart(10)}  ${percent(buffer.bytes, timeline.live_bytes[index]).padStart(6)}  ` +
-    `${buffer.label}  ${buffer.name ? buffer.name + "  " : ""}${buffer.source ? buffer.source + "  " : ""}` +
-    `${buffer.segment || "outside segments"}  ${buffer.phase}` +
-    `${buffer.recomputed ? ", recomputed" : ""}  from ${buffer.first} to ${buffer.last}`);
-  const rest = buffers.slice(ROWS).reduce((sum, buffer) => sum + buffer.bytes, 0);
-  if (buffers.length > ROWS) lines.push(`${human(rest).padStart(10)}  and ${buffers.length - ROWS} smaller`);
-  const inner = timeline.inner_bytes[index];
-  if (inner) lines.unshift(`${human(inner).padStart(10)}  inside of the operation`);
-  const at = index === timeline.live_bytes.indexOf(Math.max(...timeline.live_bytes)) ? ", the peak" : "";
-  return [`operation ${index}: ${timeline.operations[index]} (${timeline.phases[index]})`,
-    `${human(timeline.live_bytes[index])} alive${at}`, ...lines].join("\\n");
+function describe(timeline, column, layer) {
+  const operation = timeline.shown[column], values = valuesAt(timeline, layer, operation);
+  const peak = operation === timeline.peak ? ", the peak" : "";
+  const inside = timeline.inside[column] ? `, of it ${human(timeline.inside[column])} inside of the operation` : "";
+  const others = values.slice(ROWS), more = others.reduce((sum, value) => sum + value.bytes, 0);
+  return {
+    title: `operation ${operation}: ${timeline.operations[operation]} (${timeline.phases[operation]}), ` +
+      `${human(timeline.live[column])} live${peak}${inside}`,
+    layer: `${timeline.layers[layer].name}: ${human(timeline.layers[layer].bytes[column])}`,
+    rows: values.slice(0, ROWS).map(value => [human(value.bytes), value.name || value.label, value.type, value.module,
+      value.source, value.recomputed ? `${value.phase}, recomputed` : value.phase]),
+    more: others.length ? `and ${others.length} smaller: ${human(more)}` : "",
+  };
 }
 
-function outline(timeline, top) {
-  const count = timeline.live_bytes.length;
-  const points = timeline.live_bytes.flatMap((bytes, index) => {
-    const y = HEIGHT * (1 - bytes / top);
-    return [`${WIDTH * index / count},${y}`, `${WIDTH * (index + 1) / count},${y}`];
+function compare(one, other) {
+  return typeof one === "number" ? one - other : String(one).localeCompare(String(other));
+}
+
+function element(name, text, kind) {
+  const made = document.createElement(name);
+  if (text !== undefined) made.textContent = text;
+  if (kind) made.className = kind;
+  return made;
+}
+
+function fill(table, heads, rows) {
+  const head = element("tr"), numbers = heads.map((_, at) => rows.length > 0 && /^[\\d.]+ \\w*B$/.test(rows[0][at]));
+  heads.forEach((name, at) => head.append(element("th", name, numbers[at] ? "number" : "")));
+  const lines = rows.map(row => {
+    const line = element("tr");
+    row.forEach((cell, at) => line.append(element("td", cell, numbers[at] ? "number" : heads[at])));
+    return line;
   });
-  return `0,${HEIGHT} ${points.join(" ")} ${WIDTH},${HEIGHT}`;
+  table.replaceChildren(head, ...lines);
 }
 
-function show(name, timeline, parent, top) {
-  const box = document.createElement("section");
-  box.innerHTML = `<h2></h2><svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none">` +
-    `<polygon points="${outline(timeline, top)}" fill="#4878a8"/>` +
-    `<line y1="0" y2="${HEIGHT}" stroke="#c00"/></svg><pre></pre>`;
-  box.querySelector("h2").textContent = `@${name}: peak ${human(Math.max(0, ...timeline.live_bytes))}`;
-  const svg = box.querySelector("svg"), count = timeline.operations.length;
-  const point = index => {
-    const x = WIDTH * (index + 0.5) / count;
-    box.querySelector("line").setAttribute("x1", x);
-    box.querySelector("line").setAttribute("x2", x);
-    box.querySelector("pre").textContent = describe(timeline, index);
+// Every second stage is shaded: the backward pass.
+function shaded(timeline) {
+  const x = operation => (WIDTH * operation / timeline.operations.length).toFixed(2);
+  return timeline.stages.filter((_, at) => at % 2).map(({ start, end }) =>
+    `<rect class="band" x="${x(start)}" y="0" width="${x(end - start)}" height="${HEIGHT}"/>`).join("");
+}
+
+function show(timeline, parent, top) {
+  const box = element("section", undefined, "chart");
+  const shapes = polygons(timeline, top).map((points, at) =>
+    `<polygon points="${points}" fill="${timeline.layers[at].colour}"/>`).reverse();
+  box.append(element("h2", `${timeline.name}: peak ${human(timeline.live_peak)}`));
+  box.insertAdjacentHTML("beforeend", `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none">` +
+    `${shaded(timeline)}${shapes.join("")}` +
+    `<line y1="0" y2="${HEIGHT}" stroke="#c00" vector-effect="non-scaling-stroke"/></svg>`);
+  const stages = element("div", undefined, "stages faint"), legend = element("div", undefined, "legend");
+  for (const stage of timeline.stages) {
+    const share = (stage.end - stage.start) / timeline.operations.length;
+    const label = element("div", share > 0.09 ? stage.name : "\\u00a0");
+    label.style.width = `${100 * share}%`;
+    label.title = stage.name;
+    stages.append(label);
+  }
+  for (const layer of timeline.layers) {
+    const entry = element("span", layer.name), colour = element("i");
+    colour.style.background = layer.colour;
+    entry.prepend(colour);
+    legend.append(entry);
+  }
+  const values = element("div", undefined, "values");
+  const title = element("p"), table = element("table"), more = element("p");
+  values.append(title, table, more);
+  box.append(stages, legend, values);
+  parent.append(box);
+  const svg = box.querySelector("svg"), line = box.querySelector("line");
+  const point = (column, layer) => {
+    const x = WIDTH * (timeline.shown[column] + 0.5) / timeline.operations.length;
+    const said = describe(timeline, column, layer);
+    line.setAttribute("x1", x);
+    line.setAttribute("x2", x);
+    title.replaceChildren(element("span", said.title, "faint"), element("br"), element("strong", said.layer));
+    fill(table, ["bytes", "value", "type", "module", "source", "phase"], said.rows);
+    more.textContent = said.more;
   };
   svg.addEventListener("mousemove", event => {
     const place = svg.getBoundingClientRect();
-    point(Math.max(0, Math.min(count - 1, Math.floor(count * (event.clientX - place.left) / place.width))));
+    const column = columnAt(timeline, (event.clientX - place.left) / place.width);
+    point(column, layerAt(timeline, column, top * (1 - (event.clientY - place.top) / place.height)));
   });
-  parent.append(box);
-  if (count) point(timeline.live_bytes.indexOf(Math.max(...timeline.live_bytes)));
+  const highest = timeline.shown.indexOf(timeline.peak), bytes = timeline.layers.map(layer => layer.bytes[highest]);
+  point(highest, bytes.indexOf(Math.max(...bytes)));
 }
 
-function highest(timelines) {
-  return timelines.reduce((top, [, timeline]) => Math.max(top, ...timeline.live_bytes), 1);
+function sortable(table) {
+  const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
+  heads.forEach((head, at) => {
+    head.classList.add("sortable");
+    head.title = "sort";
+    let sign = -1;
+    head.addEventListener("click", () => {
+      const key = ({ cells }) => cells[at].dataset.number ? Number(cells[at].dataset.number) : cells[at].textContent;
+      body.append(...[...body.rows].sort((one, other) => sign * compare(key(one), key(other))));
+      sign = -sign;
+    });
+  });
 }
 
 if (typeof document !== "undefined") {
   const timelines = JSON.parse(document.getElementById("data").textContent);
-  for (const [name, timeline] of timelines)
-    show(name, timeline, document.getElementById("charts"), highest(timelines));
+  const top = Math.max(1, ...timelines.map(timeline => timeline.live_peak));
+  for (const timeline of timelines)
+    if (timeline.operations.length) show(timeline, document.getElementById("charts"), top);
+  document.querySelectorAll("table.modules").forEach(sortable);
 }
 """
 
 
-def to_html(timelines: Sequence[tuple[str, Timeline]], title: str) -> str:
+@dataclass(frozen=True)
+class Facts:
+    """What a page says in front of its charts.
+
+    Attributes:
+        verdict: One line.
+        numbers: Rows of cells: a quantity, before, after, ratio. The first row has the names of the columns.
+        modules: For each module its name, and bytes saved before, saved now and recomputed.
+        remarks: Remarks of the rewrite.
+    """
+
+    verdict: str
+    numbers: tuple[tuple[str, ...], ...] = ()
+    modules: tuple[tuple[str, int, int, int], ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+def to_html(timelines: Sequence[tuple[str, Timeline]], title: str, facts: Facts | None = None) -> str:
     """One page with a chart for each (name, timeline), all on one scale."""
-    data = json.dumps([(name, asdict(timeline)) for name, timeline in timelines])
-    return page(title, data, _SCRIPT, "height: 320px", 20)
+    data = json.dumps([{"name": name, **chart_data(timeline)} for name, timeline in timelines])
+    return page(title, data, _SCRIPT, "" if facts is None else _body(facts))
+
+
+def _body(facts: Facts) -> str:
+    parts = [f'<p class="verdict">{escape(facts.verdict)}</p>']
+    if facts.numbers:
+        head, *rows = facts.numbers
+        parts.append(_table("numbers", head, [[(cell, None) for cell in row] for row in rows]))
+    if facts.modules:
+        head = ("module", "saved, plain", "saved now", "computed again")
+        rows = [[(name, None), *((format_bytes(size), size) for size in sizes)] for name, *sizes in facts.modules]
+        parts += ["<h2>Modules: values for the backward pass</h2>", _table("modules", head, rows)]
+    if facts.remarks:
+        lines = "".join(f"<li>{escape(remark)}</li>" for remark in facts.remarks)
+        parts.append(f"<details><summary>{len(facts.remarks)} remarks</summary><ul>{lines}</ul></details>")
+    return "\n".join(parts)
+
+
+def _table(kind: str, head: Sequence[str], rows: Sequence[Sequence[tuple[str, int | None]]]) -> str:
+    """A table of cells with texts, and numbers to sort by. All columns but the first are aligned to the right."""
+    names = "".join(f'<th class="{"number" if at else "name"}">{escape(name)}</th>' for at, name in enumerate(head))
+    lines = "".join(f"<tr>{''.join(map(_cell, range(len(row)), row))}</tr>" for row in rows)
+    return f'<table class="{kind}"><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>'
+
+
+def _cell(at: int, cell: tuple[str, int | None]) -> str:
+    text, number = cell
+    sort_key = "" if number is None else f' data-number="{number}"'
+    return f'<td class="{"number" if at else "name"}"{sort_key}>{escape(text)}</td>'

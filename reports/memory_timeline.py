@@ -19,7 +19,7 @@ from itertools import pairwise
 from ..analysis.memory.timeline import Timeline
 from ..support.units import format_bytes
 from .holding import as_dict, holding_of, lines_of
-from .memory_bands import Stage, kinds_of, stages
+from .memory_bands import ProgramStage, kinds_of, stages
 from .memory_chart import to_svg
 
 __all__ = ["to_json", "to_svg", "to_text"]
@@ -96,7 +96,7 @@ def chart(timeline: Timeline, width: int, top_bytes: int | None = None) -> Itera
     yield " " * (len(top) + 1) + "└" + "".join(ruler(stage, count, columns) for stage in stages(timeline))
 
 
-def ruler(stage: Stage, count: int, columns: int) -> str:
+def ruler(stage: ProgramStage, count: int, columns: int) -> str:
     """The part of the chart's lower edge that belongs to `stage`, with its name if that fits."""
     first, end = (-(-place * columns // count) for place in (stage.start, stage.end))
     room = end - first

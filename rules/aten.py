@@ -42,6 +42,10 @@ aten.roll.default aten.scalar_tensor.default aten.select_backward.default aten.s
 aten.slice_scatter.default aten.select_scatter.default aten.stack.default aten.tril.default aten.triu.default
 aten.where.self aten.zeros.default aten.zeros_like.default
 """
+_ON_SIZES = " ".join(
+    ["aten.sym_numel.default", "aten.sym_size.int", "aten.sym_storage_offset.default", "aten.sym_stride.int"]
+    + [f"python.{name}.default" for name in aten.ON_SIZES.split()]
+)
 _COLLECTIVES = """
 _c10d_functional.all_gather_into_tensor.default _c10d_functional.all_gather_into_tensor_coalesced.default
 _c10d_functional.all_reduce.default _c10d_functional.all_reduce_coalesced.default
@@ -79,6 +83,7 @@ OPERATIONS: dict[str, Facts] = {
         **_as_products(_OF_SCHEMAS),
         **_table(_MOVES, pure(nothing)),
         **_table(_CASTS, replace(cast(), flops=_counted)),
+        **_table(_ON_SIZES, pure(nothing)),
         **_table("aten.copy_.default", impure(_WRITES)),
         **_table(_COLLECTIVES, communication()),
         READ: impure(_OVERWRITTEN),

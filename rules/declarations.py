@@ -13,13 +13,13 @@ from typing import Any
 from xdsl.ir import Attribute, Operation
 
 from ..support.diagnostics import Refusal
-from .facts import Count, Facts, Kind, View
+from .facts import Count, Facts, OpClass, View
 
 
 def why_misfit(op: Operation, facts: Facts) -> str | None:
     """The reason that the facts cannot hold for the operation, such as a missing operand; None if they can."""
     operands = len(op.operands)
-    if Kind.CONSTANT in facts.kinds and operands:
+    if OpClass.CONSTANT in facts.kinds and operands:
         return f"is declared a constant, and reads {_numbered(operands, 'operand')}"
     if facts.view is View.FORWARDS and len(op.results) > operands:
         results = _numbered(len(op.results), "result")

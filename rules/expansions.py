@@ -21,7 +21,7 @@ Pair: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Row:
+class ElementWork:
     """(FLOPs, transcendentals) for each element: of f32 and integers, f64, narrower floats, complex numbers."""
 
     single: Pair
@@ -37,18 +37,20 @@ class Row:
         return self.single if isinstance(element, Float32Type) or not isinstance(element, AnyFloat) else self.narrow
 
 
-def _row(single: Pair, double: Pair | None = None, narrow: Pair | None = None, complex_: Pair | None = None) -> Row:
+def _row(
+    single: Pair, double: Pair | None = None, narrow: Pair | None = None, complex_: Pair | None = None
+) -> ElementWork:
     """A row; the missing pairs are those of f32."""
-    return Row(single, double or single, narrow or single, complex_ or single)
+    return ElementWork(single, double or single, narrow or single, complex_ or single)
 
 
-OF_STABLEHLO: Mapping[str, Row] = {
+OF_STABLEHLO: Mapping[str, ElementWork] = {
     "exponential": _row((0, 1), complex_=(15, 4)),
     "log": _row((0, 1), complex_=(62, 4)),
     "log_plus_one": _row((0, 1), complex_=(79, 5)),
     "sqrt": _row((0, 1), complex_=(86, 7)),
 }
-OF_CHLO: Mapping[str, Row] = {
+OF_CHLO: Mapping[str, ElementWork] = {
     "acos": _row((3, 2), complex_=(105, 9)),
     "acosh": _row((7, 4), complex_=(105, 9)),
     "asin": _row((5, 2), complex_=(105, 9)),
@@ -76,12 +78,12 @@ OF_CHLO: Mapping[str, Row] = {
 }
 
 
-def expanded(dialect: str, rows: Mapping[str, Row]) -> dict[str, Facts]:
+def expanded(dialect: str, rows: Mapping[str, ElementWork]) -> dict[str, Facts]:
     """Facts for pure elementwise functions."""
     return {f"{dialect}.{name}": pure(_count(row, 0), _count(row, 1)) for name, row in rows.items()}
 
 
-def _count(row: Row, index: int) -> Count:
+def _count(row: ElementWork, index: int) -> Count:
     def count(op: Operation) -> int:
         operand, result = op.operands[0].type, op.results[0].type
         return row.of(operand.element_type if is_shaped(operand) else operand)[index] * elements(result)

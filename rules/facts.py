@@ -46,7 +46,7 @@ class View(Enum):
     FORWARDS = "result i is operand i"
 
 
-class Kind(Enum):
+class OpClass(Enum):
     """Classes of operations that matter besides the effect."""
 
     CONSTANT = "constant"
@@ -104,7 +104,7 @@ class Facts:
 
     effect: Effect
     reason: str = ""
-    kinds: frozenset[Kind] = frozenset()
+    kinds: frozenset[OpClass] = frozenset()
     state: int | None = None
     view: View | None = None
     view_of: int = 0
@@ -132,19 +132,19 @@ def pure(flops: Count | None = None, transcendentals: Count | None = None) -> Fa
     return Facts(Effect.PURE, flops=flops, transcendentals=transcendentals)
 
 
-def moves(*kinds: Kind) -> Facts:
+def moves(*kinds: OpClass) -> Facts:
     """Pure, without arithmetic: elements are copied or selected."""
     return Facts(Effect.PURE, kinds=frozenset(kinds), flops=nothing)
 
 
 def cast() -> Facts:
     """A conversion of the operand to another element type; it is recomputed along with its users, as views are."""
-    return Facts(Effect.PURE, kinds=frozenset({Kind.CAST}))
+    return Facts(Effect.PURE, kinds=frozenset({OpClass.CAST}))
 
 
 def product(facts: Facts) -> Facts:
     """The facts, for a matrix product or a convolution, which `dots_saveable` and similar policies save."""
-    return replace(facts, kinds=facts.kinds | {Kind.PRODUCT})
+    return replace(facts, kinds=facts.kinds | {OpClass.PRODUCT})
 
 
 def pure_if_body_is(
@@ -165,7 +165,7 @@ def idle(facts: Facts) -> Facts:
     return replace(facts, flops=nothing)
 
 
-def impure(reason: str, *kinds: Kind) -> Facts:
+def impure(reason: str, *kinds: OpClass) -> Facts:
     return Facts(Effect.IMPURE, reason=reason, kinds=frozenset(kinds))
 
 
@@ -174,7 +174,7 @@ def terminator() -> Facts:
 
 
 def constant() -> Facts:
-    return Facts(Effect.PURE, kinds=frozenset({Kind.CONSTANT}), flops=nothing)
+    return Facts(Effect.PURE, kinds=frozenset({OpClass.CONSTANT}), flops=nothing)
 
 
 def random(state: int = 0, flops: Count | None = None, transcendentals: Count | None = None) -> Facts:
@@ -185,12 +185,12 @@ def view(of: int = 0, layout: View = View.STRIDED) -> Facts:
     return Facts(Effect.PURE, view=layout, view_of=of, flops=nothing)
 
 
-def forwards(*kinds: Kind) -> Facts:
+def forwards(*kinds: OpClass) -> Facts:
     return Facts(Effect.PURE, view=View.FORWARDS, kinds=frozenset(kinds), flops=nothing)
 
 
 def collective() -> Facts:
-    return impure(COLLECTIVE_REASON, Kind.COLLECTIVE)
+    return impure(COLLECTIVE_REASON, OpClass.COLLECTIVE)
 
 
 def communication() -> Facts:
@@ -198,11 +198,11 @@ def communication() -> Facts:
 
 
 def reads_memory(reason: str = READS_REASON) -> Facts:
-    return impure(reason, Kind.READS_MEMORY)
+    return impure(reason, OpClass.READS_MEMORY)
 
 
 def writes_memory(reason: str = WRITES_REASON) -> Facts:
-    return impure(reason, Kind.WRITES_MEMORY)
+    return impure(reason, OpClass.WRITES_MEMORY)
 
 
 def table(dialect: str, names: str, facts: Facts) -> dict[str, Facts]:

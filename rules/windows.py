@@ -10,7 +10,7 @@ from math import gcd, prod
 from xdsl.ir import Operation
 
 from ..dialects.stablehlo.labels import ConvolutionAttr
-from ..dialects.stablehlo.moves import Window
+from ..dialects.stablehlo.moves import DimWindow
 from ..dialects.stablehlo.moves import windows as windows_of
 from ..support.type_guards import is_integer_array, is_tensor
 from .counts import elements
@@ -35,7 +35,7 @@ def convolution(op: Operation) -> int:
     return 2 * result_sizes["b"] * result_sizes["f"] * kernel_sizes["i"] * points
 
 
-def meetings(window: Window, extent: int, places: int) -> int:
+def meetings(window: DimWindow, extent: int, places: int) -> int:
     """The number of pairs of a window point and the element under it, over all places, along one dimension.
 
     extent: Of the operand, before padding and dilation. places: The number of places of the window. Point k of the
@@ -78,7 +78,7 @@ def _extent(op: Operation) -> int:
     return prod(sizes.get_values()) if sizes is not None and is_integer_array(sizes) else 1
 
 
-def _windows(op: Operation, sizes: list[int]) -> list[Window]:
+def _windows(op: Operation, sizes: list[int]) -> list[DimWindow]:
     strides, base, dilation = (
         value if (value := op.properties.get(name)) is not None and is_integer_array(value) else None
         for name in ("window_strides", "lhs_dilation", "rhs_dilation")

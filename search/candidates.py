@@ -20,10 +20,10 @@ from ..analysis.step.step import Step
 from ..options.loop_schedule import Loops
 from ..options.recompute_options import RecomputeOptions
 from ..options.selection import BadSelection
+from ..planning.calibrated_search import Prediction
 from ..planning.graph import Graph
-from ..planning.offload import Offload
+from ..planning.host_moves import Offload
 from ..planning.pairs import plan_of_pairs
-from ..planning.picking import Foreseen
 from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import Note, StepPlan
 from ..planning.solvers.result import Stop, never
@@ -34,11 +34,11 @@ from ..transforms.mark import write_marks
 from ..transforms.per_device.bodies import is_stand_in
 from ..transforms.phase import numbered_steps
 from ..transforms.plans.notes import notes_of, write_notes
-from ..transforms.plans.segment_budgets import Demand
+from ..transforms.plans.segment_budgets import SegmentLimits
 from .budget.beside_segments import BesideSegments
 from .budget.loop_choices import loop_choices
-from .carry_out import asked_cost
-from .choose import Tried, choose
+from .carry_out import cost_option
+from .choose import ScoredAttempt, choose
 from .prepare import prepare
 
 SOLVED, LOOPS = "solver", "loops alone"
@@ -59,16 +59,16 @@ LEVELS = 10
 class Candidate:
     """A plan for each step of the module after its loops were cut as `loops` says, with a description in words.
 
-    `foreseen`: the forecast need, as a share of the forecast of the plain step, and the extra FLOPs."""
+    `prediction`: the forecast need, as a share of the forecast of the plain step, and the extra FLOPs."""
 
     words: str
     plans: tuple[StepPlan, ...]
     loops: Loops
-    foreseen: Foreseen
+    prediction: Prediction
 
 
 @dataclass(frozen=True)
-class _One:
+class _StepCandidate:
     """A plan for one step; `work` is its extra cost."""
 
     words: str
@@ -82,13 +82,13 @@ class _One:
 @part("plan")
 def candidates(module: ModuleOp, options: RecomputeOptions, stop: Stop = never) -> list[Candidate]:
     """All candidates; the module is left unchanged. Raises `Refusal` as `recompute` does."""
-    references, found = dict[str, Peaks](), list[Candidate]()
+    references, pool = dict[str, Peaks](), list[Candidate]()
     for offload in (options.moves, *options.moves.variants()):
         for loops in loop_choices(module, options):
-            if found and stop():
+            if pool and stop():
                 break
-            found.extend(_candidates(module, replace(options, loops=loops, offload=offload), stop, references))
-    return found
+            pool.extend(_candidates(module, replace(options, loops=loops, offload=offload), stop, references))
+    return pool
 
 
 def _candidates(
@@ -96,30 +96,39 @@ def _candidates(
 ) -> Iterator[Candidate]:
     """The candidates for one choice of loops and moves. `references`: the forecast of each plain step, filled here."""
     prepared, emission, offload = prepare(module, options), options.emission, options.moves
-    asked = replace(options, selection=prepared.selection)
+    selected = replace(options, selection=prepared.selection)
     if options.loops is not False and not prepared.rolled.copies:
         return
-    steps = numbered_steps(prepared.module, costs=asked_cost(prepared.module, options.cost).of)
-    found = list[tuple[str, Step, list[_One]]]()
+    steps = numbered_steps(prepared.module, costs=cost_option(prepared.module, options.cost).of)
+    per_step = list[tuple[str, Step, list[_StepCandidate]]]()
     for function, step in steps:
         name = function.sym_name.data
         forecast = Forecast.of(function, step, emission.is_ordered, emission.staggered).read()
         plain = forecast.without_copies()
         share = partial(_share, offload, references.setdefault(name, plain))
         demand = prepared.demands.of.get(name)
-        nothing = [_One(LOOPS, LOOPS, Plan(), (), share(plain), 0)] if prepared.rolled.copies else []
-        ones = [*nothing, *_of_step(function, step, asked, stop, forecast, share, demand)]
-        found.append((name, step, [one for one in ones if demand is None or not demand.broken(step.graph, one.plan)]))
-    extra = prepared.rolled.extra_flops
-    for together in _together([ones for _, _, ones in found]):
-        plans = tuple(
-            StepPlan(name, step.graph.fingerprint, one.plan, one.notes, offload)
-            for (name, step, _), one in zip(found, together, strict=True)
+        nothing = [_StepCandidate(LOOPS, LOOPS, Plan(), (), share(plain), 0)] if prepared.rolled.copies else []
+        step_candidates = [*nothing, *_of_step(function, step, selected, stop, forecast, share, demand)]
+        per_step.append(
+            (
+                name,
+                step,
+                [chosen for chosen in step_candidates if demand is None or not demand.broken(step.graph, chosen.plan)],
+            )
         )
-        work = extra + sum(one.work for one in together)
-        words = "; ".join(dict.fromkeys(one.words for one in together))
-        need, kind = max(one.need for one in together), "; ".join(dict.fromkeys(one.kind for one in together))
-        yield Candidate(words, plans, options.loops, Foreseen(need, float(work), kind))
+    extra = prepared.rolled.extra_flops
+    for together in _together([step_candidates for _, _, step_candidates in per_step]):
+        plans = tuple(
+            StepPlan(name, step.graph.fingerprint, chosen.plan, chosen.notes, offload)
+            for (name, step, _), chosen in zip(per_step, together, strict=True)
+        )
+        work = extra + sum(chosen.work for chosen in together)
+        words = "; ".join(dict.fromkeys(chosen.words for chosen in together))
+        need, kind = (
+            max(chosen.need for chosen in together),
+            "; ".join(dict.fromkeys(chosen.kind for chosen in together)),
+        )
+        yield Candidate(words, plans, options.loops, Prediction(need, float(work), kind))
 
 
 _Share = Callable[[Peaks], float]
@@ -131,22 +140,26 @@ def _share(offload: Offload, plain: Peaks, needed: Peaks) -> float:
     return needed.in_order / max(plain.in_order, 1) if offload.offers else needed.xla / max(plain.xla, 1)
 
 
-def _together(found: Sequence[Sequence[_One]]) -> Iterator[Sequence[_One]]:
+def _together(per_step: Sequence[Sequence[_StepCandidate]]) -> Iterator[Sequence[_StepCandidate]]:
     """Combinations of one plan for each step: every plan of a single step, otherwise the cheapest plans that keep a
     share of the need, for several shares."""
-    if len(found) == 1:
-        yield from ([one] for one in found[0])
+    if len(per_step) == 1:
+        yield from ([candidate] for candidate in per_step[0])
         return
-    needs = sorted({one.need for ones in found for one in ones})
+    needs = sorted({candidate.need for candidates_of_step in per_step for candidate in candidates_of_step})
     for need in needs[:: max(1, len(needs) // LEVELS)]:
-        yield [_cheapest(ones, need) for ones in found]
+        yield [_cheapest(candidates_of_step, need) for candidates_of_step in per_step]
 
 
-def _cheapest(ones: Sequence[_One], need: float) -> _One:
-    within = [one for one in ones if one.need <= need]
+def _cheapest(candidates_of_step: Sequence[_StepCandidate], need: float) -> _StepCandidate:
+    within = [candidate for candidate in candidates_of_step if candidate.need <= need]
     if within:
-        return min(within, key=lambda one: one.work)
-    return min(ones, key=lambda one: one.need, default=_One("nothing", LOOPS, Plan(), (), 1.0, 0))
+        return min(within, key=lambda candidate: candidate.work)
+    return min(
+        candidates_of_step,
+        key=lambda candidate: candidate.need,
+        default=_StepCandidate("nothing", LOOPS, Plan(), (), 1.0, 0),
+    )
 
 
 def _of_step(
@@ -156,56 +169,65 @@ def _of_step(
     stop: Stop,
     forecast: Forecast,
     share: Callable[[Peaks], float],
-    demand: Demand | None,
-) -> Iterator[_One]:
+    demand: SegmentLimits | None,
+) -> Iterator[_StepCandidate]:
     try:
-        tried = choose(step, options.selection, forecast, TRIED, options.copies).tried
+        attempts = choose(step, options.selection, forecast, TRIED, options.copies).tried
     except BadSelection as error:
         if not any(map(is_stand_in, every_operation(function))):
             raise Refusal(function, str(error)) from error
-        tried = ()
+        attempts = ()
     plain = tuple(notes_of(step))
     seen = list[Plan]()
 
-    def distinct(words: str, kind: str, plan: Plan, notes: tuple[Note, ...], segments: Mapping[int, str]) -> list[_One]:
+    def distinct(
+        words: str, kind: str, plan: Plan, notes: tuple[Note, ...], segments: Mapping[int, str]
+    ) -> list[_StepCandidate]:
         if not plan.copies or plan in seen:
             return []
         seen.append(plan)
         need = share(forecast.of_plan(plan, segments))
-        return [_One(words, kind, plan, notes, need, plan.extra_cost(step.graph.cost))]
+        return [_StepCandidate(words, kind, plan, notes, need, plan.extra_cost(step.graph.cost))]
 
-    thinned = {*_least(tried, lambda one: one.peaks.xla), *_least(tried, lambda one: one.planned.plan.extra_flops)}
-    for at, one in enumerate(tried):
-        write_marks(one.planned.decided)
-        notes, segments = tuple(notes_of(step)), one.planned.segments
+    thinned = {
+        *_least(attempts, lambda candidate: candidate.peaks.xla),
+        *_least(attempts, lambda candidate: candidate.planned.plan.extra_flops),
+    }
+    for at, candidate in enumerate(attempts):
+        write_marks(candidate.planned.decided)
+        notes, segments = tuple(notes_of(step)), candidate.planned.segments
         write_notes(step, plain)
-        words = str(one.planned.attempt)
-        yield from distinct(words, words, one.planned.plan, notes, segments)
-        for names, plan in thinned_out(one.planned.plan) if at in thinned else ():
-            said = f"{words}, {len(names)} of them"
-            yield from distinct(said, words, plan, _but_for_others(notes, names), segments)
-    solved = list[_One]()
+        words = str(candidate.planned.attempt)
+        yield from distinct(words, words, candidate.planned.plan, notes, segments)
+        for names, plan in thinned_out(candidate.planned.plan) if at in thinned else ():
+            thinned_words = f"{words}, {len(names)} of them"
+            yield from distinct(thinned_words, words, plan, _but_for_others(notes, names), segments)
+    solved = list[_StepCandidate]()
     for part_of_peak, plan in _solved(step, demand, stop):
         solved += distinct(f"a solver's plan for {part_of_peak:.0%} in program order", SOLVED, plan, plain, {})
     yield from solved
-    for one in _front(solved):
-        for left, plan in with_fewer_groups(step.graph, one.plan, STEPS if len(step.graph) < LARGE else STEPS // 2):
+    for candidate in _front(solved):
+        for left, plan in with_fewer_groups(
+            step.graph, candidate.plan, STEPS if len(step.graph) < LARGE else STEPS // 2
+        ):
             if stop():
                 return
-            yield from distinct(f"{one.words}, {left} of its {len(one.plan.groups)} places", SOLVED, plan, plain, {})
+            yield from distinct(
+                f"{candidate.words}, {left} of its {len(candidate.plan.groups)} places", SOLVED, plan, plain, {}
+            )
 
 
-def _least(tried: Sequence[Tried], size: Callable[[Tried], int]) -> list[int]:
-    copying = [at for at, one in enumerate(tried) if one.planned.plan.copies]
-    return sorted(copying, key=lambda at: size(tried[at]))[: THINNED // 2]
+def _least(attempts: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> list[int]:
+    copying = [at for at, attempt in enumerate(attempts) if attempt.planned.plan.copies]
+    return sorted(copying, key=lambda at: size(attempts[at]))[: THINNED // 2]
 
 
-def _front(found: Sequence[_One]) -> list[_One]:
+def _front(candidates_of_step: Sequence[_StepCandidate]) -> list[_StepCandidate]:
     """The Pareto front of work and need."""
-    kept = list[_One]()
-    for one in sorted(found, key=lambda one: (one.work, one.need)):
-        if not kept or one.need < kept[-1].need:
-            kept.append(one)
+    kept = list[_StepCandidate]()
+    for candidate in sorted(candidates_of_step, key=lambda candidate: (candidate.work, candidate.need)):
+        if not kept or candidate.need < kept[-1].need:
+            kept.append(candidate)
     return kept
 
 
@@ -217,11 +239,11 @@ def _but_for_others(notes: Iterable[Note], names: frozenset[str]) -> tuple[Note,
     )
 
 
-def _solved(step: Step, demand: Demand | None, stop: Stop) -> Iterator[tuple[float, Plan]]:
+def _solved(step: Step, demand: SegmentLimits | None, stop: Stop) -> Iterator[tuple[float, Plan]]:
     # The solvers import numba, if it is installed: only callers that need them wait for it.
-    from ..planning.evaluate import peak_bytes
-    from ..planning.solvers.of_graph import plan_within
+    from ..planning.liveness import peak_bytes
     from ..planning.solvers.result import NoPlan
+    from ..planning.solvers.solve_graph import plan_within
 
     peak = peak_bytes(step.graph)
     segments = BesideSegments({} if demand is None else {step.graph.fingerprint: demand})
@@ -242,23 +264,23 @@ STEPS = 12
 def thinned_out(plan: Plan) -> Iterator[tuple[frozenset[str], Plan]]:
     """Segment by segment, with the names of those that are left."""
     groups = dict[str, list[CopyGroup]]()
-    for group in sorted(plan.groups, key=lambda one: one.before):
+    for group in sorted(plan.groups, key=lambda group: group.before):
         groups.setdefault(group.segment, []).append(group)
     names = [name for name in groups if name]
     for order in (names, sorted(names, key=lambda name: _worth(groups[name]))):
         for kept in _fewer(order, STEPS):
             left = frozenset(kept)
-            groups_left = tuple([one for one in plan.groups if not one.segment or one.segment in left])
+            groups_left = tuple([group for group in plan.groups if not group.segment or group.segment in left])
             yield left, replace(plan, groups=groups_left)
 
 
 def with_fewer_groups(graph: Graph, plan: Plan, steps: int) -> Iterator[tuple[int, Plan]]:
     """Place by place, with how many are left. What a copy read of one that is left out it reads of the original."""
     # The solvers import numba, if it is installed: only callers that need them wait for it.
-    from ..planning.solvers.of_graph import with_views
+    from ..planning.solvers.solve_graph import with_views
 
-    in_turn = sorted(plan.groups, key=lambda one: one.before)
-    for order in (in_turn, sorted(in_turn, key=lambda one: _worth([one]))):
+    in_turn = sorted(plan.groups, key=lambda group: group.before)
+    for order in (in_turn, sorted(in_turn, key=lambda group: _worth([group]))):
         for left in _fewer(order, steps):
             pairs = {(group.before, op) for group in left for op in group.operations}
             yield len(left), plan_of_pairs(graph, with_views(graph, pairs))
@@ -272,5 +294,5 @@ def _fewer(order: Sequence[T], steps: int) -> Iterator[Sequence[T]]:
 
 
 def _worth(groups: Iterable[CopyGroup]) -> float:
-    found = list(groups)
-    return sum(one.saved_bytes for one in found) / (1 + sum(one.extra_flops for one in found))
+    copied = list(groups)
+    return sum(group.saved_bytes for group in copied) / (1 + sum(group.extra_flops for group in copied))

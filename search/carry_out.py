@@ -25,8 +25,8 @@ from ..rules.costs.cost import BadCost, Cost, cost_named
 from ..rules.names import name_of
 from ..rules.permission import Permission
 from ..support.diagnostics import Refusal, Remark
-from ..transforms.clone import Cloned, Done, clone_as_planned, clone_by, clone_marked
-from ..transforms.mark import said_of, write_marks
+from ..transforms.clone import Cloned, ClonedStep, clone_as_planned, clone_by, clone_marked
+from ..transforms.mark import decision_remarks, write_marks
 from ..transforms.phase import Steps
 from ..transforms.plans.misfits import Misfits
 from .choose import choose, why_worse
@@ -36,7 +36,7 @@ REST_LEFT = "the rest of the step is left as it is"
 REST = "in the rest of the step: "
 
 
-def but_for_loops(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
+def with_loops_cut(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
     """The remarks on a step whose loops have been cut already."""
     return tuple(Remark(remark.operation, remark.reason.replace(LEFT, REST_LEFT)) for remark in remarks)
 
@@ -46,7 +46,7 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cu
 
     `cut`: whether loops of the module have been cut already."""
     selection, emission = options.selection, options.emission
-    said, before, misfits, saving = dict[FuncOp, list[Remark]](), dict[str, Peaks](), Misfits(), None
+    remarks_of, before, misfits, saving = dict[FuncOp, list[Remark]](), dict[str, Peaks](), Misfits(), None
     plans = {function: Plan() for function, _ in steps}
     for function, step in steps:
         forecast = Forecast.of(function, step, emission.is_ordered, emission.staggered)
@@ -54,14 +54,14 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cu
         if choice is None:
             continue
         planned = choice.chosen.planned
-        remarks = said[function] = list[Remark]()
-        remarks.extend(said_of(function, planned.decided, selection))
+        remarks = remarks_of[function] = list[Remark]()
+        remarks.extend(decision_remarks(function, planned.decided, selection))
         if choice.refused is None:
             write_marks(planned.decided)
             plans[function] = planned.plan
             if emission.is_ordered and not cut and [function] == functions_of(module):
                 saving = 1 - choice.chosen.peaks.xla / max(choice.before.xla, 1)
-            remarks.extend(Remark(function, reason) for reason in choice.said())
+            remarks.extend(Remark(function, reason) for reason in choice.notes())
             if choice.is_free:
                 if emission.is_ordered:
                     # What XLA needed before may be asked for when it is no longer there.
@@ -74,23 +74,25 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cu
     misfits.refuse()
     cloned = clone_marked(module, steps, lambda function, _: plans[function], selection.permission)
     inside = cut or any(plan.copies for plan in plans.values())
-    told = [some if plans[function].copies or not inside else _of_rest(some) for function, some in said.items()]
-    return replace(cloned, remarks=(*chain(*told), *cloned.remarks), before=before, saving=saving)
+    per_step = [
+        some if plans[function].copies or not inside else _of_rest(some) for function, some in remarks_of.items()
+    ]
+    return replace(cloned, remarks=(*chain(*per_step), *cloned.remarks), before=before, saving=saving)
 
 
 def _of_rest(remarks: Sequence[Remark]) -> list[Remark]:
     """The remarks on a step that is left unchanged while another one, or a loop in it, is rewritten."""
-    return [Remark(one.operation, f"{REST}{one.reason}") for one in but_for_loops(remarks)]
+    return [Remark(remark.operation, f"{REST}{remark.reason}") for remark in with_loops_cut(remarks)]
 
 
 def _exchanges(step: Step, permission: Permission) -> Iterator[Remark]:
     """A remark for each reason why operations with collectives are not recomputed."""
-    said = set[str]()
+    reported = set[str]()
     for number in sorted(refused(step, permission)):
         op = step.operation(number)
         reason = why_not_again(op, permission)
-        if reason in (WITH_COLLECTIVES, NOT_ALIKE) and reason not in said:
-            said.add(reason)
+        if reason in (WITH_COLLECTIVES, NOT_ALIKE) and reason not in reported:
+            reported.add(reason)
             yield Remark(op, f"{name_of(op)} is not recomputed: {reason}")
 
 
@@ -106,10 +108,13 @@ def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions)
     else:
         cloned = clone_as_planned(module, planned, permission, steps)
     remarks = list(cloned.remarks)
-    for (function, _), forecast, done in zip(steps, forecasts, cloned.steps, strict=True):
-        segments = {note.operation: note.segment for note in done.notes if note.segment}
-        after = forecast.of_plan(done.plan, segments)
-        if done.plan.copies and (reason := why_worse(forecast.without_copies(), after, forecast.ordered)) is not None:
+    for (function, _), forecast, clone_of_step in zip(steps, forecasts, cloned.steps, strict=True):
+        segments = {note.operation: note.segment for note in clone_of_step.notes if note.segment}
+        after = forecast.of_plan(clone_of_step.plan, segments)
+        if (
+            clone_of_step.plan.copies
+            and (reason := why_worse(forecast.without_copies(), after, forecast.ordered)) is not None
+        ):
             remarks.append(Remark(function, f"{reason}: the plan is carried out all the same"))
     return replace(cloned, remarks=tuple(remarks))
 
@@ -127,23 +132,25 @@ def read_plan(module: ModuleOp, path: str, beside: Selection) -> tuple[StepPlan,
         raise Refusal(module, f"{path}: {error}") from error
 
 
-def asked_cost(module: ModuleOp, said: str) -> Cost:
+def cost_option(module: ModuleOp, text: str) -> Cost:
     """Raises `Refusal` at the module for what is no cost."""
     try:
-        return cost_named(said)
+        return cost_named(text)
     except BadCost as error:
         raise Refusal(module, str(error)) from error
 
 
-def said_of_costs(steps: Steps, done: Iterable[Done], cost: Cost) -> Iterator[Remark]:
+def cost_remarks(steps: Steps, cloned: Iterable[ClonedStep], cost: Cost) -> Iterator[Remark]:
     """A remark for each step; none for FLOPs. Before the steps are changed: they name the functions."""
     functions = {function.sym_name.data: function for function, _ in steps}
     costs = {function.sym_name.data: _without_moves(step) for function, step in steps}
-    for one in done if not cost.is_default else ():
-        each = costs[one.function]
-        total, extra = sum(each), one.plan.extra_cost(each)
+    for clone_of_step in cloned if not cost.is_default else ():
+        each = costs[clone_of_step.function]
+        total, extra = sum(each), clone_of_step.plan.extra_cost(each)
         share = f", {extra / total:.2%} of the step's" if total else ""
-        yield Remark(functions[one.function], f"cost by {cost.said}: {extra / cost.scale:.4g} {cost.unit} again{share}")
+        yield Remark(
+            functions[clone_of_step.function], f"cost by {cost.name}: {extra / cost.scale:.4g} {cost.unit} again{share}"
+        )
 
 
 def plain_cost(step: Step, which: Sequence[bool]) -> int:

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from ..analysis.copies.attempts import FIRST, Attempt, attempts_for
-from ..analysis.copies.copying import Copying
+from ..analysis.copies.copying import CloneOptions
 from ..analysis.copies.decide import Decisions, decide, explicit_mark
 from ..analysis.copies.marked import completed, refused_marks
 from ..analysis.memory.peaks import Forecast, Peaks
@@ -21,15 +21,15 @@ from ..analysis.step.step import Step
 from ..dialects.names import Names
 from ..options.selection import Selection
 from ..planning.by_segment.by_structure import Cuts
+from ..planning.by_segment.copy_requests import Targets
 from ..planning.by_segment.each_pass import in_each_pass
-from ..planning.by_segment.targets import Targets
 from ..planning.objective import AS_GOOD, BLOCK_GAINS, MOSTLY, STRUCTURE_GAINS, STRUCTURES, WORTH_IT
 from ..planning.plan import Plan
 from ..support.timing import part
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedAttempt:
     """An attempt, what it decides, and the plan. Nothing is written yet."""
 
     attempt: Attempt
@@ -40,13 +40,13 @@ class Planned:
     def segments(self) -> Mapping[int, str]:
         """The segment of each operation of a segment that is recomputed, in program order."""
         position = self.decided.step.position
-        recomputed = [one for one in self.decided.decisions if one.recomputed and one.segment]
-        found = {position(op): decision.segment for decision in recomputed for op in decision.operations}
-        return dict(sorted(found.items()))
+        recomputed = [decision for decision in self.decided.decisions if decision.recomputed and decision.segment]
+        segment_of = {position(op): decision.segment for decision in recomputed for op in decision.operations}
+        return dict(sorted(segment_of.items()))
 
 
 @dataclass(frozen=True)
-class Meant:
+class AttemptTargets:
     """What an attempt decides, and what the decisions ask for, whatever is said of how it is copied."""
 
     decided: Decisions
@@ -56,7 +56,7 @@ class Meant:
     @part("plan")
     def of(
         cls, step: Step, selection: Selection, attempt: Attempt, named: Mapping[Operation, str] | None = None
-    ) -> Meant:
+    ) -> AttemptTargets:
         """`named`: the segments that have names, where they are known. Raises `BadSelection`."""
         decided = decide(step, selection, attempt, named, staged=False)
         unheard = frozenset(op for op, _ in refused_marks(step, selection.permission))
@@ -65,10 +65,12 @@ class Meant:
 
 
 @part("plan")
-def plan_attempt(step: Step, selection: Selection, attempt: Attempt, meant: Meant, copies: int = 2) -> Planned:
+def plan_attempt(
+    step: Step, selection: Selection, attempt: Attempt, targets: AttemptTargets, copies: int = 2
+) -> PlannedAttempt:
     """`meant`: by the attempt, or by one that cuts and keeps the same. `copies`: at most so many of one operation."""
-    how = Copying(copies, attempt.chain, attempt.beside, attempt.each_pass, permission=selection.permission)
-    return Planned(attempt, meant.decided, how.plan(step, meant.targets))
+    options = CloneOptions(copies, attempt.chain, attempt.beside, attempt.each_pass, permission=selection.permission)
+    return PlannedAttempt(attempt, targets.decided, options.plan(step, targets.targets))
 
 
 def _targets(step: Step, decided: Decisions, unheard: Set[Operation]) -> tuple[Targets, frozenset[int]]:
@@ -77,7 +79,7 @@ def _targets(step: Step, decided: Decisions, unheard: Set[Operation]) -> tuple[T
     `unheard`: operations that may not run twice, whatever their marks say.
     """
     segments, values, own = dict[int, str](), set[int](), dict[int, frozenset[int]]()
-    spoken_of = set[int]()
+    covered = set[int]()
     settled = set[Operation]()
     for decision in decided.decisions:
         if not decision.recomputed:
@@ -86,7 +88,7 @@ def _targets(step: Step, decided: Decisions, unheard: Set[Operation]) -> tuple[T
         own.update({step.number(value): readers for value, readers in decision.own.items()})
         for op in decision.operations:
             index = step.position(op)
-            spoken_of.add(index)
+            covered.add(index)
             if decision.segment:
                 segments[index] = decision.segment
             if explicit_mark(op) is None:
@@ -96,7 +98,7 @@ def _targets(step: Step, decided: Decisions, unheard: Set[Operation]) -> tuple[T
             # It says nothing.
             continue
         if (Names.RECOMPUTE in op.attributes and op not in unheard) or Names.CHECKPOINT in op.attributes:
-            spoken_of.add(index)
+            covered.add(index)
         if not step.graph.forward[index]:
             continue
         stated = op.attributes.get(Names.SEGMENT)
@@ -106,7 +108,7 @@ def _targets(step: Step, decided: Decisions, unheard: Set[Operation]) -> tuple[T
             values.update(step.number(result) for result in op.results if is_to_recompute(result))
     for value in values:
         segments.setdefault(step.graph.maker[value], "")
-    return Targets(segments, frozenset(values), own), frozenset(spoken_of)
+    return Targets(segments, frozenset(values), own), frozenset(covered)
 
 
 CHOSEN = ", chosen of "
@@ -114,25 +116,25 @@ CHOSEN = ", chosen of "
 
 
 @dataclass(frozen=True)
-class Tried:
+class ScoredAttempt:
     """An attempt with its peaks."""
 
-    planned: Planned
+    planned: PlannedAttempt
     peaks: Peaks
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenAttempt:
     """What is carried out of what was tried. `refused`: why the step is better left as it was, None where it is not;
     `is_free`: it may be left so, since nobody has forced a copy."""
 
     before: Peaks
-    chosen: Tried
-    tried: tuple[Tried, ...]
+    chosen: ScoredAttempt
+    tried: tuple[ScoredAttempt, ...]
     refused: str | None
     is_free: bool = False
 
-    def said(self) -> Iterator[str]:
+    def notes(self) -> Iterator[str]:
         """What somebody who looks at the result would wonder about."""
         attempt = self.chosen.planned.attempt
         if replace(attempt, chain=False) != FIRST:
@@ -145,7 +147,7 @@ class Choice:
             )
 
 
-def _saved_outside(planned: Planned) -> tuple[int, int]:
+def _saved_outside(planned: PlannedAttempt) -> tuple[int, int]:
     """Of the bytes that the backward pass reads those that no segment makes, and all; nothing where none was asked."""
     step, members = planned.decided.step, planned.decided.resolved.members
     inside = {step.position(op) for operations in members.values() for op in operations}
@@ -162,44 +164,44 @@ def _outside_of(step: Step, inside: Set[int]) -> tuple[int, int]:
     return sum(graph.sizes[root] for root in outside), sum(graph.sizes[root] for root in made)
 
 
-def choose(step: Step, selection: Selection, forecast: Forecast, attempts: int, copies: int = 2) -> Choice:
+def choose(step: Step, selection: Selection, forecast: Forecast, attempts: int, copies: int = 2) -> ChosenAttempt:
     """`attempts`: of so many different plans the peaks are asked for. Raises `BadSelection`."""
 
     named = named_segments(step.phases, selection)
-    meant = dict[tuple[Cuts | None, bool], Meant]()
+    targets_of = dict[tuple[Cuts | None, bool], AttemptTargets]()
 
-    def planned(attempt: Attempt) -> Planned:
+    def planned(attempt: Attempt) -> PlannedAttempt:
         # How it is copied decides nothing.
         place = attempt.cuts, attempt.own_outputs
-        if place not in meant:
-            meant[place] = Meant.of(
+        if place not in targets_of:
+            targets_of[place] = AttemptTargets.of(
                 step, selection, attempt, None if attempt.cuts or selection.segment_count else named
             )
-        return plan_attempt(step, selection, attempt, meant[place], copies)
+        return plan_attempt(step, selection, attempt, targets_of[place], copies)
 
-    def tried(one: Planned) -> Tried:
-        return Tried(one, forecast.of_plan(one.plan, one.segments))
+    def score(attempt_plan: PlannedAttempt) -> ScoredAttempt:
+        return ScoredAttempt(attempt_plan, forecast.of_plan(attempt_plan.plan, attempt_plan.segments))
 
     before = forecast.without_copies()
 
-    def every() -> Iterator[Planned]:
+    def every() -> Iterator[PlannedAttempt]:
         for attempt in _attempts(step, selection, named):
-            one = planned(attempt)
-            yield one
-            if (again := in_each_pass(step.graph, one.plan)) is not one.plan:
-                yield Planned(replace(attempt, each_pass=True), one.decided, again)
+            attempt_plan = planned(attempt)
+            yield attempt_plan
+            if (again := in_each_pass(step.graph, attempt_plan.plan)) is not attempt_plan.plan:
+                yield PlannedAttempt(replace(attempt, each_pass=True), attempt_plan.decided, again)
 
-    found = [*map(tried, islice(_distinct(every()), attempts))]
-    if forecast.ordered and not found[0].peaks.is_steady:
-        found.append(tried(planned(replace(found[0].planned.attempt, chain=True))))
-    chosen = least(found, before, forecast.ordered)
+    scored = [*map(score, islice(_distinct(every()), attempts))]
+    if forecast.ordered and not scored[0].peaks.is_steady:
+        scored.append(score(planned(replace(scored[0].planned.attempt, chain=True))))
+    chosen = least(scored, before, forecast.ordered)
     if forecast.ordered and not chosen.peaks.is_steady and not chosen.planned.attempt.chain:
-        chained = tried(planned(replace(chosen.planned.attempt, chain=True)))
-        chosen = min(chosen, chained, key=lambda one: one.peaks.eager)
+        chained = score(planned(replace(chosen.planned.attempt, chain=True)))
+        chosen = min(chosen, chained, key=lambda attempt_plan: attempt_plan.peaks.eager)
     forced = any(map(is_forced, step.phases.order.operations))
     nothing = forced or not chosen.planned.plan.copies
     refused = None if nothing else why_worse(before, chosen.peaks, forecast.ordered)
-    return Choice(before, chosen, tuple(found), refused, not nothing)
+    return ChosenAttempt(before, chosen, tuple(scored), refused, not nothing)
 
 
 def _attempts(step: Step, selection: Selection, named: Mapping[Operation, str] | None) -> Iterator[Attempt]:
@@ -211,54 +213,56 @@ def _attempts(step: Step, selection: Selection, named: Mapping[Operation, str] |
     return attempts_for(step.graph, selection, True, stated, STRUCTURES if outside <= MOSTLY * saved else None)
 
 
-def _distinct(found: Iterator[Planned]) -> Iterator[Planned]:
+def _distinct(attempt_plans: Iterator[PlannedAttempt]) -> Iterator[PlannedAttempt]:
     """Those whose plans differ; the first also where it copies nothing, for what it says about that."""
     seen = list[Plan]()
-    for one in found:
-        if one.plan not in seen and (one.plan.copies or not seen):
-            seen.append(one.plan)
-            yield one
+    for attempt_plan in attempt_plans:
+        if attempt_plan.plan not in seen and (attempt_plan.plan.copies or not seen):
+            seen.append(attempt_plan.plan)
+            yield attempt_plan
 
 
-def least(found: Sequence[Tried], before: Peaks, ordered: bool) -> Tried:
+def least(scored: Sequence[ScoredAttempt], before: Peaks, ordered: bool) -> ScoredAttempt:
     """What needs least; of those that are as good, what needs least in program order; of those again the first."""
-    if len(found) == 1:
-        return found[0]
-    size: Callable[[Tried], int] = (lambda one: one.peaks.xla) if ordered else (lambda one: one.peaks.in_order)
-    copying = [one for one in found if one.planned.plan.copies] or found
-    better = [one for one in copying if why_worse(before, one.peaks, ordered) is None] or copying
-    better = [one for one in better if not (ordered and _needs_more(before, one.peaks))] or better
-    return _as_good(_as_good(_by_trust(better, size), size), lambda one: one.peaks.in_order)[0]
+    if len(scored) == 1:
+        return scored[0]
+    size: Callable[[ScoredAttempt], int] = (
+        (lambda attempt: attempt.peaks.xla) if ordered else (lambda attempt: attempt.peaks.in_order)
+    )
+    copying = [attempt for attempt in scored if attempt.planned.plan.copies] or scored
+    better = [attempt for attempt in copying if why_worse(before, attempt.peaks, ordered) is None] or copying
+    better = [attempt for attempt in better if not (ordered and _needs_more(before, attempt.peaks))] or better
+    return _as_good(_as_good(_by_trust(better, size), size), lambda attempt: attempt.peaks.in_order)[0]
 
 
-def _by_trust(found: Sequence[Tried], size: Callable[[Tried], int]) -> Sequence[Tried]:
+def _by_trust(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> Sequence[ScoredAttempt]:
     """Named segments, if there are any; repeated blocks, or cuts by structure alone, if these gain more than the models
     err.
 
     Both models are heard, that of XLA:CPU twice: the shares of the peak that are needed are multiplied.
     """
-    believed = list[Tried]()
+    believed = list[ScoredAttempt]()
     for kind in ("named", "blocks", "structure"):
-        others = [one for one in found if _kind(one) == kind]
+        of_kind = [attempt for attempt in scored if _kind(attempt) == kind]
         gains = BLOCK_GAINS if believed and _kind(believed[0]) == "blocks" else STRUCTURE_GAINS
-        if not believed or (others and _gained(others, size) < gains * _gained(believed, size)):
-            believed = others
+        if not believed or (of_kind and _gained(of_kind, size) < gains * _gained(believed, size)):
+            believed = of_kind
     return believed
 
 
-def _kind(tried: Tried) -> str:
-    cuts = tried.planned.attempt.cuts
+def _kind(attempt: ScoredAttempt) -> str:
+    cuts = attempt.planned.attempt.cuts
     return "named" if cuts is None else cuts.found_by
 
 
-def _gained(found: Sequence[Tried], size: Callable[[Tried], int]) -> int:
-    return min(map(size, found)) ** 2 * min(one.peaks.in_order for one in found)
+def _gained(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> int:
+    return min(map(size, scored)) ** 2 * min(attempt.peaks.in_order for attempt in scored)
 
 
-def _as_good(found: Sequence[Tried], size: Callable[[Tried], int]) -> list[Tried]:
+def _as_good(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> list[ScoredAttempt]:
     """Those that need no more than the least by a share that counts."""
-    least = min(map(size, found))
-    return [one for one in found if size(one) <= AS_GOOD * least]
+    least = min(map(size, scored))
+    return [attempt for attempt in scored if size(attempt) <= AS_GOOD * least]
 
 
 def _needs_more(before: Peaks, after: Peaks) -> bool:
@@ -274,9 +278,9 @@ def why_worse(before: Peaks, after: Peaks, ordered: bool) -> str | None:
     pairs = [("the peak", before.in_order, after.in_order)]
     if ordered:
         pairs.append(("the peak of an executor that starts operations as soon as it can", before.eager, after.eager))
-    for what, old, new in pairs:
+    for peak_name, old, new in pairs:
         if new > old * (1 + WORTH_IT):
-            return f"recomputing takes {what} from {old} to {new} bytes"
+            return f"recomputing takes {peak_name} from {old} to {new} bytes"
     if any(_is_worth_it(old, new) for _, old, new in pairs):
         return None
     if ordered and _is_worth_it(before.xla, after.xla):

@@ -37,13 +37,13 @@ def emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) ->
 
     Its steps after that are returned.
     """
-    known = {function: step.phases for function, step in before}
+    phases_of = {function: step.phases for function, step in before}
     with part("cse"):
         if emission.calls:
             origins.follow_copies(work)
-            cse(work, known, origins.instance_of)
+            cse(work, phases_of, origins.instance_of)
         else:
-            cse(work, known)
+            cse(work, phases_of)
     if not emission.is_ordered:
         # While the tokens are there: program order is all that is left of them.
         with part("verify"):
@@ -52,7 +52,7 @@ def emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) ->
         lower(work, emission.target)
     if emission.staggered and emission.target == "stablehlo":
         with part("stagger"):
-            stagger(work, known=known)
+            stagger(work, known=phases_of)
     steps = numbered_steps(work, bare=True)
     with part("verify"):
         if emission.is_ordered:
@@ -74,20 +74,20 @@ def replace_content(module: ModuleOp, work: ModuleOp) -> None:
 
 def peaks_of(steps: Steps, cloned: Cloned) -> Mapping[FuncOp, Peaks]:
     """Of what is written, where it has copies."""
-    copied = {done.function for done in cloned.steps if done.plan.copies}
+    copied = {clone_of_step.function for clone_of_step in cloned.steps if clone_of_step.plan.copies}
     return {function: Peaks.written(function, step) for function, step in steps if function.sym_name.data in copied}
 
 
 def why_all_worse(peaks: Mapping[FuncOp, Peaks], cloned: Cloned, emission: Emission) -> Remark | None:
     """Why none of the steps, as written, is worth it; None where one is, or where somebody has forced a copy."""
-    found = None
+    remark = None
     for function, after in peaks.items():
         before = cloned.before.get(function.sym_name.data)
         reason = None if before is None else why_worse(before, after, emission.is_ordered)
         if reason is None:
             return None
-        found = Remark(function, f"{reason}: {LEFT}")
-    return found
+        remark = Remark(function, f"{reason}: {LEFT}")
+    return remark
 
 
 STAY = "functions stay inlined: called again they would take the peak in program order from {inlined} to {called} bytes"

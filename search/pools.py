@@ -34,12 +34,12 @@ def pool_of(module: ModuleOp, options: RecomputeOptions, stop: Stop = never) -> 
     if key is not None and key in _pools:
         _pools.move_to_end(key)
         return _pools[key]
-    found = tuple(candidates(module, options, stop))
+    pool = tuple(candidates(module, options, stop))
     if key is not None and not stop():
-        _pools[key] = found
+        _pools[key] = pool
         while len(_pools) > MOST:
             _pools.popitem(last=False)
-    return found
+    return pool
 
 
 def forget_pools() -> None:
@@ -54,5 +54,5 @@ def _key(module: ModuleOp, options: RecomputeOptions) -> object | None:
     if declared or Path(options.cost).exists():
         return None
     text = sha256(print_module(module, debuginfo=True).encode()).hexdigest()
-    asked = options.selection, options.copies, options.emission, options.loops, options.cost, options.moves
-    return text, asked, tuple(sources())
+    relevant = options.selection, options.copies, options.emission, options.loops, options.cost, options.moves
+    return text, relevant, tuple(sources())

@@ -30,7 +30,7 @@ from ..transforms.per_device.split import split_device_steps
 from ..transforms.phase import numbered_steps, state_phases
 from ..transforms.plans.nested_steps import NestedStep, outline_nested_steps, put_back
 from ..transforms.plans.repeatable import state_repeatable
-from ..transforms.plans.segment_budgets import Demands, mark_segment_budgets, of_rest
+from ..transforms.plans.segment_budgets import StepLimits, mark_segment_budgets, of_rest
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,12 @@ class Prepared:
     nested: Sequence[NestedStep]
     per_device: Sequence[DeviceStep]
     rolled: Rolled
-    demands: Demands
+    demands: StepLimits
 
     @property
     def inside(self) -> Sequence[FuncOp]:
         """The outlined functions."""
-        return [one.function for one in (*self.per_device, *self.nested)]
+        return [outlined.function for outlined in (*self.per_device, *self.nested)]
 
     def put_back(self, is_held_back: bool = False) -> None:
         """Inline the outlined functions again; `is_held_back`: with barriers at their ends. Raises `Refusal`."""
@@ -79,15 +79,15 @@ def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Prepared:
     flat = _flat(module, options.selection)
     work, selection = flat.module, flat.selection
     per_device = outline_device_steps(work)
-    rest = of_rest(selection)
-    rolled = _roll(work, rest, options.loops)
+    without_budgeted = of_rest(selection)
+    rolled = _roll(work, without_budgeted, options.loops)
     if rolled.copies:
         flat.origins.follow_loops(rolled.replaced)
     nested = outline_nested_steps(work)
     moves = offered(work, selection, offload) if offload.offers else []
-    asked = mark_segment_budgets(numbered_steps(work), selection) if selection.segment_budgets else Demands()
-    remarks = (*flat.remarks, *rolled.remarks, *moves, *asked.remarks)
-    return Prepared(work, rest, flat.structured, remarks, flat.origins, nested, per_device, rolled, asked)
+    demands = mark_segment_budgets(numbered_steps(work), selection) if selection.segment_budgets else StepLimits()
+    remarks = (*flat.remarks, *rolled.remarks, *moves, *demands.remarks)
+    return Prepared(work, without_budgeted, flat.structured, remarks, flat.origins, nested, per_device, rolled, demands)
 
 
 def flattened(module: ModuleOp, selection: Selection) -> tuple[ModuleOp, Selection]:
@@ -146,10 +146,10 @@ def _without_dead_checkpoints(module: ModuleOp, selection: Selection) -> tuple[S
     alive = module.clone()
     drop_dead(alive)
     kept, remarks = list[str](), list[Remark]()
-    here, needed = named_by(module.walk(), selection.checkpoints), named_by(alive.walk(), selection.checkpoints)
+    named, needed = named_by(module.walk(), selection.checkpoints), named_by(alive.walk(), selection.checkpoints)
     for name in selection.checkpoints:
-        if here[name] and not needed[name]:
-            remarks.append(Remark(here[name][0], f"checkpoint '{name}' is ignored: no result of the step needs it"))
+        if named[name] and not needed[name]:
+            remarks.append(Remark(named[name][0], f"checkpoint '{name}' is ignored: no result of the step needs it"))
         else:
             kept.append(name)
     return replace(selection, checkpoints=tuple(kept)), remarks

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.step.functions import functions_of
-from ..planning.offload import NOTHING_MOVED, Offload
+from ..planning.host_moves import NOTHING_MOVED, Offload
 from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import StepPlan
 from ..support.diagnostics import Remark
 from ..transforms.calls.restore import NOTHING_RESTORED, Restored
-from ..transforms.clone import Done
+from ..transforms.clone import ClonedStep
 from ..transforms.loops import NOTHING_ROLLED, Rolled
 from ..transforms.offload import NO_MOVES, Moves
 from ..transforms.phase import Steps
@@ -28,7 +28,7 @@ class Recomputation:
     `waits`: what the work waits for moves, beyond what plans were charged for them. `saving`: the share of the peak
     that is saved by the model of XLA:CPU, where it was forecast for the module as a whole."""
 
-    steps: tuple[Done, ...]
+    steps: tuple[ClonedStep, ...]
     remarks: tuple[Remark, ...]
     restored: Restored = NOTHING_RESTORED
     rolled: Rolled = NOTHING_ROLLED
@@ -41,25 +41,25 @@ class Recomputation:
     @property
     def groups(self) -> tuple[CopyGroup, ...]:
         """In the order of the backward pass of each step."""
-        return tuple(group for done in self.steps for group in done.plan.groups)
+        return tuple(group for step in self.steps for group in step.plan.groups)
 
     @property
     def copies(self) -> int:
-        return sum(done.plan.copies for done in self.steps) + self.rolled.copies
+        return sum(step.plan.copies for step in self.steps) + self.rolled.copies
 
     @property
     def extra_flops(self) -> int:
-        return sum(done.plan.extra_flops for done in self.steps) + self.rolled.extra_flops
+        return sum(step.plan.extra_flops for step in self.steps) + self.rolled.extra_flops
 
     @property
     def plans(self) -> tuple[StepPlan, ...]:
         """What the next run can carry out; see `planning/plan_file.py`."""
-        return tuple(replace(done.as_step_plan(), offload=self.offload) for done in self.steps)
+        return tuple(replace(step.as_step_plan(), offload=self.offload) for step in self.steps)
 
     @property
     def extra_cost(self) -> int:
         """What planners keep low, beyond the plain step's; FLOPs where nothing else was asked for."""
-        return sum(done.plan.extra_cost(done.graph.cost) for done in self.steps) + self.rolled.extra_flops + self.waits
+        return sum(step.plan.extra_cost(step.graph.cost) for step in self.steps) + self.rolled.extra_flops + self.waits
 
     @property
     def moved(self) -> int:
@@ -70,5 +70,5 @@ def unchanged(module: ModuleOp, remarks: Sequence[Remark], reason: str, steps: S
     """Nothing is done, which is a plan too."""
     if not (remarks and remarks[-1].reason.endswith(LEFT)):
         remarks = (*remarks, Remark(functions_of(module)[0], f"{reason}: {LEFT}"))
-    nothing = tuple(Done(function.sym_name.data, step.graph, Plan(), ()) for function, step in steps)
+    nothing = tuple(ClonedStep(function.sym_name.data, step.graph, Plan(), ()) for function, step in steps)
     return Recomputation(nothing, tuple(remarks))

@@ -13,7 +13,7 @@ from ..dialects.names import Names
 from ..options.loop_schedule import Loops
 from ..options.recompute_options import DEFAULT, Planner, RecomputeOptions
 from ..planning.graph import Graph
-from ..planning.offload import Offload
+from ..planning.host_moves import Offload
 from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan
 from ..planning.solvers.result import Stop, never
@@ -21,19 +21,19 @@ from ..support.diagnostics import Refusal, Remark
 from ..support.timing import part
 from ..support.walk import every_operation
 from ..transforms.calls.restore import nothing_restored, restore_calls
-from ..transforms.calls.whole import attributed, kept_whole, take_off
+from ..transforms.calls.whole import attributed, kept_whole, remove_whole_marks
 from ..transforms.inline import why_calls_stay
 from ..transforms.offload import withdraw
 from ..transforms.outline_gradient import outline_gradient
 from ..transforms.phase import numbered_steps
-from ..transforms.plans.segment_budgets import demand_kept
+from ..transforms.plans.segment_budgets import check_limits
 from ..transforms.shard_kept import shard_kept
-from ..transforms.take_marks import but_for_moves, take_marks
+from ..transforms.take_marks import take_marks, without_move_remarks
 from ..transforms.verify import verify_input
 from .budget.limit import Budget
-from .budget.moves import cheapest, demand_order, waits_for, with_moves
-from .budget.within import Within, within_budget
-from .carry_out import asked_cost, but_for_loops, carry_out_best, carry_out_planned, said_of_costs
+from .budget.moves import cheapest_moves, require_order_model, waits_for, with_moves
+from .budget.within import BudgetResult, within_budget
+from .carry_out import carry_out_best, carry_out_planned, cost_option, cost_remarks, with_loops_cut
 from .emit import emit, in_order, may_cost, peaks_of, replace_content, why_all_worse, why_inlined
 from .prepare import prepare
 from .recomputation import Recomputation, unchanged
@@ -51,10 +51,10 @@ def recompute(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Recomput
     """
     with part("verify"):
         verify_input(module)
-    work, done = recomputed(module, with_moves(module, options))
+    work, outcome = recomputed(module, with_moves(module, options))
     if work is not None:
         replace_content(module, work)
-    return done
+    return outcome
 
 
 Written = tuple[ModuleOp | None, Recomputation]
@@ -69,22 +69,22 @@ def whole_where_lost(
     def either(module: ModuleOp, options: RecomputeOptions) -> Written:
         if not any(Names.WHOLE not in function.attributes for function in attributed(module)):
             return run(module, options)
-        found: Written | Refusal
+        first: Written | Refusal
         try:
-            found = run(module, options)
-            if not found[1].restored.lost:
-                return found
+            first = run(module, options)
+            if not first[1].restored.lost:
+                return first
         except Refusal as error:
-            found = error
+            first = error
         with kept_whole(module) as marked:
             try:
-                work, done = run(module, options)
+                work, outcome = run(module, options)
             except Refusal:
-                if isinstance(found, Refusal):
-                    raise found from None
-                return found
-        take_off(work, marked)
-        return work, done
+                if isinstance(first, Refusal):
+                    raise first from None
+                return first
+        remove_whole_marks(work, marked)
+        return work, outcome
 
     return either
 
@@ -95,8 +95,8 @@ def recomputed(module: ModuleOp, options: RecomputeOptions) -> Written:
 
     The module has been verified. Marks that are written as calls in it become attributes.
     """
-    cost, moves = asked_cost(module, options.cost), options.planned_moves
-    said = but_for_moves(take_marks(module).remarks, options.moves.marked)
+    cost, moves = cost_option(module, options.cost), options.planned_moves
+    said = without_move_remarks(take_marks(module).remarks, options.moves.marked)
     if any(map(is_copy, every_operation(module))):
         return None, unchanged(module, said, "the step has copies already, from an earlier run", ())
     prepared, emission = prepare(module, options), options.emission
@@ -108,10 +108,10 @@ def recomputed(module: ModuleOp, options: RecomputeOptions) -> Written:
     else:
         cloned = carry_out_planned(work, steps, chosen)
         remarks = [*said, *why_calls_stay(module), *prepared.demands.remarks, *cloned.remarks]
-    demand_kept(work, prepared.demands.of, cloned.steps)
+    check_limits(work, prepared.demands.of, cloned.steps)
     if not cloned.copies and not rolled.copies:
         return None, unchanged(module, remarks, "nothing is recomputed", steps)
-    remarks += [*shard_kept(work, prepared.inside), *said_of_costs(steps, cloned.steps, cost)]
+    remarks += [*shard_kept(work, prepared.inside), *cost_remarks(steps, cloned.steps, cost)]
     moved = withdraw(work)
     written = emit(work, prepared.origins, emission, steps)
     peaks = peaks_of(written, cloned)
@@ -119,28 +119,28 @@ def recomputed(module: ModuleOp, options: RecomputeOptions) -> Written:
         remarks = [*said, *prepared.remarks, worse]
         if not rolled.copies:
             return None, unchanged(module, remarks, worse.reason, steps)
-        work, done = recomputed(module, options.with_planned(_nothing))
-        return work, replace(done, remarks=but_for_loops(remarks))
+        work, outcome = recomputed(module, options.with_planned(_nothing))
+        return work, replace(outcome, remarks=with_loops_cut(remarks))
     if emission.is_ordered:
         # Merging what is the same may have it live longer than was planned.
-        remarks.extend(Remark(function, said) for function, one in peaks.items() for said in one.said())
+        remarks.extend(Remark(function, said) for function, forecast in peaks.items() for said in forecast.notes())
     prepared.put_back(emission.is_ordered and emission.staggered)
     held = None if emission.is_ordered or not options.calls else in_order(work)
     restored = restore_calls(work, module, prepared.origins) if options.calls else nothing_restored(module)
     if restored.calls and held is not None and may_cost(work, held):
-        inlined, done = recomputed(module, replace(options, calls=False))
+        inlined, outcome = recomputed(module, replace(options, calls=False))
         if inlined is not None and (why := why_inlined(work, inlined)) is not None:
-            return inlined, replace(done, remarks=(*done.remarks, why))
+            return inlined, replace(outcome, remarks=(*outcome.remarks, why))
     if prepared.structured:
         outline_gradient(work)
-    said = but_for_loops(remarks) if rolled.copies else tuple(remarks)
+    said = with_loops_cut(remarks) if rolled.copies else tuple(remarks)
     eager, waits = max((peak.eager for peak in peaks.values()), default=0), waits_for(moved, moves, steps)
     return work, Recomputation(cloned.steps, said, restored, rolled, eager, moves, moved, waits, cloned.saving)
 
 
 def recomputed_within(
     module: ModuleOp, budget: Budget, options: RecomputeOptions = DEFAULT, stop: Stop = never
-) -> Within[Recomputation]:
+) -> BudgetResult[Recomputation]:
     """As `recomputed`, within the budget, which is that of the options, parsed.
 
     `stop`: a predicate that ends the search with the best result so far.
@@ -149,9 +149,9 @@ def recomputed_within(
         Refusal: Where no plan keeps the budget.
     """
     options = with_moves(module, options)
-    demand_order(module, options.moves, budget)
+    require_order_model(module, options.moves, budget)
 
-    def within(offload: Offload) -> Within[Recomputation]:
+    def within(offload: Offload) -> BudgetResult[Recomputation]:
         moving = replace(options, offload=offload)
 
         def run(planned: Sequence[StepPlan] | Planner | None, loops: Loops) -> tuple[ModuleOp | None, Recomputation]:
@@ -160,9 +160,9 @@ def recomputed_within(
         return within_budget(module, budget, moving, run, stop)
 
     with kept_whole(module) as whole:
-        found = cheapest(module, within, options.moves)
-    take_off(found.module, whole)
-    return replace(found, outcome=replace(found.outcome, remarks=(*found.outcome.remarks, *found.remarks)))
+        best = cheapest_moves(module, within, options.moves)
+    remove_whole_marks(best.module, whole)
+    return replace(best, outcome=replace(best.outcome, remarks=(*best.outcome.remarks, *best.remarks)))
 
 
 def _nothing(_: Graph) -> Plan:

@@ -16,12 +16,12 @@ from ..transforms.mark import write_marks
 from ..transforms.phase import numbered_steps
 from ..transforms.plans.misfits import Misfits
 from ..transforms.plans.notes import notes_of, write_notes
-from .choose import Tried, choose
+from .choose import ScoredAttempt, choose
 from .prepare import prepare
 
 
 @dataclass(frozen=True)
-class TriedPlans:
+class AttemptPlans:
     """`attempt`: the segmentation in words, with a plan for each step. `peak_bytes`: the largest forecast peak."""
 
     attempt: str
@@ -33,32 +33,32 @@ class TriedPlans:
         return sum(plan.plan.copies for plan in self.plans)
 
 
-def tried_plans(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Iterator[TriedPlans]:
+def attempt_plans(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Iterator[AttemptPlans]:
     """The candidates of `recompute`, in their order. Where a step has fewer than another, its last one is repeated.
 
     Raises `Refusal` as `recompute` does.
     """
     emission, misfits = options.emission, Misfits()
-    found = list[tuple[str, Step, tuple[Tried, ...]]]()
+    per_step = list[tuple[str, Step, tuple[ScoredAttempt, ...]]]()
     prepared = prepare(module, options)
     for function, step in numbered_steps(prepared.module):
         forecast = Forecast.of(function, step, emission.is_ordered, emission.staggered)
         chosen = partial(choose, step, prepared.selection, forecast, options.attempts, options.copies)
         choice = misfits.fitted(function, chosen)
         if choice is not None:
-            found.append((function.sym_name.data, step, tuple(choice.tried)))
+            per_step.append((function.sym_name.data, step, tuple(choice.tried)))
     misfits.refuse()
-    for index in range(max((len(tried) for _, _, tried in found), default=0)):
-        ones = [(name, step, tried[min(index, len(tried) - 1)]) for name, step, tried in found]
-        words = "; ".join(dict.fromkeys(str(one.planned.attempt) for _, _, one in ones))
-        peaks = [one.peaks.xla if emission.is_ordered else one.peaks.in_order for _, _, one in ones]
-        yield TriedPlans(words, tuple(_step_plan(*one) for one in ones), max(peaks))
+    for index in range(max((len(attempts) for _, _, attempts in per_step), default=0)):
+        scored = [(name, step, attempts[min(index, len(attempts) - 1)]) for name, step, attempts in per_step]
+        words = "; ".join(dict.fromkeys(str(attempt.planned.attempt) for _, _, attempt in scored))
+        peaks = [attempt.peaks.xla if emission.is_ordered else attempt.peaks.in_order for _, _, attempt in scored]
+        yield AttemptPlans(words, tuple(_step_plan(*attempt) for attempt in scored), max(peaks))
 
 
-def _step_plan(name: str, step: Step, tried: Tried) -> StepPlan:
+def _step_plan(name: str, step: Step, attempt: ScoredAttempt) -> StepPlan:
     """The plan with the notes of its marks; the step is left without them."""
     plain = tuple(notes_of(step))
-    write_marks(tried.planned.decided)
+    write_marks(attempt.planned.decided)
     notes = tuple(notes_of(step))
     write_notes(step, plain)
-    return StepPlan(name, step.graph.fingerprint, tried.planned.plan, notes)
+    return StepPlan(name, step.graph.fingerprint, attempt.planned.plan, notes)

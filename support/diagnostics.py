@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import PassFailedException
@@ -44,12 +45,22 @@ class Refusal(PassFailedException):
         super().__init__(f"{position_of(op)}: error: {reason}")
 
 
+class RemarkKind(StrEnum):
+    """What a remark says, in LLVM's words: a change, a change that was not made, a fact, or a request that failed."""
+
+    PASSED = "passed"
+    MISSED = "missed"
+    ANALYSIS = "analysis"
+    FAILURE = "failure"
+
+
 @dataclass(frozen=True)
 class Remark:
     """A decision and its reason, at the operation that it is about."""
 
     operation: Operation
     reason: str
+    kind: RemarkKind = RemarkKind.MISSED
 
     def __str__(self) -> str:
         return f"{position_of(self.operation)}: remark: {self.reason}"

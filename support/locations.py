@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterator
+from functools import lru_cache
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from xdsl.dialects.builtin import (
@@ -51,14 +53,27 @@ def file_range(file: str, start: tuple[int, int], end: tuple[int, int]) -> Locat
 
 
 def source_position(location: Attribute) -> tuple[str, int, int] | None:
-    """File, line and column of the first position that the location names, the callee's before the caller's.
-
-    None if it names none.
+    """File, line and column of the innermost call in the user's code: the first position, the callee's before the
+    caller's, that is not in an installed library; the first one if all are. None if the location names none.
     """
+    innermost = None
     for part in each_part(location):
         if isinstance(part, FileLineColLoc):
-            return part.filename.data, part.line.data, part.column.data
-    return None
+            position = part.filename.data, part.line.data, part.column.data
+            if not is_library(position[0]):
+                return position
+            innermost = innermost or position
+    return innermost
+
+
+@lru_cache(maxsize=10_000)
+def is_library(file: str) -> bool:
+    """Whether the file is part of an installed package, or of the frontends of this one."""
+    return any(folder in file for folder in _LIBRARIES) or file.startswith(_FRONTENDS)
+
+
+_LIBRARIES = ("/site-packages/", "/dist-packages/", "\\site-packages\\", "<frozen ")
+_FRONTENDS = str(Path(__file__).resolve().parents[1] / "frontends")
 
 
 def parts_of(location: Attribute) -> tuple[Attribute, ...]:

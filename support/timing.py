@@ -4,25 +4,26 @@
         with part("clone"): ...         # who works; as a decorator too: @part("clone")
 
 A stopwatch changes no result, so nobody hands it on: the one that runs is asked for when a part begins. Where none
-runs, a part is a look at a variable.
+runs, a part is a look at a variable. `watched` calls a function at the beginning of each part.
 """
 
 from __future__ import annotations
 
-from contextlib import ContextDecorator
+from collections.abc import Callable, Generator
+from contextlib import ContextDecorator, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import perf_counter
 
 
 @dataclass
-class Part:
+class TimedPart:
     """`seconds` are those of its `parts` too. A part that runs several times within another one is told once, where it
     first began."""
 
     name: str
     seconds: float = 0.0
-    parts: dict[str, Part] = field(default_factory=dict[str, "Part"])
+    parts: dict[str, TimedPart] = field(default_factory=dict[str, "TimedPart"])
 
     @property
     def rest_seconds(self) -> float:
@@ -30,12 +31,23 @@ class Part:
         return self.seconds - sum(inner.seconds for inner in self.parts.values())
 
 
-_current: ContextVar[Part | None] = ContextVar("the part that runs", default=None)
+_current: ContextVar[TimedPart | None] = ContextVar("the part that runs", default=None)
+_watcher: ContextVar[Callable[[str], None] | None] = ContextVar("the watcher of parts", default=None)
+
+
+@contextmanager
+def watched(watcher: Callable[[str], None]) -> Generator[None, None, None]:
+    """Call the watcher with the name of each part that begins inside."""
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
 
 
 def timed(name: str = "total") -> _Running:
     """Run a stopwatch; its times are complete behind the `with`."""
-    return _Running(Part(name))
+    return _Running(TimedPart(name))
 
 
 def part(name: str) -> _Section:
@@ -45,10 +57,10 @@ def part(name: str) -> _Section:
 
 class _Running:
     # No generator: `contextlib` writes to the exceptions that pass through one, and ours may be frozen.
-    def __init__(self, one: Part):
+    def __init__(self, one: TimedPart):
         self._one = one
 
-    def __enter__(self) -> Part:
+    def __enter__(self) -> TimedPart:
         self._before, self._start = _current.set(self._one), perf_counter()
         return self._one
 
@@ -67,8 +79,10 @@ class _Section(ContextDecorator):
         return _Section(self._name)
 
     def __enter__(self) -> None:
+        if (watcher := _watcher.get()) is not None:
+            watcher(self._name)
         if (outer := _current.get()) is not None:
-            self._running = _Running(outer.parts.setdefault(self._name, Part(self._name)))
+            self._running = _Running(outer.parts.setdefault(self._name, TimedPart(self._name)))
             self._running.__enter__()
 
     def __exit__(self, *error: object) -> None:

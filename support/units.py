@@ -66,11 +66,21 @@ def is_share(text: str) -> bool:
 def budget_text(budget: str | float) -> str:
     """A budget of the Python API as text: whole numbers are bytes, other numbers shares.
 
-    Raises `ValueError` for a number that is not a budget.
+    Raises `ValueError` for a number that is not a budget, and for a text such as '8' without a unit.
     """
     if isinstance(budget, float) and not 0 < budget <= 1:
         raise ValueError(f"invalid budget {budget}: a share is above 0 and at most 1, and bytes are whole numbers")
+    if isinstance(budget, str):
+        demand_unit(budget)
     return f"{budget}B" if isinstance(budget, int) else str(budget).strip()
+
+
+def demand_unit(text: str) -> None:
+    """Raises `ValueError` for a number of bytes without a unit: '8' is more often meant as gigabytes than as bytes."""
+    amount = _AMOUNT.fullmatch(text)
+    if amount is not None and amount["unit"] == "" and not is_share(text) and float(amount["number"]) % 1 == 0:
+        number = text.strip()
+        raise ValueError(f"'{number}' has no unit: write '{number}GiB' or '{number}MiB', or {number} for bytes")
 
 
 def format_bytes(count: int) -> str:

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from xdsl.passes import ModulePass
 from xdsl.universe import Universe
 from xdsl.utils.arg_spec import ArgSpec
 from xdsl.utils.target import Target
 
+from ..dialects.context import make_context
+from ..driver.nested_pipelines import ScheduledPass, module_schedule, schedule
 from ..driver.pipeline import BadPipeline, Passes, did_you_mean, passes_known, resolve, specs
 from ..universe import UNIVERSE
+from .completion import completion
 from .files import demand_different_files
+from .ir_dumps import DumpRequest
+from .opt_arguments import MLIR, argument_parser
 from .options import options_of, spelled
-from .rule_files import add_rules_option
-from .start import version_of
-
-CHUNK = "// -----"
-STATISTICS = "print counts after each pass, then the seconds of each pass and of its parts, to standard error"
-MLIR = "mlir"
-_PASS_PIPELINE = re.compile(r"^\s*(?:builtin\.)?module\((.*)\)\s*$", re.DOTALL)
-_NESTED_PIPELINE = re.compile(r"(?:^|,)\s*([\w.]+)\(")
+from .remark_formats import CATEGORIES
+from .spelling import as_argparse_expects
 
 Targets = Mapping[str, Callable[[], type[Target]]]
 
@@ -35,29 +33,72 @@ class UsageError(Exception):
 
 @dataclass(frozen=True)
 class Instrumentation:
-    """Output on standard error while passes run. `statistics` and `remarks`: "text" or "json"."""
+    """Output on standard error while passes run.
 
-    print_after_all: bool = False
-    print_after_change: bool = False
+    Attributes:
+        dumps: The IR before and after passes.
+        statistics: "text" or "json".
+        timing: "tree", "list" or "json".
+        pipeline: Print the pipeline.
+        stacktrace: Print the traceback of a pass that fails.
+    """
+
+    dumps: DumpRequest = field(default_factory=DumpRequest)
     statistics: str | None = None
-    remarks: str = "text"
+    timing: str | None = None
+    pipeline: bool = False
+    stacktrace: bool = False
+
+
+@dataclass(frozen=True)
+class RemarkOutput:
+    """`form`: one of `FORMATS`. `categories`: the kinds to report; None for all. `file`: None for standard error."""
+
+    form: str = "text"
+    categories: tuple[str, ...] | None = None
+    file: str | None = None
+
+
+@dataclass(frozen=True)
+class Reproducers:
+    """Files for reproducers: if a pass fails, and in any case. `is_local`: of the failing pass alone."""
+
+    on_failure: str | None = None
+    always: str | None = None
+    is_local: bool = False
+
+    @property
+    def is_requested(self) -> bool:
+        return self.on_failure is not None or self.always is not None
 
 
 @dataclass(frozen=True)
 class CommandLine:
-    """The parsed command line. `answer`: a text to print instead of running passes, such as a list of passes."""
+    """The parsed command line.
+
+    Attributes:
+        split: The marker between the modules of the input; None for one module.
+        debuginfo: Print locations; None for printing them if the input has some.
+        verify_diagnostics: "all" or "only-expected"; None for reporting diagnostics.
+        runs_reproducer: The passes are those that the input names.
+        answer: A text to print instead of running passes, such as a list of passes.
+    """
 
     input: str | None
     output: str | None
-    passes: tuple[ModulePass, ...]
+    passes: tuple[ScheduledPass, ...]
     target: Target | None
-    split: bool
+    split: str | None
+    output_split_marker: str
     generic: bool
-    debuginfo: bool
+    debuginfo: bool | None
     proof: bool
     verify: bool
-    verify_diagnostics: bool
+    verify_diagnostics: str | None
     instrumentation: Instrumentation
+    remarks: RemarkOutput
+    reproducers: Reproducers
+    runs_reproducer: bool = False
     emit_plan: str | None = None
     rules: tuple[str, ...] = ()
     answer: str | None = None
@@ -65,94 +106,106 @@ class CommandLine:
 
 def parse_arguments(arguments: Sequence[str] | None) -> CommandLine:
     """Parse the command line. Raises `UsageError`; for unknown options argparse ends the process with exit code 2."""
-    options = argument_parser().parse_args(arguments)
+    parser = argument_parser()
+    options = parser.parse_args(as_argparse_expects(parser, arguments))
     try:
-        return _command_line(options)
+        return _command_line(parser, options)
     except BadPipeline as error:
         raise UsageError(str(error)) from error
 
 
-def _command_line(options: argparse.Namespace) -> CommandLine:
+def _command_line(parser: argparse.ArgumentParser, options: argparse.Namespace) -> CommandLine:
     targets: Targets = Universe.get_multiverse().all_targets | UNIVERSE.all_targets
     passes = passes_known()
     if options.passes and options.pass_pipeline:
         raise UsageError("give either --passes or --pass-pipeline")
-    pipeline = _without_module(options.pass_pipeline) if options.pass_pipeline else options.passes
+    if options.run_reproducer and (options.passes or options.pass_pipeline):
+        raise UsageError("--run-reproducer runs the passes of the input: leave --passes and --pass-pipeline out")
+    pipeline = module_schedule(options.pass_pipeline, passes) if options.pass_pipeline else ()
+    _check_options_that_exclude_each_other(options)
     return CommandLine(
         input=options.input_file,
         output=options.output_file,
-        passes=tuple(resolve(spec, passes, "pass") for spec in specs(pipeline)),
+        passes=pipeline or schedule(options.passes, passes),
         target=None if options.target == MLIR else _target(options.target, targets),
         split=options.split_input_file,
+        output_split_marker=options.output_split_marker,
         generic=options.print_op_generic,
         debuginfo=options.print_debuginfo,
         proof=not options.no_proof,
-        verify=not options.disable_verify,
+        verify=not options.disable_verify and options.verify_each,
         verify_diagnostics=options.verify_diagnostics,
-        instrumentation=Instrumentation(
-            options.print_ir_after_all, options.print_ir_after_change, options.pass_statistics, options.remarks
-        ),
-        emit_plan=_emit_plan(options),
+        instrumentation=_instrumentation(options),
+        remarks=_remark_output(options),
+        reproducers=Reproducers(options.crash_reproducer, options.generate_reproducer, options.local_reproducer),
+        runs_reproducer=options.run_reproducer,
+        emit_plan=options.emit_plan,
         rules=tuple(options.load_rules),
-        answer=_answer(options, passes),
+        answer=_answer(parser, options, passes),
     )
 
 
-def argument_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="recompute-opt",
-        description="Run passes on MLIR and write only what is proved equal.",
-        epilog="Exit codes: 0 done; 1 bad input, a refused request or a failed proof; 2 wrong usage.",
+def reproduced(request: CommandLine, pipeline: str | None) -> tuple[ScheduledPass, ...]:
+    """The passes to run on an input that names this pipeline. Raises `UsageError`."""
+    if not request.runs_reproducer:
+        return request.passes
+    if pipeline is None:
+        raise UsageError("--run-reproducer: the input has no section 'mlir_reproducer' with a pipeline")
+    try:
+        return module_schedule(pipeline, passes_known())
+    except BadPipeline as error:
+        raise UsageError(str(error)) from error
+
+
+def _instrumentation(options: argparse.Namespace) -> Instrumentation:
+    dumps = DumpRequest(
+        before=frozenset(_names(options.print_ir_before)),
+        before_all=options.print_ir_before_all,
+        after=frozenset(_names(options.print_ir_after)),
+        after_all=options.print_ir_after_all,
+        after_change=options.print_ir_after_change,
+        after_failure=options.print_ir_after_failure,
+        folder=options.dump_dir,
     )
-    ours = ", ".join(UNIVERSE.all_passes)
-    add = parser.add_argument
-    add("input_file", nargs="?", help="MLIR file; standard input if absent or '-'")
-    add("-p", "--passes", default="", help=f"passes as 'a,b{{option=value}}'; ours: {ours}")
-    add("--pass-pipeline", default="", help="the same as MLIR spells it, 'builtin.module(a,b{option=value})'")
-    add("-t", "--target", default=MLIR, help=f"{MLIR} or {', '.join(UNIVERSE.all_targets)}")
-    add("-o", "--output-file", help="file to write; standard output if absent")
-    add("--split-input-file", action="store_true", help=f"process the parts between '{CHUNK}' separately")
-    add("--print-op-generic", action="store_true", help="print the generic form")
-    add("--print-debuginfo", action="store_true", help="print locations")
-    add("--print-ir-after-all", action="store_true", help="print the IR after each pass, to standard error")
-    add("--print-ir-after-change", action="store_true", help="the same, after passes that changed it")
-    add("--pass-statistics", nargs="?", const="text", choices=("text", "json"), help=STATISTICS)
-    add("--remarks", choices=("text", "json"), default="text", help="the form of remarks, on standard error")
-    add("--verify-diagnostics", action="store_true", help="match `// expected-error {{...}}` comments, and remarks")
-    add("--emit-plan", metavar="FILE", help="write the plan of 'recompute', for 'recompute{plan=FILE}'")
-    add("--no-proof", action="store_true", help="write the result without proving it equal")
-    add("--disable-verify", action="store_true", help="do not verify between passes")
-    add_rules_option(parser)
-    add("--list-passes", action="store_true", help="name the passes, ours first, and exit")
-    add("--help-pass", metavar="NAME", help="explain a pass and its options, and exit")
-    add("-v", "--version", action="version", version=version_of("recompute-opt"))
-    return parser
+    return Instrumentation(
+        dumps,
+        options.pass_statistics,
+        options.timing,
+        options.dump_pass_pipeline,
+        options.print_stacktrace_on_diagnostic,
+    )
 
 
-def _without_module(pipeline: str) -> str:
-    """The passes inside `builtin.module(...)`. Raises `UsageError` for another or a nested pipeline."""
-    match = _PASS_PIPELINE.match(pipeline)
-    if match is None:
-        raise UsageError(f"--pass-pipeline reads 'builtin.module(...)', not '{pipeline}'; see also --passes")
-    if (nested := _NESTED_PIPELINE.search(match[1])) is not None:
-        raise UsageError(
-            f"passes run on the whole module, not on each {nested[1]}: write its passes without '{nested[1]}(...)', "
-            "as in 'builtin.module(recompute-mark,recompute-clone)'"
-        )
-    return match[1]
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _emit_plan(options: argparse.Namespace) -> str | None:
+def _remark_output(options: argparse.Namespace) -> RemarkOutput:
+    if options.remarks_filter is None:
+        return RemarkOutput(options.remarks, None, options.remarks_file)
+    categories = _names(options.remarks_filter)
+    for category in categories:
+        if category not in CATEGORIES:
+            raise UsageError(f"--remarks-filter: unknown kind '{category}'; known are {', '.join(CATEGORIES)}")
+    return RemarkOutput(options.remarks, tuple(categories), options.remarks_file)
+
+
+def _check_options_that_exclude_each_other(options: argparse.Namespace) -> None:
     if options.emit_plan is not None and options.split_input_file:
         raise UsageError("--emit-plan writes the plan of one module, and --split-input-file makes several")
     if options.emit_plan is not None and options.verify_diagnostics:
         raise UsageError("--emit-plan writes a plan beside its program, and --verify-diagnostics writes none")
-    if options.emit_plan is not None:
-        try:
-            demand_different_files({"-o": options.output_file, "--emit-plan": options.emit_plan})
-        except ValueError as error:
-            raise UsageError(str(error)) from error
-    return options.emit_plan
+    outputs = {
+        "-o": options.output_file,
+        "--emit-plan": options.emit_plan,
+        "--remarks-file": options.remarks_file,
+        "--crash-reproducer": options.crash_reproducer,
+        "--generate-reproducer": options.generate_reproducer,
+    }
+    try:
+        demand_different_files({name: path for name, path in outputs.items() if path is not None or name == "-o"})
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 def _target(text: str, targets: Targets) -> Target:
@@ -160,10 +213,17 @@ def _target(text: str, targets: Targets) -> Target:
     return resolve(spec, targets, "target")
 
 
-def _answer(options: argparse.Namespace, passes: Passes) -> str | None:
+def _answer(parser: argparse.ArgumentParser, options: argparse.Namespace, passes: Passes) -> str | None:
+    ours = list(UNIVERSE.all_passes)
+    names = [*ours, *sorted(set(passes) - set(ours))]
     if options.list_passes:
-        ours = list(UNIVERSE.all_passes)
-        return "".join(f"{name}\n" for name in [*ours, *sorted(set(passes) - set(ours))])
+        return pass_list(names, passes)
+    if options.show_dialects:
+        dialects = sorted(dialect.name for dialect in make_context().loaded_dialects)
+        return f"Available Dialects: {','.join(dialects)}\n"
+    if options.completion is not None:
+        values = {name: names for name in ("-p", "--help-pass", "--print-ir-before", "--print-ir-after")}
+        return completion(parser, options.completion, values | {"-t": [MLIR, *UNIVERSE.all_targets]})
     if options.help_pass is None:
         return None
     if options.help_pass not in passes:
@@ -171,13 +231,31 @@ def _answer(options: argparse.Namespace, passes: Passes) -> str | None:
     return explain_pass(passes[options.help_pass]())
 
 
-def explain_pass(pass_class: type[ModulePass]) -> str:
-    """The documentation of a pass: the docstring of its module if it is ours, otherwise its own, and its options."""
+def pass_list(names: Iterable[str], passes: Passes) -> str:
+    """The passes, one in a line, with the first line of their documentation."""
+    width = max(map(len, names), default=0)
+    return "".join(f"{name:<{width}} {one_line(passes[name]())}".rstrip() + "\n" for name in names)
+
+
+def one_line(pass_class: type[ModulePass]) -> str:
+    """The first sentence on a pass: of its module if it is ours, otherwise of its class; empty if it has none."""
+    text = _documentation(pass_class)
+    first = " ".join(text.split("\n\n")[0].split()).removeprefix(f"{pass_class.name}: ")
+    return f"- {first.partition('. ')[0].rstrip('.:')}" if first else ""
+
+
+def _documentation(pass_class: type[ModulePass]) -> str:
+    """The docstring of the module of a pass if it is ours, otherwise its own; empty if there is none."""
     module = inspect.getmodule(pass_class)
-    ours = module is not None and pass_class.name in UNIVERSE.all_passes
-    # Not the docstring of the base class, which describes passes in general.
-    own = inspect.cleandoc(pass_class.__doc__) if pass_class.__doc__ else None
-    undocumented = f"{pass_class.name}: xDSL says nothing about it."
-    text = (module.__doc__ if ours and module is not None else own) or undocumented
+    if module is not None and module.__doc__ and pass_class.name in UNIVERSE.all_passes:
+        return module.__doc__
+    # Not the docstring of the base class, or the signature that `dataclass` writes.
+    own = inspect.cleandoc(pass_class.__doc__ or "")
+    return "" if own.startswith(f"{pass_class.__name__}(") else own
+
+
+def explain_pass(pass_class: type[ModulePass]) -> str:
+    """The documentation of a pass and its options."""
+    text = _documentation(pass_class) or f"{pass_class.name}: xDSL says nothing about it."
     options = list(spelled(options_of(pass_class)))
     return "\n".join([text.rstrip(), *(["", "Options:", *options] if options else []), ""])

@@ -4,44 +4,75 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
-from ..support.diagnostics import Refusal, Remark, position_of
+from ..support.diagnostics import Refusal, Remark, RemarkKind, position_of
 
 _PLACE = re.compile(r"(?P<file>.*):(?P<line>\d+):(?P<column>\d+)")
 
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """`kind` is "error", "remark" or "note". Line and column count from 1."""
+    """An error, a remark or a note. Line and column count from 1.
+
+    Attributes:
+        kind: "error", "remark" or "note".
+        category: What a remark says, a `RemarkKind`; "failure" for errors.
+        pass_name: The pass that it comes from; empty outside of passes.
+        function: The symbol of the function around the operation; empty if there is none.
+    """
 
     kind: str
     file: str
     line: int
     column: int
     message: str
+    category: str = ""
+    pass_name: str = ""
+    function: str = ""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}: {self.kind}: {self.message}"
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self))
+        """One line; the parts that are empty are left out."""
+        return json.dumps({name: part for name, part in asdict(self).items() if part != ""})
 
 
-def of_remark(remark: Remark, file: str) -> Diagnostic:
-    """A remark as a diagnostic. `file`: reported as its file, at 1:1, if it has no position."""
-    return _at("remark", position_of(remark.operation), remark.reason, file)
+def of_remark(remark: Remark, file: str, pass_name: str = "") -> Diagnostic:
+    """A remark as a diagnostic.
+
+    Args:
+        remark: The remark.
+        file: Reported as its file, at 1:1, if it has no position.
+        pass_name: The pass that it comes from.
+    """
+    diagnostic = _at("remark", position_of(remark.operation), remark.reason, file)
+    function = _function_around(remark.operation)
+    return replace(diagnostic, category=remark.kind.value, pass_name=pass_name, function=function)
 
 
-def of_exception(error: ParseError | DiagnosticException, file: str) -> Diagnostic:
+def of_exception(error: ParseError | DiagnosticException, file: str, pass_name: str = "") -> Diagnostic:
     """An error as a diagnostic; one without a position is reported at the beginning of the file."""
     if isinstance(error, ParseError):
-        return _of_parse_error(error)
-    if isinstance(error, Refusal):
-        return _at("error", position_of(error.operation), error.reason, file)
-    return Diagnostic("error", file, 1, 1, " ".join(str(error).split()))
+        diagnostic, function = _of_parse_error(error), ""
+    elif isinstance(error, Refusal):
+        diagnostic = _at("error", position_of(error.operation), error.reason, file)
+        function = _function_around(error.operation)
+    else:
+        diagnostic, function = Diagnostic("error", file, 1, 1, " ".join(str(error).split())), ""
+    return replace(diagnostic, category=RemarkKind.FAILURE.value, pass_name=pass_name, function=function)
+
+
+def _function_around(op: Operation | None) -> str:
+    """The symbol of the function around the operation; empty if there is none."""
+    while op is not None and not isinstance(op, FuncOp):
+        op = op.parent_op()
+    return "" if op is None else op.sym_name.data
 
 
 def parse_error_line(error: ParseError) -> str:

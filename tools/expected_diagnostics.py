@@ -1,8 +1,9 @@
 """Check diagnostics against comments in the input: `// expected-error {{words}}`, `-warning`, `-remark`.
 
 A comment applies to its own line; `@+1` and `@-2` to a line further down or up, `@above` and `@below` to the adjacent
-lines, and `@unknown` to any line. The words must occur in the message. Every expected diagnostic must be reported, and
-every reported one expected, as with `mlir-opt --verify-diagnostics`.
+lines, and `@unknown` to any line. The words must occur in the message. In `// expected-error-re {{…}}`, the text
+between inner `{{` and `}}` is a regular expression. Every expected diagnostic must be reported, and every reported one
+expected, as with `mlir-opt --verify-diagnostics`.
 """
 
 from __future__ import annotations
@@ -14,30 +15,52 @@ from dataclasses import dataclass
 from .diagnostics import Diagnostic
 
 # Match any kind and any place, so that a misspelt comment is an error: no diagnostic matches it.
-_COMMENT = re.compile(r"//.*?expected-(?P<kind>[\w-]+)(?:@(?P<where>[^\s{]*))?\s*\{\{(?P<words>.*?)\}\}")
+_COMMENT = re.compile(
+    r"//.*?expected-(?P<kind>\w[\w-]*?)(?P<pattern>-re)?(?:@(?P<where>[^\s{]*))?\s*"
+    r"\{\{(?P<words>(?:(?!\{\{|\}\}).|\{\{.*?\}\})*)\}\}"
+)
+_INNER = re.compile(r"\{\{(.*?)\}\}")
 _OFFSETS = {"": 0, "above": -1, "below": 1}
 _NO_LINE = 0
 
 
 @dataclass(frozen=True)
 class Expected:
-    """A comment. `line`: the line that it applies to; None for any. `comment_line`: its own line."""
+    """A comment.
+
+    Attributes:
+        line: The line that it applies to; None for any.
+        comment_line: Its own line.
+        pattern: A regular expression for the words that must occur.
+    """
 
     kind: str
     line: int | None
     words: str
     comment_line: int
+    pattern: re.Pattern[str]
 
     def matches(self, diagnostic: Diagnostic) -> bool:
         if self.kind != diagnostic.kind or self.line not in (None, diagnostic.line):
             return False
-        return self.words in diagnostic.message
+        return self.pattern.search(diagnostic.message) is not None
 
 
 def expected_in(text: str) -> Iterator[Expected]:
     for number, line in enumerate(text.splitlines(), 1):
         for match in _COMMENT.finditer(line):
-            yield Expected(match["kind"], _line(match["where"] or "", number), match["words"], number)
+            pattern = _pattern(match["words"], is_pattern=match["pattern"] is not None)
+            yield Expected(match["kind"], _line(match["where"] or "", number), match["words"], number, pattern)
+
+
+def _pattern(words: str, *, is_pattern: bool) -> re.Pattern[str]:
+    """The words as a regular expression; of an invalid one, a pattern that matches nothing."""
+    pieces = _INNER.split(words) if is_pattern else [words]
+    text = "".join(f"(?:{piece})" if index % 2 else re.escape(piece) for index, piece in enumerate(pieces))
+    try:
+        return re.compile(text)
+    except re.error:
+        return re.compile(r"(?!)")
 
 
 def _line(where: str, number: int) -> int | None:
@@ -49,8 +72,17 @@ def _line(where: str, number: int) -> int | None:
     return number + int(where) if re.fullmatch(r"[+-]\d+", where) else _NO_LINE
 
 
-def mismatches(text: str, name: str, reported: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Errors for diagnostics that were expected and not reported, and for those reported and not expected."""
+def mismatches(
+    text: str, name: str, reported: Sequence[Diagnostic], *, only_expected: bool = False
+) -> list[Diagnostic]:
+    """Errors for diagnostics that were expected and not reported, and for those reported and not expected.
+
+    Args:
+        text: The input with the comments.
+        name: The name of the input.
+        reported: The diagnostics.
+        only_expected: Ignore diagnostics that are not expected.
+    """
     unmatched, missing = list(reported), list[Diagnostic]()
     # Comments with a line take their match before those without.
     for expected in sorted(expected_in(text), key=lambda comment: comment.line is None):
@@ -61,4 +93,4 @@ def mismatches(text: str, name: str, reported: Sequence[Diagnostic]) -> list[Dia
         else:
             unmatched.remove(match)
     unexpected = [Diagnostic("error", d.file, d.line, d.column, f"unexpected {d.kind}: {d.message}") for d in unmatched]
-    return [*missing, *unexpected]
+    return missing if only_expected else [*missing, *unexpected]

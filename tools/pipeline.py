@@ -1,87 +1,173 @@
-"""Run passes on one module: verification between them, statistics and remarks, and the proof at the end."""
+"""Run passes on one module: verification between them, instrumentation and remarks, and the proof at the end."""
 
 from __future__ import annotations
 
+import re
 import sys
+import traceback
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from io import StringIO
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import DiagnosticException
 from xdsl.utils.target import Target
 
 from ..analysis.step.jax_paths import path_of
 from ..dialects.context import RecomputeContext, make_context
+from ..driver.nested_pipelines import ScheduledPass
 from ..driver.verified import assumption_remarks, change_in_place
 from ..mlir_io.parser import parse_module
 from ..mlir_io.printer import print_module
 from ..support.timing import part, timed
 from ..support.walk import every_operation
-from .command_line import CommandLine, Instrumentation, UsageError
+from .command_line import CommandLine, UsageError
 from .diagnostics import Diagnostic, of_remark
+from .execution_time import report
+from .files import FileError, write_text
+from .ir_dumps import Dumps
+from .reproducer import reproducer
 from .statistics import Counts, Statistics, times
 
 LOST = "locations are not printed, so later tools lose phases and scopes: use --print-debuginfo"
+PROOF = "prove"
+_LOCATION = re.compile(r"\bloc\s*\(")
+
+
+class PassCrash(DiagnosticException):
+    """A pass has raised an exception that is no diagnostic."""
+
+    def __init__(self, name: str, error: Exception):
+        words = " ".join(str(error).split())
+        super().__init__(
+            f"{name} failed: {type(error).__name__}{f': {words}' if words else ''} (a fault of the pass; "
+            "--crash-reproducer=FILE writes a reproducer, --print-stacktrace-on-diagnostic prints the traceback)"
+        )
 
 
 @dataclass
-class Run:
-    """The run of one module from `file`. `remarks`: those of the passes, also if one of them fails. `notes`: those of
-    the tool itself."""
+class ModuleRun:
+    """The run of one module from `file`.
+
+    Attributes:
+        request: The command line.
+        file: The name of the file, for diagnostics.
+        prefix: The beginning of the names of dumped files.
+        remarks: Those of the passes, also if one of them fails.
+        notes: Those of the tool itself.
+    """
 
     request: CommandLine
     file: str
+    prefix: str = ""
     context: RecomputeContext = field(default_factory=make_context)
+    remarks: list[Diagnostic] = field(default_factory=list[Diagnostic])
     notes: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    _running: ScheduledPass | None = field(default=None, init=False)
+    """The pass that runs, or that ran last."""
+    _input: str = field(default="", init=False)
+    """The text that a reproducer begins with: the module before the passes, or before the running one."""
 
     @property
-    def remarks(self) -> list[Diagnostic]:
-        return [of_remark(remark, self.file) for remark in self.context.remarks]
+    def pass_name(self) -> str:
+        """The pass that runs, or that ran last; empty before the first one."""
+        return "" if self._running is None else self._running.name
 
     def process(self, text: str) -> str:
         """Run the passes on a module; return its text. Raises `ParseError`, `DiagnosticException` and `UsageError`."""
-        form = self.request.instrumentation.statistics
-        if form is None:
+        statistics, timing = self.request.instrumentation.statistics, self.request.instrumentation.timing
+        if statistics is None and timing is None:
             return self._process(text)
         with timed() as whole:
             result = self._process(text)
-        print(times(whole, form), file=sys.stderr)
+        if statistics is not None:
+            print(times(whole, statistics), file=sys.stderr)
+        if timing is not None:
+            print(times(whole, timing) if timing == "json" else report(whole, timing), file=sys.stderr)
         return result
 
     def _process(self, text: str) -> str:
         request = self.request
+        debuginfo = bool(_LOCATION.search(text)) if request.debuginfo is None else request.debuginfo
         with part("parse"):
             module = parse_module(text, self.file, self.context)
-        changes = [
-            partial(_apply, module_pass, self.context, request.instrumentation) for module_pass in request.passes
-        ]
-        proof = change_in_place(module, changes, request.verify, request.proof and not request.target)
+        dumps = Dumps(request.instrumentation.dumps, self.prefix, debuginfo)
+        self._keep_input(module)
+        if request.reproducers.always is not None:
+            write_text(request.reproducers.always, self._reproducer())
+        changes = [partial(self._apply, scheduled, dumps) for scheduled in request.passes]
+        with self._failures(module, dumps):
+            proof = change_in_place(module, changes, request.verify, request.proof and not request.target)
         if proof is not None:
+            first = len(self.context.remarks)
             self.context.remarks.extend(assumption_remarks(proof, module))
+            self._report(first, PROOF)
         if request.target is not None:
             return _emit(request.target, self.context, module)
-        if not request.debuginfo and any(path_of(op.location) for op in every_operation(module)):
+        if not debuginfo and any(path_of(op.location) for op in every_operation(module)):
             self.notes.append(Diagnostic("note", self.file, 1, 1, LOST))
         with part("print"):
-            return print_module(module, generic=request.generic, debuginfo=request.debuginfo)
+            return print_module(module, generic=request.generic, debuginfo=debuginfo)
+
+    def _apply(self, scheduled: ScheduledPass, dumps: Dumps, module: ModuleOp) -> None:
+        self._running = scheduled
+        if self.request.reproducers.is_local:
+            self._keep_input(module)
+        form = self.request.instrumentation.statistics
+        counts = Counts.of(module) if form is not None else None
+        dumps.before(scheduled, module)
+        first = len(self.context.remarks)
+        try:
+            with part(scheduled.name):
+                scheduled.apply(self.context, module)
+        except (DiagnosticException, UsageError, FileError, OSError, RecursionError):
+            raise
+        except Exception as error:
+            raise PassCrash(scheduled.name, error) from error
+        finally:
+            self._report(first, scheduled.name)
+        if form is not None and counts is not None:
+            after = Counts.of(module)
+            statistics = Statistics(scheduled.name, counts.operations, after.operations, after.copies)
+            print(statistics.to_text(form), file=sys.stderr)
+        dumps.after(scheduled, module)
+
+    def _report(self, first: int, pass_name: str) -> None:
+        """Keep the remarks from number `first` on as diagnostics of this pass."""
+        self.remarks.extend(of_remark(remark, self.file, pass_name) for remark in self.context.remarks[first:])
+
+    @contextmanager
+    def _failures(self, module: ModuleOp, dumps: Dumps) -> Generator[None]:
+        """Dump the IR and write a reproducer if a pass, the verifier behind it or the proof fails inside."""
+        try:
+            yield
+        except Exception:
+            if self._running is not None:
+                if self.request.instrumentation.stacktrace:
+                    traceback.print_exc()
+                dumps.after_failure(self._running, module)
+                if self.request.reproducers.on_failure is not None:
+                    write_text(self.request.reproducers.on_failure, self._reproducer())
+                    self.notes.append(_written(self.file, self.request.reproducers.on_failure))
+            raise
+
+    def _keep_input(self, module: ModuleOp) -> None:
+        if self.request.reproducers.is_requested:
+            self._input = print_module(module, debuginfo=True)
+
+    def _reproducer(self) -> str:
+        is_local = self.request.reproducers.is_local and self._running is not None
+        passes = [self._running] if is_local and self._running is not None else self.request.passes
+        return reproducer(self._input, passes, self.request.verify)
 
 
-def _apply(module_pass: ModulePass, context: Context, output: Instrumentation, module: ModuleOp) -> None:
-    counts = Counts.of(module) if output.statistics is not None else None
-    before = print_module(module, debuginfo=True) if output.print_after_change else None
-    with part(module_pass.name):
-        module_pass.apply(context, module)
-    if output.statistics is not None and counts is not None:
-        after = Counts.of(module)
-        statistics = Statistics(module_pass.name, counts.operations, after.operations, after.copies)
-        print(statistics.to_text(output.statistics), file=sys.stderr)
-    if output.print_after_all or (before is not None and print_module(module, debuginfo=True) != before):
-        print(f"// IR after {module_pass.name}\n{print_module(module)}", file=sys.stderr)
+def _written(file: str, path: str) -> Diagnostic:
+    return Diagnostic("note", file, 1, 1, f"a reproducer is in '{path}': recompute-opt --run-reproducer {path}")
 
 
-def _emit(target: Target, context: Context, module: ModuleOp) -> str:
+def _emit(target: Target, context: RecomputeContext, module: ModuleOp) -> str:
     stream = StringIO()
     try:
         with part(target.name):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..planning.solvers.problem import Problem
-from ..planning.solvers.result import Refusal, Result
+from ..planning.solvers.result import Infeasible, Result
 from ..planning.solvers.sweep import Outcome
 from ..reports.curve import Curve, Marker, Point
 from ..support.units import format_bytes
@@ -41,7 +41,7 @@ def in_short(reason: str) -> str:
 
 def fit_line(outcome: Outcome, budget: str) -> str:
     """One line on whether a graph keeps the budget."""
-    if isinstance(outcome, Refusal):
+    if isinstance(outcome, Infeasible):
         answer = "the graph does not fit" if outcome.proved else "nothing was found with which the graph fits"
         return f"no: {answer} {budget}"
     if not outcome.pairs:
@@ -58,11 +58,11 @@ def marker_lines(markers: Iterable[Marker], plain_peak: int) -> list[str]:
     return ["beside", *rows] if rows else []
 
 
-def refusal_lines(refusal: Refusal) -> list[str]:
+def refusal_lines(refusal: Infeasible) -> list[str]:
     lines = [f"refused: {refusal.reason}"]
     if refusal.minimum_bytes:
         lines.append(
-            f"proven minimum: {refusal.minimum_bytes} bytes ({format_bytes(refusal.minimum_bytes)}), held up by"
+            f"proven minimum: {refusal.minimum_bytes} bytes ({format_bytes(refusal.minimum_bytes)}), determined by"
         )
         lines += [f"  {value}" for value in refusal.holding]
     return lines
@@ -91,7 +91,7 @@ def sweep_lines(budgets: Iterable[int], outcomes: Iterable[Outcome], plain_peak:
     lines = ["budget        peak          extra %    bound %    gap      found by"]
     for budget, outcome in zip(budgets, outcomes, strict=True):
         share = f"{budget / plain_peak:<13.4f}"
-        if isinstance(outcome, Refusal):
+        if isinstance(outcome, Infeasible):
             lines.append(f"{share} {'-':<13} {'-':<10} {'-':<10} {'-':<8} {in_short(outcome.reason)}")
             continue
         costs = f"{outcome.percent:<10.4f} {outcome.bound_percent:<10.4f} {outcome.gap:<8.4f}"

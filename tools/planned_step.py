@@ -16,12 +16,12 @@ from ..driver.verification import verify_module
 from ..mlir_io.parser import parse_module
 from ..reports.curve import Again, Point
 from ..search.budget.loop_choices import loops_option
+from ..support.interrupts import Interrupt
 from ..support.units import format_bytes
 from ..transforms.plans.counted import ORDER
 from ..transforms.take_marks import take_marks
 from .curves import write_curves
 from .diagnostics import of_exception
-from .interrupts import Interrupt
 from .plan_arguments import BAD_INPUT, INTERRUPTED, PLANNED, REFUSED, count_of, effort_of, progress_of, say
 from .planned import in_short, sweep_lines, unproved_lines
 
@@ -107,7 +107,7 @@ def _sweep_lines(step: Swept) -> Iterator[str]:
     yield f"{step.name}: {count} operations, plain peak {size}, in program order"
     yield from sweep_lines(step.budgets, step.outcomes, peak)
     if step.curve.refused:
-        yield f"proven minimum: {step.curve.minimum_bytes} bytes of temporaries, held up by"
+        yield f"proven minimum: {step.curve.minimum_bytes} bytes of temporaries, determined by"
         yield from (f"  {line}" for line in step.curve.holding)
     yield "what runs again"
     for point in step.curve.points:
@@ -168,7 +168,7 @@ def _no(answer: Fit) -> Iterator[str]:
         yield f"{stopped}no: nothing was found with which the step fits {answer.budget}: {in_short(answer.reason)}"
     yield from _needs(answer, answer.plain)
     if answer.lower_bound is not None:
-        yield f"  the proven minimum of temporaries, {format_bytes(answer.lower_bound.bytes)}, is held up by"
+        yield f"  the proven minimum of temporaries, {format_bytes(answer.lower_bound.bytes)}, is determined by"
         yield from (f"    {line}" for line in answer.lower_bound.lines())
 
 

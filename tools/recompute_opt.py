@@ -12,24 +12,31 @@ error, `file:line:col: error: ...`; the output file is replaced in one step or l
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
+from ..driver.nested_pipelines import pipeline_text
+from ..support.progress import progress
 from .collection import rare_collections
-from .command_line import CHUNK, CommandLine, UsageError, parse_arguments
+from .command_line import CommandLine, UsageError, parse_arguments, reproduced
 from .diagnostics import Diagnostic, of_exception
 from .expected_diagnostics import mismatches
 from .files import FileError, read_text, write_outputs, write_text
-from .pipeline import Run
+from .pipeline import ModuleRun
+from .remark_formats import formatted, selected
+from .reproducer import pipeline_in
 from .rule_files import loaded_rules
+from .splitting import chunks
 
 
 class Failed(Exception):
     """Diagnostics that end the run; `main` prints them."""
 
-    def __init__(self, diagnostics: Iterable[Diagnostic]):
+    def __init__(self, diagnostics: Iterable[Diagnostic], form: str = "text"):
         self.diagnostics = list(diagnostics)
+        self.form = form
         super().__init__(*map(str, self.diagnostics))
 
 
@@ -45,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
     except Failed as error:
         for diagnostic in error.diagnostics:
-            print(diagnostic, file=sys.stderr)
+            print(formatted(diagnostic, error.form), file=sys.stderr)
     except RecursionError:
         print("recompute-opt: error: the input is nested too deeply", file=sys.stderr)
     except BrokenPipeError:
@@ -58,44 +65,60 @@ def run(request: CommandLine) -> int:
         write_text(request.output, request.answer)
         return 0
     text, name = read_text(request.input)
+    request = replace(request, passes=reproduced(request, pipeline_in(text)))
+    if request.instrumentation.pipeline:
+        print(f"Pass Manager with {len(request.passes)} passes:\n{pipeline_text(request.passes)}", file=sys.stderr)
     with loaded_rules(request.rules):
-        results = [process(request, chunk, name) for chunk in chunks(request, text)]
+        modules = [process(request, chunk, name, number) for number, chunk in enumerate(chunks(text, request.split))]
+    _write_remarks(request, modules)
+    if errors := [error for module in modules for error in module.errors]:
+        raise Failed(errors, "text" if request.verify_diagnostics else request.remarks.form)
     if not request.verify_diagnostics:
-        written = f"{CHUNK}\n".join(result for result, _ in results)
-        plans = [(request.emit_plan, plan.encode()) for _, plan in results if plan is not None]
+        written = f"{request.output_split_marker}\n".join(module.text for module in modules)
+        plans = [(request.emit_plan, module.plan.encode()) for module in modules if module.plan is not None]
         write_outputs([(request.output, written.encode()), *plans])
     return 0
 
 
-def chunks(request: CommandLine, text: str) -> Iterator[str]:
-    """The parts of the input, with blank lines in front so that line numbers in diagnostics are right."""
-    line = 0
-    for chunk in text.split(CHUNK) if request.split else [text]:
-        yield "\n" * line + chunk
-        line += chunk.count("\n")
+@dataclass(frozen=True)
+class Processed:
+    """The result of one module: its text, its plan with --emit-plan, and its diagnostics."""
+
+    text: str = ""
+    plan: str | None = None
+    remarks: tuple[Diagnostic, ...] = ()
+    errors: tuple[Diagnostic, ...] = ()
 
 
-def process(request: CommandLine, text: str, name: str) -> tuple[str, str | None]:
-    """Process one module; return its text, and its plan with --emit-plan.
-
-    Raises `Failed`; with --verify-diagnostics if the diagnostics are not the expected ones.
-    """
-    module_run, result, errors = Run(request, name), "", list[Diagnostic]()
+def process(request: CommandLine, text: str, name: str, number: int) -> Processed:
+    """Process module `number` of the file. With --verify-diagnostics, the errors are the mismatches."""
+    module_run = ModuleRun(request, name, prefix=f"{number:02}_" if request.split else "")
+    result, errors = "", list[Diagnostic]()
     try:
-        result = module_run.process(text)
+        with progress("recompute-opt", only_on_terminal=True):
+            result = module_run.process(text)
     except (ParseError, DiagnosticException) as error:
-        errors.append(of_exception(error, name))
-    if request.verify_diagnostics:
-        errors = mismatches(text, name, [*module_run.remarks, *errors])
-    else:
-        for remark in (*module_run.remarks, *module_run.notes):
-            print(remark.to_json() if request.instrumentation.remarks == "json" else remark, file=sys.stderr)
-    if errors:
-        raise Failed(errors)
-    return result, None if request.emit_plan is None else _plan_of(module_run)
+        errors.append(of_exception(error, name, module_run.pass_name))
+    if request.verify_diagnostics is not None:
+        only_expected = request.verify_diagnostics == "only-expected"
+        reported = [*module_run.remarks, *errors]
+        return Processed(errors=tuple(mismatches(text, name, reported, only_expected=only_expected)))
+    remarks = (*selected(module_run.remarks, request.remarks.categories), *module_run.notes)
+    plan = None if request.emit_plan is None or errors else _plan_of(module_run)
+    return Processed(result, plan, remarks, tuple(errors))
 
 
-def _plan_of(module_run: Run) -> str:
+def _write_remarks(request: CommandLine, modules: Sequence[Processed]) -> None:
+    """Write the remarks of all modules to standard error, or to the file of --remarks-file."""
+    lines = [formatted(remark, request.remarks.form) for module in modules for remark in module.remarks]
+    if request.remarks.file is not None:
+        write_text(request.remarks.file, "".join(f"{line}\n" for line in lines))
+        return
+    for line in lines:
+        print(line, file=sys.stderr)
+
+
+def _plan_of(module_run: ModuleRun) -> str:
     """The plan of the last pass that made one."""
     if not module_run.context.plans:
         raise UsageError("--emit-plan: none of the passes makes a plan; 'recompute' does")

@@ -9,7 +9,7 @@
     recompute-plan step.mlir --sweep 10 --curve curve.svg
     recompute-plan step.mlir --fit 8GiB
 
-A graph is a JSON file: nodes of a training step in the order of execution, with bytes and costs (docs/planning.md). A
+A graph is a JSON file: nodes of a training step in the order of execution, with bytes and costs (docs/solvers.md). A
 step is MLIR; `recompute-opt -p 'recompute{budget=…}'` applies a plan to it.
 A budget is a share of the plain peak (0.5, 50%), bytes with a unit (8GiB, 500MB), or min. The output has the peak, the
 extra cost in percent of the step, a proven lower bound on it, and their difference. ORDER.txt is the order of
@@ -31,19 +31,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..planning.solvers.graph_file import BadGraph, read_graph
+from ..planning.solvers.graph_file import BadGraph, read_graph, result_text
 from ..planning.solvers.incumbent import Incumbent
-from ..planning.solvers.pairs_file import result_text
 from ..planning.solvers.problem import Pair, Problem
 from ..planning.solvers.registry import solve
-from ..planning.solvers.result import Refusal, Result
+from ..planning.solvers.result import Infeasible, Result
 from ..planning.solvers.sequence import evaluate, order_text, read_order, sequence_of
 from ..planning.solvers.sweep import Outcome, least_budget, sweep
 from ..reports.curve import curve_of
+from ..support.interrupts import Interrupt
 from ..support.units import parse_budget
 from .curves import demand_format, markers_of, with_named_views, write_curves
 from .files import FileError, read_text, write_outputs
-from .interrupts import Interrupt
 from .plan_arguments import (
     BAD_INPUT,
     INTERRUPTED,
@@ -139,7 +138,7 @@ def _write(task: _Task, outcome: Outcome) -> int:
     lines = [title(task.name, task.problem, task.plain_peak)]
     if options.fit is not None:
         lines.insert(0, fit_line(outcome, options.fit))
-    if isinstance(outcome, Refusal):
+    if isinstance(outcome, Infeasible):
         say([*lines, *refusal_lines(outcome)], aside)
         return REFUSED
     files = list[tuple[str | None, bytes]]()

@@ -6,6 +6,8 @@ import sys
 from importlib import import_module
 from importlib.metadata import version
 
+from .. import __version__
+
 
 def opt() -> int:
     return _start("recompute-opt")
@@ -24,7 +26,7 @@ def plan() -> int:
 
 
 def version_of(tool: str) -> str:
-    return f"{tool} {version('xdsl-recompute')} (xdsl {version('xdsl')})"
+    return f"{tool} {__version__} (xdsl {version('xdsl')})"
 
 
 def _start(tool: str) -> int:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.recompute import Names
-from ..support.timing import Part
+from ..support.timing import TimedPart
 
 _REST = 0.01
 """The remainder of a part gets a row if it is more than this share of the part."""
@@ -61,7 +61,7 @@ class _Row:
         )
 
 
-def times(whole: Part, form: str) -> str:
+def times(whole: TimedPart, form: str) -> str:
     """One row per part, with its inner parts below it and indented: seconds, share of the whole, name.
 
     As JSON, one line per part, named by its path: `total/recompute/clone`.
@@ -72,7 +72,7 @@ def times(whole: Part, form: str) -> str:
     return "\n".join(["  seconds  percent  part", *map(str, rows)])
 
 
-def _rows(timed_part: Part, path: tuple[str, ...], whole: float) -> Iterator[_Row]:
+def _rows(timed_part: TimedPart, path: tuple[str, ...], whole: float) -> Iterator[_Row]:
     yield _Row(path, timed_part.seconds, 100 * timed_part.seconds / whole)
     for inner in timed_part.parts.values():
         yield from _rows(inner, (*path, inner.name), whole)

@@ -27,7 +27,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from ..analysis.copies.copying import DEFAULT, Copying
+from ..analysis.copies.copying import DEFAULT, CloneOptions
 from ..analysis.copies.legality import refused
 from ..analysis.copies.marked import kept_results, plan_of_marks, refused_marks, without_effect
 from ..analysis.memory.peaks import Peaks
@@ -55,7 +55,7 @@ from .plans.notes import notes_of, write_notes
 
 
 @dataclass(frozen=True)
-class Done:
+class ClonedStep:
     """The plan of one function, its graph, and the notes on its operations."""
 
     function: str
@@ -75,7 +75,7 @@ class Cloned:
     peak that is saved by the model of XLA:CPU, if it was forecast for the whole module.
     """
 
-    steps: tuple[Done, ...]
+    steps: tuple[ClonedStep, ...]
     remarks: tuple[Remark, ...]
     before: Mapping[str, Peaks] = field(default_factory=dict[str, Peaks])
     saving: float | None = None
@@ -89,7 +89,7 @@ class Cloned:
         return sum(step.plan.copies for step in self.steps)
 
 
-def clone(module: ModuleOp, copying: Copying = DEFAULT, steps: Steps | None = None) -> Cloned:
+def clone(module: ModuleOp, copying: CloneOptions = DEFAULT, steps: Steps | None = None) -> Cloned:
     """Copy every marked value that the backward pass needs, behind a token for its copy group.
 
     `steps`: those of the module, if they exist already; here and below.
@@ -103,7 +103,7 @@ def clone_marked(
     module: ModuleOp, steps: Steps, plan_of: Callable[[FuncOp, Step], Plan], permission: Permission
 ) -> Cloned:
     """Copy by the plan that `plan_of` derives from the marks of each step."""
-    applied, remarks = list[Done](), list[Remark]()
+    applied, remarks = list[ClonedStep](), list[Remark]()
     numbers = Numbers.free_in(module)
     for function, step in steps:
         remarks.extend(_refused(step, permission))
@@ -118,7 +118,7 @@ def clone_as_planned(
 ) -> Cloned:
     """Apply plans that were made for this very module. Raises `Refusal` for a plan that does not match."""
     plans, numbers = {step_plan.function: step_plan for step_plan in planned}, Numbers.free_in(module)
-    applied = list[Done]()
+    applied = list[ClonedStep]()
     for function, step in steps or numbered_steps(module):
         name = function.sym_name.data
         if (step_plan := plans.pop(name, None)) is None:
@@ -141,7 +141,7 @@ def clone_by(
 ) -> Cloned:
     """Apply the plans of an external planner. Raises `Refusal` for a plan that does not match, and for a step without
     one."""
-    applied, remarks, numbers = list[Done](), list[Remark](), Numbers.free_in(module)
+    applied, remarks, numbers = list[ClonedStep](), list[Remark](), Numbers.free_in(module)
     for function, step in steps or numbered_steps(module):
         with part("plan"):
             try:
@@ -157,8 +157,8 @@ def clone_by(
 
 
 @part("clone")
-def _apply(function: FuncOp, step: Step, plan: Plan, numbers: Numbers) -> Done:
-    record = Done(function.sym_name.data, step.graph, plan, tuple(notes_of(step)))
+def _apply(function: FuncOp, step: Step, plan: Plan, numbers: Numbers) -> ClonedStep:
+    record = ClonedStep(function.sym_name.data, step.graph, plan, tuple(notes_of(step)))
     apply_plan(step, plan, numbers)
     for op, difference in wrong_reads(step, plan):
         raise Refusal(op, f"{name_of(op)} does not read what was planned: {difference}")
@@ -205,6 +205,8 @@ class ClonePass(ModulePass):
     strict: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        copying = Copying(self.copies, self.chain, permission=Permission(self.collectives, self.preserve_rng_state))
+        copying = CloneOptions(
+            self.copies, self.chain, permission=Permission(self.collectives, self.preserve_rng_state)
+        )
         with nested_steps_apart(op):
             tell(ctx, demand_effect(clone(op, copying).remarks, self.strict))

@@ -39,7 +39,7 @@ _BOOKKEEPING = frozenset({Names.ID, Names.NEED_CSE, Names.TARGET_GRAD, Names.CHE
 
 
 @dataclass
-class Kinds:
+class ValueNumbers:
     """Value numbers of operations: two with the same number compute the same, by structural comparison.
 
     An operation is numbered after its operands have been merged, so its operands are final. `same`: from the results of
@@ -136,7 +136,7 @@ def _merge_twins(
     may_go: Callable[[Operation], bool] = lambda _: True,
 ) -> dict[Operation, int]:
     """Merge twins; returns the numbers of the remaining operations that may be merged."""
-    kinds, kind_of = Kinds(), dict[Operation, int]()
+    kinds, kind_of = ValueNumbers(), dict[Operation, int]()
     if block.first_op is None or (block.first_op.next_op is block.last_op and not block.first_op.regions):
         # At most one operation and its terminator, as in most reductions.
         return kind_of

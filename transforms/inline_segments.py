@@ -39,7 +39,7 @@ KEEPING = tuple(StringAttr(policy) for policy in ("must_save", "prefer_save", "o
 
 
 @dataclass(frozen=True)
-class Instance:
+class FlattenedSegment:
     """A flattened segment: its attributes, and its operations without those of inner segments."""
 
     attributes: Mapping[str, Attribute]
@@ -71,7 +71,7 @@ def inline_segments(module: ModuleOp) -> int:
         return 0
     for function in [op for op in operations if isinstance(op, FuncOp)]:
         taken = _regions_of(function)
-        instances = list[Instance]()
+        instances = list[FlattenedSegment]()
         for segment in _outermost(function):
             instances.extend(_flatten(segment, "", taken))
         if instances:
@@ -91,7 +91,7 @@ def _regions_of(function: FuncOp) -> set[str]:
     return {region.data for region in stated if isinstance(region, StringAttr)}
 
 
-def _flatten(segment: SegmentOp, outer: str, taken: set[str]) -> list[Instance]:
+def _flatten(segment: SegmentOp, outer: str, taken: set[str]) -> list[FlattenedSegment]:
     """Flatten a segment and those inside of it, the outermost first."""
     attributes = dict(segment.attributes)
     region = _region(segment, outer, taken)
@@ -105,7 +105,10 @@ def _flatten(segment: SegmentOp, outer: str, taken: set[str]) -> list[Instance]:
     for op in own:
         op.attributes.setdefault(Names.SEGMENT, StringAttr(region))
     inner = [op for op in operations if isinstance(op, SegmentOp)]
-    return [Instance(attributes, own), *(instance for op in inner for instance in _flatten(op, f"{region}/", taken))]
+    return [
+        FlattenedSegment(attributes, own),
+        *(instance for op in inner for instance in _flatten(op, f"{region}/", taken)),
+    ]
 
 
 def _region(segment: SegmentOp, outer: str, taken: set[str]) -> str:
@@ -120,7 +123,7 @@ def _region(segment: SegmentOp, outer: str, taken: set[str]) -> str:
     return region
 
 
-def _mark(function: FuncOp, instances: Sequence[Instance]) -> None:
+def _mark(function: FuncOp, instances: Sequence[FlattenedSegment]) -> None:
     step = Step.of(phases(function, structured=True) or _all_forward(function))
     for instance in instances:
         kept = set[SSAValue]()

@@ -17,17 +17,17 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
-from ..analysis.copies.loop_chunks import Held, held_of
+from ..analysis.copies.loop_chunks import SavedCarries, held_of
 from ..analysis.copies.loop_cuts import SMALLEST, LoopCut, MayRepeat, left_alone, loop_cut
 from ..analysis.copies.loop_prices import corner_within
 from ..analysis.request.in_loops import asked_whole, repeatable
 from ..analysis.step.crossings import Crossings
 from ..analysis.step.exchanges import holds_collective
 from ..analysis.step.functions import functions_of, single_block
-from ..analysis.step.stacks import Link
+from ..analysis.step.stacks import LoopPair
 from ..dialects.context import tell
 from ..dialects.dead_code import drop_dead_code
-from ..options.loop_schedule import Loops, Schedule, schedule_of
+from ..options.loop_schedule import Loops, LoopSchedule, schedule_of
 from ..options.selection import AUTO, BadSelection, Selection
 from ..rules.effects import why_impure
 from ..rules.names import name_of
@@ -99,19 +99,19 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
     return Rolled(copies, extra, tuple(remarks), replaced)
 
 
-Find = Callable[[Link], LoopCut]
+Find = Callable[[LoopPair], LoopCut]
 LEFT = "the loop is left as it is: {reason}"
 EXCHANGES = "; {name} in it holds collectives, which run again with collectives=true only"
 
 
-def _next_cut(links: Iterable[Link], find: Find, whole: Collection[Operation]) -> LoopCut | None:
+def _next_cut(links: Iterable[LoopPair], find: Find, whole: Collection[Operation]) -> LoopCut | None:
     """The next worthwhile cut of the block. It is searched again each time, since a cut replaces its loops."""
     cuts = (find(link) for link in links if link.writer.op not in whole)
     return next((cut for cut in cuts if cut.why_not is None), None)
 
 
 def _not_worth_it(
-    links: Iterable[Link], may_repeat: MayRepeat, find: Find, whole: Collection[Operation]
+    links: Iterable[LoopPair], may_repeat: MayRepeat, find: Find, whole: Collection[Operation]
 ) -> Iterator[Remark]:
     for link in links:
         if link.writer.op in whole:
@@ -126,8 +126,8 @@ WHOLE = "the loop is in a segment, and computed again with it as a whole: that n
 
 
 def _checkpointed(
-    block: Block, crossings: Crossings, schedule: Schedule, may_repeat: MayRepeat, remarks: list[Remark]
-) -> Iterator[Held]:
+    block: Block, crossings: Crossings, schedule: LoopSchedule, may_repeat: MayRepeat, remarks: list[Remark]
+) -> Iterator[SavedCarries]:
     """Yield pairs of loops that hold less with checkpoints, from the outside in; new loops are skipped. The caller
     replaces each pair before the next one is searched."""
     visited, pending = set[Operation](), [block]
@@ -147,8 +147,8 @@ def _checkpointed(
 
 
 def _next_checkpointed(
-    block: Block, crossings: Crossings, schedule: Schedule, unpaired: Collection[Operation]
-) -> Held | None:
+    block: Block, crossings: Crossings, schedule: LoopSchedule, unpaired: Collection[Operation]
+) -> SavedCarries | None:
     links = (link for link in crossings.links_of(block) if {link.writer.op, link.reader.op} <= set(unpaired))
     candidates = (held_of(link, block, schedule) for link in links)
     return next((held for held in candidates if held is not None), None)
@@ -160,7 +160,7 @@ HELD = (
 )
 
 
-def _run_again_whole(links: Iterable[Link], find: Find, selection: Selection) -> frozenset[Operation]:
+def _run_again_whole(links: Iterable[LoopPair], find: Find, selection: Selection) -> frozenset[Operation]:
     """Loops in segments that need less if each is recomputed as a whole, one after the other, than if the stacks that
     their cuts keep are live together."""
     links = [link for link in links if asked_whole(link.writer.op, selection)]

@@ -36,7 +36,7 @@ from .phase import Steps, numbered_steps, state_phases
 from .plans.misfits import Misfits
 from .plans.nested_steps import nested_steps_apart
 from .plans.repeatable import state_repeatable
-from .plans.segment_budgets import Demands, mark_segment_budgets, of_rest
+from .plans.segment_budgets import StepLimits, mark_segment_budgets, of_rest
 
 NAMED = 3
 """Maximum number of segments that a remark names."""
@@ -52,7 +52,7 @@ def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
     state_repeatable(module, selection.repeatable)
     selection, overridden = as_stated(module, selection)
     steps, rest = numbered_steps(module), of_rest(selection)
-    demands = mark_segment_budgets(steps, selection) if selection.segment_budgets else Demands()
+    demands = mark_segment_budgets(steps, selection) if selection.segment_budgets else StepLimits()
     return [*guessed, *overridden, *demands.remarks, *mark_steps(steps, rest)]
 
 
@@ -65,13 +65,13 @@ def mark_steps(steps: Steps, selection: Selection) -> list[Remark]:
     remarks, misfits = list[Remark](), Misfits()
     for function, step in steps:
         if (decided := misfits.fitted(function, partial(decide, step, selection))) is not None:
-            remarks += said_of(function, decided, selection)
+            remarks += decision_remarks(function, decided, selection)
             write_marks(decided)
     misfits.refuse()
     return remarks
 
 
-def said_of(function: FuncOp, decided: Decisions, selection: Selection) -> Iterator[Remark]:
+def decision_remarks(function: FuncOp, decided: Decisions, selection: Selection) -> Iterator[Remark]:
     """Yield a remark for each skipped segment."""
     if not decided.resolved.members and not any(explicit_mark(op) for op in function.walk()):
         yield Remark(function, _no_segments(selection))

@@ -39,7 +39,7 @@ from ..dialects.context import tell
 from ..dialects.placements import is_from_host, is_offload, is_placement, is_to_host, to_device, to_host
 from ..dialects.recompute import Names
 from ..options.selection import AUTO, Selection
-from ..planning.offload import Offload
+from ..planning.host_moves import Offload
 from ..rules.costs.cost import PICOSECONDS, cost_named
 from ..rules.effects import why_impure
 from ..rules.names import name_of

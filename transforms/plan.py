@@ -30,7 +30,7 @@ from ..planning.plan import Plan
 from ..planning.plan_file import to_json
 from ..rules.costs.cost import FLOPS
 from ..rules.names import name_of
-from ..search.budget.limit import asked_budget, demand_target
+from ..search.budget.limit import budget_option, check_target
 from ..search.budget.loop_choices import loops_option
 from ..search.budget.moves import with_moves
 from ..search.emit import replace_content
@@ -109,7 +109,7 @@ class PlanPass(MarkPass):
     offload: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        demand_target(op, self.target)
+        check_target(op, self.target)
         with kept_whole(op):
             written, outcome, loops = self._recomputed(op)
             tell(ctx, outcome.remarks)
@@ -125,7 +125,7 @@ class PlanPass(MarkPass):
             verify_input(module)
             work, outcome = recomputed(module, options)
             return work is not None, outcome, options.loops
-        budget = asked_budget(module, options.budget or "min", options.memory_model, options.target)
+        budget = budget_option(module, options.budget or "min", options.memory_model, options.target)
         verify_input(module)
         result = recomputed_within(module, budget, options)
         return result.module is not None, result.outcome, result.loops

@@ -17,12 +17,13 @@ from ..options.recompute_options import RecomputeOptions
 from ..planning.objective import ATTEMPTS
 from ..planning.plan_file import to_json
 from ..rules.costs.cost import FLOPS
-from ..search.budget.limit import asked_budget, demand_target
+from ..search.budget.limit import budget_option, check_target
 from ..search.carry_out import read_plan
 from ..search.emit import replace_content
 from ..search.recomputation import Recomputation
 from ..search.recompute import recompute, recomputed_within
 from ..support.diagnostics import Refusal
+from ..support.interrupts import stopping
 from ..support.timing import part
 from .mark import MarkPass
 from .verify import verify_input
@@ -41,6 +42,7 @@ class RecomputePass(MarkPass):
     memory; if false, all calls stay inlined.
     plan: a file from an earlier run (`recompute-opt --emit-plan`) or another tool; it replaces the policy.
     budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, at the least extra work; else an error.
+    time_limit: seconds after which the search for a budget ends with the best plan so far, as after Ctrl-C.
     memory_model: the model of the budget, `order` (program order) or `xla`; the default is that of the target.
     strict: report an unchanged step as an error.
     attempts: number of candidate plans that are simulated; the one with the lowest peak is applied.
@@ -57,6 +59,7 @@ class RecomputePass(MarkPass):
     calls: bool = True
     plan: str = ""
     budget: str | int | float | None = None
+    time_limit: float | None = None
     memory_model: str = ""
     strict: bool = False
     attempts: int = ATTEMPTS
@@ -65,7 +68,7 @@ class RecomputePass(MarkPass):
     offload: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        demand_target(op, self.target)
+        check_target(op, self.target)
         outcome = self._recomputed(op)
         if self.strict and not outcome.copies:
             raise Refusal(op, f"{outcome.remarks[-1].reason} (strict)")
@@ -78,10 +81,11 @@ class RecomputePass(MarkPass):
         if options.budget is None:
             plan = read_plan(module, self.plan, options.selection) if self.plan else None
             return recompute(module, replace(options, plan=plan))
-        budget = asked_budget(module, options.budget, options.memory_model, options.target, self.plan)
+        budget = budget_option(module, options.budget, options.memory_model, options.target, self.plan)
         with part("verify"):
             verify_input(module)
-        result = recomputed_within(module, budget, options)
+        with stopping(options.time_limit) as stop:
+            result = recomputed_within(module, budget, options, stop)
         if result.module is not None:
             replace_content(module, result.module)
         return result.outcome

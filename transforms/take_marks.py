@@ -38,18 +38,18 @@ NOT_MOVED = "'offload' keeps the value: offload=marked moves it to the host, and
 
 
 @dataclass(frozen=True)
-class Taken:
+class ImportedMarks:
     """Number of marks, and remarks on them, one for each reason."""
 
     marks: int
     remarks: tuple[Remark, ...]
 
 
-def take_marks(module: ModuleOp) -> Taken:
+def take_marks(module: ModuleOp) -> ImportedMarks:
     """Turn the calls into attributes, in place. Raises `Refusal` for an unknown or malformed mark."""
     marks = [op for op in every_operation(module) if is_named_as_mark(op)]
     if not marks:
-        return Taken(0, ())
+        return ImportedMarks(0, ())
     for mark in marks:
         if (reason := why_malformed(mark)) is not None:
             raise Refusal(mark, reason)
@@ -65,7 +65,7 @@ def take_marks(module: ModuleOp) -> Taken:
         mark.results[0].replace_all_uses_with(mark.operands[0])
         mark.detach()
         mark.erase()
-    return Taken(len(marks), tuple(remarks.values()))
+    return ImportedMarks(len(marks), tuple(remarks.values()))
 
 
 def _cuts(mark: CustomCallOp) -> bool:
@@ -131,7 +131,7 @@ def _resolve(
         _resolve(call.operands[value.index], callers, definitions, reasons)
 
 
-def but_for_moves(remarks: Iterable[Remark], moved: bool) -> tuple[Remark, ...]:
+def without_move_remarks(remarks: Iterable[Remark], moved: bool) -> tuple[Remark, ...]:
     """Drop the remarks on values that are not moved, if `moved`."""
     return tuple(remark for remark in remarks if not moved or remark.reason != NOT_MOVED)
 

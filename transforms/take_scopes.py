@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from ..analysis.request.called import Called, Kind, Switches, read
+from ..analysis.request.called import Called, CallTreatment, Switches, read
 from ..analysis.request.segments import numbered_repetitions
 from ..analysis.request.switches import hand_on
 from ..analysis.step.direction import Direction
@@ -35,7 +35,10 @@ from ..support.diagnostics import Refusal
 from ..support.walk import every_operation
 
 BRANCHES = frozenset({"stablehlo.case", "stablehlo.if", "scf.if", "scf.index_switch"})
-DECISIONS = {Kind.SAVE: BoolAttr.from_bool(False), Kind.AGAIN: StringAttr(Policy.MUST_RECOMPUTE.value)}
+DECISIONS = {
+    CallTreatment.SAVE: BoolAttr.from_bool(False),
+    CallTreatment.AGAIN: StringAttr(Policy.MUST_RECOMPUTE.value),
+}
 
 
 @dataclass(frozen=True)
@@ -65,13 +68,19 @@ def _scopes_of(op: Operation) -> _Scopes | None:
     if not calls and inside and name_of(op) in BRANCHES:
         calls = inside[0]
     kept = next(
-        (call for inner_calls in inside for call in inner_calls if call.kind is Kind.SAVE and call not in calls), None
+        (
+            call
+            for inner_calls in inside
+            for call in inner_calls
+            if call.kind is CallTreatment.SAVE and call not in calls
+        ),
+        None,
     )
     if not calls and kept is None:
         return None
     decision = kept or next((call for call in reversed(calls) if call.kind in DECISIONS), None)
-    segment = next((call for call in calls if call.kind is Kind.SEGMENT), None)
-    if segment is None and decision is not None and decision.kind is Kind.AGAIN:
+    segment = next((call for call in calls if call.kind is CallTreatment.SEGMENT), None)
+    if segment is None and decision is not None and decision.kind is CallTreatment.AGAIN:
         segment = decision
     return _Scopes(segment, decision)
 

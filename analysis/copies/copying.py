@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...planning.by_segment.copy_groups import plan_segments
+from ...planning.by_segment.copy_requests import Targets
 from ...planning.by_segment.each_pass import in_each_pass
-from ...planning.by_segment.plan_segments import plan_segments
-from ...planning.by_segment.targets import Targets
 from ...planning.plan import Plan
 from ...rules.permission import NOTHING, Permission
 from ..step.step import Step
@@ -14,7 +14,7 @@ from .legality import refused
 
 
 @dataclass(frozen=True)
-class Copying:
+class CloneOptions:
     """Options of the planner for copies of segments.
 
     copies: the maximum number of copies of one operation.
@@ -43,4 +43,4 @@ class Copying:
         return in_each_pass(step.graph, plan) if self.each_pass else plan
 
 
-DEFAULT = Copying()
+DEFAULT = CloneOptions()

@@ -12,9 +12,8 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.recompute import Names
 from ...options.selection import Selection
-from ...planning.by_segment.reasons import ALL_KEPT, NO_GATE, NOTHING_FREED, SKIPPED
-from ...planning.by_segment.sinking import sinkable
-from ...planning.by_segment.targets import Targets
+from ...planning.by_segment.copy_requests import ALL_KEPT, NO_GATE, NOTHING_FREED, SKIPPED, Targets
+from ...planning.by_segment.displaced import sinkable
 from ...planning.graph import Graph
 from ...planning.plan import CopyGroup, Plan
 from ...support.timing import part
@@ -23,7 +22,7 @@ from ..request.segments import instance_name, segments_of_gradients
 from ..step.marks import Policy, is_forced, mark_of
 from ..step.step import Step
 from .attempts import FIRST, Attempt
-from .copying import Copying
+from .copying import CloneOptions
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ def decide(
 ) -> Decisions:
     """Decide for each segment instance, then for operations outside of segments. Raises `BadSelection`.
 
-    `named`: the segments with names, if they are already computed. `staged`: see `Copying`.
+    `named`: the segments with names, if they are already computed. `staged`: see `CloneOptions`.
     """
     resolved = resolve(step.phases, selection, _cut(step, attempt) or named)
     decider = _Decider(
@@ -153,7 +152,7 @@ class _Decider:
             if _is_target(step, value, value not in kept and not _lives_on(graph, value), op in marked)
         )
         # Each segment is planned alone: the start of the next one is not known here.
-        copying = Copying(
+        copying = CloneOptions(
             beside=self.attempt.beside, staged=self.staged, joined=False, permission=self.selection.permission
         )
         plan = copying.plan(step, Targets(dict.fromkeys(members, segment), values, own))

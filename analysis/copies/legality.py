@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Operation, SSAValue
 
-from ...planning.by_segment.reasons import LIVES_ON, UPDATE_READS
+from ...planning.by_segment.copy_requests import LIVES_ON, UPDATE_READS
 from ...rules.names import name_of
 from ...rules.permission import NOTHING, Permission
 from ..step.exchanges import why_not_again

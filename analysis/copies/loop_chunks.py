@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from typing_extensions import override
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
-from ...options.loop_schedule import Schedule
+from ...options.loop_schedule import LoopSchedule
 from ...planning.binomial import advances
 from ...rules.effects import why_impure
 from ...rules.flops import flops
 from ...rules.names import name_of
 from ..step.counted_loops import Affine, CountedLoop
 from ..step.order import read_values
-from ..step.stacks import Link, Reading, Stack, links_of
+from ..step.stacks import LoopPair, Stack, StackRead, links_of
 from ..step.storage import value_bytes
 from .loop_cuts import EFFECTS, WRITTEN_ON_THE_READER, MayRepeat
 
@@ -33,7 +33,7 @@ NOT_LESS = "{words}, and the slices recomputed from them, are {after} bytes, and
 
 
 @dataclass(frozen=True)
-class Demand:
+class LoopPart:
     """The needed part of a loop: numbers of the carries that iterations change, without the counter, and operations in
     program order."""
 
@@ -47,7 +47,7 @@ class Demand:
 
 def demand(
     loop: CountedLoop, wanted: Iterable[SSAValue], results: Iterable[int], available: Collection[SSAValue] = ()
-) -> Demand:
+) -> LoopPart:
     """The part of the loop that computes the wanted values of the body and these results.
 
     `available`: values that need not be computed.
@@ -67,17 +67,17 @@ def demand(
         elif isinstance(value, OpResult) and value.op.parent is loop.block and value.op not in operations:
             operations.add(value.op)
             pending.extend(read_values(value.op))
-    return Demand(tuple(sorted(carries)), tuple(op for op in loop.block.ops if op in operations))
+    return LoopPart(tuple(sorted(carries)), tuple(op for op in loop.block.ops if op in operations))
 
 
 @dataclass(frozen=True)
-class Held(ABC):
+class SavedCarries(ABC):
     """A link that saves carries in place of the stacks `dropped`. `again`: the part of the loop that recomputes their
     slices from the carries."""
 
-    link: Link
+    link: LoopPair
     dropped: tuple[Stack, ...]
-    again: Demand
+    again: LoopPart
 
     @property
     @abstractmethod
@@ -100,7 +100,7 @@ class Held(ABC):
         return self.again.carries
 
     @property
-    def readings(self) -> tuple[Reading, ...]:
+    def readings(self) -> tuple[StackRead, ...]:
         """The readings of dropped stacks."""
         dropped = {stack.index for stack in self.dropped}
         return tuple(reading for reading in self.link.readings if reading.stack.index in dropped)
@@ -149,7 +149,7 @@ class Held(ABC):
 
 
 @dataclass(frozen=True)
-class Chunks(Held):
+class Chunks(SavedCarries):
     """Carries are saved every `every` iterations; the iterations in between, a chunk, are recomputed together."""
 
     every: int
@@ -182,7 +182,7 @@ class Chunks(Held):
 
 
 @dataclass(frozen=True)
-class Slots(Held):
+class Slots(SavedCarries):
     """Carries are saved in slots, which are refilled while the reading loop runs."""
 
     slots: int
@@ -211,7 +211,7 @@ class Slots(Held):
         return FORWARDS if reason is None and not self.is_reversed else reason
 
 
-def held_of(link: Link, block: Block, schedule: Schedule) -> Held | None:
+def held_of(link: LoopPair, block: Block, schedule: LoopSchedule) -> SavedCarries | None:
     """The carries to save for the link under the schedule; None if this loop is the only reader of no stack."""
     others = [
         other
@@ -231,7 +231,7 @@ def held_of(link: Link, block: Block, schedule: Schedule) -> Held | None:
     return _min_chunks(link, dropped, again)
 
 
-def _slots(most: Slots, schedule: Schedule) -> Slots:
+def _slots(most: Slots, schedule: LoopSchedule) -> Slots:
     """Limit the slots to the number or the bytes of the schedule; at least one."""
     fit = schedule.slots
     if schedule.bytes is not None:
@@ -244,7 +244,7 @@ NEARLY = 1.02
 the least bytes."""
 
 
-def _min_chunks(link: Link, dropped: tuple[Stack, ...], again: Demand) -> Chunks:
+def _min_chunks(link: LoopPair, dropped: tuple[Stack, ...], again: LoopPart) -> Chunks:
     """The chunk size with the fewest bytes; among nearly equal ones, a size that divides the trip count."""
     trips, chunks = link.writer.trips, Chunks(link, dropped, again, 1)
     carry, slices = chunks.carry_bytes, chunks.slice_bytes

@@ -21,7 +21,7 @@ from ...support.type_guards import is_tensor
 from ..step.counted_loops import CountedLoop, counted_loop
 from ..step.crossings import Crossings
 from ..step.order import Order, read_values
-from ..step.stacks import Link, Reading, Stack, keeps_order, links_of
+from ..step.stacks import LoopPair, Stack, StackRead, keeps_order, links_of
 from ..step.storage import value_bytes
 
 MayRepeat = Callable[[Operation], bool]
@@ -48,7 +48,7 @@ class LoopCut:
     dropped: the stacks without readers after the cut.
     """
 
-    link: Link
+    link: LoopPair
     again: tuple[Operation, ...]
     kept: tuple[tuple[SSAValue, Stack], ...]
     new: tuple[SSAValue, ...]
@@ -81,13 +81,13 @@ class LoopCut:
         return None if saved > WORTH_IT * self.dropped_bytes else SMALLEST
 
     @property
-    def replaced(self) -> tuple[Reading, ...]:
+    def replaced(self) -> tuple[StackRead, ...]:
         """The readings of dropped stacks."""
         dropped = {stack.index for stack in self.dropped}
         return tuple(reading for reading in self.link.readings if reading.stack.index in dropped)
 
 
-def loop_cut(link: Link, may_repeat: MayRepeat, price: Fraction | None = None) -> LoopCut:
+def loop_cut(link: LoopPair, may_repeat: MayRepeat, price: Fraction | None = None) -> LoopCut:
     """The smallest set of stacks. Nothing is dropped if no other set is smaller.
 
     price: the value of a byte in FLOPs. If given, minimise bytes times price plus extra FLOPs instead: a minimum cut
@@ -116,7 +116,7 @@ def loop_cut(link: Link, may_repeat: MayRepeat, price: Fraction | None = None) -
     return LoopCut(link, again, tuple(standing), tuple(new), dropped)
 
 
-def _is_held(stack: Stack, link: Link) -> bool:
+def _is_held(stack: Stack, link: LoopPair) -> bool:
     """Whether the stack is kept in any case. Of several stacks of one value such a stack is read."""
     return stack.index in link.outputs or stack.index not in link.only_read
 
@@ -124,7 +124,7 @@ def _is_held(stack: Stack, link: Link) -> bool:
 class _Flow:
     """The dependence graph of the stacked values, as input of `min_cut`."""
 
-    def __init__(self, link: Link, may_repeat: MayRepeat):
+    def __init__(self, link: LoopPair, may_repeat: MayRepeat):
         self.needs = dict[SSAValue, tuple[SSAValue, ...]]()
         self.cost = dict[SSAValue, int]()
         self._link, self._may_repeat = link, may_repeat

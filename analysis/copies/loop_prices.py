@@ -15,7 +15,7 @@ from xdsl.ir import Block
 
 from ...support.units import parse_budget
 from ..step.crossings import Crossings
-from ..step.stacks import Link
+from ..step.stacks import LoopPair
 from .loop_cuts import LoopCut, MayRepeat, loop_cut
 
 MOST = 16
@@ -74,7 +74,7 @@ def corner_within(block: Block, may_repeat: MayRepeat, keep: str) -> Corner | No
     return within[0] if within else candidates[-1]
 
 
-def _links_in(block: Block) -> Iterator[Link]:
+def _links_in(block: Block) -> Iterator[LoopPair]:
     pending, crossings = [block], Crossings(block)
     while pending:
         block = pending.pop()
@@ -82,7 +82,7 @@ def _links_in(block: Block) -> Iterator[Link]:
         pending.extend(inner for op in block.ops for region in op.regions for inner in region.blocks)
 
 
-def _corner_at(links: Sequence[Link], may_repeat: MayRepeat, price: Fraction | None) -> Corner:
+def _corner_at(links: Sequence[LoopPair], may_repeat: MayRepeat, price: Fraction | None) -> Corner:
     cuts = [loop_cut(link, may_repeat, price) for link in links]
     kept = sum(_kept_bytes(cut) for cut in cuts)
     return Corner(kept, sum(cut.extra_flops for cut in cuts if cut.why_not is None), price)

@@ -8,8 +8,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from ...dialects.recompute import Names
-from ...planning.by_segment.reasons import NO_GATE
-from ...planning.by_segment.targets import Targets, with_residuals, with_views
+from ...planning.by_segment.copy_requests import NO_GATE, Targets, with_residuals, with_views
 from ...planning.plan import Kept, Plan
 from ...rules.names import name_of
 from ...rules.permission import Permission
@@ -17,7 +16,7 @@ from ...support.diagnostics import Remark
 from ...support.timing import part
 from ..step.marks import asks_to_recompute, is_demanded, is_to_recompute
 from ..step.step import Step
-from .copying import Copying
+from .copying import CloneOptions
 from .legality import why_not_recomputable, why_stays
 
 
@@ -33,7 +32,7 @@ def refused_marks(step: Step, permission: Permission) -> Iterator[tuple[Operatio
 
 
 @part("plan")
-def plan_of_marks(step: Step, copying: Copying, without: Iterable[Operation] = ()) -> Plan:
+def plan_of_marks(step: Step, copying: CloneOptions, without: Iterable[Operation] = ()) -> Plan:
     """Plan the marked operations, except for those in `without`."""
     targets, marked = _targets(step, frozenset(without))
     return copying.plan(step, completed(step, targets, marked))

@@ -9,14 +9,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
 
+from ...dialects.recompute import Names
 from ...options.selection import Selection
 from ...rules.kinds import is_constant
 from ...rules.names import name_of
 from ...support.diagnostics import position_of
 from ..copies.decide import Decision, Decisions
 from ..copies.legality import why_not_recomputable, why_stays
+from ..memory.labels import module_of, type_text
 from ..step.copied import is_copy
 from ..step.marks import mark_of
 from ..step.phases import Phases
@@ -29,7 +32,12 @@ MARKED = "it is marked to be kept"
 CHOSEN = "the selection saves it: a checkpoint, the policy, save or exclude"
 OUTPUT = "it is an output of its segment: operations after the segment read it"
 
+START = "recomputation starts from it"
+READ = "the backward pass reads it, and it belongs to no segment"
+READ_IN_SEGMENT = "the backward pass reads it, and it is an output of its segment"
+
 BARRIER = "stablehlo.optimization_barrier"
+DELAYS = frozenset({BARRIER, "recompute.token", "recompute.depend"})
 SILENT = frozenset({"recompute.depend", "func.return"})
 
 
@@ -52,6 +60,7 @@ class SavedValue:
     """One forward value that the backward pass reads.
 
     `crosses`: other segments whose forward operations read it. `reason`: why it is saved; None where it is recomputed.
+    `module` and `type`: as of `memory.labels.Buffer`.
     """
 
     value: str
@@ -61,6 +70,8 @@ class SavedValue:
     bytes: int
     crosses: tuple[str, ...]
     reason: str | None
+    module: str = ""
+    type: str = ""
 
 
 def count_operations(phases: Phases) -> OperationCounts:
@@ -117,6 +128,39 @@ def _saved_value(
         bytes=value_bytes(value),
         crosses=tuple(name for name in read_by if name and name != segment),
         reason=None if value in served else _why_held(step, value, op, decision, saved, selection),
+        module=module_of(op),
+        type=type_text(value),
+    )
+
+
+def still_saved(phases: Phases, kept: Mapping[str, str]) -> tuple[SavedValue, ...]:
+    """Every forward value that the backward pass of a rewritten step reads, in program order.
+
+    kept: The reasons of the segments that are not recomputed.
+    """
+    return tuple(_still_saved(phases, residual.value, kept) for residual in residuals(phases))
+
+
+def _still_saved(phases: Phases, value: SSAValue, kept: Mapping[str, str]) -> SavedValue:
+    op = value.owner
+    assert isinstance(op, Operation), "residuals are results of operations"
+    stated = op.attributes.get(Names.SEGMENT)
+    segment = stated.data if isinstance(stated, StringAttr) else ""
+    readers = [reader for reader in phases.order.readers(value) if not phases.is_forward(reader)]
+    if all(is_copy(reader) or name_of(reader) in DELAYS for reader in readers):
+        reason = START
+    else:
+        reason = kept.get(segment) or (READ_IN_SEGMENT if segment else READ)
+    return SavedValue(
+        value=f"%{value.name_hint}" if value.name_hint else "",
+        operation=name_of(op),
+        position=position_of(op),
+        segment=segment,
+        bytes=value_bytes(value),
+        crosses=(),
+        reason=reason,
+        module=module_of(op),
+        type=type_text(value),
     )
 
 

@@ -11,8 +11,9 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.recompute import Names
 from ...rules.names import name_of
 from ...support.locations import source_position
+from ...support.type_guards import is_tensor
 from ..request.segments import find_segments
-from ..step.jax_paths import path_of
+from ..step.jax_paths import path_of, scope_of
 from ..step.phases import Phases
 
 
@@ -20,7 +21,8 @@ from ..step.phases import Phases
 class Buffer:
     """One storage with all of its views. `first` and `last` are positions in program order, both inclusive.
 
-    `name` and `source`: as in `value_name` and `source_of`; "" if unknown.
+    `name` and `source`: as in `value_name` and `source_of`; `module`: as in `module_of`; `type`: as in `type_text`; ""
+    if unknown.
     """
 
     label: str
@@ -32,6 +34,8 @@ class Buffer:
     recomputed: bool
     name: str = ""
     source: str = ""
+    module: str = ""
+    type: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,8 @@ class Labels:
             recomputed=Names.DUPLICATED in op.attributes,
             name=value_name(op, value),
             source=source_of(op),
+            module=module_of(op),
+            type=type_text(value or op.results[0]) if op.results else "",
         )
 
     def segment_of(self, op: Operation) -> str:
@@ -79,6 +85,19 @@ def source_of(op: Operation) -> str:
     """`file:line:col` from the location of the operation; "" if it has none."""
     position = source_position(op.location)
     return "" if position is None else ":".join(map(str, position))
+
+
+def module_of(op: Operation) -> str:
+    """The named scopes of the operation, joined by slashes: `LM/Block_0/Dense_1`; "" outside of scopes."""
+    return "/".join(scope_of(op.location).path)
+
+
+def type_text(value: SSAValue) -> str:
+    """The type of a tensor as `f32[256,64]`; other types as in MLIR."""
+    if not is_tensor(value.type):
+        return str(value.type)
+    shape = ["?" if size < 0 else str(size) for size in value.type.get_shape()]
+    return f"{value.type.get_element_type()}[{','.join(shape)}]"
 
 
 def described(op: Operation) -> str:

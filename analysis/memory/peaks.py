@@ -8,13 +8,13 @@ from functools import cached_property
 
 from xdsl.dialects.func import FuncOp
 
-from ...planning.by_segment.early import early_parts
-from ...planning.evaluate import live_bytes, peak_bytes
+from ...planning.by_segment.displaced import early_parts
 from ...planning.graph import Graph
+from ...planning.liveness import live_bytes, peak_bytes
 from ...planning.objective import EAGER_SHARE
 from ...planning.orders import eager
 from ...planning.plan import Plan
-from ...planning.rewriting import HoldingBack, Rewritten, as_graph, carried_out, held_back
+from ...planning.simulate import Barrier, SimulatedProgram, as_graph, insert_barriers, simulate
 from ...support.timing import part
 from ..step.step import Step
 from .xla.memory import xla_timeline
@@ -53,7 +53,7 @@ class Peaks:
     def is_steady(self) -> bool:
         return self.eager <= EAGER_SHARE * self.in_order
 
-    def said(self) -> Iterator[str]:
+    def notes(self) -> Iterator[str]:
         """R8: a remark with both peaks if they are far apart."""
         if not self.is_steady:
             yield (
@@ -98,16 +98,16 @@ class Forecast:
         return self
 
     def without_copies(self) -> Peaks:
-        return self.of_program(carried_out(self.graph, Plan()))
+        return self.of_program(simulate(self.graph, Plan()))
 
     def of_plan(self, plan: Plan, segments: Mapping[int, str]) -> Peaks:
         """The peaks under a plan. `segments`: the segments of operations whose early parts are delayed."""
-        program = carried_out(self.graph, plan, self.ordered)
+        program = simulate(self.graph, plan, self.ordered)
         if self.ordered and self.staggered:
             program = self._delay_early_parts(program, segments)
         return self.of_program(program)
 
-    def _delay_early_parts(self, program: Rewritten, segments: Mapping[int, str]) -> Rewritten:
+    def _delay_early_parts(self, program: SimulatedProgram, segments: Mapping[int, str]) -> SimulatedProgram:
         graph = as_graph(self.graph, program)
         segment_of = {
             op: segments[instruction.origin]
@@ -115,7 +115,7 @@ class Forecast:
             if instruction.origin in segments and not instruction.is_new and graph.forward[op]
         }
         parts = early_parts(graph, segment_of)
-        return held_back(graph, program, [HoldingBack(early.operations[0], early.waiting) for early in parts])
+        return insert_barriers(graph, program, [Barrier(early.operations[0], early.waiting) for early in parts])
 
-    def of_program(self, program: Rewritten) -> Peaks:
+    def of_program(self, program: SimulatedProgram) -> Peaks:
         return Peaks.of(as_graph(self.graph, program), lambda: self.plain().peak_bytes(program))

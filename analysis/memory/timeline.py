@@ -1,4 +1,4 @@
-"""Live bytes at each operation of a step, in program order: the counts of `planning/evaluate.py` with labels.
+"""Live bytes at each operation of a step, in program order: the counts of `planning/liveness.py` with labels.
 
 Model `order`: every result is stored, views share the storage of their operand, a storage is freed after its last
 reader. Temporaries are the storages other than arguments and results of the function; constants, and values computed
@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ArrayAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from ...planning import evaluate
+from ...planning import liveness
 from ..step.functions import single_block
 from ..step.graph_of import graph_of
 from ..step.order import Order
@@ -61,16 +61,16 @@ def timeline(function: FuncOp, phases: Phases | None = None, labels: Labels | No
     return Timeline(
         operations=graph.names,
         phases=graph.phases,
-        buffers=tuple(_buffers(numbered.values, evaluate.storages(graph), labels or Labels(phases))),
+        buffers=tuple(_buffers(numbered.values, liveness.storages(graph), labels or Labels(phases))),
         inner_bytes=graph.inner_bytes,
-        live_bytes=tuple(evaluate.live_bytes(graph).tolist()),
+        live_bytes=tuple(liveness.live_bytes(graph).tolist()),
         argument_bytes=sum(map(value_bytes, order.block.args)),
         result_bytes=0 if graph.counts_returned else sum(map(value_bytes, order.operations[-1].operands)),
         aliased_bytes=aliased_bytes(function, order.block),
     )
 
 
-def _buffers(values: Sequence[SSAValue], storages: evaluate.Storages, labels: Labels) -> Iterable[Buffer]:
+def _buffers(values: Sequence[SSAValue], storages: liveness.StorageRanges, labels: Labels) -> Iterable[Buffer]:
     for number, size, first, last in storages.rows():
         owner = values[number].owner
         assert isinstance(owner, Operation), "temporaries are results of operations"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from enum import Enum
 
 
-class Kind(Enum):
+class CallTreatment(Enum):
     """Treatment of the operations of a call: they form a segment, all are recomputed, or all are saved."""
 
     SEGMENT = "recompute"
@@ -50,7 +50,7 @@ class Called:
 
     name: str
     number: int
-    kind: Kind = Kind.SEGMENT
+    kind: CallTreatment = CallTreatment.SEGMENT
     switches: Switches = DEFAULT
 
 
@@ -80,4 +80,4 @@ def read(scope: str) -> Called | None:
     valid_names = {field.name for field in fields(Switches)}
     if unknown := switches.keys() - valid_names:
         raise ValueError(f"'{scope}' has no switch '{min(unknown)}'; known are {', '.join(sorted(valid_names))}")
-    return Called(name, int(number), Kind(kind), Switches(**switches))
+    return Called(name, int(number), CallTreatment(kind), Switches(**switches))

@@ -21,7 +21,7 @@ NEAR = 3
 
 
 @dataclass(frozen=True)
-class Budgeted:
+class BudgetedSegment:
     """An instance of a segment, its operations in program order, and its budget."""
 
     name: str
@@ -29,9 +29,9 @@ class Budgeted:
     budget: SegmentBudget
 
 
-def budgeted(phases: Phases, budgets: Iterable[SegmentBudget]) -> tuple[list[Budgeted], list[SegmentBudget]]:
+def budgeted(phases: Phases, budgets: Iterable[SegmentBudget]) -> tuple[list[BudgetedSegment], list[SegmentBudget]]:
     """The segments that have a budget, and the budgets that match no segment of the function."""
-    taken, segments, unmatched = set[Operation](), list[Budgeted](), list[SegmentBudget]()
+    taken, segments, unmatched = set[Operation](), list[BudgetedSegment](), list[SegmentBudget]()
     for budget in budgets:
         members = dict[str, list[Operation]]()
         for op, name in _segments(phases, budget.pattern).items():
@@ -40,7 +40,7 @@ def budgeted(phases: Phases, budgets: Iterable[SegmentBudget]) -> tuple[list[Bud
             unmatched.append(budget)
         for name, operations in members.items():
             if free := tuple(op for op in operations if op not in taken):
-                segments.append(Budgeted(name, free, budget))
+                segments.append(BudgetedSegment(name, free, budget))
         taken.update(op for operations in members.values() for op in operations)
     return segments, unmatched
 

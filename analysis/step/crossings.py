@@ -18,7 +18,7 @@ from ...support.walk import every_operation
 from .direction import Direction
 from .jax_paths import path_of, transpositions
 from .phase_sources import ATTRIBUTE, JAX_PATH, sources
-from .stacks import Link, links_of
+from .stacks import LoopPair, links_of
 
 
 class Crossings:
@@ -36,7 +36,7 @@ class Crossings:
         operations = () if function is None else every_operation(function)
         self._has_directions = any(_has_direction(op) for op in operations)
 
-    def links_of(self, block: Block) -> list[Link]:
+    def links_of(self, block: Block) -> list[LoopPair]:
         """The links of the block that cross, in the order of `stacks.links_of`.
 
         A stack that a forward loop reads is an output of the loop that writes it. The gradient of the writing loop
@@ -52,7 +52,7 @@ class Crossings:
                 outputs.setdefault(link.writer.op, set()).update(stack.index for stack in link.stacks)
         return [_with_outputs(link, frozenset(outputs.get(link.writer.op, ()))) for link in crossing]
 
-    def is_gradient(self, link: Link) -> bool:
+    def is_gradient(self, link: LoopPair) -> bool:
         """Whether the reading loop is one gradient deeper than the writing loop."""
         if self._has_directions:
             return self.may_cross(link.writer.op, link.reader.op)
@@ -63,7 +63,7 @@ class Crossings:
         return not self._has_directions or _depth(reader) > _depth(writer)
 
 
-def _with_outputs(link: Link, outputs: frozenset[int]) -> Link:
+def _with_outputs(link: LoopPair, outputs: frozenset[int]) -> LoopPair:
     reads_residuals = any(stack.index not in outputs for stack in link.stacks)
     return replace(link, outputs=outputs, only_read=link.only_read if reads_residuals else frozenset[int]())
 

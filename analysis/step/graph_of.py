@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from ...planning.evaluate import live_bytes
 from ...planning.graph import OUTSIDE, Graph
+from ...planning.liveness import live_bytes
 from ...rules.costs.cost import CostsOf
 from ...rules.effects import why_impure
 from ...rules.flops import flops

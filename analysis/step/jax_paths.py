@@ -28,7 +28,7 @@ _CALLS = frozenset({"jit", "pjit"})
 
 
 @dataclass(frozen=True)
-class Scope:
+class JaxPath:
     """`path`: named scopes from the outside in; `functions`: called functions, the entry function left out."""
 
     path: tuple[str, ...]
@@ -36,7 +36,7 @@ class Scope:
     direction: Direction
 
 
-NOWHERE = Scope((), (), Direction.NONE)
+NOWHERE = JaxPath((), (), Direction.NONE)
 
 
 def path_of(location: Attribute) -> str:
@@ -86,7 +86,7 @@ def _direction(wrappers: list[str]) -> Direction:
 _DIFFERENTIATIONS = frozenset({"jvp", "transpose"})
 
 
-def parse_path(path: str) -> Scope:
+def parse_path(path: str) -> JaxPath:
     """Parse one path; the last part is the operation itself."""
     scope, _, last = path.rpartition("/")
     # A slash inside of parentheses is no separator: `jvp(model/block0)`.
@@ -96,7 +96,7 @@ def parse_path(path: str) -> Scope:
 
 # Keyed without the operation, so that all operations of a scope share one entry and large steps fit.
 @lru_cache(maxsize=100_000)
-def _parse_scope(scope: str) -> Scope:
+def _parse_scope(scope: str) -> JaxPath:
     if not scope:
         return NOWHERE
     scopes, functions, direction = list[str](), list[str](), Direction.NONE
@@ -110,10 +110,10 @@ def _parse_scope(scope: str) -> Scope:
             functions.extend([inner] if index else [])
         else:
             scopes.extend(inner.split("/"))
-    return Scope(tuple(scopes), tuple(functions), direction)
+    return JaxPath(tuple(scopes), tuple(functions), direction)
 
 
-def scope_of(location: Attribute) -> Scope:
+def scope_of(location: Attribute) -> JaxPath:
     return parse_path(path_of(location))
 
 

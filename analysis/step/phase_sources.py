@@ -118,9 +118,9 @@ def _check(
         nested = f"{source.cite(op)} is a gradient of a gradient"
         raise Refusal(op, f"{nested}; only first-order gradients are supported")
     if Direction.NONE not in (first, direction):
-        raise Refusal(op, f"{who_says(op, earlier)} says {first.value}, {source.cite(op)} says {direction.value}")
+        raise Refusal(op, f"{source_of(op, earlier)} says {first.value}, {source.cite(op)} says {direction.value}")
 
 
-def who_says(op: Operation, phase_sources: Iterable[PhaseSource]) -> str | None:
+def source_of(op: Operation, phase_sources: Iterable[PhaseSource]) -> str | None:
     """Cite the source that determines the direction; None if no source knows it."""
     return next((source.cite(op) for source in phase_sources if source.direction(op) is not None), None)

@@ -30,7 +30,7 @@ from .constants import constants_only
 from .direction import Direction
 from .functions import single_block
 from .order import Order
-from .phase_sources import PhaseSource, directions_of, sources, stated_phase, who_says
+from .phase_sources import PhaseSource, directions_of, source_of, sources, stated_phase
 
 FORWARD = frozenset({"primal", "residual"})
 BACKWARD = frozenset({"gradient"})
@@ -181,8 +181,8 @@ def _refuse_position(
     first = next(operation for operation in order.operations if direction[operation] is Direction.BACKWARD)
     raise Refusal(
         op,
-        f"sources disagree: {who_says(op, phase_sources)} puts {name_of(op)} in the forward pass, but it stands "
-        f"after the gradient operation {name_of(first)}, by {who_says(first, phase_sources)}; "
+        f"sources disagree: {source_of(op, phase_sources)} puts {name_of(op)} in the forward pass, but it stands "
+        f"after the gradient operation {name_of(first)}, by {source_of(first, phase_sources)}; "
         "a step with several gradients needs one function each, or recompute.gradient regions, or "
         f"{Names.PHASE} on every operation",
     )

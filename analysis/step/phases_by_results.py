@@ -27,7 +27,7 @@ from ...support.diagnostics import Refusal
 from .constants import constants_only
 from .direction import Direction
 from .order import Order
-from .phase_sources import directions_of, sources, who_says
+from .phase_sources import directions_of, source_of, sources
 
 _FORWARD = frozenset({"primal", "residual"})
 
@@ -172,7 +172,7 @@ def _corrections_by_locations(order: Order, phases: Mapping[Operation, str]) -> 
             raise Refusal(
                 op,
                 f"sources disagree: by the results that are said to be primal {name_of(op)} is of the {side}, and "
-                f"{who_says(op, phase_sources)} says {direction.value}; list every result of the forward pass",
+                f"{source_of(op, phase_sources)} says {direction.value}; list every result of the forward pass",
             )
         changed[op] = "residual" if forward else "gradient"
     return changed

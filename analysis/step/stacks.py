@@ -3,7 +3,7 @@
     %r:3 = stablehlo.while(%i = 0, …, %s = %zeros) do { …; %s1 = dynamic_update_slice %s, %slice, %i, 0; … }
     …  stablehlo.while(%j = 0, …, %t = %r#2) do { …; %x = dynamic_slice %t, 7 - %j, 0; … }
 
-Residuals of a `lax.scan` reach its backward pass as stacks. A `Link` is a pair of a writing and a reading loop.
+Residuals of a `lax.scan` reach its backward pass as stacks. A `LoopPair` is a pair of a writing and a reading loop.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Stack:
 
 
 @dataclass(frozen=True)
-class Reading:
+class StackRead:
     """`op` reads one slice of the stack: in iteration n of `loop` the slice that iteration `written(n)` wrote."""
 
     stack: Stack
@@ -52,7 +52,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Link:
+class LoopPair:
     """A loop, and a later loop that reads stacks of it.
 
     standing: all stacks that `writer` writes.
@@ -62,7 +62,7 @@ class Link:
 
     writer: CountedLoop
     reader: CountedLoop
-    readings: tuple[Reading, ...]
+    readings: tuple[StackRead, ...]
     standing: tuple[Stack, ...]
     only_read: frozenset[int]
     outputs: frozenset[int] = frozenset()
@@ -74,19 +74,19 @@ class Link:
         return tuple(stack for stack in self.standing if stack.index in read)
 
 
-def links_of(block: Block) -> Iterator[Link]:
+def links_of(block: Block) -> Iterator[LoopPair]:
     """The links between two loops of the block, in the order of the writing loops."""
     loops = {op: loop for op in block.ops if (loop := counted_loop(op)) is not None}
     for writer in loops.values():
         candidates = (stack_of(writer, index) for index in range(len(writer.op.results)) if writer.is_bare)
         stacks = tuple(stack for stack in candidates if stack is not None)
-        readings = dict[Operation, list[Reading]]()
+        readings = dict[Operation, list[StackRead]]()
         only_read = frozenset(stack.index for stack in stacks if _sort_in(stack, loops, readings))
         for op, own_readings in readings.items():
-            yield Link(writer, loops[op], tuple(own_readings), stacks, only_read)
+            yield LoopPair(writer, loops[op], tuple(own_readings), stacks, only_read)
 
 
-def _sort_in(stack: Stack, loops: Mapping[Operation, CountedLoop], readings: dict[Operation, list[Reading]]) -> bool:
+def _sort_in(stack: Stack, loops: Mapping[Operation, CountedLoop], readings: dict[Operation, list[StackRead]]) -> bool:
     """Add the readings of the stack to `readings`, by reading loop. Return whether it has readings and no other use."""
     is_all, is_read = True, False
     for source, user in _users(stack.value, loops):
@@ -156,7 +156,7 @@ def keeps_order(op: Operation) -> bool:
     return isinstance(op, ReshapeOp)
 
 
-def _reading(stack: Stack, reader: CountedLoop, op: Operation, source: SSAValue) -> Reading | None:
+def _reading(stack: Stack, reader: CountedLoop, op: Operation, source: SSAValue) -> StackRead | None:
     if (
         not isinstance(op, DynamicSliceOp)
         or op.operand is not source
@@ -174,7 +174,7 @@ def _reading(stack: Stack, reader: CountedLoop, op: Operation, source: SSAValue)
         return None
     scale = stack.place.scale
     written = Affine(scale * place.scale, scale * (place.offset - stack.place.offset))
-    return Reading(stack, reader, op, written)
+    return StackRead(stack, reader, op, written)
 
 
 def _is_within_stack(place: Affine, stack: Stack, reader: CountedLoop) -> bool:

@@ -2,7 +2,7 @@
 
     python -m recompute.benchmarks.consumers                       # all steps, a line for each set of options
     python -m recompute.benchmarks.consumers psum fp8 --options plain outputs
-    python -m recompute.benchmarks.consumers --write               # and write the table of docs/consumers.md
+    python -m recompute.benchmarks.consumers --write               # and write the table of docs/measured/consumers.md
 
 Two devices of the host; each step runs in a process of its own, so that an abort of XLA is a line, too. Exit status 1:
 a program is not proved, has other bits in numpy, is not compiled, or is farther from the plain step than four times
@@ -29,7 +29,7 @@ from .measure import BUG, PASSES, Row, rows_of
 from .page import tables, with_tables
 from .steps import CASES
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "consumers.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "consumers.md"
 HEAD = ("step", "options", "outcome", "proof", "numpy", "XLA", "ours", "jax.checkpoint")
 
 

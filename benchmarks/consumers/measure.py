@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
 from examples.closeness import Closeness
 from examples.with_jax import compile_keeping_barriers, with_module
-from recompute.interpreters.execute_check import Pair
+from recompute.interpreters.execute_check import PreparedPair
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.tools import recompute_check, recompute_opt
@@ -146,7 +146,7 @@ class Measured:
             for leaf in jax.tree.leaves(self.case.arguments())
         ]
         try:
-            pair = Pair.of(parse_module(self.text), parse_module(written))
+            pair = PreparedPair.of(parse_module(self.text), parse_module(written))
             found = pair.compare([np.asarray(leaf) for leaf in leaves])
         except DiagnosticException as error:
             return "cannot", str(error).partition("error: ")[2]

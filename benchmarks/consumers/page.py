@@ -1,4 +1,4 @@
-"""The tables of docs/consumers.md: a line for each step, over all sets of options."""
+"""The tables of docs/measured/consumers.md: a line for each step, over all sets of options."""
 
 # pyright: basic
 

@@ -35,7 +35,7 @@ BF16 = float(jnp.finfo(jnp.bfloat16).eps / jnp.finfo(jnp.float32).eps)
 
 
 @dataclass(frozen=True)
-class Verdict:
+class StepVerdict:
     """why: the reason why the plain step is what runs. distance: of the farthest result, in the units of the step."""
 
     program: Program
@@ -61,7 +61,7 @@ class Verdict:
         return f"{first} {' '.join(marks)}".rstrip() + f" | {self.program}"
 
 
-def judged(made: Program) -> Verdict:
+def judged(made: Program) -> StepVerdict:
     step = built(made)
     start = time.perf_counter()
     with warnings.catch_warnings():
@@ -73,7 +73,7 @@ def judged(made: Program) -> Verdict:
     before, after = temporary_bytes(plain), temporary_bytes(choice.compiled)
     assert before is not None and after is not None, "the compiler says nothing of memory"
     units = farthest(step, plain, choice.compiled, made.seed) / (BF16 if made.rounds_to_bf16 else 1)
-    return Verdict(made, before, after, choice.why, units, seconds)
+    return StepVerdict(made, before, after, choice.why, units, seconds)
 
 
 def farthest(step: Built, plain: jax.stages.Compiled, ours: jax.stages.Compiled, seed: int) -> float:
@@ -84,7 +84,7 @@ def farthest(step: Built, plain: jax.stages.Compiled, ours: jax.stages.Compiled,
     return max(far(a, b) for a, b in zip(expected, found, strict=True))
 
 
-def missed(verdicts: Sequence[Verdict]) -> list[str]:
+def missed(verdicts: Sequence[StepVerdict]) -> list[str]:
     """The bars that are missed, in words with the seeds of the steps."""
     above = [verdict.program.seed for verdict in verdicts if verdict.is_above]
     distant = [verdict.program.seed for verdict in verdicts if verdict.is_far]
@@ -95,7 +95,7 @@ def missed(verdicts: Sequence[Verdict]) -> list[str]:
     return lines + ([f"the plain step is taken {len(left)} times: {left}"] if many else [])
 
 
-def summary(verdicts: Sequence[Verdict]) -> str:
+def summary(verdicts: Sequence[StepVerdict]) -> str:
     counts = {
         "need more than the plain step": sum(verdict.is_above for verdict in verdicts),
         "are the plain step": sum(verdict.why is not None for verdict in verdicts),
@@ -111,7 +111,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0, help="another seed, other steps (default: 0)")
     options = parser.parse_args()
-    verdicts = list[Verdict]()
+    verdicts = list[StepVerdict]()
     for seed in range(options.seed * APART, options.seed * APART + options.count):
         verdicts.append(judged(program(seed)))
         print(verdicts[-1], flush=True)

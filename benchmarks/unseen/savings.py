@@ -36,7 +36,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.search.recompute import recompute
-from recompute.search.tried import tried_plans
+from recompute.search.tried import attempt_plans
 from recompute.transforms.inline import inline
 
 from .loops import LOOPS
@@ -87,7 +87,7 @@ def attempts_at(lowered: jax.stages.Lowered, module: ModuleOp, compiled: int) ->
         "seconds": seconds,
         "remarks": [str(remark.reason) for remark in done.remarks],
     }
-    for tried in tried_plans(module, RecomputeOptions(attempts=compiled)) if compiled else ():
+    for tried in attempt_plans(module, RecomputeOptions(attempts=compiled)) if compiled else ():
         written = module.clone()
         recompute(written, RecomputeOptions().with_planned(tried.plans))
         text = print_module(written)

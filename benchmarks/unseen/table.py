@@ -1,7 +1,7 @@
 """The lines that `savings.py` writes as tables in Markdown, with what they come to.
 
 `python -m recompute.benchmarks.unseen.table open.jsonl [more.jsonl]` prints them; `--write open.jsonl held_back.jsonl`
-keeps the lines beside this file and writes the tables into docs/savings.md.
+keeps the lines beside this file and writes the tables into docs/measured/savings.md.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE.parent.parent / "docs" / "savings.md"
+PAGE = HERE.parent.parent / "docs" / "measured" / "savings.md"
 KEPT = {"open": HERE / "open.jsonl", "held_back": HERE / "held_back.jsonl"}
 EQUAL = 0.02
 """Two amounts of memory that differ by a smaller share count as equal."""

@@ -11,6 +11,7 @@ from typing import ClassVar, Self
 from xdsl.dialects.builtin import (
     ArrayAttr,
     BoolAttr,
+    BytesAttr,
     DictionaryAttr,
     IndexType,
     StringAttr,
@@ -40,7 +41,7 @@ class CustomCallOp(FunctionTypeOp):
     inputs = var_operand_def()
     call_target_name = prop_def(StringAttr)
     has_side_effect = opt_prop_def(BoolAttr)
-    backend_config = opt_prop_def(StringAttr | DictionaryAttr)
+    backend_config = opt_prop_def(StringAttr | BytesAttr | DictionaryAttr)
     api_version = opt_prop_def(I32_ATTR)
     called_computations = opt_prop_def(ArrayAttr[SymbolRefAttr])
     operand_layouts = opt_prop_def(ArrayAttr)
@@ -88,8 +89,10 @@ def _check_version(op: CustomCallOp) -> None:
 
 
 def _check_config(op: CustomCallOp) -> None:
-    kind, words = (DictionaryAttr, "dictionary") if _version(op) == TYPED_FFI else (StringAttr, "string")
-    if op.backend_config is not None and type(op.backend_config) is not kind:
+    # xDSL parses a string that is not UTF-8 as bytes.
+    is_dictionary, takes_dictionary = isinstance(op.backend_config, DictionaryAttr), _version(op) == TYPED_FFI
+    words = "dictionary" if takes_dictionary else "string"
+    if op.backend_config is not None and is_dictionary != takes_dictionary:
         raise VerifyException(f"backend_config is no {words}, as api_version = {_version(op)} has it")
 
 

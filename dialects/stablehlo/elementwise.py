@@ -10,8 +10,19 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_d
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
 
-from .checks import check_element, check_shape, check_types, element_of, shape_of
+from ...support.type_guards import is_complex_type, is_unsigned
+from .checks import (
+    Takes,
+    check_element,
+    check_shape,
+    check_types,
+    element_of,
+    is_float,
+    is_integer,
+    shape_of,
+)
 from .enumerations import ComparisonDirection, ComparisonDirectionAttr, ComparisonType, ComparisonTypeAttr
 from .formats import (
     FunctionTypeOp,
@@ -56,6 +67,7 @@ class CompareOp(FunctionTypeOp):
         check_types("the right operand", self.rhs.type, self.lhs.type)
         check_shape("the result", shape_of(self.result), shape_of(self.lhs))
         check_element("the result", element_of(self.result), i1)
+        _check_comparison_type(self)
 
     @classmethod
     def parse(cls, parser: Parser) -> CompareOp:
@@ -79,6 +91,25 @@ class CompareOp(FunctionTypeOp):
     def print_own(self, printer: Printer) -> None:
         if self.compare_type is not None:
             printer.print_string(f", {self.compare_type.data.value}")
+
+
+def _check_comparison_type(op: CompareOp) -> None:
+    """Check that elements of this type are compared so; `NOTYPE` leaves it to the element type."""
+    element, compare_type = element_of(op.lhs), op.compare_type
+    allowed = next((types for is_of, types in COMPARISON_TYPES if is_of(element)), None)
+    if compare_type is None or allowed is None or compare_type.data in (ComparisonType.NOTYPE, *allowed):
+        return
+    words = " or ".join(allowed)
+    raise VerifyException(f"C4: compare_type is {compare_type.data}, expected {words} for elements of type {element}")
+
+
+COMPARISON_TYPES: tuple[tuple[Takes, tuple[ComparisonType, ...]], ...] = (
+    (is_float, (ComparisonType.FLOAT, ComparisonType.TOTALORDER)),
+    (is_complex_type, (ComparisonType.FLOAT,)),
+    (lambda element: element == i1 or is_unsigned(element), (ComparisonType.UNSIGNED,)),
+    (is_integer, (ComparisonType.SIGNED,)),
+)
+"""How elements are compared, by a test for their type: constraint C4 of the specification."""
 
 
 @irdl_op_definition

@@ -17,7 +17,7 @@ from .formats import I64Array
 
 
 @dataclass(frozen=True)
-class Window:
+class DimWindow:
     """Extent, stride, padding and dilations of a window along one dimension."""
 
     size: int
@@ -45,12 +45,12 @@ def windows(
     padding: Attribute | None,
     base_dilations: I64Array | None = None,
     window_dilations: I64Array | None = None,
-) -> list[Window]:
+) -> list[DimWindow]:
     """One window per dimension. Missing strides and dilations are 1, missing padding is 0."""
     fields = [or_ones(field, len(sizes)) for field in (strides, base_dilations, window_dilations)]
     pads = padding_of(padding, len(sizes))
     return [
-        Window(size, stride, low, high, base, dilation)
+        DimWindow(size, stride, low, high, base, dilation)
         for size, stride, (low, high), base, dilation in zip(sizes, fields[0], pads, fields[1], fields[2], strict=True)
     ]
 

@@ -23,12 +23,12 @@ from .checks import check_count, check_element, check_shape, element_of, shape_o
 from .combiners import check_promotable, check_scalars, combined_types
 from .constraints import Constraint, verify_constraints
 from .control import check_all, returned_types
-from .moves import Window, check_positive, moving, padding_of, windows
+from .moves import DimWindow, check_positive, moving, padding_of, windows
 from .reducing import ReducingOp, check_body, check_counts, check_inits, check_result_elements, check_same_shapes
 from .shapes import I64_ARRAY
 from .tensors import NUMBERS
 
-__all__ = ["WINDOWS", "ReduceWindowOp", "SelectAndScatterOp", "Window", "windows"]
+__all__ = ["WINDOWS", "DimWindow", "ReduceWindowOp", "SelectAndScatterOp", "windows"]
 
 
 @irdl_op_definition

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from . import mindspore, paddle
 from .block import block
+from .disabled import disabled
 from .explain import explain
 from .jit import Jitted, jit
 from .lowered import Lowered
@@ -28,6 +29,7 @@ __all__ = [
     "UnsupportedJax",
     "again",
     "block",
+    "disabled",
     "explain",
     "jit",
     "mindspore",

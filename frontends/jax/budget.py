@@ -1,13 +1,13 @@
 """A budget that holds on the real compiler: plan, compile, read what XLA allocates, correct the model, plan again.
 
 The model of XLA:CPU predicts the temporaries of every candidate. Of those predicted to fit, the one with the least
-extra work is compiled. Its measured size corrects the predictions of the others (`planning/picking.py`). This repeats
+extra work is compiled. Its measured size corrects the predictions of the others (`CalibratedSearch`). This repeats
 until no cheaper candidate is predicted to fit, or `COMPILES` candidates are compiled.
 """
 
 from __future__ import annotations
 
-import sys
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,12 +19,15 @@ from xdsl.dialects.builtin import ModuleOp
 from ...driver.api import Rewritten, rewrite
 from ...driver.verified import NotProved
 from ...options.recompute_options import RecomputeOptions
-from ...planning.picking import Picking
-from ...planning.solvers.limit import SECONDS_AS_PYTHON, SLOW, is_compiled, limited
+from ...planning.calibrated_search import CalibratedSearch
+from ...planning.solvers.result import Stop
+from ...planning.solvers.time_limit import SECONDS_AS_PYTHON, SLOW, is_compiled, limited
 from ...search.budget.moves import with_moves
 from ...search.candidates import Candidate
 from ...search.pools import pool_of
 from ...support.diagnostics import Refusal
+from ...support.interrupts import stopping
+from ...support.progress import Line
 from ...support.units import MINIMUM, budget_text, is_share, parse_budget
 from ...transforms.plans.segment_budgets import of_rest
 from ...transforms.take_marks import take_marks
@@ -36,6 +39,9 @@ ORDINARY = -1
 COMPILES = 4
 """The maximum number of rewritten steps that are compiled; the plain step is not counted."""
 DEVICE = "device"
+BEFORE_PLANS = 0.4
+"""The share of the time that the predictions take, roughly, before the first candidate is compiled."""
+_LOG = logging.getLogger("recompute.jax")
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,7 @@ class Round:
     """
 
     words: str
-    foreseen: int | None
+    prediction: int | None
     needs: int | None
     extra_flops: int
     fits: bool | None
@@ -60,12 +66,12 @@ class Round:
         if self.needs is None:
             return f"{self.words}: cannot be applied"
         verdict = {True: ", within the budget", False: ", above the budget", None: ""}[self.fits]
-        predicted = "" if self.foreseen is None else f"{self.foreseen} bytes predicted, "
+        predicted = "" if self.prediction is None else f"{self.prediction} bytes predicted, "
         return f"{self.words}: {predicted}{self.needs} by the compiler{verdict}; {self.extra_flops} FLOPs more"
 
 
 @dataclass(frozen=True)
-class Within:
+class BudgetedCompile:
     """A step compiled within a budget.
 
     Attributes:
@@ -98,7 +104,7 @@ def checked_budget(budget: Any) -> str:
         if text.lower() != DEVICE:
             parse_budget(text, 1)
     except ValueError as error:
-        raise ValueError(f'recompute.jax.jit: {error}, or "device"') from error
+        raise ValueError(f'recompute.jax.jit: {error}; budget="device" takes what the device has free') from error
     return text
 
 
@@ -109,17 +115,20 @@ def within(
     budget: str,
     compile_plain: Callable[[], jax.stages.Compiled],
     compile_module: Callable[[ModuleOp], jax.stages.Compiled],
-) -> Within:
-    """Compile the step within the budget.
+    line: Line,
+) -> BudgetedCompile:
+    """Compile the step within the budget, or with the best candidate when its time limit or a Ctrl-C ends the search.
 
-    Raises `Refusal` if no compiled candidate keeps the budget, and if the compiler or the device reports no sizes.
+    line: Where progress is shown. Raises `Refusal` if no compiled candidate keeps the budget, and if the compiler or
+    the device reports no sizes.
     """
     plain = compile_plain()
     plain_bytes = _temporaries(module, plain)
     limit = _temporaries_limit(module, budget, plain, plain_bytes)
     if limit is not None and plain_bytes <= limit and not options.selection.segment_budgets:
-        return Within(budget, limit, plain_bytes, (), None, plain)
-    return _Rounds(name, module, options, budget, plain_bytes, limit, compile_module).best()
+        return BudgetedCompile(budget, limit, plain_bytes, (), None, plain)
+    with stopping(options.time_limit) as stop:
+        return _Rounds(name, module, options, budget, plain_bytes, limit, compile_module, line, stop).best()
 
 
 def _temporaries_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled, plain_bytes: int) -> int | None:
@@ -161,7 +170,8 @@ def _temporaries(module: ModuleOp, compiled: jax.stages.Compiled) -> int:
 
 @dataclass(frozen=True)
 class _Rounds:
-    """The search of one step. `plain_bytes` and `limit`: bytes of temporaries; `limit` is None for the budget `min`."""
+    """The search of one step. `plain_bytes` and `limit`: bytes of temporaries; `limit` is None for the budget `min`.
+    `stop`: ends the search with the best candidate so far."""
 
     name: str
     module: ModuleOp
@@ -170,15 +180,22 @@ class _Rounds:
     plain_bytes: int
     limit: int | None
     compile_module: Callable[[ModuleOp], jax.stages.Compiled]
+    line: Line
+    stop: Stop
 
-    def best(self) -> Within:
+    def best(self) -> BudgetedCompile:
         """Compile candidates and return the best one. Raises `Refusal` if none keeps the budget."""
         pool = self._pool()
         limit = float(self.limit or 0)
-        picking = Picking([candidate.foreseen for candidate in pool], limit, (1.0, float(self.plain_bytes)))
+        picking = CalibratedSearch([candidate.prediction for candidate in pool], limit, (1.0, float(self.plain_bytes)))
         rounds, steps = list[Round](), dict[int, tuple[Rewritten, jax.stages.Compiled]]()
 
         def try_candidate(at: int) -> float | None:
+            if steps and self.stop():
+                return None
+            self.line.at(
+                f"plan {len(rounds) + 1} of at most {most}", BEFORE_PLANS + (1 - BEFORE_PLANS) * len(rounds) / most
+            )
             predicted = int(picking.expected(picking.choices[at]))
             try:
                 rewritten = self._rewritten(pool[at])
@@ -193,7 +210,7 @@ class _Rounds:
             needs = _temporaries(self.module, compiled)
             fits = None if self.limit is None else needs <= limit
             rounds.append(Round(words, predicted, needs, rewritten.extra_flops, fits))
-            print(f"recompute.jax: {self.name}: {len(rounds)} of {most}: {rounds[-1]}", file=sys.stderr, flush=True)
+            _LOG.info("%s: %d of %d: %s", self.name, len(rounds), most, rounds[-1])
             return float(needs)
 
         most = COMPILES + (self.limit is None)
@@ -202,20 +219,23 @@ class _Rounds:
             best = picking.least
             least = float("inf") if best is None else _temporaries(self.module, steps[best][1])
             with suppress(Refusal, NotProved):
+                if steps and self.stop():
+                    raise Refusal(self.module, "the search has ended")
                 ordinary = rewrite(self.module, self.options)
                 if ordinary.copies and measure(ORDINARY, ordinary, "as without a budget", None) < least:
                     best = ORDINARY
         if best is None:
             raise Refusal(self.module, self._not_reached(rounds))
-        return Within(self.budget, self.limit, self.plain_bytes, tuple(rounds), *steps[best])
+        return BudgetedCompile(self.budget, self.limit, self.plain_bytes, tuple(rounds), *steps[best])
 
     def _pool(self) -> Sequence[Candidate]:
         marked = self.module.clone()
         take_marks(marked)
         options = with_moves(marked, self.options)
         if not is_compiled():
-            print(f"recompute.jax: {SLOW.format(seconds=SECONDS_AS_PYTHON)}", file=sys.stderr, flush=True)
-        return pool_of(marked, options, limited())
+            _LOG.warning("%s", SLOW.format(seconds=SECONDS_AS_PYTHON))
+        is_over = limited()
+        return pool_of(marked, options, lambda: is_over() or self.stop())
 
     def _rewritten(self, candidate: Candidate) -> Rewritten:
         selection = of_rest(self.options.selection)

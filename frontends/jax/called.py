@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import jax
 
-from ...analysis.request.called import DEFAULT, Called, Kind, Switches, spelled
+from ...analysis.request.called import DEFAULT, Called, CallTreatment, Switches, spelled
 
 R = TypeVar("R")
 _NUMBERS = count()
@@ -18,7 +18,7 @@ def called(
     function: Callable[..., R],
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
-    kind: Kind = Kind.SEGMENT,
+    kind: CallTreatment = CallTreatment.SEGMENT,
     switches: Switches = DEFAULT,
 ) -> R:
     """Call the function inside a scope that encodes `kind` and `switches`, and return its result.

@@ -17,7 +17,7 @@ SURE = 0.15
 """Predicted savings of the peak, as a share, that need no measurement: the error of the XLA:CPU model is smaller."""
 
 
-class Way(Enum):
+class Variant(Enum):
     """The steps that can run; of two with equal temporaries, the later one is taken."""
 
     MERGED = "the step with its own jax.checkpoint merged back, rewritten"
@@ -27,7 +27,7 @@ class Way(Enum):
 
 
 @dataclass(frozen=True)
-class Choice:
+class CompiledStep:
     """The step that runs.
 
     Attributes:
@@ -40,12 +40,12 @@ class Choice:
 
     compiled: jax.stages.Compiled
     why: str | None
-    way: Way
+    way: Variant
     rewritten: Rewritten | None
-    sizes: Mapping[Way, int | None]
+    sizes: Mapping[Variant, int | None]
 
 
-def chosen(lowered: Lowered) -> Choice:
+def chosen(lowered: Lowered) -> CompiledStep:
     """Compile the step, measure it against the plain one if the option `measure` demands it, and choose.
 
     Raises `Refusal` with `strict` if the plain step needs fewer temporaries.
@@ -53,19 +53,19 @@ def chosen(lowered: Lowered) -> Choice:
     compiled = {way: _compiled(lowered, way) for way in _ways(lowered)}
     sizes = {way: temporary_bytes(step) for way, step in compiled.items()} if len(compiled) > 1 else {}
     best = _least(sizes) if sizes else next(iter(compiled))
-    rewritten = lowered.merged if best is Way.MERGED else lowered.rewritten if best is Way.RECOMPUTED else None
+    rewritten = lowered.merged if best is Variant.MERGED else lowered.rewritten if best is Variant.RECOMPUTED else None
     why = None if rewritten is not None else lowered.why or _why_plain(lowered, best, sizes)
-    return Choice(compiled[best], why, best, rewritten, sizes)
+    return CompiledStep(compiled[best], why, best, rewritten, sizes)
 
 
-def _ways(lowered: Lowered) -> list[Way]:
+def _ways(lowered: Lowered) -> list[Variant]:
     """The steps to compile. If there is only one, nothing is measured."""
     if lowered.within is not None:
-        return [Way.PLAIN if lowered.rewritten is None else Way.RECOMPUTED]
+        return [Variant.PLAIN if lowered.rewritten is None else Variant.RECOMPUTED]
     measure, rewritten = lowered.options.measure, lowered.rewritten
     own = lowered.drops_barriers and measure is not False
-    plain = [Way.KEEPING, Way.PLAIN] if own else [Way.PLAIN]
-    merged = [Way.MERGED] if own and lowered.merged is not None else []
+    plain = [Variant.KEEPING, Variant.PLAIN] if own else [Variant.PLAIN]
+    merged = [Variant.MERGED] if own and lowered.merged is not None else []
     if lowered.why is not None or rewritten is None:
         return [*merged, *plain]
     if measure == "auto" and lowered.options.rewrite.selection.segment_budgets:
@@ -73,26 +73,26 @@ def _ways(lowered: Lowered) -> list[Way]:
         measure = False
     if measure == "auto":
         measure = lowered.drops_barriers or rewritten.predicted_saving < SURE
-    return [*merged, Way.RECOMPUTED, *(plain if measure else ())]
+    return [*merged, Variant.RECOMPUTED, *(plain if measure else ())]
 
 
-def _compiled(lowered: Lowered, way: Way) -> jax.stages.Compiled:
-    if way is Way.MERGED:
+def _compiled(lowered: Lowered, way: Variant) -> jax.stages.Compiled:
+    if way is Variant.MERGED:
         return lowered.compile_merged()
-    if way is Way.PLAIN:
+    if way is Variant.PLAIN:
         return lowered.plain_compiled
-    return lowered.compile() if way is Way.RECOMPUTED else lowered.compile_plain(keeping=True)
+    return lowered.compile() if way is Variant.RECOMPUTED else lowered.compile_plain(keeping=True)
 
 
-def _least(sizes: Mapping[Way, int | None]) -> Way:
+def _least(sizes: Mapping[Variant, int | None]) -> Variant:
     measured = {way: size for way, size in sizes.items() if size is not None}
     if len(measured) < len(sizes):
-        return next(way for way in sizes if way is not Way.MERGED)
+        return next(way for way in sizes if way is not Variant.MERGED)
     return min(reversed(measured), key=measured.__getitem__)
 
 
-def _why_plain(lowered: Lowered, way: Way, sizes: Mapping[Way, int | None]) -> str:
-    rewritten, plain_bytes, rewritten_bytes = lowered.rewritten, sizes[way], sizes[Way.RECOMPUTED]
+def _why_plain(lowered: Lowered, way: Variant, sizes: Mapping[Variant, int | None]) -> str:
+    rewritten, plain_bytes, rewritten_bytes = lowered.rewritten, sizes[way], sizes[Variant.RECOMPUTED]
     assert rewritten is not None and plain_bytes is not None and rewritten_bytes is not None, "both were measured"
     why = warning.plain_is_less(lowered.name, plain_bytes, rewritten_bytes, warning.last_reason(rewritten.remarks))
     if lowered.options.rewrite.strict:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+from jax.extend import source_info_util
 
-from ...support.units import parse_bytes
+from ...support.units import demand_unit, parse_bytes
 from .jit import Jitted
 from .lowered import rewritten
 from .options import options_of
 from .report import Report, report
 
+source_info_util.register_exclusion(__file__)
 _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
 
@@ -27,9 +29,11 @@ def explain(step: Any, /, *args: Any, budget: int | str | None = None, **kwargs:
     Raises:
         ValueError: For a text that is not a size. Also the errors of `lower`.
     """
-    limit = parse_bytes(budget) if isinstance(budget, str) else budget
+    if isinstance(budget, str):
+        demand_unit(budget)
+    limit, words = (parse_bytes(budget), budget.strip()) if isinstance(budget, str) else (budget, "")
     if isinstance(step, Jitted):
-        return report(step.lower_quietly(*args, **kwargs), limit)  # pyright: ignore[reportUnknownMemberType]
+        return report(step.lower_quietly(*args, **kwargs), limit, words)  # pyright: ignore[reportUnknownMemberType]
     jitted = step if hasattr(step, "trace") else _JAX.jit(step)
     name = str(getattr(step, "__name__", type(step).__name__))
-    return report(rewritten(name, jitted.trace(*args, **kwargs), options_of({})), limit)
+    return report(rewritten(name, jitted.trace(*args, **kwargs), options_of({})), limit, words)

@@ -20,14 +20,8 @@ _TREE: Any = jax.tree
 
 LOST = (
     "{name} changes {kinds}, which {is_are} given to it as {an_argument}: jax.jit and recompute.jax.jit trace it "
-    "with a copy, so the update is lost and nothing is trained. Split the module, and return the new state:\n"
-    "    graphdef, state = nnx.split((model, optimizer))\n"
-    "    @recompute.jax.jit\n"
-    "    def train_step(state, batch):\n"
-    "        model, optimizer = nnx.merge(graphdef, state)\n"
-    "        ...\n"
-    "        return nnx.state((model, optimizer)), loss\n"
-    "    state, loss = train_step(state, batch)"
+    "with a copy, so the update is lost and nothing is trained. Use recompute.nnx.jit, which writes the update back:\n"
+    "    {name} = recompute.nnx.jit({name})"
 )
 
 

@@ -15,10 +15,11 @@ from ...driver.api import Explanations, explain
 from . import private, warning
 from .calls import Call, key_of
 from .crossing import module_of
+from .disabled import is_disabled
 from .flax_modules import without_lost_updates
 from .keywords import Keywords
-from .lowered import Lowered, lowered_for_us, rewritten
-from .nested import NestedStep, call_nested, nested_step
+from .lowered import Lowered, lowered_for_us, not_rewritten, rewritten
+from .nested import CallableStep, call_nested, nested_step
 from .options import Options, options_of
 from .report import Report, report
 
@@ -36,22 +37,23 @@ class Jitted(Generic[P, R]):
     __name__: str
     __wrapped__: Callable[P, R]
 
-    def __init__(self, function: Callable[P, R], options: Options):
+    def __init__(self, function: Callable[P, R], options: Options, jitted: Any = None):
+        """jitted: The result of `jax.jit` to lower and run; by default `jax.jit` of the function."""
         self._options = options
         name = str(getattr(function, "__name__", type(function).__name__))
         checked = without_lost_updates(function, name) if callable(function) else function
-        self._plain: Any = _JAX.jit(checked, **options.jit)
+        self._plain: Any = _JAX.jit(checked, **options.jit) if jitted is None else jitted
         self._statics = private.statics_of(self._plain)
         self._name = name
         self._compiled: dict[Hashable, jax.stages.Compiled] = {}
         self._lowered: dict[Hashable, Lowered] = {}
-        self._steps: dict[Hashable, NestedStep | None] = {}
+        self._steps: dict[Hashable, CallableStep | None] = {}
         self._dispatch: Any = private.dispatched(name, self._miss, self._statics)
         update_wrapper(self, function, updated=())
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Raises what `jax.jit` raises, and see `rewritten`. Warns `NothingSaved` where the plain step is what runs."""
-        if _JAX.config.jax_disable_jit:
+        if _JAX.config.jax_disable_jit or is_disabled():
             return self._plain(*args, **kwargs)
         if self._dispatch is None:
             return cast(R, self._miss(*args, **kwargs)[0])
@@ -91,6 +93,8 @@ class Jitted(Generic[P, R]):
     def lower_quietly(self, *args: Any, **kwargs: Any) -> Lowered:
         """As `lower`, without the warning; it is in `why`. Done once for arguments that are alike, by calls, `report`
         and `lower` together."""
+        if is_disabled():
+            return not_rewritten(self._name, self._plain.lower(*args, **kwargs), self._options)
         key = key_of(Call.of(self._statics, args, kwargs))
         if key is None or key not in self._lowered:
             lowered = rewritten(self._name, self._plain.trace(*args, **kwargs), self._options)
@@ -148,6 +152,7 @@ def jit(*fn: Any, **keywords: Any) -> Any:
         budget: `"8GiB"` of the device, or that number of bytes, `0.5` or `"50%"` of the temporaries of the plain step,
             `"min"`, or `"device"`: what the device reports as free. Candidates are compiled until XLA's own count is
             within it, at the least extra work.
+        time_limit: Seconds after which the search for a budget ends with the best plan so far.
         plan, planner, pipeline: A plan of `recompute.rewrite` (or its text), a function Graph -> Plan, or passes by
             name or as objects. Each replaces the selection; give at most one of them and of `budget`.
         copies, stagger, calls, loops, attempts, proof, strict, cost, offload: As in `recompute.RecomputeOptions`. On a

@@ -40,6 +40,7 @@ class OfOptions(TypedDict, total=False):
     plan: str | Sequence[StepPlan] | None
     planner: Planner | None
     budget: str | float | None
+    time_limit: float | None
     strict: bool
     attempts: int
     proof: bool

@@ -7,6 +7,7 @@ JAX's own object keeps pytrees, donation, shardings and constants; only the modu
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -25,19 +26,22 @@ from ...driver.verified import NotProved
 from ...options.recompute_options import RecomputeOptions
 from ...options.selection import BadSelection
 from ...support.diagnostics import Refusal, Remark
+from ...support.progress import Line, progress
 from ...support.walk import every_operation
 from . import crossing, private, warning
 from .barriers import keeping_barriers
-from .budget import Within, within
+from .budget import BudgetedCompile, within
+from .disabled import WHY
 from .host import supported_options
 from .marks import WRITTEN_AS_CALLS
 from .merged import merged
 from .options import Options
-from .progress import show_progress
+from .unmatched import demand_names
 
 if TYPE_CHECKING:
-    from .choice import Choice
+    from .choice import CompiledStep
 
+_LOG = logging.getLogger("recompute.jax")
 # Operations that JAX adds while lowering get the location of the user's line, not of these files.
 for _file in (__file__, private.__file__):
     source_info_util.register_exclusion(_file)
@@ -69,14 +73,16 @@ class Lowered:
     why: str | None
     drops_barriers: bool = False
     module: ModuleOp | None = None
-    within: Within | None = None
+    within: BudgetedCompile | None = None
 
     @cached_property
-    def choice(self) -> Choice:
+    def choice(self) -> CompiledStep:
         """The step that a call runs, compiled once. Raises `Refusal` with `strict` if the plain step needs less."""
         from .choice import chosen  # Not at the top: that module imports this one.
 
-        return chosen(self)
+        with progress(f"recompute.jax: {self.name}") as line:
+            line.at("compiling")
+            return chosen(self)
 
     @cached_property
     def plain_compiled(self) -> jax.stages.Compiled:
@@ -146,16 +152,20 @@ def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered
         module = crossing.module_of(marked, name)
     except ParseError as error:
         return _PlainStep(name, options, traced.lower(), False, None).because(error)
+    demand_names(name, module, options.named)
     plain = traced.lower() if any(map(is_named_as_mark, every_operation(module))) else marked
     has_barriers = any(isinstance(op, OptimizationBarrierOp) for op in every_operation(module))
     drops_barriers = has_barriers and "cpu" in private.platforms(plain)
     options, host_remarks = supported_options(options, private.platforms(plain))
     try:
-        with show_progress(f"recompute.jax: rewriting {name}"):
+        with progress(f"recompute.jax: {name}") as line:
             if options.budget is not None:
-                lowered = _within(name, options, options.budget, plain, module)
+                lowered = _within(name, options, options.budget, plain, module, line)
                 return replace(lowered, remarks=(*lowered.remarks, *host_remarks))
             rewritten = rewrite(module, _searching_options(options, plain))
+            line.result = f"{rewritten.copies or 'no'} operations are computed again"
+        for remark in rewritten.remarks:
+            _LOG.debug("%s: %s", name, remark)
     except (Refusal, NotProved) as error:
         if isinstance(error.__cause__, BadSelection):
             raise BadSelection(f"{name}: {error.__cause__}") from error
@@ -168,7 +178,14 @@ def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered
     return Lowered(name, options, plain, less, rewritten, remarks, None, drops_barriers, module)
 
 
-def _within(name: str, options: Options, budget: str, plain: jax.stages.Lowered, module: ModuleOp) -> Lowered:
+def not_rewritten(name: str, plain: jax.stages.Lowered, options: Options) -> Lowered:
+    """The plain step, where recomputation is switched off."""
+    return Lowered(name, options, plain, plain, None, (WHY,), f"{name}: the plain step runs: {WHY}")
+
+
+def _within(
+    name: str, options: Options, budget: str, plain: jax.stages.Lowered, module: ModuleOp, line: Line
+) -> Lowered:
     """The step rewritten within the budget. Raises `Refusal` if no candidate keeps it."""
     result = within(
         name,
@@ -177,6 +194,7 @@ def _within(name: str, options: Options, budget: str, plain: jax.stages.Lowered,
         budget,
         lambda: _compile(plain, None),
         lambda rewritten: _compile(crossing.with_module(plain, rewritten), _keeping_options(plain, options, None)),
+        line,
     )
     if (rewritten := result.rewritten) is None:
         why = warning.nothing_recomputed(name, result.nothing_to_do)

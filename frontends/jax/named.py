@@ -23,6 +23,8 @@ _MODULES = (("equinox", "Module"), ("flax.nnx", "Module"))
 _LINEN = (("flax.linen", "Module"),)
 
 
+IS_NAMED = "_recompute_is_named"
+"""The attribute of classes whose calls enter a scope."""
 _PLAIN: Mapping[type[Any], Any] = {kind: kind for kind in (list, tuple, dict)}
 """Containers whose elements are copied; instances of subclasses are not."""
 
@@ -92,7 +94,7 @@ def _in_a_scope(kind: type[Any], name: str) -> type[Any]:
         with jax.named_scope(name):
             return call(self, *args, **kwargs)
 
-    members = {"__call__": __call__, "__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    members = {"__call__": __call__, IS_NAMED: True, "__module__": kind.__module__, "__qualname__": kind.__qualname__}
     metaclass: Any = type(kind)
     return metaclass(kind.__name__, (kind,), {**members, "__doc__": kind.__doc__})
 

@@ -46,7 +46,7 @@ _STEP.multiple_results = True
 
 
 @dataclass(frozen=True, eq=False)
-class NestedStep:
+class CallableStep:
     """A step for arguments of one structure.
 
     Attributes:
@@ -71,7 +71,7 @@ class NestedStep:
             warning.warn(words)
 
 
-def nested_step(name: str, options: Options, plain: Callable[..., Any], call: Call) -> NestedStep | None:
+def nested_step(name: str, options: Options, plain: Callable[..., Any], call: Call) -> CallableStep | None:
     """The step for these arguments; None, with a warning, if it has effects or closes over traced values."""
     leaves, arguments = _JAX.tree.flatten((call.args, dict(call.kwargs)))
     static, trees = call.static, list[Any]()  # Do not hold `call`: its arguments are tracers, and the step outlives it.
@@ -87,37 +87,37 @@ def nested_step(name: str, options: Options, plain: Callable[..., Any], call: Ca
     if traced.jaxpr.effects or len(traced.jaxpr.in_avals) != len(leaves):
         warning.warn(warning.not_alone(name))
         return None
-    return NestedStep(name, options, jitted, tuple(traced.jaxpr.out_avals), trees[-1])
+    return CallableStep(name, options, jitted, tuple(traced.jaxpr.out_avals), trees[-1])
 
 
-def call_nested(step: NestedStep, call: Call) -> Any:
+def call_nested(step: CallableStep, call: Call) -> Any:
     """Bind the step as one primitive of the current trace."""
     leaves = [_JAX.numpy.asarray(leaf) for leaf in _JAX.tree.leaves((call.args, dict(call.kwargs)))]
     return _JAX.tree.unflatten(step.tree, _STEP.bind(*leaves, step=step))
 
 
-def _impl(*leaves: Any, step: NestedStep) -> Any:
+def _impl(*leaves: Any, step: CallableStep) -> Any:
     return step.flat(*leaves)
 
 
-def _abstract_eval(*_: Any, step: NestedStep) -> Any:
+def _abstract_eval(*_: Any, step: CallableStep) -> Any:
     return list(step.out)
 
 
-def _jvp(primals: Any, tangents: Any, *, step: NestedStep) -> Any:
+def _jvp(primals: Any, tangents: Any, *, step: CallableStep) -> Any:
     step.warn_once(warning.under_a_trace(step.name))
     zero, instantiate = _RULES.ad.Zero, _RULES.ad.instantiate_zeros
     tangents = [instantiate(tangent) if isinstance(tangent, zero) else tangent for tangent in tangents]
     return _JAX.jvp(step.flat, tuple(primals), tuple(tangents))
 
 
-def _batch(arguments: Any, dimensions: Any, *, step: NestedStep) -> Any:
+def _batch(arguments: Any, dimensions: Any, *, step: CallableStep) -> Any:
     step.warn_once(warning.under_a_trace(step.name))
     out = _JAX.vmap(step.flat, in_axes=tuple(dimensions), out_axes=0)(*arguments)
     return out, [0] * len(out)
 
 
-def _lower(ctx: Any, *operands: Any, step: NestedStep) -> Any:
+def _lower(ctx: Any, *operands: Any, step: CallableStep) -> Any:
     platforms = ctx.module_context.platforms
     try:
         exported = _export(step, ctx.avals_in, platforms)
@@ -130,7 +130,7 @@ def _lower(ctx: Any, *operands: Any, step: NestedStep) -> Any:
     return _RULES.mlir.lower_fun(rewritten or step.flat, multiple_results=True)(ctx, *operands)
 
 
-def _export(step: NestedStep, avals: Sequence[Any], platforms: Sequence[str]) -> Any:
+def _export(step: CallableStep, avals: Sequence[Any], platforms: Sequence[str]) -> Any:
     """Raises `ValueError` and `NotImplementedError` if `jax.export` does not support the step."""
     return _JAX.export.export(
         step.flat,
@@ -140,7 +140,7 @@ def _export(step: NestedStep, avals: Sequence[Any], platforms: Sequence[str]) ->
     )(*avals)
 
 
-def _rewrite(step: NestedStep, exported: Any) -> Callable[..., Any] | None:
+def _rewrite(step: CallableStep, exported: Any) -> Callable[..., Any] | None:
     """The function of the rewritten module; None, with a warning, if nothing is recomputed. Raises as `lower`."""
     try:
         rewritten = rewrite(exported.mlir_module(), _rewrite_options(step.options), name=step.name)

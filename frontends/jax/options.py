@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, cast
 
 from xdsl.passes import ModulePass
@@ -22,7 +22,7 @@ from .budget import checked_budget
 from .keywords import OURS, OfOptions
 from .policies import selected
 
-SELECTION = tuple(field.name for field in fields(Selection))
+SELECTION = tuple(option.name for option in fields(Selection))
 REWRITE = tuple(name for name in OfOptions.__annotations__ if name != "budget")
 CHOICES = SELECTION[: SELECTION.index("preserve_rng_state")]
 """The options that select what is recomputed; a plan replaces them."""
@@ -38,6 +38,7 @@ class Options:
         search: The number of candidates to compile; with 0 the model chooses.
         jit: The keywords of `jax.jit`.
         budget: The budget as text; None without one.
+        named: The names of values that the options `save` and `names` select, by option.
     """
 
     rewrite: RecomputeOptions
@@ -45,11 +46,13 @@ class Options:
     search: int
     jit: Mapping[str, Any]
     budget: str | None = None
+    named: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     def demands(self, error: Exception) -> bool:
-        """Whether to raise the error rather than run the plain step: with `strict`, a budget or a plan."""
+        """Whether to raise the error rather than run the plain step: with `strict`, budgets or a plan."""
         rewrite = self.rewrite
         is_planned = rewrite.plan is not None or rewrite.planner is not None or rewrite.pipeline is not None
+        is_planned = is_planned or bool(rewrite.selection.segment_budgets)
         return rewrite.strict or self.budget is not None or (is_planned and not isinstance(error, NoGradient))
 
 
@@ -61,7 +64,8 @@ def options_of(keywords: Mapping[str, Any]) -> Options:
     _check_agreement(selection, checked)
     jit = {name: value for name, value in keywords.items() if name not in ours}
     rewrite = RecomputeOptions(selection, **_only(checked, REWRITE))
-    return Options(rewrite, checked.get("measure", "auto"), checked.get("search", 0), jit, checked.get("budget"))
+    named = _only(checked, ("save", "names"))
+    return Options(rewrite, checked.get("measure", "auto"), checked.get("search", 0), jit, checked.get("budget"), named)
 
 
 def _only(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -80,6 +84,8 @@ def _check_agreement(selection: Selection, checked: Mapping[str, Any]) -> None:
         raise ValueError(f"recompute.jax.jit: {planned[0]}= selects what is recomputed, and so does {chosen[0]}=")
     if planned and checked.get("search"):
         raise ValueError(f"recompute.jax.jit: {planned[0]}= selects what is recomputed, and so does search=")
+    if checked.get("time_limit") is not None and checked.get("budget") is None:
+        raise ValueError("recompute.jax.jit: time_limit= limits the search for a budget: give budget= too")
     offload_named(checked.get("offload", ""), checked.get("cost", FLOPS))
     if selection.segment_budgets and checked.get("search"):
         raise ValueError("recompute.jax.jit: segment_budgets= selects what is saved, and so does search=")
@@ -199,6 +205,16 @@ def _budget(name: str, value: Any) -> str | None:
     return None if value is None else checked_budget(value)
 
 
+def _seconds(name: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _wrong_type(name, "a number of seconds", value)
+    if not value > 0:
+        raise ValueError(f"recompute.jax.jit: {name} is a positive number of seconds, not {value}")
+    return float(value)
+
+
 def _wrong_type(name: str, expected: str, value: Any) -> TypeError:
     return TypeError(f"recompute.jax.jit: {name} is {expected}, not {type(value).__name__}")
 
@@ -220,5 +236,6 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "pipeline": _pipeline,
     "measure": _measure,
     "budget": _budget,
+    "time_limit": _seconds,
     "segment_budgets": _segment_budgets,
 }

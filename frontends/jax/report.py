@@ -1,12 +1,15 @@
 """Report on a step, plain and recomputed: memory, FLOPs, live values at the peak, saved values, recomputed operations.
 
-`print(report)` prints it; a notebook shows it with a picture of the memory over time.
+`print(report)` prints the summary, `report.details()` is the whole text, and `report.save(path)` writes an HTML page,
+which a notebook shows.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -14,11 +17,13 @@ import jax
 from ...analysis.explain.saved_values import SavedValue
 from ...analysis.memory.timeline import Timeline
 from ...driver.api import Rewritten, explain
+from ...options.selection import AUTO
+from ...reports.by_module import ModuleRow, module_rows
 from ...support.diagnostics import Refusal, Remark
 from .budget import Round
-from .choice import Way, temporary_bytes
+from .choice import Variant, temporary_bytes
 from .lowered import Lowered
-from .report_text import to_html, to_text
+from .report_text import to_details, to_html, to_notebook, to_text, verdict
 
 _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
@@ -72,13 +77,15 @@ class Report:
         budget: Bytes: the budget of the caller, or the memory of the device.
         rounds: The candidates that were compiled to keep a budget.
         proved: Whether the step that runs is proved equal to the plain step.
+        modules: Bytes saved and recomputed, by module of the model.
+        budget_text: The budget as the caller wrote it; "" without one.
     """
 
     name: str
     plain: Needs
     less: Needs
-    way: Way
-    measured: tuple[tuple[Way, int | None], ...]
+    way: Variant
+    measured: tuple[tuple[Variant, int | None], ...]
     why: str | None
     copies: int
     again: tuple[tuple[str, int], ...]
@@ -88,22 +95,36 @@ class Report:
     budget: int | None
     rounds: tuple[Round, ...] = ()
     proved: bool = False
+    modules: tuple[ModuleRow, ...] = ()
+    budget_text: str = ""
 
     def __str__(self) -> str:
         return to_text(self)
 
+    def __repr__(self) -> str:
+        return f"<recompute.jax.Report: {verdict(self)}>"
+
+    def details(self) -> str:
+        """The report in full: also the candidates, the copies by segment, memory over time, and the remarks."""
+        return to_details(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write the report as an HTML page that needs no other file."""
+        Path(path).write_text(to_html(self), encoding="utf-8")
+
     def _repr_html_(self) -> str:
-        return to_html(self)
+        return to_notebook(self)
 
 
-def report(lowered: Lowered, budget: int | None = None) -> Report:
+def report(lowered: Lowered, budget: int | None = None, budget_text: str = "") -> Report:
     """Compile the step that a call runs, and the plain step as `jax.jit` does, and compare them.
 
-    budget: In bytes; by default the memory of the device. Raises as a call does.
+    budget: In bytes; by default the memory of the device. budget_text: As the caller wrote it. Raises as a call does.
     """
     choice = lowered.choice
-    plain = choice.compiled if choice.way is Way.PLAIN else lowered.plain_compiled
+    plain = choice.compiled if choice.way is Variant.PLAIN else lowered.plain_compiled
     rewritten = choice.rewritten
+    timelines = {} if rewritten is None else rewritten.memory("xla")
     return Report(
         name=lowered.name,
         plain=_needs(plain),
@@ -113,12 +134,14 @@ def report(lowered: Lowered, budget: int | None = None) -> Report:
         why=choice.why,
         copies=0 if rewritten is None else rewritten.copies,
         again=() if rewritten is None else _copies_by_segment(rewritten),
-        kept=() if choice.way is Way.MERGED else _saved_values(lowered),
-        timelines=() if rewritten is None else _timelines(rewritten),
-        remarks=lowered.remarks if choice.way is not Way.MERGED or rewritten is None else rewritten.remarks,
+        kept=_saved_values(lowered, choice.way),
+        timelines=_named(timelines),
+        remarks=lowered.remarks if choice.way is not Variant.MERGED or rewritten is None else rewritten.remarks,
         budget=_device_bytes() if budget is None else budget,
         rounds=() if lowered.within is None else lowered.within.rounds,
         proved=rewritten is not None and bool(rewritten.proof),
+        modules=module_rows(timelines.values()),
+        budget_text=budget_text,
     )
 
 
@@ -138,29 +161,33 @@ def _copies_by_segment(rewritten: Rewritten) -> tuple[tuple[str, int], ...]:
     return tuple(counts.most_common())
 
 
-def _saved_values(lowered: Lowered) -> tuple[SavedValue, ...]:
-    """The values of the plain step that stay saved. Empty if a recomputed segment is not among those of the model:
-    the explanation would not match the plan."""
-    if lowered.module is None:
+def _saved_values(lowered: Lowered, way: Variant) -> tuple[SavedValue, ...]:
+    """The values that the step that runs saves for its backward pass, the largest first.
+
+    With a selection the reasons are those of the selection, as long as it explains every recomputed segment.
+    """
+    if way is Variant.MERGED or lowered.module is None:
         return ()
+    rewritten, selection = lowered.rewritten, lowered.options.rewrite.selection
+    if selection == AUTO and way is Variant.RECOMPUTED and rewritten is not None:
+        return rewritten.still_saved()
     try:
-        explanations = explain(lowered.module, lowered.options.rewrite.selection)
+        explanations = explain(lowered.module, selection)
     except (Refusal, ValueError):
         return ()
     segments = {row.segment for explanation in explanations for row in explanation.segments} | {UNNAMED}
-    rewritten = lowered.rewritten
     if rewritten is not None and not {segment for segment, _ in _copies_by_segment(rewritten)} <= segments:
-        return ()
+        return rewritten.still_saved() if way is Variant.RECOMPUTED else ()
     saved = [value for explanation in explanations for value in explanation.values if value.reason is not None]
     return tuple(sorted(saved, key=lambda value: -value.bytes))
 
 
-def _timelines(rewritten: Rewritten) -> tuple[tuple[str, Timeline], ...]:
-    pairs = rewritten.memory("xla").items()
-    several = len(pairs) > 1
+def _named(timelines: Mapping[str, tuple[Timeline, Timeline]]) -> tuple[tuple[str, Timeline], ...]:
+    """The timelines with names: `plain` and `recomputed`, of several functions with the function's name."""
+    several = len(timelines) > 1
     return tuple(
         (f"{function} {form}" if several else form, timeline)
-        for function, both in pairs
+        for function, both in timelines.items()
         for form, timeline in zip(("plain", "recomputed"), both, strict=True)
     )
 

@@ -1,13 +1,15 @@
-"""A report as text, and as HTML for a notebook."""
+"""A report as text: in short for `print`, and in detail; and as an HTML page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ...analysis.explain.saved_values import SavedValue
-from ...reports.memory_chart import to_svg
+from ...reports import memory_html
+from ...reports.by_module import ModuleRow
+from ...reports.memory_html import Facts
 from ...reports.memory_timeline import alive_at_the_peak, chart
 from ...support.units import format_bytes
 
@@ -16,21 +18,43 @@ if TYPE_CHECKING:
 
 _MOST = 8
 """The maximum number of segments and of places that are listed; the others are counted."""
+_MODULES, _PLACES = 7, 4
+"""The maximum number of modules and of saved values in the short text."""
+_COLUMNS = 100
+"""The width of the short text."""
 _WIDTH = 72
 _NOT_REPORTED = "not reported by the compiler"
 
 
 def to_text(report: Report) -> str:
+    """The report in at most 25 lines of 100 columns: the verdict, memory and work, modules, what is still saved."""
+    parts = [[verdict(report)], list(needs(report)), list(_modules(report)), list(_kept(report, _PLACES, _short))]
+    lines = [*"\n\n".join("\n".join(lines) for lines in parts if lines).splitlines(), *next_steps(report)]
+    return "\n".join(map(_cut, lines))
+
+
+def to_details(report: Report) -> str:
+    """Everything: also the candidates, the copies by segment, memory over time, and the remarks."""
     remarks = [f"  {remark}" for remark in report.remarks]
-    parts = [[verdict(report)], list(table(report)), list(_kept(report)), list(_charts(report)), remarks]
+    parts = [[verdict(report)], list(table(report)), list(_kept(report, _MOST)), list(_charts(report)), remarks]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
 def to_html(report: Report) -> str:
-    """The text, and a picture if matplotlib is installed."""
-    parts = [[verdict(report)], list(table(report)), list(_kept(report)), [str(remark) for remark in report.remarks]]
-    words = "\n\n".join("\n".join(lines) for lines in parts if lines)
-    return f"<pre>{escape(words)}</pre>{_svg(report)}"
+    """A page with its own data and script, for a file."""
+    modules = tuple((row.module, *_sizes(row)) for row in report.modules)
+    numbers = (("", "plain", "recomputed", "ratio"), *_numbers(report))
+    facts = Facts(verdict(report), numbers, modules, tuple(map(str, report.remarks)))
+    return memory_html.to_html(report.timelines, report.name, facts)
+
+
+def to_notebook(report: Report) -> str:
+    """The page in a frame, so that its styles and its script stay apart from those of the notebook."""
+    return f'<iframe srcdoc="{escape(to_html(report))}" style="width: 100%; height: 900px; border: 0"></iframe>'
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _COLUMNS else f"{line[: _COLUMNS - 1]}…"
 
 
 def verdict(report: Report) -> str:
@@ -54,19 +78,71 @@ def _change(before: int, after: int) -> str:
     return f" ({after / before - 1:+.0%})".replace("%", " %") if before else ""
 
 
-def table(report: Report) -> Iterator[str]:
-    """Memory and FLOPs of both steps, whether they fit, and the recomputed operations."""
+def needs(report: Report) -> Iterator[str]:
+    """Memory and FLOPs of both steps, whether they fit, and which one runs."""
+    for quantity, plain, less, ratio in ((report.name, "plain", "recomputed", "ratio"), *_numbers(report)):
+        yield f"{quantity:<16}{plain:>14}{less:>14}{ratio:>8}".rstrip()
+    yield f"runs: {report.way.value}"
+
+
+def _numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:
+    """Rows of a quantity, of the plain step, of the one that runs, and the ratio."""
     plain, less = report.plain, report.less
-    yield f"{report.name:<16}{'plain':>14}{'recomputed':>14}{'ratio':>8}"
     yield _row("temporaries", plain.temporaries, less.temporaries, format_bytes)
     yield _row("on the device", plain.device_bytes, less.device_bytes, format_bytes)
     yield _row("FLOPs", plain.flops, less.flops, "{:.3g}".format)
     if report.budget is not None:
-        yield f"{'fits in ' + format_bytes(report.budget):<16}{_fits(report, plain):>14}{_fits(report, less):>14}"
-    yield f"runs: {report.way.value}"
+        label = f"fits in {report.budget_text or format_bytes(report.budget)}"
+        yield label, _fits(report, plain), _fits(report, less), ""
+
+
+def table(report: Report) -> Iterator[str]:
+    """As `needs`, with the steps that were compiled to choose, and the recomputed operations."""
+    yield from needs(report)
     yield from _measured(report)
     yield from (f"  compiled: {candidate}" for candidate in report.rounds)
     yield report.why or f"computed again: {_recomputed(report)}"
+
+
+def _modules(report: Report) -> Iterator[str]:
+    """A row for each module: bytes saved for the backward pass before and now, and bytes computed again."""
+    if not report.modules:
+        return
+    shown = sorted(report.modules, key=_bytes_of)[-_MODULES:]
+    rows = [row for row in report.modules if row in shown]
+    others = [row for row in report.modules if row not in shown]
+    width = min(40, max(map(len, ("module", *(row.module for row in rows)))))
+    yield f"{'module':<{width}}{'saved, plain':>15}{'saved now':>12}{'computed again':>16}"
+    yield from (_module_row(row, width) for row in rows)
+    if others:
+        sums = [sum(column) for column in zip(*map(_sizes, others), strict=True)]
+        yield _module_row(ModuleRow(f"{len(others)} more", *sums), width)
+
+
+def _module_row(row: ModuleRow, width: int) -> str:
+    name = row.module if len(row.module) <= width else f"…{row.module[1 - width :]}"
+    plain, saved, recomputed = map(format_bytes, _sizes(row))
+    return f"{name:<{width}}{plain:>15}{saved:>12}{recomputed:>16}"
+
+
+def _sizes(row: ModuleRow) -> tuple[int, int, int]:
+    return row.plain_bytes, row.saved_bytes, row.recomputed_bytes
+
+
+def _bytes_of(row: ModuleRow) -> int:
+    return sum(_sizes(row))
+
+
+def next_steps(report: Report) -> Iterator[str]:
+    """What to do next, in one line, and where the details are, in another."""
+    yield ""
+    if report.why is not None:
+        yield f"next: {report.why.rpartition('; ')[2]}"
+    elif report.rounds:
+        yield "next: a larger budget takes less extra work, a smaller one less memory"
+    else:
+        yield 'next: budget="min" looks for less memory, budget=0.5 or "8GiB" for the least work that fits'
+    yield 'more: print(report.details()) for charts and remarks, report.save("step.html") for a page'
 
 
 def _measured(report: Report) -> Iterator[str]:
@@ -76,11 +152,12 @@ def _measured(report: Report) -> Iterator[str]:
         yield f"  {text:>10}  {way.value}"
 
 
-def _row(quantity: str, before: float | None, after: float | None, spell: Callable[[Any], str]) -> str:
+def _row(
+    quantity: str, before: float | None, after: float | None, spell: Callable[[Any], str]
+) -> tuple[str, str, str, str]:
     if before is None or after is None:
-        return f"{quantity:<16}{_NOT_REPORTED:>28}"
-    ratio = f"{after / before:.3f}" if before else "-"
-    return f"{quantity:<16}{spell(before):>14}{spell(after):>14}{ratio:>8}"
+        return quantity, "", _NOT_REPORTED, ""
+    return quantity, spell(before), spell(after), f"{after / before:.3f}" if before else "-"
 
 
 def _fits(report: Report, needs: Needs) -> str:
@@ -95,7 +172,12 @@ def _recomputed(report: Report) -> str:
     return f"{report.copies} operations: {', '.join([*named, *others])}" if report.copies else "0 operations"
 
 
-def _kept(report: Report) -> Iterator[str]:
+def _short(position: str) -> str:
+    """`model.py:41:9` for `/home/me/model.py:41:9`."""
+    return position.rpartition("/")[2]
+
+
+def _kept(report: Report, most: int, place_of: Callable[[str], str] = str) -> Iterator[str]:
     """The values saved for the backward pass, one line for those of one operation, source position and reason."""
     if not report.kept:
         return
@@ -104,14 +186,19 @@ def _kept(report: Report) -> Iterator[str]:
     for value in report.kept:
         by_place.setdefault((value.operation, value.position, value.reason), []).append(value)
     groups = sorted(by_place.values(), key=_bytes, reverse=True)
-    for group in groups[:_MOST]:
-        segments = list(dict.fromkeys(value.segment for value in group if value.segment))
-        place = f" in {', '.join(segments[:2])}" if segments else ""
-        others = f" and {len(segments) - 2} more" if len(segments) > 2 else ""
+    for group in groups[:most]:
         value = group[0]
-        yield f"  {format_bytes(_bytes(group)):>10}  {value.operation}{place}{others}, {value.position}: {value.reason}"
-    if len(groups) > _MOST:
-        yield f"  {format_bytes(sum(map(_bytes, groups[_MOST:]))):>10}  in {len(groups) - _MOST} more places"
+        place = f"{value.operation}{_places_of(group)}, {place_of(value.position)}"
+        yield f"  {format_bytes(_bytes(group)):>10}  {place}: {value.reason}"
+    if len(groups) > most:
+        yield f"  {format_bytes(sum(map(_bytes, groups[most:]))):>10}  in {len(groups) - most} more places"
+
+
+def _places_of(group: Sequence[SavedValue]) -> str:
+    """` in LM/Block_0, LM/Block_1 and 2 more`: modules of the values, or segments; "" for values outside of both."""
+    names = list(dict.fromkeys(value.module or value.segment for value in group if value.module or value.segment))
+    others = f" and {len(names) - 2} more" if len(names) > 2 else ""
+    return f" in {', '.join(names[:2])}{others}" if names else ""
 
 
 def _bytes(values: Iterable[SavedValue]) -> int:
@@ -125,12 +212,3 @@ def _charts(report: Report) -> Iterator[str]:
             yield f"{name}, temporaries in program order by the model of XLA:CPU"
             yield from chart(timeline, _WIDTH, top)
             yield from alive_at_the_peak(timeline)
-
-
-def _svg(report: Report) -> str:
-    if not report.timelines:
-        return ""
-    try:
-        return to_svg(report.timelines, report.name)
-    except ImportError:
-        return ""

@@ -25,7 +25,7 @@ from ...dialects.torch import DRAW, GET_ATTR, READ, SEEDED, arguments_of, called
 from ...rules.names import name_of
 from .arguments import value_of
 from .importer import KEPT, ORIGIN
-from .schemas import STATE_BYTES, overload_named
+from .schemas import STATE_BYTES, target_named
 from .unsupported import Unsupported
 
 _TAG, _BACKWARD = "partitioner_tag", "is_backward"
@@ -86,7 +86,7 @@ class _Writer:
             case name if name.startswith(SEEDED):
                 self._seeded(op)
             case _:
-                self._results(op, self._call(op, overload_named(called_name(op)), op.operands))
+                self._results(op, self._call(op, target_named(called_name(op)), op.operands))
 
     def output(self, terminator: Operation) -> None:
         """Write the output node: the results, in the places of those of the original."""
@@ -107,7 +107,7 @@ class _Writer:
 
     def _seeded(self, op: Operation) -> None:
         """A random operation: the call that advances the generator, or one that runs again from the same state."""
-        target, state = overload_named(called_name(op)), op.operands[0]
+        target, state = target_named(called_name(op)), op.operands[0]
         if self.running is not None:
             if not isinstance(state, OpResult) or state.op is not self.running or node_of(op) != node_of(self.running):
                 raise Unsupported(node_of(op), "it does not draw from the generator that advances before it")

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch._ops import OpOverload
+from torch.utils._pytree import tree_map
 from torch.utils.flop_counter import flop_registry
 
 
@@ -15,5 +16,13 @@ def flops_of(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any],
     formula: Any = flop_registry.get(target._overloadpacket)
     if formula is None:
         return None
-    fake_args, fake_kwargs = torch.fx.map_arg((tuple(args), dict(kwargs)), lambda node: node.meta["val"])
-    return int(formula(*fake_args, **fake_kwargs, out_val=value))
+    fake = torch.fx.map_arg((tuple(args), dict(kwargs)), lambda node: node.meta["val"])
+    known_args, known_kwargs = tree_map(_hinted, fake)
+    return int(formula(*known_args, **known_kwargs, out_val=tree_map(_hinted, value)))
+
+
+def _hinted(value: Any) -> Any:
+    """The shape of a tensor and the hint of a symbolic size: to ask for either itself would specialize the step."""
+    if isinstance(value, torch.Tensor):
+        return tuple(_hinted(size) for size in value.shape)
+    return value.node.hint if isinstance(value, torch.SymInt) else value

@@ -24,7 +24,7 @@ from .arguments import text_of
 from .flops import flops_of
 from .locations import location_of
 from .marks import marks_of
-from .schemas import STATE_BYTES, draws, qualified_name, written_arguments
+from .schemas import STATE_BYTES, draws, is_on_sizes, qualified_name, written_arguments
 from .tensor_types import type_of
 from .unsupported import Unsupported
 
@@ -127,7 +127,7 @@ class _Reader:
             state, target, *args = node.args
             drawn = self._single(state, node)
             self.values[node] = self._add_call(node, cast(OpOverload, target), (drawn,), args, node.meta["val"])
-        elif isinstance(node.target, OpOverload):
+        elif isinstance(node.target, OpOverload) or is_on_sizes(node.target):
             self._call(node, node.target)
         else:
             raise Unsupported(node, "it is no operation of a dispatcher")
@@ -164,9 +164,9 @@ class _Reader:
             raise Unsupported(node, "it takes an element of what is no tuple")
         self.values[node] = results[index]
 
-    def _call(self, node: torch.fx.Node, target: OpOverload) -> None:
+    def _call(self, node: torch.fx.Node, target: Any) -> None:
         value = node.meta.get("val")
-        if draws(target):
+        if isinstance(target, OpOverload) and draws(target):
             _, results = self._seeded(node, target, node.args, value)
         else:
             results = self._add_call(node, target, (), node.args, value)
@@ -186,7 +186,7 @@ class _Reader:
     def _add_call(
         self,
         node: torch.fx.Node,
-        target: OpOverload,
+        target: Any,
         state: tuple[SSAValue, ...],
         args: Sequence[Any],
         value: Any,
@@ -201,7 +201,7 @@ class _Reader:
             return number[read]
 
         attributes: dict[str, Attribute] = {ARGS: StringAttr(text_of(node, args, node.kwargs, operand))}
-        if (flops := flops_of(target, args, node.kwargs, value)) is not None:
+        if isinstance(target, OpOverload) and (flops := flops_of(target, args, node.kwargs, value)) is not None:
             attributes[FLOPS] = IntegerAttr(flops, 64)
         parts = tuple(value) if _is_tuple(value) else (value,)
         types = [type_of(part, node) for part in parts]

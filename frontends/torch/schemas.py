@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from functools import cache
+from typing import Any
 
 import torch
 from torch._ops import OpOverload
 
+_ON_SIZES = (operator, torch)
 STATE_BYTES = {"cpu": 5056, "cuda": 16}
 """The size of the random state of a device's generator."""
 
@@ -28,12 +31,21 @@ def written_arguments(target: OpOverload) -> tuple[int, ...]:
     )
 
 
-def qualified_name(target: OpOverload) -> str:
-    """`aten.mm.default`."""
+def is_on_sizes(target: Any) -> bool:
+    """Whether it is a function of Python or PyTorch on symbolic sizes, such as `operator.mul`."""
+    return any(getattr(module, getattr(target, "__name__", ""), None) is target for module in _ON_SIZES)
+
+
+def qualified_name(target: Any) -> str:
+    """`aten.mm.default`; `python.mul.default` of functions on sizes."""
+    if not isinstance(target, OpOverload):
+        return f"python.{target.__name__}.default"
     return f"{target.namespace}.{target._schema.name.split('::')[1]}.{target._overloadname}"
 
 
-def overload_named(name: str) -> OpOverload:
-    """The operation of a qualified name."""
+def target_named(name: str) -> Any:
+    """The operation or function of a qualified name."""
     namespace, packet, overload = name.split(".")
+    if namespace == "python":
+        return next(getattr(module, packet) for module in _ON_SIZES if hasattr(module, packet))
     return getattr(getattr(getattr(torch.ops, namespace), packet), overload)

@@ -40,8 +40,12 @@ def type_of(value: Any, node: torch.fx.Node) -> Attribute:
     """The type of a fake value. Raises `Unsupported` for what is neither a tensor nor None."""
     if value is None:
         return NONE
-    if isinstance(value, int | torch.SymInt) and not isinstance(value, bool):
+    if isinstance(value, bool | torch.SymBool):
+        return IntegerType(1)
+    if isinstance(value, int | torch.SymInt):
         return IntegerType(64)
+    if isinstance(value, float | torch.SymFloat):
+        return Float64Type()
     if not isinstance(value, FakeTensor) or value.layout is not torch.strided:
         raise Unsupported(node, f"it returns {type(value).__name__}, which is no dense tensor")
     return _tensor(value.dtype, tuple([_extent(size, node) for size in value.shape]), node)

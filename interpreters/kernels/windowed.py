@@ -9,14 +9,14 @@ import numpy as np
 
 from ...dialects.stablehlo.checks import shape_of
 from ...dialects.stablehlo.convolution import ConvolutionOp
-from ...dialects.stablehlo.windows import ReduceWindowOp, Window, windows
+from ...dialects.stablehlo.windows import DimWindow, ReduceWindowOp, windows
 from .arrays import Array, Combine, Kernel, dtype_at, on_two, owned, row_by_row, wide
 from .conversion import convert
 from .placement import padded
 from .reduction import rows_reducer
 
 
-def windows_over(values: Array, fill: Array, moves: Sequence[Window]) -> Array:
+def windows_over(values: Array, fill: Array, moves: Sequence[DimWindow]) -> Array:
     """A view with a dimension for each place of the windows, then one for each position within them.
 
     `moves` are those of the last dimensions; the first ones are kept.

@@ -21,12 +21,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from ..terms import Body, Head, Terms
+from ..terms import Head, RegionTerm, Terms
 from .integers import LARGEST, Integers, Sum
 from .opened import Opened, Slice, reaches
 
 
-class Known(Protocol):
+class PieceTerms(Protocol):
     """The interface of `Rules` that the rules for pieces use."""
 
     terms: Terms
@@ -40,10 +40,10 @@ class Known(Protocol):
 
     def make(self, head: Head, operands: tuple[int, ...]) -> int: ...
 
-    def instance(self, body: Body, arguments: Sequence[int], captures: Sequence[int]) -> list[int]: ...
+    def instance(self, body: RegionTerm, arguments: Sequence[int], captures: Sequence[int]) -> list[int]: ...
 
 
-def continued(rules: Known, loop: Opened, index: int, at: int) -> int | None:
+def continued(rules: PieceTerms, loop: Opened, index: int, at: int) -> int | None:
     """Carry `index` at the start of iteration `at`, if the loop continues another one; else None."""
     first = loop.initial[index]
     if rules.terms.head_of(first).kind != "history":
@@ -65,7 +65,7 @@ def continued(rules: Known, loop: Opened, index: int, at: int) -> int | None:
     return rules.make(rules.terms.head_of(first), (reached, *rules.terms.operands_of(first)[1:]))
 
 
-def flattened(rules: Known, loop: Opened, index: int, at: int) -> int | None:
+def flattened(rules: PieceTerms, loop: Opened, index: int, at: int) -> int | None:
     """Carry `index` at the start of iteration `at`, if each iteration runs an inner loop; else None."""
     terms, integers = rules.terms, rules.integers
     if terms.head_of(loop.next[index]).kind != "history":
@@ -95,7 +95,7 @@ def flattened(rules: Known, loop: Opened, index: int, at: int) -> int | None:
     return rules.history(flat, 0, integers.written(integers.sum_of(at).times(trips), terms.head_of(number)))
 
 
-def _carries_of(rules: Known, loop: Opened, index: int) -> tuple[int, ...] | None:
+def _carries_of(rules: PieceTerms, loop: Opened, index: int) -> tuple[int, ...] | None:
     """For each carry of the inner loop the outer carry that is its initial value; None if one has another initial
     value, or two share one."""
     number = {bound: carry for carry, bound in enumerate(loop.bound)}
@@ -105,13 +105,13 @@ def _carries_of(rules: Known, loop: Opened, index: int) -> tuple[int, ...] | Non
     return order if is_each else None
 
 
-def _are_alike(rules: Known, loop: Opened, order: Sequence[int], other: Opened) -> bool:
+def _are_alike(rules: PieceTerms, loop: Opened, order: Sequence[int], other: Opened) -> bool:
     """Whether both loops count in the same type and have equally many carries."""
     types = [rules.terms.head_of(opened.lead).types for opened in (loop, other)]
     return loop.counts and other.counts and types[0] == types[1] and len(order) == len(other.bound)
 
 
-def _next(rules: Known, history: int, arguments: Sequence[int]) -> list[int]:
+def _next(rules: PieceTerms, history: int, arguments: Sequence[int]) -> list[int]:
     """The next carries of a history's loop for these arguments: iteration number, carries, state."""
     terms = rules.terms
     body, operands = terms.bodies[terms.head_of(history).bodies[0]], terms.operands_of(history)
@@ -120,7 +120,7 @@ def _next(rules: Known, history: int, arguments: Sequence[int]) -> list[int]:
     return [numbers[root] for root in body.roots[:-1]]
 
 
-def _sum(rules: Known, number: int, other: int) -> int | None:
+def _sum(rules: PieceTerms, number: int, other: int) -> int | None:
     """The sum of two iteration numbers; None if it is not proved to be one."""
     integers = rules.integers
     total: Sum = integers.sum_of(number).plus(integers.sum_of(other))

@@ -35,14 +35,14 @@ from ..anatomy import attributes_of, name_of
 from ..blocks import is_known_end, refuse_symbols, single_block
 from ..conditions import why_endless
 from ..risks import all_that_ran, closed_risks, note, note_closures
-from ..scope import Branch, Scope
+from ..scope import Branch, RegionScope
 from ..terms import ENDLESS, Head, Side
 from ..value_numbering import Numbering
 from .handed_on import HandedOn
 from .integers import Sum, whole
 from .opened import WHILE, Counter, Opened, carries_behind, counter_of, numbered, reaches
 from .patterns import Patterns
-from .rules import Rules
+from .rules import LoopRules
 
 BRANCHES = frozenset({"scf.if", "stablehlo.case", "stablehlo.if"})
 """Conditionals whose operand decides which region runs."""
@@ -55,7 +55,7 @@ class LoopNumbering(Numbering):
         self,
         module: ModuleOp,
         side: Side,
-        rules: Rules,
+        rules: LoopRules,
         pure: Collection[str],
         declared: frozenset[str] = frozenset(),
         constraints_before: Collection[int] | None = None,
@@ -67,7 +67,7 @@ class LoopNumbering(Numbering):
         self._handed_on = HandedOn()
         self._state_type = self._terms.attributes.number(StringAttr("the effects so far"))
 
-    def _apply(self, op: Operation, scope: Scope) -> Sequence[int]:
+    def _apply(self, op: Operation, scope: RegionScope) -> Sequence[int]:
         if name_of(op) == WHILE and not scope.literal and (results := self._loop(op, scope)) is not None:
             return results
         if name_of(op) in BRANCHES and not scope.literal and (results := self._branches(op, scope)) is not None:
@@ -80,7 +80,7 @@ class LoopNumbering(Numbering):
         self._origins.setdefault(made, op)
         return (made,)
 
-    def _operands(self, op: Operation, scope: Scope) -> tuple[int, ...]:
+    def _operands(self, op: Operation, scope: RegionScope) -> tuple[int, ...]:
         numbers = super()._operands(op, scope)
         if not scope.chosen:
             return numbers
@@ -98,14 +98,14 @@ class LoopNumbering(Numbering):
             number = results[chosen[decides].region]
         return number
 
-    def _branches(self, op: Operation, scope: Scope) -> Sequence[int] | None:
+    def _branches(self, op: Operation, scope: RegionScope) -> Sequence[int] | None:
         """The results of a conditional without effects as terms over those of its regions; None for a conditional that
         is compared literally."""
         refuse_symbols(op, self.module)
         if len(op.operands) != 1 or attributes_of(op) or any(not region.blocks for region in op.regions):
             return None
         types, (decides,) = self.heads.types(op.results, op), self._operands(op, scope)
-        scopes, results = list[Scope](), list[tuple[int, ...]]()
+        scopes, results = list[RegionScope](), list[tuple[int, ...]]()
         for index, region in enumerate(op.regions):
             block = single_block(op, region)
             end = block.last_op
@@ -130,7 +130,7 @@ class LoopNumbering(Numbering):
             for type_, values in zip(types, zip(*results, strict=True), strict=True)
         ]
 
-    def _loop(self, op: Operation, scope: Scope) -> Sequence[int] | None:
+    def _loop(self, op: Operation, scope: RegionScope) -> Sequence[int] | None:
         """The results of a loop; None for a loop that is compared literally."""
         refuse_symbols(op, self.module)
         if len(op.regions) != 2 or any(not region.blocks for region in op.regions) or attributes_of(op):
@@ -188,7 +188,7 @@ class LoopNumbering(Numbering):
         cond: Block,
         body: Block,
         initial: tuple[int, ...],
-        scope: Scope,
+        scope: RegionScope,
         invariant: frozenset[int],
     ) -> tuple[Opened, _Counted | None] | None:
         """The loop as terms, and how it counts; None if it holds operations that must keep an order. `invariant`:
@@ -230,8 +230,8 @@ class LoopNumbering(Numbering):
         return (loop, counted) if self._note_unread(op, loop, counted, scopes, scope) else None
 
     def _with_derived_carries(
-        self, loop: Opened, counted: _Counted | None, scopes: Sequence[Scope]
-    ) -> tuple[Opened, _Counted | None, Sequence[Scope]]:
+        self, loop: Opened, counted: _Counted | None, scopes: Sequence[RegionScope]
+    ) -> tuple[Opened, _Counted | None, Sequence[RegionScope]]:
         """Replace each carry that an iteration yields unchanged by its initial value, and each that grows by a constant
         by a sum; also in the terms noted in the regions."""
         while True:
@@ -283,7 +283,7 @@ class LoopNumbering(Numbering):
         return integers.written(total, self._terms.head_of(counted.number))
 
     def _note_unread(
-        self, op: Operation, loop: Opened, counted: _Counted | None, inside: Sequence[Scope], scope: Scope
+        self, op: Operation, loop: Opened, counted: _Counted | None, inside: Sequence[RegionScope], scope: RegionScope
     ) -> bool:
         """Note the unread operations of the iterations in the scope around the loop. False if a sharding constraint
         belongs to the loop alone: its operand does not depend on the iteration, and it is not read."""
@@ -336,8 +336,8 @@ class LoopNumbering(Numbering):
     def is_covered(self, term: int, others: Collection[int]) -> bool:
         return term in others or self._patterns.is_covered(term, others)
 
-    def _scope(self, block: Block, bound: Sequence[int], state: int, around: Scope) -> Scope:
-        scope = Scope(around.depth + 1, state, state, place=around.place, around=around, is_alike=False)
+    def _scope(self, block: Block, bound: Sequence[int], state: int, around: RegionScope) -> RegionScope:
+        scope = RegionScope(around.depth + 1, state, state, place=around.place, around=around, is_alike=False)
         scope.chosen = around.chosen
         scope.values.update(zip(block.args, bound, strict=True))
         return scope

@@ -17,10 +17,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice, product
 
-from ..terms import Body, Head, Inside
+from ..terms import Head, Inside, RegionTerm
 from .integers import Sum, whole
 from .opened import Opened, sliced
-from .rules import Rules
+from .rules import LoopRules
 
 MAX_CANDIDATES = 32
 """Maximum number of index expressions that are tried per pattern."""
@@ -31,7 +31,7 @@ MAX_CHOICES = 256
 class Patterns:
     """Makes and compares patterns. `rules`: shared by both programs."""
 
-    def __init__(self, rules: Rules):
+    def __init__(self, rules: LoopRules):
         self._rules = rules
         self._terms = rules.terms
         self._no_state = rules.terms.term(Head("state", "nothing"))  # Noted terms have no effects.
@@ -116,7 +116,7 @@ class Patterns:
         body, captures = self._body(pattern)
         return self._rules.instance(body, [*indices, self._no_state], captures)[body.roots[0]]
 
-    def _body(self, pattern: int) -> tuple[Body, tuple[int, ...]]:
+    def _body(self, pattern: int) -> tuple[RegionTerm, tuple[int, ...]]:
         head = self._terms.head_of(pattern)
         return self._terms.bodies[head.bodies[0]], self._terms.operands_of(pattern)[len(head.types) :]
 

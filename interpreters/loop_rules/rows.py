@@ -13,27 +13,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from ..terms import Body, Head, Inside, Terms
+from ..terms import Head, Inside, RegionTerm, Terms
 from .integers import Integers, Sum
 from .opened import reaches
 from .stored import Stored, extents, keeps_order
 
 
-class Known(Protocol):
+class RowTerms(Protocol):
     """The interface of `Rules` that the rules for rows use."""
 
     terms: Terms
     integers: Integers
 
-    def instance(self, body: Body, arguments: Sequence[int], captures: Sequence[int]) -> list[int]: ...
+    def instance(self, body: RegionTerm, arguments: Sequence[int], captures: Sequence[int]) -> list[int]: ...
 
     def stored_in(self, source: int) -> Stored | None: ...
 
     def at(self, stored: Stored, number: int) -> int: ...
 
 
-class Rows:
-    def __init__(self, rules: Known):
+class RowTermBuilder:
+    def __init__(self, rules: RowTerms):
         self._rules = rules
         self._terms = rules.terms
         self._integers = rules.integers
@@ -119,7 +119,7 @@ class Rows:
         return self._terms.term(Head("rows", "of a stack", types=types, bodies=(body,)), captures)
 
 
-def part_of_part(rules: Known, source: int, place: Sum) -> tuple[int, Sum] | None:
+def part_of_part(rules: RowTerms, source: int, place: Sum) -> tuple[int, Sum] | None:
     """The array and the index of a slice of extent 1 of a slice, or None:
 
     dynamic_slice(reshape(dynamic_slice(reshape(w), q)), r) = dynamic_slice(w, k * q + r)

@@ -14,15 +14,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..memory_spaces import MemorySpaces
-from ..terms import Body, Head, Inside, Terms
+from ..terms import Head, Inside, RegionTerm, Terms
 from .chunks import continued, flattened
 from .integers import LARGEST, Integers, Interval, Sum, whole
 from .opened import Opened, Slice, sliced
-from .rows import Rows, part_of_part
+from .rows import RowTermBuilder, part_of_part
 from .stored import Stored, extents, keeps_order, stored_by
 
 
-class Rules:
+class LoopRules:
     """Makes terms. `integers`: the known ranges of terms. `names_memories`: whether one of the programs names memory
     spaces; then only stacks with initial values on the device are seen through, as a stack stays in that memory."""
 
@@ -31,7 +31,7 @@ class Rules:
         self.spaces = MemorySpaces(terms)
         self._names_memories = names_memories
         self.integers = Integers(terms)
-        self.rows = Rows(self)
+        self.rows = RowTermBuilder(self)
         self._opened = dict[int, Opened]()
         self._stored = dict[int, Stored | None]()
         self._slices = dict[int, Slice]()
@@ -123,7 +123,7 @@ class Rules:
         types = body.types[1:] if counts else body.types
         return Opened(bound, inputs[: len(bound)], tuple(roots[:-1]), types, counts, lead, state, depth)
 
-    def instance(self, body: Body, arguments: Sequence[int], captures: Sequence[int]) -> list[int]:
+    def instance(self, body: RegionTerm, arguments: Sequence[int], captures: Sequence[int]) -> list[int]:
         """Instantiate a body: the terms at its positions for these arguments, which include the state."""
         numbers, remaining_captures = list(arguments), iter(captures)
         for entry in body.entries:

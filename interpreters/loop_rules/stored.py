@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import DenseArrayBase, TensorType
 
-from ..terms import Body, Inside, Terms
+from ..terms import Inside, RegionTerm, Terms
 from .integers import Integers, Sum, whole
 from .opened import Opened, reaches
 
@@ -25,7 +25,7 @@ class Stored:
 
     loop: Opened
     trips: int
-    body: Body
+    body: RegionTerm
     captures: tuple[int, ...]
     types: tuple[int, ...]
     scale: int

@@ -1,4 +1,6 @@
-"""Copy requests: the places in the backward pass where the inside or the outputs of a segment must be copied.
+"""Which values each gradient operation reads as copies, and which operations that takes.
+
+Copy requests: the places in the backward pass where the inside or the outputs of a segment must be copied.
 
 There is one request for each entry of the backward pass into a segment. The inside and the outputs of a segment are
 copied together, unless the backward pass enters other segments between the two: the inside would be live all the time,
@@ -7,13 +9,231 @@ and has a later request of its own.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right, insort
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
 
-from ..graph import Graph
-from .first_uses import arrivals, first_uses
-from .targets import Targets
+from ..graph import OUTSIDE, Graph
+
+FROM_CONSTANTS = "it is computed from constants alone, and keeping it costs nothing"
+NO_GATE = "its values are needed as soon as the backward pass begins: no gradient has arrived that could gate them"
+NOT_READ = "no gradient operation reads a value from it"
+ALL_KEPT = (
+    "all of its values are kept: they are outputs, which the operations after it read, or marked to be saved; "
+    "mark operations, or recompute outputs too"
+)
+SKIPPED = "it is on the list of segments to skip"
+LIVES_ON = "the function returns it, so it lives to the end anyway"
+UPDATE_READS = "the update reads it, so it outlives the backward pass anyway"
+NOTHING_FREED = "nothing is saved: all that it would compute again stays alive for others"
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The targets of a plan.
+
+    segments: the segment of each operation that makes a target or is in a segment.
+    values: the values to recompute.
+    own: for some values the only readers of the copy: a segment may recompute its output for its own gradient, while
+        all other readers read the original.
+    """
+
+    segments: Mapping[int, str]
+    values: frozenset[int]
+    own: Mapping[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
+
+    def segment_of(self, graph: Graph, value: int) -> str:
+        return self.segments[graph.maker[value]]
+
+    def without(self, values: Collection[int]) -> Targets:
+        return Targets(self.segments, self.values.difference(values), self.own)
+
+    def readers(self, graph: Graph, value: int) -> Sequence[int]:
+        """The readers of the copy of the value, in program order."""
+        if (own := self.own.get(value)) is None:
+            return graph.readers[value]
+        return [reader for reader in graph.readers[value] if reader in own]
+
+    def gradient_readers(self, graph: Graph, value: int) -> Sequence[int]:
+        if value not in self.own:
+            return graph.gradient_readers[value]
+        return [reader for reader in self.readers(graph, value) if graph.gradient[reader]]
+
+
+def outputs_of(graph: Graph, targets: Targets) -> frozenset[int]:
+    """Values that a forward operation outside of their segment reads."""
+    segments = targets.segments
+    return frozenset(
+        value
+        for value in targets.values
+        if value not in targets.own
+        and any(
+            graph.forward[reader] and segments.get(reader) != segments[graph.maker[value]]
+            for reader in graph.readers[value]
+        )
+    )
+
+
+def possible(graph: Graph, targets: Targets, refused: Collection[int]) -> Targets:
+    """The targets that may be copied, and are not live after the backward pass. `refused`: must not run twice."""
+    values = frozenset(
+        value
+        for value in targets.values
+        if (op := graph.maker[value]) not in refused
+        and op not in graph.literals
+        and graph.root[value] not in graph.lives_on
+    )
+    return Targets(targets.segments, values, targets.own)
+
+
+def with_residuals(graph: Graph, targets: Targets, demanded: Collection[int], marked: Collection[int]) -> Targets:
+    """Add residual-phase values that are computed from the `demanded` values, except for `marked` operations.
+
+    For `y = h * h` the backward pass reads `2 * h`: a request to recompute `h` includes this value.
+    """
+    segments, values, sources = dict(targets.segments), set(targets.values), set(demanded) & targets.values
+    for op in range(len(graph)) if sources else ():
+        source = next((value for value in graph.reads[op] if value in sources), None)
+        if source is None or graph.phases[op] != "residual" or op in marked:
+            continue
+        segments.setdefault(op, segments[graph.maker[source]])
+        values.update(graph.makes[op])
+        sources.update(graph.makes[op])
+    return Targets(segments, frozenset(values), targets.own)
+
+
+def with_views(graph: Graph, targets: Targets, marked: Collection[int]) -> Targets:
+    """Add views and casts of targets, except for `marked` operations.
+
+    If they were kept, they would pin the storage of their operand. They join the segment of their operand.
+    """
+    segments, values = dict(targets.segments), set(targets.values)
+    for op, source in enumerate(graph.looks_at):
+        if source is None or source not in values or source in targets.own:
+            continue
+        if not graph.forward[op] or op in marked:
+            continue
+        segment = segments[graph.maker[source]]
+        if segments.setdefault(op, segment) == segment:
+            values.update(graph.makes[op])
+    return Targets(segments, frozenset(values), targets.own)
+
+
+def later_entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> Iterator[int]:
+    """The first uses of the later entries of a segment whose earlier entries have no uses left by then.
+
+    `uses`: the first use of each operation whose copy is needed. An entry must have the same operation names as the one
+    before it: unconnected parts of one entry stay together.
+    """
+    entry, used_up = Counter[str](), -1
+    for part in sorted(_connected(graph, uses, is_inside), key=lambda part: min(map(uses.__getitem__, part))):
+        start, names = min(uses[op] for op in part), Counter(graph.names[op] for op in part)
+        if used_up == -1:
+            entry = names
+        elif names == entry and start > used_up:
+            yield start
+        used_up = max(used_up, _last_read(graph, part))
+
+
+def _connected(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> Iterable[list[int]]:
+    """The connected components of the operations of `uses`."""
+    leader = _leaders(graph, uses, is_inside)
+    parts = dict[int, list[int]]()
+    for op in uses:
+        parts.setdefault(_leader(leader, op), []).append(op)
+    return parts.values()
+
+
+def _leaders(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> dict[int, int]:
+    """A union-find forest of the operations inside: the parent of each operation; a root is its own parent.
+
+    Values of other segments connect their readers; arguments connect nothing, since all entries have the same weights.
+    """
+    leader, reader = dict[int, int](), dict[int, int]()
+    for op in range(min(uses), max(uses) + 1) if uses else ():
+        if not is_inside(op):
+            continue
+        leader[op] = op
+        for value in graph.reads[op]:
+            other = graph.maker[value]
+            if other != OUTSIDE:
+                leader[_leader(leader, other if other in leader else reader.setdefault(value, op))] = op
+    return leader
+
+
+def _leader(leader: dict[int, int], op: int) -> int:
+    """The root of the component of `op`, with path halving."""
+    while (parent := leader[op]) != op:
+        leader[op] = leader[parent]
+        op = parent
+    return op
+
+
+def _last_read(graph: Graph, operations: Iterable[int]) -> int:
+    readers = (graph.gradient_readers[value] for op in operations for value in graph.makes[op])
+    return max((positions[-1] for positions in readers if positions), default=-1)
+
+
+def first_uses(graph: Graph, targets: Targets, operations: Iterable[int], values: Collection[int]) -> dict[int, int]:
+    """For each operation the first gradient operation that needs a copy of it.
+
+    Either a gradient operation reads one of its `values`, or the copy of another of the `operations` does. Operations
+    without such a use are omitted; the others are in program order.
+    """
+    uses = dict[int, int]()
+    for op in sorted(operations, reverse=True):
+        needed = list[int]()
+        for value in graph.makes[op]:
+            if value in values:
+                for reader in targets.readers(graph, value):
+                    if graph.gradient[reader]:
+                        needed.append(reader)
+                    elif reader in uses:
+                        needed.append(uses[reader])
+        if needed:
+            uses[op] = min(needed)
+    return dict(reversed(uses.items()))
+
+
+def arrivals(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> list[int]:
+    """The first uses of the entries of a segment.
+
+    If a path leaves a segment and returns to it through other forward operations, the segment is entered twice, and the
+    cotangent of the first entry depends on the gradients of the second: one barrier over both would be a cycle, and
+    copies of both would be live while the backward pass differentiates the operations in between. Independent entries
+    are separate too if the backward pass finishes one before it reaches the next.
+    """
+    first = dict[int, int]()
+    for op, entry in _entries(graph, uses, is_inside).items():
+        first[entry] = min(first.get(entry, uses[op]), uses[op])
+    return _after_their_originals(uses, {*first.values(), *later_entries(graph, uses, is_inside)})
+
+
+def _after_their_originals(uses: Mapping[int, int], starts: set[int]) -> list[int]:
+    """Add arrivals, so that no operation is copied before it has run: relevant if a gradient follows another one."""
+    arrival_places = sorted(starts)
+    operations = sorted(uses)
+    # The first use of an operation or of a later one is behind the operation itself.
+    soonest = list(accumulate((uses[op] for op in reversed(operations)), min))
+    for op, use in zip(operations, reversed(soonest), strict=True):
+        if arrival_places[bisect_right(arrival_places, uses[op]) - 1] < op:
+            insort(arrival_places, use)
+    return arrival_places
+
+
+def _entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> dict[int, int]:
+    """For each operation how often a path from the segment's first operations leaves and re-enters the segment."""
+    entry, next_entry = dict[int, int](), dict[int, int]()
+    for op in range(min(uses), max(uses) + 1) if uses else ():
+        producers = graph.producers[op]
+        if is_inside(op):
+            entry[op] = max([entry.get(producer, next_entry.get(producer, 0)) for producer in producers], default=0)
+            next_entry[op] = entry[op] + 1
+        else:
+            next_entry[op] = max([next_entry.get(producer, 0) for producer in producers], default=0)
+    return {op: entry[op] for op in uses}
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from dataclasses import replace
 from ..gates import gates_for
 from ..graph import Graph
 from ..plan import Batch, CopyGroup, Plan
-from .benefit import freed_bytes, pinned_bytes
+from .copy_groups import freed_bytes, pinned_bytes
 
 
 def in_each_pass(graph: Graph, plan: Plan) -> Plan:

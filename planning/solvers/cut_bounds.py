@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .integer_program import Answer, solve
-from .materialise import at_first_need
 from .problem import Ints, Pair, Problem
 from .result import Stop, never
-from .sequence import evaluate, sequence_of
+from .sequence import at_first_need, evaluate, sequence_of
 from .stage_program import StageProgram, stage_program
 
 BEHIND = (-1, 0, 1, 2, 3, 4, 6, 9, 13, 20)

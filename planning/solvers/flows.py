@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from .materialise import at_first_need
 from .problem import Ints, Pair, Problem
 from .result import Stop, never
+from .sequence import at_first_need
 
 RESOLUTION = 2**30
 """Capacities are integers, scaled so that the largest relevant sum becomes this."""
@@ -30,7 +30,7 @@ PERTURBATION = 0.003
 
 
 @dataclass(frozen=True)
-class Choice:
+class CutChoice:
     """The choice at a price: saved storages and their bytes, recomputed operations and their cost.
 
     `value`: a lower bound of cost + price * bytes over all choices.
@@ -79,7 +79,7 @@ class CutNetwork:
         )
         self.values, self.operations, self.inner_count = values, operations, int(inner.sum())
 
-    def choose(self, price: float) -> Choice:
+    def choose(self, price: float) -> CutChoice:
         """The cheapest choice if a byte costs `price`."""
         problem = self.problem
         weights = problem.sizes[self.values] * price
@@ -102,7 +102,7 @@ class CutNetwork:
         again = np.flatnonzero(side[self.made : self.made + self.cut + 1])
         needed = side[: self.made] & ~self.free
         saved = np.flatnonzero(needed & ~side[self.made + problem.maker[: self.made]])
-        return Choice(
+        return CutChoice(
             frozenset(saved.tolist()),
             frozenset(again.tolist()),
             int(problem.sizes[saved].sum()),
@@ -183,7 +183,7 @@ class FlowBounds:
                 self.starts.append((name, at_first_need(self.problem, cut, alive, choice.again)))
 
 
-def _hull(network: CutNetwork, room: int, stop: Stop) -> list[tuple[float, Choice]]:
+def _hull(network: CutNetwork, room: int, stop: Stop) -> list[tuple[float, CutChoice]]:
     """Choices at the prices of Newton's method: the next price is that at which a choice above `room` bytes and one
     within cost the same."""
     scale = 1.0 if network.costs is network.problem.costs else 64.0 * (1 + PERTURBATION / 2)

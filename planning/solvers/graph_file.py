@@ -1,4 +1,6 @@
-"""Graphs as JSON, in the form of partitioners of joint graphs: nodes in the order of execution.
+"""Graphs and plans of other tools as JSON files.
+
+Graphs as JSON, in the form of partitioners of joint graphs: nodes in the order of execution.
 
     {"name": "gpt", "nodes": [{"id": 7, "kind": "op", "deps": [3, 5], "bytes": 4096, "alias": -1, "cost": 81920}, …]}
 
@@ -6,16 +8,26 @@
 result, with a storage of `obytes`, out of an operation with several. `bwd`: of the backward pass. `again`: false if an
 operation must not run twice. The `shape` of a view and that of its storage determine the bytes of the view. Inputs and
 tangents, and views of them, do not count.
+
+The result for a graph file, as JSON: copies by the ids of their nodes.
+
+    {"recompute_copies": 1, "graph": "gpt", "budget_bytes": …, "peak_bytes": …, "extra_cost": …, "extra_percent": …,
+     "bound_percent": …, "bound_by": "…", "solver": "…", "finished": true,
+     "copies": [{"operation": "17", "before": "1841"}, …]}
+
+`before`: the node in front of which the operation runs again, or `end`; nodes `copy:<id>` are copies of views.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, cast
 
 from ...support.strict_json import BadJson, parsed, why_no_amount
-from .problem import OperationRow, Problem, View, problem_of
+from .problem import OperationRow, Problem, SmallView, problem_of
+from .result import Result
 
 LARGEST = 2**53
 """Below it, sums of bytes and of costs are exact as floats too."""
@@ -243,13 +255,35 @@ def _note_view(reading: _Reading, dep: int, op: int) -> None:
         reading.plain_readers.setdefault(value, set()).add(op)
 
 
-def _views(reading: _Reading) -> list[View]:
+def _views(reading: _Reading) -> list[SmallView]:
     made_by = [op for op, row in enumerate(reading.rows) for _ in row.makes]
-    views, entries = list[View](), reading.read_views.values()
+    views, entries = list[SmallView](), reading.read_views.values()
     for node, value, size, readers in entries:
         siblings = [ops for other, viewed, _, ops in entries if viewed == value and other is not node]
         others = {op for ops in siblings for op in ops}
         alone = sorted(set(readers) - others - reading.plain_readers.get(value, set()))
         if alone:
-            views.append(View(str(node["id"]), value, size, made_by[value], tuple(alone)))
+            views.append(SmallView(str(node["id"]), value, size, made_by[value], tuple(alone)))
     return views
+
+
+VERSION = 1
+
+
+def result_text(result: Result, graph: str) -> str:
+    problem = result.problem
+    labels = (*problem.labels, "end")
+    head = {
+        "recompute_copies": VERSION,
+        "graph": graph,
+        "budget_bytes": result.budget,
+        "peak_bytes": result.peak_bytes,
+        "extra_cost": result.extra_cost,
+        "extra_percent": result.percent,
+        "bound_percent": result.bound_percent,
+        "bound_by": result.bound_by,
+        "solver": result.solver,
+        "finished": result.finished,
+    }
+    copies = [json.dumps({"operation": labels[op], "before": labels[t]}) for t, op in sorted(result.pairs)]
+    return json.dumps(head)[:-1] + ', "copies": [\n' + ",\n".join(copies) + "\n]}\n"

@@ -28,7 +28,7 @@ def available() -> bool:
 
 
 @dataclass
-class Rows:
+class CoverRows:
     """The rows of a program: the sum of weights times columns is at least `low`."""
 
     starts: list[int] = field(default_factory=lambda: [0])
@@ -47,13 +47,13 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Program:
+class CoverProgram:
     """Minimise `costs` times the columns, each from `low` to 1, all rows at least their bounds. `following`: columns
     that may be continuous, since they can be integral whenever the others are."""
 
     costs: Doubles
     low: Doubles
-    rows: Rows
+    rows: CoverRows
     following: tuple[int, ...] = ()
 
 
@@ -73,7 +73,7 @@ class Answer:
 
 
 def solve(
-    program: Program,
+    program: CoverProgram,
     integral: bool = True,
     start: Doubles | None = None,
     seconds: float | None = None,
@@ -110,7 +110,7 @@ def solve(
     return _answer(highspy, solver, integral, len(program.costs))
 
 
-def _model(highspy: Any, program: Program, integral: bool) -> Any:
+def _model(highspy: Any, program: CoverProgram, integral: bool) -> Any:
     count, rows = len(program.costs), program.rows
     model = highspy.HighsLp()
     model.num_col_, model.num_row_ = count, len(rows)

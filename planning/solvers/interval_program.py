@@ -21,7 +21,7 @@ from typing import Any
 
 from .problem import Pair, Problem
 from .sequence import evaluate, sequence_of
-from .window import Window, window_of
+from .window import StageWindow, window_of
 
 
 def available() -> bool:
@@ -33,7 +33,7 @@ def _cp_model() -> Any:
 
 
 def better(
-    problem: Problem, budget: int, pairs: Collection[Pair], window: Window, work: float
+    problem: Problem, budget: int, pairs: Collection[Pair], window: StageWindow, work: float
 ) -> frozenset[Pair] | None:
     """The copies with those of the window re-optimised; None if CP-SAT finds none of lower cost. `work`: limit in
     deterministic seconds of CP-SAT."""
@@ -63,7 +63,7 @@ def chosen_anew(
 
 
 @dataclass(frozen=True)
-class _Run:
+class _Execution:
     """An execution of `op`.
 
     start: its position, a number or a variable.
@@ -82,14 +82,14 @@ class _Run:
 class _Model:
     """Builds the model: executions, reads, bytes, hints."""
 
-    def __init__(self, cp: Any, problem: Problem, budget: int, window: Window, inside: Collection[Pair]):
+    def __init__(self, cp: Any, problem: Problem, budget: int, window: StageWindow, inside: Collection[Pair]):
         self.cp, self.problem, self.window, self.budget = cp, problem, window, budget
         self.model: Any = cp.CpModel()
         self.stages = list(range(window.first, min(window.last, len(problem))))
         self.hints, self.hinted_ends = list[tuple[Any, int]](), dict[tuple[int, int], int]()
-        self.lengths = list[tuple[Any, _Run, Any]]()
-        self.runs: list[_Run] = [*self._first_runs(), *self._copies(inside)]
-        self.makers = dict[int, list[_Run]]()
+        self.lengths = list[tuple[Any, _Execution, Any]]()
+        self.runs: list[_Execution] = [*self._first_runs(), *self._copies(inside)]
+        self.makers = dict[int, list[_Execution]]()
         for run in [*self._entries(), *self.runs]:
             for v in run.ends:
                 self.makers.setdefault(v, []).append(run)
@@ -107,33 +107,33 @@ class _Model:
     def _end(self, low: int, high: int | None = None) -> Any:
         return self.model.new_int_var(low, self.window.end if high is None else high, "")
 
-    def _entries(self) -> Iterator[_Run]:
+    def _entries(self) -> Iterator[_Execution]:
         """Storages from before the window: kept up to any position, or dropped before it, which frees bytes there."""
         kept = dict[int, Any]()
         for v in sorted(self.window.may_enter):
             end, kept[v] = self._end(-1), self.model.new_bool_var("")
             self.model.add(end == -1).only_enforce_if(kept[v].negated())
             self.hints.append((kept[v], int(v in self.window.before)))
-            yield _Run(int(self.problem.maker[v]), -1, None, {v: end}, -1)
+            yield _Execution(int(self.problem.maker[v]), -1, None, {v: end}, -1)
         for room in self.window.rooms:
             weights = sum(int(self.problem.sizes[v]) * kept[v] for v in room.kept)
             self.model.add(weights <= self.budget - room.bytes)
 
-    def _first_runs(self) -> Iterator[_Run]:
+    def _first_runs(self) -> Iterator[_Execution]:
         for t in self.stages:
             at = self.window.position(t, t)
-            yield _Run(t, at, None, {v: self._end(at) for v in self.problem.makes_of(t)}, at)
+            yield _Execution(t, at, None, {v: self._end(at) for v in self.problem.makes_of(t)}, at)
 
-    def _copies(self, inside: Collection[Pair]) -> Iterator[_Run]:
+    def _copies(self, inside: Collection[Pair]) -> Iterator[_Execution]:
         """As many copies of each candidate as there are now, and one more."""
         for op in self.window.candidates:
             present = sorted(self.window.position(t, c) for t, c in inside if c == op)
             positions = [self.window.position(t, op) for t in range(self.window.first, self.window.last) if t > op]
-            previous: _Run | None = None
+            previous: _Execution | None = None
             for hint in [*present, None][: len(positions)]:
                 active, domain = self.model.new_bool_var(""), self.cp.Domain.from_values(positions)
                 start = self.model.new_int_var_from_domain(domain, "")
-                run = _Run(op, start, active, {v: self._end(0) for v in self.problem.makes_of(op)}, hint)
+                run = _Execution(op, start, active, {v: self._end(0) for v in self.problem.makes_of(op)}, hint)
                 self.hints += [(active, int(hint is not None)), (start, positions[0] if hint is None else hint)]
                 for end in run.ends.values():
                     self.model.add(end >= start).only_enforce_if(active)
@@ -186,7 +186,7 @@ class _Model:
                 sizes.append(inner)
         self.model.add_cumulative(intervals, sizes, self.budget)
 
-    def _interval(self, run: _Run, last: Any) -> Any:
+    def _interval(self, run: _Execution, last: Any) -> Any:
         length = self.model.new_int_var(0, self.window.end + 2, "")
         self.lengths.append((length, run, last))
         # A storage that is dropped before the window has an interval of length 0, which costs nothing.
@@ -207,11 +207,11 @@ class _Model:
             end = run.hint if v is None else self._hinted_end(run, v)
             self.model.add_hint(length, 0 if run.hint is None or end is None else end + 1 - max(0, run.hint))
 
-    def _hinted_end(self, run: _Run, v: int) -> int:
+    def _hinted_end(self, run: _Execution, v: int) -> int:
         return 0 if run.hint is None else self.hinted_ends.get((v, run.hint), run.hint)
 
 
-def hint_is_complete(problem: Problem, budget: int, pairs: Collection[Pair], window: Window) -> bool:
+def hint_is_complete(problem: Problem, budget: int, pairs: Collection[Pair], window: StageWindow) -> bool:
     """Whether the hints cover all variables, and form a solution of the model."""
     cp_model = _cp_model()
     inside = [(t, op) for t, op in pairs if window.first <= t < window.last]

@@ -23,7 +23,7 @@ Pair = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class View:
+class SmallView:
     """A view that is smaller than its storage.
 
     label: its node. value: the storage. bytes: the size of the view.
@@ -65,7 +65,7 @@ class Problem:
     sizes: Ints
     output: Ints
     earliest: int = 0
-    views: tuple[View, ...] = ()
+    views: tuple[SmallView, ...] = ()
     everywhere: bool = False
 
     def __len__(self) -> int:
@@ -137,7 +137,7 @@ def problem_of(
     outputs: Iterable[int],
     value_names: Sequence[str] | None = None,
     earliest: int | None = None,
-    views: Sequence[View] = (),
+    views: Sequence[SmallView] = (),
     everywhere: bool = False,
 ) -> Problem:
     """Build a problem from rows. Storages are numbered in the order in which the rows make them. `earliest`: None for

@@ -8,18 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from . import interval_program
-from .at_peak import at_peak
-from .auto import PLAIN, WIDTH, WORK, auto, bounds_for, result_of
-from .by_views import auto_with_views
-from .chen import chen
 from .effort import Effort
-from .eviction import eviction
 from .flows import FlowBounds
+from .heuristics import at_peak, chen, eviction
 from .incumbent import Incumbent
+from .local_search import Search
+from .portfolio import PLAIN, WIDTH, WORK, auto, bounds_for, result_of
 from .problem import Pair, Problem
-from .refusals import not_installed, nothing_found, refusal
-from .result import Refusal, Result
-from .search import Search
+from .result import Infeasible, Result, not_installed, nothing_found, refusal
+from .view_copies import auto_with_views
 from .window import windows
 
 Solver = Callable[[Problem, int, Effort], frozenset[Pair] | None]
@@ -82,7 +79,7 @@ def solve(
     starts: Iterable[Collection[Pair]] = (),
     effort: Effort | None = None,
     view_copies: bool = False,
-) -> Result | Refusal:
+) -> Result | Infeasible:
     """The cheapest copies that the solver finds within the budget, with a proven bound.
 
     Args:

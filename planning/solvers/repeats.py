@@ -44,7 +44,7 @@ class Repeats:
 
 
 @dataclass(frozen=True)
-class Run:
+class RepeatedRun:
     """A run of `length` operations from `start` on, each equal to the one a `period` before it; the last period may be
     incomplete."""
 
@@ -63,7 +63,7 @@ def repeats(problem: Problem) -> Repeats | None:
     forward, backward = longest_run(signatures[:first]), longest_run(signatures[first:])
     if forward is None or backward is None:
         return None
-    backward = Run(backward.start + first, backward.period, backward.length)
+    backward = RepeatedRun(backward.start + first, backward.period, backward.length)
     last = _opposite(problem, forward, backward)
     if last is None:
         return None
@@ -78,13 +78,13 @@ def repeats(problem: Problem) -> Repeats | None:
     return Repeats(block, place, int(block.max()) + 1)
 
 
-def longest_run(signatures: Ints) -> Run | None:
+def longest_run(signatures: Ints) -> RepeatedRun | None:
     """The longest run if it is at least half of a sequence, else None; of nearly equal runs the shortest period."""
     run = _longest(signatures)
     return run if run is not None and 2 * run.length >= len(signatures) else None
 
 
-def runs_in(signatures: Ints, start: int = 0) -> list[Run]:
+def runs_in(signatures: Ints, start: int = 0) -> list[RepeatedRun]:
     """Disjoint runs, in order: the longest one, and recursively those in front of it and behind it."""
     run = _longest(signatures)
     if run is None:
@@ -94,14 +94,14 @@ def runs_in(signatures: Ints, start: int = 0) -> list[Run]:
     return [*runs_in(signatures[: run.start], start), here, *runs_in(signatures[end:], start + end)]
 
 
-def _longest(signatures: Ints) -> Run | None:
+def _longest(signatures: Ints) -> RepeatedRun | None:
     periods = range(1, min(len(signatures) // FEWEST, LONGEST) + 1)
     runs = [run for period in periods if (run := _run(signatures, period)) is not None]
     most = max((run.length for run in runs), default=0)
     return next((run for run in runs if run.length + run.period > most), None)
 
 
-def _run(signatures: Ints, period: int) -> Run | None:
+def _run(signatures: Ints, period: int) -> RepeatedRun | None:
     """The longest run of this period."""
     same = np.concatenate([[0], signatures[:-period] == signatures[period:], [0]]).astype(np.int8)
     starts, ends = np.flatnonzero(np.diff(same) == 1), np.flatnonzero(np.diff(same) == -1)
@@ -109,7 +109,7 @@ def _run(signatures: Ints, period: int) -> Run | None:
         return None
     at = int(np.argmax(ends - starts))
     length = int(ends[at] - starts[at]) + period
-    return Run(int(starts[at]), period, length) if length >= FEWEST * period else None
+    return RepeatedRun(int(starts[at]), period, length) if length >= FEWEST * period else None
 
 
 def _signatures(problem: Problem) -> Ints:
@@ -129,7 +129,7 @@ def _first_backward(problem: Problem) -> int:
     return int(backward[0]) if len(backward) else len(problem)
 
 
-def _opposite(problem: Problem, forward: Run, backward: Run) -> int | None:
+def _opposite(problem: Problem, forward: RepeatedRun, backward: RepeatedRun) -> int | None:
     """The forward period that matches the first backward one: the one whose results the backward periods read most."""
     votes = Counter[int]()
     for op in backward.operations:

@@ -1,4 +1,4 @@
-"""The result of a solver: copies with their cost and a proven bound, or the reason that there are none."""
+"""Results of the solvers: a schedule with its cost and bounds, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .problem import Pair, Problem
+from .working_set import held_up_by, largest_working_set
 
 Stop = Callable[[], bool]
 """A predicate that searches poll; they end once it is true."""
@@ -53,7 +54,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Refusal:
+class Infeasible:
     """No plan within the budget.
 
     reason: as text. proved: no schedule keeps the budget; False if none was found.
@@ -64,3 +65,28 @@ class Refusal:
     proved: bool
     minimum_bytes: int
     holding: tuple[str, ...] = ()
+
+
+def refusal(problem: Problem, budget: int) -> Infeasible | None:
+    """The refusal if a single working set exceeds the budget, so that no schedule exists; else None."""
+    least = largest_working_set(problem)
+    if least.bytes <= budget:
+        return None
+    return impossible(problem, f"no plan needs less than {least.bytes} bytes", True)
+
+
+def nothing_found(problem: Problem, solver: str) -> Infeasible:
+    return impossible(problem, f"{solver} finds no plan within the budget, and none is proved impossible", False)
+
+
+def ended(problem: Problem) -> Infeasible:
+    return impossible(problem, "the search was ended before it found a plan, and none is proved impossible", False)
+
+
+def not_installed(problem: Problem) -> Infeasible:
+    return impossible(problem, "windows needs OR-tools: pip install 'xdsl-recompute[plan]'", False)
+
+
+def impossible(problem: Problem, reason: str, proved: bool) -> Infeasible:
+    least = largest_working_set(problem)
+    return Infeasible(reason, proved, least.bytes, held_up_by(problem, least))

@@ -1,9 +1,14 @@
-"""The flat order of execution of a set of copies, and its exact peak and cost, independent of the data of the search.
+"""Schedules as sequences of executions: checked, counted, and made from the storages saved at a cut.
+
+The flat order of execution of a set of copies, and its exact peak and cost, independent of the data of the search.
 
     evaluate(problem, sequence)         peak bytes and cost of any order of execution with repetitions
 
 A use reads the latest execution before it. An order that uses a value before its definition, or that omits an
 operation, raises `ValueError`.
+
+Convert the saved storages at a cut to copies: each missing operand is recomputed at its first use, with its own
+missing operands, and kept to its last use.
 """
 
 from __future__ import annotations
@@ -121,3 +126,33 @@ def _expand(starts: Ints, entries: Ints | None, sequence: Ints, steps: Ints) -> 
     offset = np.arange(len(when), dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)
     indices = starts[sequence][when] + offset
     return when, indices if entries is None else entries[indices]
+
+
+def at_first_need(
+    problem: Problem,
+    cut: int,
+    alive: Collection[int],
+    again: Collection[int],
+    end: int | None = None,
+    wanted: Collection[int] = (),
+) -> frozenset[Pair]:
+    """Copies behind the cut, up to stage `end`, of the operations `again`, for storages not `alive` at the cut.
+
+    `wanted`: storages that must be live at the end; those without an earlier use are recomputed there.
+    """
+    maker: list[int] = problem.maker.tolist()
+    ready, pairs = set(alive), set[Pair]()
+    end = len(problem) if end is None else end
+    for t in range(cut + 1, end + 1):
+        needed = [*(problem.reads_of(t) if t < len(problem) else ()), *(wanted if t == end else ())]
+        stack = [v for v in needed if v not in ready and maker[v] <= cut]
+        while stack:
+            v = stack.pop()
+            op = maker[v]
+            if v in ready or op not in again:
+                continue
+            ready.update(problem.makes_of(op))
+            if problem.everywhere or t >= problem.earliest:
+                pairs.add((t, op))
+            stack += [u for u in problem.reads_of(op) if u not in ready]
+    return frozenset(pairs)

@@ -34,7 +34,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .integer_program import Doubles, Program, Rows
+from .integer_program import CoverProgram, CoverRows, Doubles
 from .problem import Pair, Problem
 
 NEGLIGIBLE = 1e-4
@@ -46,7 +46,7 @@ class StageProgram:
     X[k, i] by operation, H[k, v] and Y[k, i]."""
 
     cuts: tuple[int, ...]
-    program: Program
+    program: CoverProgram
     saved: tuple[dict[int, int], ...]
     again: tuple[dict[int, int], ...]
     held: tuple[dict[int, int], ...]
@@ -67,10 +67,10 @@ class StageProgram:
 
 def stage_program(problem: Problem, budget: int, cuts: Sequence[int], negligible: float = NEGLIGIBLE) -> StageProgram:
     """Build the program. `negligible`: share of the budget below which storages count as free."""
-    return _Writer(problem, budget, tuple(sorted(cuts)), negligible).write()
+    return _StageProgramWriter(problem, budget, tuple(sorted(cuts)), negligible).write()
 
 
-class _Writer:
+class _StageProgramWriter:
     """Builds the program, cut by cut."""
 
     def __init__(self, problem: Problem, budget: int, cuts: tuple[int, ...], negligible: float):
@@ -80,7 +80,7 @@ class _Writer:
         self.counted = [size >= negligible for size in self.sizes]
         self.maker: list[int] = problem.maker.tolist()
         self.reads = [problem.reads_of(op) for op in range(n)]
-        self.low, self.costs, self.rows = list[float](), list[float](), Rows()
+        self.low, self.costs, self.rows = list[float](), list[float](), CoverRows()
         self.percent = [problem.percent(int(cost)) for cost in problem.costs]
 
     def write(self) -> StageProgram:
@@ -94,7 +94,7 @@ class _Writer:
             self._working_sets(k, again[k], held[k])
         ever = self._ever(saved, again)
         following = [column for columns in (*held, *ever[:-1]) for column in columns.values()]
-        program = Program(np.array(self.costs), np.array(self.low), self.rows, tuple(following))
+        program = CoverProgram(np.array(self.costs), np.array(self.low), self.rows, tuple(following))
         return StageProgram(self.cuts, program, saved, again, held, ever)
 
     def _column(self, cost: float = 0.0, low: float = 0.0) -> int:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from .local_search import Search
 from .problem import Pair, Problem
-from .result import Refusal, Result, Stop, never
-from .search import Search
+from .result import Infeasible, Result, Stop, never
 from .sequence import evaluate, sequence_of
 from .working_set import largest_working_set
 
-Outcome = Result | Refusal
+Outcome = Result | Infeasible
 Solved = Callable[[int, Iterable[frozenset[Pair]]], Outcome]
 """A solver: from a budget and plans to start from to an outcome."""
 STEPS = 16
@@ -25,7 +25,7 @@ CLOSE = 1 / 1000
 """Tolerance of the search for the least budget, as a share of the plain peak."""
 
 
-NOT_TRIED = Refusal("not tried: the search was stopped before", False, 0)
+NOT_TRIED = Infeasible("not tried: the search was stopped before", False, 0)
 
 
 def sweep(budgets: Sequence[int], solved: Solved, stop: Stop = never) -> list[Outcome]:

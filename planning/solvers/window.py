@@ -23,7 +23,7 @@ class Room:
 
 
 @dataclass(frozen=True)
-class Window:
+class StageWindow:
     """The stages from `first` to `last`, without `last`.
 
     candidates: the operations that may run again in the window, in order.
@@ -56,7 +56,9 @@ class Window:
         return (stage - self.first) * self.width + rank
 
 
-def window_of(problem: Problem, pairs: Collection[Pair], first: int, last: int, most: int = MOST_CANDIDATES) -> Window:
+def window_of(
+    problem: Problem, pairs: Collection[Pair], first: int, last: int, most: int = MOST_CANDIDATES
+) -> StageWindow:
     """The window of stages `first` to `last` (exclusive) of a plan. Raises `ValueError` outside of the stages in which
     copies may run."""
     if not problem.earliest <= first < last <= len(problem) + 1:
@@ -68,7 +70,7 @@ def window_of(problem: Problem, pairs: Collection[Pair], first: int, last: int, 
     events = {*chosen, *range(first, min(last, len(problem)))}
     read = {v for op in events for v in problem.reads_of(op)}
     may_enter = before | frozenset([v for v in read | after if problem.maker[v] < first])
-    return Window(first, last, chosen, before, after, may_enter, tuple(_rooms(problem, pairs, first, may_enter)))
+    return StageWindow(first, last, chosen, before, after, may_enter, tuple(_rooms(problem, pairs, first, may_enter)))
 
 
 def windows(problem: Problem, width: int) -> Iterator[tuple[int, int]]:

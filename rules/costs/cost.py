@@ -25,7 +25,7 @@ from xdsl.ir import Operation
 
 from ...dialects.placements import is_from_host, is_offload, speed_of
 from ...support.type_guards import is_shaped
-from ..facts import Kind
+from ..facts import OpClass
 from ..flops import flops, region_runs, work
 from ..registry import facts_of
 from .bad_cost import BadCost
@@ -44,16 +44,16 @@ CostsOf: TypeAlias = Callable[[Sequence[Operation]], tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Cost:
-    """A cost model. `said`: its name in options. `of`: costs as whole numbers, of which `scale` are one `unit`."""
+    """A cost model. `name`: its name in options. `of`: costs as whole numbers, of which `scale` are one `unit`."""
 
-    said: str
+    name: str
     unit: str
     of: CostsOf
     scale: int = 1
 
     @property
     def is_default(self) -> bool:
-        return self.said == FLOPS
+        return self.name == FLOPS
 
 
 def cost_named(name: str) -> Cost:
@@ -107,7 +107,7 @@ def _computing(op: Operation, device: Device) -> float:
     if is_free(op):
         return 0.0
     op_work, facts = work(op), facts_of(op)
-    if facts is not None and Kind.PRODUCT in facts.kinds:
+    if facts is not None and OpClass.PRODUCT in facts.kinds:
         operand = op.operands[0].type
         return op_work.together / device.product_rate(str(operand.element_type if is_shaped(operand) else operand))
     if device.elementwise is None:

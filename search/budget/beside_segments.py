@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import ModuleOp
 
 from ...options.recompute_options import RecomputeOptions
-from ...planning.by_segment.saved import saved_after
+from ...planning.by_segment.segment_problem import saved_after
 from ...planning.graph import Graph
 from ...planning.pairs import plan_of_pairs
 from ...planning.plan import Plan
-from ...planning.rewriting import Rewritten, as_graph, carried_out
+from ...planning.simulate import SimulatedProgram, as_graph, simulate
 from ...transforms.phase import numbered_steps
-from ...transforms.plans.segment_budgets import Demand
+from ...transforms.plans.segment_budgets import SegmentLimits
 from ..prepare import prepare
 
 FIRST = "with the budgets of segments first, which proves nothing of other choices"
@@ -29,7 +29,7 @@ STAYS = "a segment under a budget of its own is not to save more"
 class BesideSegments:
     """The demands of a module's steps, by the fingerprints of their graphs; none where no segment has a budget."""
 
-    demands: Mapping[str, Demand]
+    demands: Mapping[str, SegmentLimits]
 
     @classmethod
     def of(cls, module: ModuleOp, options: RecomputeOptions) -> BesideSegments:
@@ -54,12 +54,12 @@ class BesideSegments:
         return planner(graph) if demand is None else _beside(graph, demand, planner, chain)
 
 
-def _beside(graph: Graph, demand: Demand, planner: Callable[[Graph], Plan], chain: bool) -> Plan:
+def _beside(graph: Graph, demand: SegmentLimits, planner: Callable[[Graph], Plan], chain: bool) -> Plan:
     # The solvers bring numba along, where it is installed: only who asks waits for it.
-    from ...planning.solvers.of_graph import with_views
     from ...planning.solvers.result import NoPlan
+    from ...planning.solvers.solve_graph import with_views
 
-    program = carried_out(graph, demand.plan, ordered=False)
+    program = simulate(graph, demand.plan, ordered=False)
     try:
         more = planner(_with_fixed(graph, demand, program))
     except NoPlan as error:
@@ -68,29 +68,29 @@ def _beside(graph: Graph, demand: Demand, planner: Callable[[Graph], Plan], chai
         return demand.plan
     place = _places(program)
     pairs = {(group.before, op) for group in demand.plan.groups for op in group.operations}
-    pairs |= {(place[one.before], program.operations[op].origin) for one in more.groups for op in one.operations}
-    found = plan_of_pairs(graph, with_views(graph, pairs), chain=chain)
-    if (why := demand.broken(graph, found)) is not None:
+    pairs |= {(place[group.before], program.operations[op].origin) for group in more.groups for op in group.operations}
+    plan = plan_of_pairs(graph, with_views(graph, pairs), chain=chain)
+    if (why := demand.broken(graph, plan)) is not None:
         raise NoPlan(f"beside the budgets of segments no plan was found: {why}")
-    return found
+    return plan
 
 
-def _with_fixed(graph: Graph, demand: Demand, program: Rewritten) -> Graph:
+def _with_fixed(graph: Graph, demand: SegmentLimits, program: SimulatedProgram) -> Graph:
     """The step with the demanded copies, in which nothing runs again that would have a segment save more."""
     members = frozenset[int]().union(*demand.segments.values())
     saved = saved_after(graph, demand.plan, members)
     dropped = {v for op in members for v in graph.makes[op] if graph.root[v] == v} - saved - graph.constants
     fixed = {op for op, reads in enumerate(graph.reads) if any(graph.root[v] in dropped for v in reads)}
-    found = as_graph(graph, program)
+    simulated = as_graph(graph, program)
     origins = [operation.origin for operation in program.operations]
-    effects = [STAYS if origin in fixed else reason for origin, reason in zip(origins, found.effects, strict=True)]
-    return replace(found, effects=tuple(effects))
+    effects = [STAYS if origin in fixed else reason for origin, reason in zip(origins, simulated.effects, strict=True)]
+    return replace(simulated, effects=tuple(effects))
 
 
-def _places(program: Rewritten) -> list[int]:
+def _places(program: SimulatedProgram) -> list[int]:
     """For each operation that of the plain step in front of which it stands, or which it is."""
-    found, behind = list[int](), -1
+    places, behind = list[int](), -1
     for operation in reversed(program.operations):
         behind = behind if operation.is_new else operation.origin
-        found.append(behind)
-    return found[::-1]
+        places.append(behind)
+    return places[::-1]

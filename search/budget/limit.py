@@ -46,28 +46,28 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Allowed:
+class BudgetLimits:
     """Bytes of temporaries of each public function: of the plain step, and the limit; None for the minimum."""
 
     plain: Mapping[str, int]
-    wanted: Mapping[str, int] | None
+    bytes: Mapping[str, int] | None
 
     @property
     def is_kept(self) -> bool:
-        return self.wanted is not None and all(self.plain[name] <= most for name, most in self.wanted.items())
+        return self.bytes is not None and all(self.plain[name] <= most for name, most in self.bytes.items())
 
     def share(self, peaks: Mapping[str, int]) -> float:
         """The largest share of the limit, or of the plain step for the minimum."""
-        of = self.plain if self.wanted is None else self.wanted
+        of = self.plain if self.bytes is None else self.bytes
         return max((peaks[name] / max(most, 1) for name, most in of.items()), default=0.0)
 
     def over(self, peaks: Mapping[str, int]) -> int:
         """The most bytes above a limit; negative if all limits are kept."""
-        wanted = self.wanted or {}
-        return max((peaks[name] - most for name, most in wanted.items()), default=0)
+        limits = self.bytes or {}
+        return max((peaks[name] - most for name, most in limits.items()), default=0)
 
 
-def allowed(module: ModuleOp, budget: Budget) -> Allowed:
+def budget_limits(module: ModuleOp, budget: Budget) -> BudgetLimits:
     """Raises `Refusal` for dynamic shapes, and where arguments and results alone need more."""
     from ...support.units import parse_budget
 
@@ -77,32 +77,32 @@ def allowed(module: ModuleOp, budget: Budget) -> Allowed:
         if DYNAMIC not in error.reason:
             raise
         raise Refusal(error.operation, f"{error.reason}: {BOUNDS}") from error
-    plain = {name: one.peak_bytes for name, one in lines.items()}
+    plain = {name: timeline.peak_bytes for name, timeline in lines.items()}
     if parse_budget(budget.text, 1) is None:
-        return Allowed(plain, None)
-    return Allowed(plain, {name: _temporaries(module, budget, name, one) for name, one in lines.items()})
+        return BudgetLimits(plain, None)
+    return BudgetLimits(plain, {name: _temporaries(module, budget, name, timeline) for name, timeline in lines.items()})
 
 
 def _temporaries(module: ModuleOp, budget: Budget, name: str, line: Timeline) -> int:
     """The limit on temporaries: a number of bytes includes arguments and results."""
     from ...support.units import is_share, parse_budget
 
-    found = parse_budget(budget.text, line.peak_bytes)
-    assert found is not None, "as little as can be was asked for elsewhere"
+    limit = parse_budget(budget.text, line.peak_bytes)
+    assert limit is not None, "as little as can be was asked for elsewhere"
     if is_share(budget.text):
-        return found
+        return limit
     around = line.device_bytes - line.peak_bytes
-    if found < around:
-        function = next((one for one in functions_of(module) if one.sym_name.data == name), module)
+    if limit < around:
+        function = next((subject for subject in functions_of(module) if subject.sym_name.data == name), module)
         raise Refusal(
             function,
-            f"no plan keeps the budget of {budget.text}, {found} bytes of the device: arguments and results of "
+            f"no plan keeps the budget of {budget.text}, {limit} bytes of the device: arguments and results of "
             f"@{name}, which no plan changes, need {around}",
         )
-    return found - around
+    return limit - around
 
 
-def asked_budget(module: ModuleOp, text: str, model: str, target: str, plan: str = "") -> Budget:
+def budget_option(module: ModuleOp, text: str, model: str, target: str, plan: str = "") -> Budget:
     """The options of a pass. Raises `Refusal`."""
     if plan:
         raise Refusal(module, "a plan says what is recomputed, and so does a budget: give one of them")
@@ -112,7 +112,7 @@ def asked_budget(module: ModuleOp, text: str, model: str, target: str, plan: str
         raise Refusal(module, str(error)) from error
 
 
-def demand_target(module: ModuleOp, target: str) -> None:
+def check_target(module: ModuleOp, target: str) -> None:
     """Raises `Refusal` for one that is unknown."""
     if target not in TARGETS:
         raise Refusal(module, f"unknown target '{target}'; known are {', '.join(TARGETS)}")

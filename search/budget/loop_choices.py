@@ -31,8 +31,8 @@ def loop_choices(module: ModuleOp, options: RecomputeOptions) -> Sequence[Loops]
         return (False, loops)
     work, selection = flattened(module, options.selection)
     may_repeat = repeatable(work, selection)
-    found = [corners(function.body.block, may_repeat) for function in functions_of(work)]
-    several = [one for one in found if len(one) > 1]
+    corners_of = [corners(function.body.block, may_repeat) for function in functions_of(work)]
+    several = [choices for choices in corners_of if len(choices) > 1]
     if not several:
         # No loops, or in bodies per device alone, which are functions only later.
         return (False, True)
@@ -45,8 +45,8 @@ def loops_option(loops: Loops) -> str:
     return f"loops={str(loops).lower()}" if isinstance(loops, bool) else f'loops="{loops}"'
 
 
-def _kept(found: Sequence[Corner]) -> Sequence[Loops]:
+def _kept(choices: Sequence[Corner]) -> Sequence[Loops]:
     """Choices that are spread over the range of bytes."""
-    inner = [one for one in found[1:-1] if found[-1].kept_bytes < one.kept_bytes < found[0].kept_bytes]
+    inner = [choice for choice in choices[1:-1] if choices[-1].kept_bytes < choice.kept_bytes < choices[0].kept_bytes]
     every = max(1, -(-len(inner) // CORNERS))
-    return [f"keep({one.kept_bytes}B)" for one in inner[::every]]
+    return [f"keep({choice.kept_bytes}B)" for choice in inner[::every]]

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...options.offload import BadOffload
 from ...options.recompute_options import RecomputeOptions
-from ...planning.offload import Offload
+from ...planning.host_moves import Offload
 from ...rules.costs.cost import BadCost, cost_named
 from ...support.diagnostics import Refusal, Remark
 from ...transforms.offload import Moves
@@ -18,7 +18,7 @@ from ...transforms.phase import Steps
 from ...transforms.plans.counted import ORDER
 from ..carry_out import plain_cost
 from .limit import Budget
-from .within import Within
+from .within import BudgetResult
 from .written import O
 
 
@@ -37,7 +37,7 @@ def waits_for(moved: Moves, offload: Offload, steps: Steps) -> int:
     return moved.waiting(offload.speed, forward, backward) - moved.charged(offload.reckoned)
 
 
-def demand_order(module: ModuleOp, offload: Offload, budget: Budget) -> None:
+def require_order_model(module: ModuleOp, offload: Offload, budget: Budget) -> None:
     """Raises `Refusal` for moves in the model of an executor that makes none."""
     if offload.offers and budget.model != ORDER:
         raise Refusal(
@@ -47,32 +47,32 @@ def demand_order(module: ModuleOp, offload: Offload, budget: Budget) -> None:
         )
 
 
-def cheapest(module: ModuleOp, within: Callable[[Offload], Within[O]], offload: Offload) -> Within[O]:
+def cheapest_moves(module: ModuleOp, within: Callable[[Offload], BudgetResult[O]], offload: Offload) -> BudgetResult[O]:
     """The least work of what keeps the budget, with what is marked alone and with more and more values offered; of
     equals that with fewer. Raises the `Refusal` of the first where none does."""
-    alone = _tried(within, offload)
-    found = [] if isinstance(alone, Refusal) else [alone]
-    for one in offload.variants():
-        if found and found[-1].outcome.extra_cost == 0:
+    alone = _result_or_refusal(within, offload)
+    results = [] if isinstance(alone, Refusal) else [alone]
+    for variant in offload.variants():
+        if results and results[-1].outcome.extra_cost == 0:
             break
-        if not isinstance(done := _tried(within, one), Refusal):
-            found.append(done)
-    if not found:
+        if not isinstance(result := _result_or_refusal(within, variant), Refusal):
+            results.append(result)
+    if not results:
         assert isinstance(alone, Refusal), "something was tried"
         raise alone
-    best = min(found, key=lambda one: one.outcome.extra_cost)
-    said = (Remark(module, _said(offload, best, alone)),) if offload.speed else ()
-    return replace(best, remarks=(*best.remarks, *said))
+    best = min(results, key=lambda variant: variant.outcome.extra_cost)
+    remarks = (Remark(module, _summary(offload, best, alone)),) if offload.speed else ()
+    return replace(best, remarks=(*best.remarks, *remarks))
 
 
-def _tried(within: Callable[[Offload], Within[O]], offload: Offload) -> Within[O] | Refusal:
+def _result_or_refusal(within: Callable[[Offload], BudgetResult[O]], offload: Offload) -> BudgetResult[O] | Refusal:
     try:
         return within(offload)
     except Refusal as error:
         return error
 
 
-def _said(offload: Offload, best: Within[O], alone: Within[O] | Refusal) -> str:
+def _summary(offload: Offload, best: BudgetResult[O], alone: BudgetResult[O] | Refusal) -> str:
     """`alone`: with what is marked."""
     moved, cost = best.outcome.moved, cost_named(offload.cost)
     if not moved:
@@ -81,5 +81,5 @@ def _said(offload: Offload, best: Within[O], alone: Within[O] | Refusal) -> str:
     words = f"{moved} values lie on the host until their gradient: {extra} more"
     if isinstance(alone, Refusal):
         return f"{words}, no plan found without moves that were not marked"
-    what = "those that are marked alone" if alone.outcome.moved else "without moves"
-    return f"{words}, {what} {alone.outcome.extra_cost / cost.scale:.4g}"
+    reference = "those that are marked alone" if alone.outcome.moved else "without moves"
+    return f"{words}, {reference} {alone.outcome.extra_cost / cost.scale:.4g}"

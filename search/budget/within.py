@@ -17,57 +17,57 @@ from xdsl.dialects.builtin import ModuleOp
 from ...analysis.step.functions import functions_of
 from ...options.loop_schedule import Loops
 from ...options.recompute_options import RecomputeOptions
-from ...planning.picking import Picking
+from ...planning.calibrated_search import CalibratedSearch
 from ...planning.plan import Plan
 from ...planning.solvers.result import Stop
 from ...support.diagnostics import Refusal, Remark
 from ...transforms.plans.counted import ORDER
 from ..pools import pool_of
-from .limit import ERROR, Budget, allowed
+from .limit import ERROR, Budget, budget_limits
 from .loop_choices import loops_option
 from .program_order import in_program_order
-from .written import Budgeted, O, Run, Written
+from .written import BudgetProblem, Evaluated, O, RunRewrite
 
 ROUNDS = 6
 """Maximum number of rewrites."""
 
 
-def by_model(one: Budgeted[O]) -> Written[O]:
+def by_model(problem: BudgetProblem[O]) -> Evaluated[O]:
     """Raises `Refusal`."""
-    pool, asked = pool_of(one.module, one.options, one.stop), one.allowed
-    written = dict[int, Written[O]]()
-    plain = 1.0, asked.share(asked.plain)
-    limit = 0.0 if asked.wanted is None else 1.0
-    picking = Picking([plan.foreseen for plan in pool], limit, plain)
+    pool, limits = pool_of(problem.module, problem.options, problem.stop), problem.limits
+    written = dict[int, Evaluated[O]]()
+    plain = 1.0, limits.share(limits.plain)
+    limit = 0.0 if limits.bytes is None else 1.0
+    picking = CalibratedSearch([plan.prediction for plan in pool], limit, plain)
 
     def needed(at: int) -> float | None:
-        if written and one.stop():
+        if written and problem.stop():
             return None
         try:
-            written[at] = one.written(pool[at].plans, pool[at].loops)
+            written[at] = problem.evaluate(pool[at].plans, pool[at].loops)
         except Refusal:
             return None
-        return asked.share(written[at].peaks)
+        return limits.share(written[at].peaks)
 
     best = picking.run(needed, ROUNDS)
-    if asked.wanted is None:
+    if limits.bytes is None:
         best = picking.least
     if best is None:
-        raise Refusal(one.module, _not_reached(one, [done.peaks for done in written.values()]))
+        raise Refusal(problem.module, _not_reached(problem, [result.peaks for result in written.values()]))
     return written[best]
 
 
-def _not_reached(one: Budgeted[O], reached: Sequence[Mapping[str, int]]) -> str:
-    words = f"no plan keeps the budget {one.asked} {one.budget.by}, {ERROR}"
+def _not_reached(problem: BudgetProblem[O], reached: Sequence[Mapping[str, int]]) -> str:
+    words = f"no plan keeps the budget {problem.wording} {problem.budget.by}, {ERROR}"
     if not reached:
         return f"{words}: nothing can be recomputed"
-    least = min(reached, key=one.allowed.share)
-    needed = ", ".join(f"{least[name]}" for name in one.allowed.plain)
+    least = min(reached, key=problem.limits.share)
+    needed = ", ".join(f"{least[name]}" for name in problem.limits.plain)
     return f"{words}: best of {len(reached)} candidates: {needed} bytes (no lower bound is known)"
 
 
 @dataclass(frozen=True)
-class Within(Generic[O]):
+class BudgetResult(Generic[O]):
     """A module that keeps the budget, None where the step stays as it is, what was done, and what is said of it.
 
     `loops`: which of them the plans are for.
@@ -80,34 +80,38 @@ class Within(Generic[O]):
     loops: Loops
 
 
-def within_budget(module: ModuleOp, budget: Budget, options: RecomputeOptions, run: Run[O], stop: Stop) -> Within[O]:
+def within_budget(
+    module: ModuleOp, budget: Budget, options: RecomputeOptions, run: RunRewrite[O], stop: Stop
+) -> BudgetResult[O]:
     """`run` leaves the module as it is. Raises `Refusal`, with the proven minimum where there is one."""
-    asked = allowed(module, budget)
-    one = Budgeted(module, budget, run, asked, options, stop)
-    if asked.is_kept:
+    limits = budget_limits(module, budget)
+    problem = BudgetProblem(module, budget, run, limits, options, stop)
+    if limits.is_kept:
         if not options.selection.segment_budgets:
-            return _nothing(one)
-        if one.is_kept(alone := one.written(None)):
-            return Within(alone.module, alone.outcome, alone.peaks, (_kept(one, alone),), alone.loops)
-    found = in_program_order(one) if budget.model == ORDER else by_model(one)
-    return Within(found.module, found.outcome, found.peaks, (_kept(one, found),), found.loops)
+            return _nothing(problem)
+        if problem.is_kept(alone := problem.evaluate(None)):
+            return BudgetResult(alone.module, alone.outcome, alone.peaks, (_kept(problem, alone),), alone.loops)
+    result = in_program_order(problem) if budget.model == ORDER else by_model(problem)
+    return BudgetResult(result.module, result.outcome, result.peaks, (_kept(problem, result),), result.loops)
 
 
-def _nothing(one: Budgeted[O]) -> Within[O]:
-    done = one.written(lambda _: Plan(), False)
-    needed = ", ".join(f"{peak} bytes" for peak in one.allowed.plain.values())
-    said = f"nothing to do: the step needs {needed} at its peak {one.budget.by}, within the budget {one.asked}"
-    return Within(None, done.outcome, done.peaks, (_remark(one, said),), False)
+def _nothing(problem: BudgetProblem[O]) -> BudgetResult[O]:
+    result = problem.evaluate(lambda _: Plan(), False)
+    needed = ", ".join(f"{peak} bytes" for peak in problem.limits.plain.values())
+    text = (
+        f"nothing to do: the step needs {needed} at its peak {problem.budget.by}, within the budget {problem.wording}"
+    )
+    return BudgetResult(None, result.outcome, result.peaks, (_remark(problem, text),), False)
 
 
-def _kept(one: Budgeted[O], done: Written[O]) -> Remark:
-    before, after = one.allowed.plain, done.peaks
+def _kept(problem: BudgetProblem[O], result: Evaluated[O]) -> Remark:
+    before, after = problem.limits.plain, result.peaks
     peaks = ", ".join(f"{before[name]} -> {after[name]}" for name in before)
-    model = one.budget.by if one.budget.model == ORDER else f"{one.budget.by}, {ERROR}"
-    extra = f"{done.outcome.copies} operations run again, {done.outcome.extra_flops} FLOPs more"
-    loops = "" if done.loops == one.options.loops else f", with {loops_option(done.loops)}"
-    return _remark(one, f"budget {one.asked}: {peaks} bytes at the peak {model}; {extra}{loops}")
+    model = problem.budget.by if problem.budget.model == ORDER else f"{problem.budget.by}, {ERROR}"
+    extra = f"{result.outcome.copies} operations run again, {result.outcome.extra_flops} FLOPs more"
+    loops = "" if result.loops == problem.options.loops else f", with {loops_option(result.loops)}"
+    return _remark(problem, f"budget {problem.wording}: {peaks} bytes at the peak {model}; {extra}{loops}")
 
 
-def _remark(one: Budgeted[O], said: str) -> Remark:
-    return Remark(functions_of(one.module)[0], said)
+def _remark(problem: BudgetProblem[O], text: str) -> Remark:
+    return Remark(functions_of(problem.module)[0], text)

@@ -15,10 +15,10 @@ from ...planning.plan_file import StepPlan
 from ...planning.solvers.result import Stop
 from ...transforms.plans.counted import flat, timelines_of
 from ..prepare import drop_dead
-from .limit import Allowed, Budget
+from .limit import Budget, BudgetLimits
 
 
-class Outcome(Protocol):
+class RewriteResult(Protocol):
     """The result of a rewrite. `eager`: the largest peak (bytes) of an executor that starts operations as soon as it
     can. `moved`: the number of values on the host. `extra_cost`: the cost that planners minimize."""
 
@@ -36,14 +36,14 @@ class Outcome(Protocol):
     def eager(self) -> int: ...
 
 
-O = TypeVar("O", bound=Outcome)  # noqa: E741
-Run = Callable[[Sequence[StepPlan] | Planner | None, Loops], tuple[ModuleOp | None, O]]
+O = TypeVar("O", bound=RewriteResult)  # noqa: E741
+RunRewrite = Callable[[Sequence[StepPlan] | Planner | None, Loops], tuple[ModuleOp | None, O]]
 """Rewrites the module by plans, by a planner, or as without a budget: the new module, or None if it is unchanged, and
 the outcome."""
 
 
 @dataclass(frozen=True)
-class Written(Generic[O]):
+class Evaluated(Generic[O]):
     module: ModuleOp | None
     outcome: O
     peaks: Mapping[str, int]
@@ -51,39 +51,43 @@ class Written(Generic[O]):
 
 
 @dataclass(frozen=True)
-class Budgeted(Generic[O]):
+class BudgetProblem(Generic[O]):
     module: ModuleOp
     budget: Budget
-    run: Run[O]
-    allowed: Allowed
+    run: RunRewrite[O]
+    limits: BudgetLimits
     options: RecomputeOptions
     stop: Stop
 
-    def written(self, planned: Sequence[StepPlan] | Planner | None, loops: Loops | None = None) -> Written[O]:
+    def evaluate(self, planned: Sequence[StepPlan] | Planner | None, loops: Loops | None = None) -> Evaluated[O]:
         loops = self.options.loops if loops is None else loops
         module, outcome = self.run(planned, loops)
-        peaks = {name: one.peak_bytes for name, one in timelines_of(module or self.module, self.budget.model) if name}
-        return Written(module, outcome, peaks, loops)
+        peaks = {
+            name: timeline.peak_bytes
+            for name, timeline in timelines_of(module or self.module, self.budget.model)
+            if name
+        }
+        return Evaluated(module, outcome, peaks, loops)
 
-    def living(self, done: Written[O]) -> Mapping[str, int]:
+    def living(self, result: Evaluated[O]) -> Mapping[str, int]:
         """The peaks without dead code, which a rewrite drops, and which plans do not see."""
-        if done.module is not None:
-            return done.peaks
+        if result.module is not None:
+            return result.peaks
         module = flat(self.module)
         drop_dead(module)
-        return {name: one.peak_bytes for name, one in timelines_of(module, self.budget.model)}
+        return {name: timeline.peak_bytes for name, timeline in timelines_of(module, self.budget.model)}
 
-    def is_kept(self, done: Written[O]) -> bool:
-        return self.allowed.wanted is not None and self.allowed.over(done.peaks) <= 0
+    def is_kept(self, result: Evaluated[O]) -> bool:
+        return self.limits.bytes is not None and self.limits.over(result.peaks) <= 0
 
-    def eager_excess(self, done: Written[O]) -> int:
+    def eager_excess(self, result: Evaluated[O]) -> int:
         """Bytes above the budget for an executor that starts operations as soon as it can, where tokens order it."""
-        if not self.options.emission.is_ordered or self.allowed.wanted is None:
+        if not self.options.emission.is_ordered or self.limits.bytes is None:
             return 0
-        return int(done.outcome.eager / EAGER_SHARE) - max(self.allowed.wanted.values(), default=0)
+        return int(result.outcome.eager / EAGER_SHARE) - max(self.limits.bytes.values(), default=0)
 
     @property
-    def asked(self) -> str:
-        if self.allowed.wanted is None:
+    def wording(self) -> str:
+        if self.limits.bytes is None:
             return f"{self.budget.text}"
-        return f"of {self.budget.text} ({', '.join(map(str, self.allowed.wanted.values()))} bytes of temporaries)"
+        return f"of {self.budget.text} ({', '.join(map(str, self.limits.bytes.values()))} bytes of temporaries)"

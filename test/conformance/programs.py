@@ -15,7 +15,7 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
-from recompute.analysis.copies.copying import Copying
+from recompute.analysis.copies.copying import CloneOptions
 from recompute.analysis.memory.eager import eager_timeline
 from recompute.analysis.memory.timeline import timeline
 from recompute.analysis.step.copied import is_copy
@@ -209,7 +209,7 @@ def by_hand(module: ModuleOp, selection: Selection) -> Chosen:
     """Marked, cloned and cleaned up, whether or not it saves bytes; and what the passes said."""
     work = module.clone()
     remarks = [remark.reason for remark in mark(work, selection)]
-    done = clone(work, Copying(permission=selection.permission))
+    done = clone(work, CloneOptions(permission=selection.permission))
     cse(work)
     verify(work)
     return Chosen(work, (*remarks, *(remark.reason for remark in done.remarks)))

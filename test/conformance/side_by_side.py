@@ -3,7 +3,7 @@
     python test/conformance/side_by_side.py [--write] [--only CASE ...]
 
 Makes `.venv-mindspore` and `.venv-paddle` when they are not there. Exit code 1: a system cannot be installed, or loss
-or gradients differ by more than the tolerance. `--write` also writes docs/side_by_side.md.
+or gradients differ by more than the tolerance. `--write` also writes docs/measured/side_by_side.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from recompute.test.conformance.cases import CASES, TOLERANCE, Case
 from recompute.test.conformance.environments import ROOT, SYSTEMS, CaseFailed, NotInstalled, install
 from recompute.test.conformance.measures import ROWS, Measures, relative_change, shown
 
-OUTPUT = ROOT / "docs" / "side_by_side.md"
+OUTPUT = ROOT / "docs" / "measured" / "side_by_side.md"
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def page(comparisons: list[Comparison]) -> str:
 
 HEAD = """# Side by side
 
-The same nets, weights and inputs in the real systems and here, on the CPU: {named}; {date}.
+This page compares the real systems with this one, on the same nets, weights and inputs, on the CPU: {named}; {date}.
 Made by `make conformance`; do not edit.
 
 Theirs counts what the framework itself reports: copies and tokens in MindSpore's compiled graph, its memory pool's peak
@@ -89,7 +89,7 @@ plain to recomputed, not the numbers across. Differences are relative to the lar
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="also write docs/side_by_side.md")
+    parser.add_argument("--write", action="store_true", help="also write docs/measured/side_by_side.md")
     parser.add_argument("--only", nargs="+", metavar="CASE", choices=[case.name for case in CASES], default=[])
     options = parser.parse_args(arguments)
     chosen = [case for case in CASES if not options.only or case.name in options.only]

@@ -15,3 +15,6 @@ config.test_source_root = str(HERE)
 config.test_exec_root = str(HERE.parents[1] / "build" / "lit")
 # recompute-opt and filecheck live beside the interpreter that runs lit.
 config.environment["PATH"] = os.pathsep.join((os.path.dirname(sys.executable), os.environ["PATH"]))
+# lit drops the environment; a checkout that is not installed is found by this path.
+if "PYTHONPATH" in os.environ:
+    config.environment["PYTHONPATH"] = os.environ["PYTHONPATH"]

@@ -57,9 +57,9 @@ TESTS: dict[str, tuple[str, ...]] = {
         ),
         (*PASSES, "unit/planning"),
     ),
-    **dict.fromkeys(("planning/gates.py", "planning/orders.py", "planning/evaluate.py"), (*PASSES, "unit/planning")),
+    **dict.fromkeys(("planning/gates.py", "planning/orders.py", "planning/liveness.py"), (*PASSES, "unit/planning")),
     **dict.fromkeys(("analysis/request/names.py", "analysis/step/marks.py"), PASSES),
-    "planning/by_segment/entries.py": ("unit/planning/test_entries.py", "unit/planning/test_copy_requests.py"),
+    "planning/by_segment/copy_requests.py": ("unit/planning/test_entries.py", "unit/planning/test_copy_requests.py"),
     "analysis/memory/peaks.py": ("filecheck/transforms", "unit/analysis/test_peaks.py"),
     **dict.fromkeys(("transforms/verify.py", "analysis/verify/invariants.py"), VERIFIER),
     **dict.fromkeys(

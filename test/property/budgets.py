@@ -31,8 +31,8 @@ from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.graph import Graph
 from recompute.planning.plan import Plan
-from recompute.planning.solvers.of_graph import problem_of_graph
 from recompute.planning.solvers.problem import Problem
+from recompute.planning.solvers.solve_graph import problem_of_graph
 from recompute.rules.kinds import is_constant
 from recompute.search.prepare import drop_dead
 from recompute.support.diagnostics import Refusal
@@ -97,7 +97,7 @@ def step_for(seed: int) -> ModuleOp:
 
 def has_twins(module: ModuleOp) -> bool:
     """Whether what is written may need less than any plan: twins are merged there, which planners know nothing of
-    (docs/limits.md)."""
+    (docs/limits_budgets.md)."""
     flat = module.clone()
     inline(flat)
     drop_dead(flat)
@@ -182,7 +182,7 @@ def wrong_among(answers: Sequence[Answer]) -> Iterator[str]:
 
 
 def dearer(answers: Sequence[Answer]) -> Iterator[str]:
-    """Budgets that take more work than a tighter one (docs/limits.md): no failure, but counted."""
+    """Budgets that take more work than a tighter one (docs/limits_budgets.md): no failure, but counted."""
     for looser, tighter in pairwise(answers):
         if looser.done is not None and tighter.done is not None and looser.done.extra_flops > tighter.done.extra_flops:
             works = f"{looser.done.extra_flops} FLOPs more, {tighter.share}% {tighter.done.extra_flops}"

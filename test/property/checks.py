@@ -27,7 +27,7 @@ from recompute.analysis.step.residuals import residuals
 from recompute.dialects.context import make_context
 from recompute.dialects.recompute import Names
 from recompute.driver.verification import verify_module
-from recompute.interpreters.execute_check import Pair
+from recompute.interpreters.execute_check import PreparedPair
 from recompute.interpreters.inputs import InputKind, random_inputs
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
@@ -350,7 +350,7 @@ def _executed(case: Case) -> Iterator[str]:
     """R13: the same bits, on moderate inputs and on zeros of both signs, infinities and NaN."""
     if not is_executable(case.before):
         return
-    steps = Pair.of(case.before, case.after)
+    steps = PreparedPair.of(case.before, case.after)
     for kind in INPUTS:
         found = steps.compare(random_inputs(step_of(case.before), 0, kind))
         if not found.equal:

@@ -17,7 +17,7 @@ from recompute.dialects.recompute import Names
 from recompute.driver.verification import verify_module
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import AUTO, Selection
-from recompute.planning.offload import Offload
+from recompute.planning.host_moves import Offload
 from recompute.transforms.inline import inline
 from recompute.transforms.phase import annotate_phases
 

@@ -23,7 +23,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from recompute.dialects.context import make_context
 from recompute.dialects.stablehlo.checks import shape_of
-from recompute.interpreters.execute_check import Pair
+from recompute.interpreters.execute_check import PreparedPair
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import Loops, schedule_of
@@ -86,7 +86,7 @@ def module_of(text: str) -> ModuleOp:
 
 def computes_the_same(before: ModuleOp, after: ModuleOp, seed: int) -> bool:
     """On random numbers, and with zeros, infinities and NaN among them."""
-    runs = Pair.of(before, after)
+    runs = PreparedPair.of(before, after)
     shapes = [shape_of(argument) for argument in runs.before.function.body.block.args]
     for draw in range(2):
         numbers = np.random.default_rng(2 * seed + draw)

@@ -18,7 +18,7 @@ from recompute.benchmarks.consumers.measure import BUG, REFUSED, WRITTEN, Row
 from recompute.benchmarks.consumers.page import tables, with_tables
 from recompute.benchmarks.consumers.steps import CASES
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "consumers.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "consumers.md"
 OPTIONS = ("plain", "inline")
 # By step, in the order of the options.
 EXPECTED = {

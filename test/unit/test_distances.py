@@ -123,7 +123,7 @@ def test_a_setting_with_other_numbers_is_told(distances: Any) -> None:
 
 
 def test_the_page_has_a_row_for_every_step_and_setting(distances: Any) -> None:
-    page = (ROOT / "docs" / "bits.md").read_text()
+    page = (ROOT / "docs" / "measured" / "bits.md").read_text()
     tables = [
         part.partition("<!-- end -->")[0] for part in page.split("<!-- distances -->\n", 1)[1].split("<!-- causes -->")
     ]

@@ -16,7 +16,8 @@ from recompute.test.examples import FOLDER
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "embedding.md"
 SNIPPETS = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-COMMANDS = re.findall(r"```console\n(.*?)```", PAGE.read_text(), re.DOTALL)
+COMMANDS = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
+(ACME,) = re.findall(r"```mlir\n(.*?)```", PAGE.read_text(), re.DOTALL)
 T, SEGMENT = "tensor<256xf32>", 'recompute.segment = "block0"'
 
 
@@ -45,7 +46,7 @@ def test_snippet(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("step.mlir").write_text((FOLDER / "mlp.small.mlir").read_text())
-    Path("acme.mlir").write_text(step("acme.swish", "acme.swish_grad"))
+    Path("acme.mlir").write_text(ACME)
     Path("snippet.py").write_text(SNIPPETS[number])
     with registrations_undone():
         runpy.run_path("snippet.py")

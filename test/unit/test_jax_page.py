@@ -23,8 +23,8 @@ def run(snippet: str, folder: Path) -> None:
     runpy.run_path(str(folder / "snippet.py"))
 
 
-def test_there_are_five():
-    assert len(SNIPPETS) == 5
+def test_there_are_six():
+    assert len(SNIPPETS) == 6
 
 
 def test_the_first_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -57,7 +57,14 @@ def test_the_marks(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 
 def test_the_warning(tmp_path: Path):
     with pytest.warns(recompute.jax.NothingSaved, match="<lambda> computes no gradient, .* take the gradient inside: "):
+        run(SNIPPETS[5], tmp_path)
+
+
+def test_the_off_switch(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", recompute.jax.NothingSaved)
         run(SNIPPETS[4], tmp_path)
+    assert "Array(" in capsys.readouterr().out
 
 
 def test_the_line_in_the_readme(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -35,7 +35,7 @@ EXCEPTIONS: dict[str, frozenset[str]] = {
 # The checker believes nothing that the passes believe: neither it nor what it imports may see their facts.
 CHECKER = "interpreters/prove.py"
 CHECKER_MAY_REACH = frozenset({"support", "dialects", "mlir_io", "interpreters"})
-NOT_PACKAGES = frozenset({"test", "examples", "benchmarks", "docs", "typings", "build"})
+NOT_PACKAGES = frozenset({"test", "examples", "benchmarks", "docs", "typings", "build", "dist", "site"})
 HEAVY = frozenset({"jax", "jaxlib", "torch", "matplotlib"})
 MAY_BE_HEAVY = frozenset({"frontends", "reports"})
 # A frontend is a package that is imported lazily: it may import its own framework at once.

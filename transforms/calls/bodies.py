@@ -20,7 +20,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ...rules.names import name_of
 from ...support.walk import every_operation
-from .templates import Parts, Template, operand_pairs, part_called, result_pairs, same_kind, strip
+from .templates import CallTemplate, Parts, operand_pairs, part_called, result_pairs, same_kind, strip
 
 BARRIER = "stablehlo.optimization_barrier"
 
@@ -30,14 +30,14 @@ class LeftInlined(Exception):
 
 
 @dataclass(frozen=True)
-class Reading:
+class CallReading:
     """The operations of one call by their index in the template, and their operands.
 
     `stands`: from each value of the template that is read to its current value. `cloned`: operations from outside of
     the call that the body clones.
     """
 
-    template: Template
+    template: CallTemplate
     parts: Parts
     members: Mapping[int, Operation]
     constants: Collection[SSAValue]
@@ -134,7 +134,7 @@ def _passes(behind: SSAValue, value: SSAValue) -> bool:
 
 
 @dataclass(frozen=True)
-class Body:
+class InlinedBody:
     """A function body. `arguments`: index in the template and passed value of each argument; `returned`: values of the
     template."""
 
@@ -147,7 +147,7 @@ class Body:
         return [value for _, value in self.arguments]
 
 
-def body_of(reading: Reading, arguments: Mapping[int, SSAValue], returned: tuple[SSAValue, ...]) -> Body:
+def body_of(reading: CallReading, arguments: Mapping[int, SSAValue], returned: tuple[SSAValue, ...]) -> InlinedBody:
     """Build the body in the order of the template, with the locations of its operations."""
     template = reading.template
     block = Block(arg_types=[value.type for value in arguments.values()])
@@ -162,16 +162,16 @@ def body_of(reading: Reading, arguments: Mapping[int, SSAValue], returned: tuple
     end = ReturnOp(*(new[value] for value in returned))
     end.location = template.locations[template.index[_end(template)]].location
     block.add_op(end)
-    return Body(block, tuple(arguments.items()), returned)
+    return InlinedBody(block, tuple(arguments.items()), returned)
 
 
-def _end(template: Template) -> Operation:
+def _end(template: CallTemplate) -> Operation:
     end = template.block.last_op
     assert end is not None, "a function ends with a return"
     return end
 
 
-def _clone_operation(reading: Reading, index: int, op: Operation, new: dict[SSAValue, SSAValue]) -> Operation:
+def _clone_operation(reading: CallReading, index: int, op: Operation, new: dict[SSAValue, SSAValue]) -> Operation:
     template_op, located = reading.template.operations[index], reading.template.locations[index]
     copy = op.clone()
     for inner, original, located_inner, current in zip(

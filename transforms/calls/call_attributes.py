@@ -26,7 +26,7 @@ from ...analysis.step.jax_paths import as_backward, path_of
 from ...analysis.step.marks import asks_to_recompute
 from ...dialects.recompute import Names
 from .bodies import LeftInlined
-from .origins import Instance
+from .origins import InlinedCall
 
 OF_THE_ORIGINAL = frozenset({Names.RECOMPUTE, Names.PHASE, Names.CHECKPOINT})
 """Attributes that a copy does not carry."""
@@ -55,7 +55,7 @@ class CallAttributes:
     location: LocationAttr
 
     @classmethod
-    def of(cls, instance: Instance, number: int, members: Sequence[Operation]) -> CallAttributes:
+    def of(cls, instance: InlinedCall, number: int, members: Sequence[Operation]) -> CallAttributes:
         """Collect those of the operations of an instance, or of its copy with this number.
 
         Raises `LeftInlined` where the operations disagree.
@@ -92,7 +92,7 @@ def _shared_attribute(members: Sequence[Operation], name: str) -> Attribute | No
     return None
 
 
-def _location(instance: Instance) -> LocationAttr:
+def _location(instance: InlinedCall) -> LocationAttr:
     """The location of the call within the function that is not inlined itself."""
     around = instance.at.instance
     return instance.location if around is None else called_from(_location(around), instance.location)

@@ -11,22 +11,22 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
 from ...rules.kinds import is_constant
 from ...rules.names import name_of
 from ...support.walk import every_operation
-from .bodies import Body, LeftInlined, Reading, body_of
-from .origins import Instance, Origins
+from .bodies import CallReading, InlinedBody, LeftInlined, body_of
+from .origins import InlinedCall, Origins
 from .places import Place, Positions
-from .templates import Parts, Template, result_pairs, same_body
+from .templates import CallTemplate, Parts, result_pairs, same_body
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
     """The operations of one call, or of one copy of it, in one block, by their index in the function."""
 
-    instance: Instance
+    instance: InlinedCall
     copy: int
     block: Block
     members: dict[int, Operation] = field(default_factory=dict[int, Operation])
 
-    def results(self, template: Template, parts: Parts) -> dict[SSAValue, SSAValue]:
+    def results(self, template: CallTemplate, parts: Parts) -> dict[SSAValue, SSAValue]:
         """Map results with outside uses to those of the template. Raises `LeftInlined` for results that it lacks."""
         original_results, inside = dict[SSAValue, SSAValue](), set(self.members.values())
         for index, op in self.members.items():
@@ -51,8 +51,8 @@ class Group:
 
 
 def whole_body(
-    group: Group, reading: Reading, wanted: Collection[SSAValue], passed: Mapping[int, SSAValue]
-) -> Body | None:
+    group: Group, reading: CallReading, wanted: Collection[SSAValue], passed: Mapping[int, SSAValue]
+) -> InlinedBody | None:
     """The body if it is that of the unmodified function, else None; `passed`: values of unread arguments."""
     template = reading.template
     operations = len(reading.members.keys() | reading.cloned.keys())
@@ -65,12 +65,12 @@ def whole_body(
         return None
     listed = dict(sorted(arguments.items()))
     if reading.is_exact:
-        return Body(template.block, tuple(listed.items()), template.returned)
+        return InlinedBody(template.block, tuple(listed.items()), template.returned)
     body = body_of(reading, listed, template.returned)
     return body if same_body(body.block, template.block) else None
 
 
-def part_body(reading: Reading, wanted: Iterable[SSAValue]) -> Body:
+def part_body(reading: CallReading, wanted: Iterable[SSAValue]) -> InlinedBody:
     """A body of the remaining operations of the function. Raises `LeftInlined`."""
     template = reading.template
     if template.is_marked:
@@ -82,12 +82,12 @@ def part_body(reading: Reading, wanted: Iterable[SSAValue]) -> Body:
     return body_of(reading, _arguments(reading), tuple(listed))
 
 
-def _arguments(reading: Reading) -> dict[int, SSAValue]:
+def _arguments(reading: CallReading) -> dict[int, SSAValue]:
     arguments = enumerate(reading.template.block.args)
     return {index: reading.stands[value] for index, value in arguments if value in reading.stands}
 
 
-def _rank(template: Template, value: SSAValue) -> tuple[int, int]:
+def _rank(template: CallTemplate, value: SSAValue) -> tuple[int, int]:
     assert isinstance(value, OpResult), "values with outside uses are results"
     return template.index[value.op], value.index
 
@@ -101,7 +101,7 @@ def put(call: CallOp, place: Place, positions: Positions) -> None:
 
 
 def read_passed(
-    call: CallOp, group: Group, template: Template, around: Template, origins: Origins, positions: Positions
+    call: CallOp, group: Group, template: CallTemplate, around: CallTemplate, origins: Origins, positions: Positions
 ) -> None:
     """Redirect uses of results that the function passes through from its arguments to the new call.
 

@@ -24,7 +24,7 @@ MAX_DEPTH = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Instance:
+class InlinedCall:
     """An inlined call. `at`: its origin; the other fields are the call's own, `names` those of its results."""
 
     callee: str
@@ -46,7 +46,7 @@ class Origin:
     `copy`: 0 for the operation itself, otherwise the number of the copy.
     """
 
-    instance: Instance | None
+    instance: InlinedCall | None
     index: int
     copy: int = 0
 
@@ -57,7 +57,7 @@ class Origins:
 
     of: dict[Operation, Origin] = field(default_factory=dict[Operation, Origin])
 
-    def instance_of(self, op: Operation) -> Instance | None:
+    def instance_of(self, op: Operation) -> InlinedCall | None:
         origin = self.of.get(op)
         return None if origin is None else origin.instance
 
@@ -76,8 +76,8 @@ class Origins:
         """
         callee = call.callee.string_value()
         operands, names = tuple(call.operands), tuple(result.name_hint for result in call.results)
-        around = Instance(callee, self.of.pop(call), call.location, dict(call.attributes), operands, names)
-        moved = dict[Instance, Instance]()
+        around = InlinedCall(callee, self.of.pop(call), call.location, dict(call.attributes), operands, names)
+        moved = dict[InlinedCall, InlinedCall]()
         for op, clone in body:
             for inner_op, inner_clone in zip(every_operation(op), every_operation(clone), strict=True):
                 origin = self.of.get(inner_op)
@@ -91,7 +91,7 @@ class Origins:
 
         Calls that read an erased value without a replacement stay inlined.
         """
-        mapping, moved = dict(replaced), dict[Instance, Instance]()
+        mapping, moved = dict(replaced), dict[InlinedCall, InlinedCall]()
         for value in list(mapping):
             while mapping[value] in replaced:
                 mapping[value] = replaced[mapping[value]]
@@ -121,7 +121,7 @@ class Origins:
     def _follow(self, original: Operation, copy: Operation) -> None:
         number = copy.attributes[Names.COPY]
         assert isinstance(number, IntegerAttr), "a copy has a number"
-        mapping, moved = _values(original, copy), dict[Instance, Instance]()
+        mapping, moved = _values(original, copy), dict[InlinedCall, InlinedCall]()
         if (top := self.instance_of(original)) is not None:
             moved[top] = top
         for inner_op, inner_copy in zip(every_operation(original), every_operation(copy), strict=True):
@@ -130,13 +130,13 @@ class Origins:
                 self.of[inner_copy] = Origin(inner, origin.index, number.value.data)
 
 
-def _is_deep(instance: Instance) -> bool:
+def _is_deep(instance: InlinedCall) -> bool:
     return any(depth >= MAX_DEPTH for depth, _ in enumerate(_around(instance), 1))
 
 
-def _around(instance: Instance) -> Iterator[Instance]:
+def _around(instance: InlinedCall) -> Iterator[InlinedCall]:
     """The instance and its enclosing calls, the innermost first."""
-    current: Instance | None = instance
+    current: InlinedCall | None = instance
     while current is not None:
         yield current
         current = current.at.instance
@@ -170,7 +170,9 @@ def _values(original: Operation, copy: Operation) -> dict[SSAValue, SSAValue]:
     return values
 
 
-def _copied(instance: Instance, mapping: Mapping[SSAValue, SSAValue], moved: dict[Instance, Instance]) -> Instance:
+def _copied(
+    instance: InlinedCall, mapping: Mapping[SSAValue, SSAValue], moved: dict[InlinedCall, InlinedCall]
+) -> InlinedCall:
     """The instance of a call in a copied loop, for the copy of the loop."""
     if instance not in moved:
         at = instance.at
@@ -182,8 +184,8 @@ def _copied(instance: Instance, mapping: Mapping[SSAValue, SSAValue], moved: dic
 
 
 def _within(
-    around: Instance, inner: Instance, mapping: Mapping[SSAValue, SSAValue], moved: dict[Instance, Instance]
-) -> Instance:
+    around: InlinedCall, inner: InlinedCall, mapping: Mapping[SSAValue, SSAValue], moved: dict[InlinedCall, InlinedCall]
+) -> InlinedCall:
     """The instance of a call inside of a body, for the clone of the body whose instance is `around`."""
     if inner not in moved:
         outer = around if inner.at.instance is None else _within(around, inner.at.instance, mapping, moved)

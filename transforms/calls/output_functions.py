@@ -15,8 +15,8 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, Region
 
 from ...support.walk import every_operation
-from .bodies import Body
-from .templates import Part, Template, Templates, same_body
+from .bodies import InlinedBody
+from .templates import CallPart, CallTemplate, Templates, same_body
 
 
 @dataclass
@@ -34,7 +34,7 @@ class OutputFunctions:
         taken = {name.data for op in original.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
         return cls(original, templates, taken | {op.sym_name.data for op in original.ops if isinstance(op, FuncOp)})
 
-    def name_of_part(self, template: Template, body: Body) -> str:
+    def name_of_part(self, template: CallTemplate, body: InlinedBody) -> str:
         """The name of a part with this body, which is added if no equal part exists."""
         whole = template.function.sym_name.data
         parts = self.parts.setdefault(whole, [])
@@ -96,13 +96,13 @@ def _around_body(function: FuncOp) -> tuple[object, ...]:
     return {k: v for k, v in function.properties.items() if k != "sym_name"}, function.attributes
 
 
-def _part(template: Template, body: Body) -> Part:
+def _part(template: CallTemplate, body: InlinedBody) -> CallPart:
     place = {value: index for index, value in reversed(list(enumerate(template.returned)))}
     arguments = tuple(index for index, _ in body.arguments)
-    return Part(template.function.sym_name.data, arguments, tuple(place.get(value) for value in body.returned))
+    return CallPart(template.function.sym_name.data, arguments, tuple(place.get(value) for value in body.returned))
 
 
-def _function(template: Template, body: Body) -> FuncOp:
+def _function(template: CallTemplate, body: InlinedBody) -> FuncOp:
     """The template's function with another body; the remaining arguments and results keep their attributes."""
     whole = template.function
     types = FunctionType.from_lists(

@@ -28,16 +28,16 @@ from ...dialects.recompute import Names
 from ...rules.kinds import is_constant
 from ...support.timing import part
 from ...support.walk import every_operation
-from .bodies import Body, LeftInlined, Reading
+from .bodies import CallReading, InlinedBody, LeftInlined
 from .call_attributes import CallAttributes, foreign_attributes
 from .effects import Effects
 from .group import Group, erase, part_body, put, read_passed, whole_body
-from .origins import Instance, Origin, Origins
+from .origins import InlinedCall, Origin, Origins
 from .output_functions import OutputFunctions
 from .places import Positions, place_of
-from .templates import Template, Templates
+from .templates import CallTemplate, Templates
 
-Waiting = dict[int, dict[tuple[Instance, int, Block], Group]]
+Waiting = dict[int, dict[tuple[InlinedCall, int, Block], Group]]
 """Groups by the depth of their calls."""
 
 
@@ -145,7 +145,7 @@ class _Restoring:
     def _restore(self, group: Group) -> CallOp:
         """Outline one group as a call. Raises `LeftInlined`, with the module unchanged."""
         template = self.templates.of(group.instance.callee)
-        reading = Reading(template, self.templates.parts, dict(sorted(group.members.items())), self.constants)
+        reading = CallReading(template, self.templates.parts, dict(sorted(group.members.items())), self.constants)
         reading.read_all()
         members, results = list(reading.members.values()), group.results(template, self.templates.parts)
         body, is_whole = self._body(group, reading, results)
@@ -173,7 +173,9 @@ class _Restoring:
         erase(members)
         return call
 
-    def _body(self, group: Group, reading: Reading, results: Mapping[SSAValue, SSAValue]) -> tuple[Body, bool]:
+    def _body(
+        self, group: Group, reading: CallReading, results: Mapping[SSAValue, SSAValue]
+    ) -> tuple[InlinedBody, bool]:
         """The body, and whether it is that of the unmodified function."""
         returned = reading.template.returned
         # Constant expressions that are not returned stay in place for other readers.
@@ -196,7 +198,9 @@ class _Restoring:
             around = around.parent_block()
         return None if around is None else value
 
-    def _read_results(self, call: CallOp, body: Body, group: Group, results: Mapping[SSAValue, SSAValue]) -> None:
+    def _read_results(
+        self, call: CallOp, body: InlinedBody, group: Group, results: Mapping[SSAValue, SSAValue]
+    ) -> None:
         """Redirect uses of the operations' results to those of the call."""
         new_results = dict(zip(reversed(body.returned), reversed(call.results), strict=True))
         for value, original in results.items():
@@ -209,7 +213,7 @@ class _Restoring:
             for reader, index in group.uses_by_others(value):
                 reader.operands[index] = new_results[original]
 
-    def _function_around(self, group: Group) -> Template:
+    def _function_around(self, group: Group) -> CallTemplate:
         """The unmodified function that contained the call."""
         if (around := group.instance.at.instance) is not None:
             return self.templates.of(around.callee)

@@ -14,7 +14,7 @@ from ...rules.names import name_of
 
 
 @dataclass(frozen=True)
-class Template:
+class CallTemplate:
     """A function before inlining, and a clone without recompute attributes (`bare`) for comparisons."""
 
     function: FuncOp
@@ -61,7 +61,7 @@ class Template:
 
 
 @dataclass(frozen=True)
-class Part:
+class CallPart:
     """A part of the function `whole`: the indices of its arguments and results there, None for new results."""
 
     whole: str
@@ -69,7 +69,7 @@ class Part:
     returned: tuple[int | None, ...]
 
 
-Parts = dict[str, Part]
+Parts = dict[str, CallPart]
 """Parts by their function names."""
 
 
@@ -78,12 +78,12 @@ class Templates:
 
     def __init__(self, module: ModuleOp):
         self._functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
-        self._templates = dict[str, Template]()
+        self._templates = dict[str, CallTemplate]()
         self.parts = Parts()
 
-    def of(self, name: str) -> Template:
+    def of(self, name: str) -> CallTemplate:
         if name not in self._templates:
-            self._templates[name] = Template(self._functions[name])
+            self._templates[name] = CallTemplate(self._functions[name])
         return self._templates[name]
 
 
@@ -97,7 +97,7 @@ def bare_attributes(op: Operation) -> dict[str, Attribute]:
     return {name: value for name, value in op.attributes.items() if not name.startswith(Names.PREFIX)}
 
 
-def part_called(op: Operation, was: Operation, parts: Parts) -> Part | None:
+def part_called(op: Operation, was: Operation, parts: Parts) -> CallPart | None:
     """The part that `op` calls where `was` calls the whole function, or None."""
     if not parts or not isinstance(op, CallOp) or not isinstance(was, CallOp):
         return None

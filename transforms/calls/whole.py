@@ -43,10 +43,10 @@ def kept_whole(module: ModuleOp) -> Generator[set[str]]:
     try:
         yield marked
     finally:
-        take_off(module, marked)
+        remove_whole_marks(module, marked)
 
 
-def take_off(module: ModuleOp | None, names: set[str]) -> None:
+def remove_whole_marks(module: ModuleOp | None, names: set[str]) -> None:
     """Remove the marks from the functions of these names."""
     for function in _named(module, names) if module is not None else ():
         function.attributes.pop(Names.WHOLE, None)

@@ -21,7 +21,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...analysis.step.order import Order
 from ...analysis.step.storage import value_bytes
 from ...dialects.recompute import Names
-from .pairs import Pair
+from .pairs import DevicePair
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def take_out(arrival: Arrival) -> None:
         op.erase()
 
 
-def come_late(pair: Pair) -> bool:
+def come_late(pair: DevicePair) -> bool:
     """Whether a cotangent is not a constant."""
     block = pair.backward.parent
     assert block is not None, "the body stands in a block"
@@ -68,7 +68,7 @@ def come_late(pair: Pair) -> bool:
     )
 
 
-def held_between(pair: Pair, pairs: Sequence[Pair]) -> int:
+def held_between(pair: DevicePair, pairs: Sequence[DevicePair]) -> int:
     """Bytes per device of the residuals of pairs that run between the two bodies of this pair."""
     block = pair.forward.parent
     assert block is not None, "the body stands in a block"
@@ -83,7 +83,7 @@ def held_between(pair: Pair, pairs: Sequence[Pair]) -> int:
     return sum(map(_residual_bytes, inner))
 
 
-def _residual_bytes(pair: Pair) -> int:
+def _residual_bytes(pair: DevicePair) -> int:
     last = pair.forward.body.block.last_op
     assert last is not None, "a body ends"
     indices = {link.index for link in pair.links if link is not None and link.kind == "residual"}

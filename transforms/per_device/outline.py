@@ -25,7 +25,7 @@ from ...dialects.computations import ReturnOp as HandOnOp
 from ...dialects.recompute import Names
 from .arrival import Arrival, arrive, come_late, held_between
 from .bodies import move, rebuild, replace_results
-from .pairs import Pair, pairs_of
+from .pairs import DevicePair, pairs_of
 from .paths import continue_paths
 
 
@@ -54,7 +54,7 @@ def outline_device_steps(module: ModuleOp) -> Sequence[DeviceStep]:
     return steps
 
 
-def _outline(module: ModuleOp, pair: Pair, name: str, held: int) -> DeviceStep:
+def _outline(module: ModuleOp, pair: DevicePair, name: str, held: int) -> DeviceStep:
     forward, backward, last = pair.forward, pair.backward, pair.backward.body.block.last_op
     assert last is not None, "a body ends"
     kept = [result.index for result in forward.results if any(_is_read_elsewhere(use, pair) for use in result.uses)]
@@ -85,11 +85,11 @@ def _outline(module: ModuleOp, pair: Pair, name: str, held: int) -> DeviceStep:
     return DeviceStep(function, empty_forward, empty_backward, pair.mesh, stated, arrival)
 
 
-def _is_read_elsewhere(use: Use, pair: Pair) -> bool:
+def _is_read_elsewhere(use: Use, pair: DevicePair) -> bool:
     return use.operation is not pair.backward or pair.links[use.index] is None
 
 
-def _join(pair: Pair, alone: Sequence[int]) -> tuple[Block, Sequence[SSAValue], Sequence[Operation]]:
+def _join(pair: DevicePair, alone: Sequence[int]) -> tuple[Block, Sequence[SSAValue], Sequence[Operation]]:
     """Join both bodies in one block without a terminator; also returns the forward results and the gradient operations.
 
     `alone`: indices of the gradient's operands that are no values of the forward pass.

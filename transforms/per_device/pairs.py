@@ -26,7 +26,7 @@ from ...support.walk import every_operation
 
 
 @dataclass(frozen=True)
-class Link:
+class OperandSource:
     """The source of an operand of the gradient: a result of the forward pass, or an operand of both."""
 
     kind: Literal["residual", "shared"]
@@ -34,16 +34,16 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Pair:
+class DevicePair:
     """`links`: the source of each operand of the gradient, or None if it is neither, as for a cotangent."""
 
     forward: ManualComputationOp
     backward: ManualComputationOp
-    links: tuple[Link | None, ...]
+    links: tuple[OperandSource | None, ...]
     mesh: str
 
 
-def pairs_of(function: FuncOp) -> Iterator[Pair]:
+def pairs_of(function: FuncOp) -> Iterator[DevicePair]:
     """Yield the pairs in the order of the gradients, the innermost blocks last; each body is in one pair at most."""
     blocks = list(function.body.blocks)
     for op in every_operation(function)[1:]:
@@ -53,7 +53,7 @@ def pairs_of(function: FuncOp) -> Iterator[Pair]:
         yield from _pairs_in(block)
 
 
-def _pairs_in(block: Block) -> Iterator[Pair]:
+def _pairs_in(block: Block) -> Iterator[DevicePair]:
     """Choose the pairs of one block; candidates with the most links take precedence."""
     bodies = [op for op in block.ops if isinstance(op, ManualComputationOp)]
     candidates = [
@@ -63,7 +63,7 @@ def _pairs_in(block: Block) -> Iterator[Pair]:
         for forward in bodies[:index]
         if (pair := _pair(forward, backward)) is not None
     ]
-    taken, chosen = set[ManualComputationOp](), dict[ManualComputationOp, Pair]()
+    taken, chosen = set[ManualComputationOp](), dict[ManualComputationOp, DevicePair]()
     for pair in sorted(candidates, key=lambda pair: -sum(link is not None for link in pair.links)):
         if taken.isdisjoint((pair.forward, pair.backward)):
             taken.update((pair.forward, pair.backward))
@@ -84,7 +84,7 @@ def _directions(op: ManualComputationOp) -> set[Direction]:
     return {direction for direction in directions if direction not in (None, Direction.NONE)}
 
 
-def _pair(forward: ManualComputationOp, backward: ManualComputationOp) -> Pair | None:
+def _pair(forward: ManualComputationOp, backward: ManualComputationOp) -> DevicePair | None:
     if forward.manual_axes != backward.manual_axes or Direction.BACKWARD in _directions(forward):
         return None
     layouts = [
@@ -99,18 +99,18 @@ def _pair(forward: ManualComputationOp, backward: ManualComputationOp) -> Pair |
         return None
     if not any(link is not None and link.kind == "residual" for link in links):
         return None
-    return Pair(forward, backward, links, mesh)
+    return DevicePair(forward, backward, links, mesh)
 
 
-def _link(forward: ManualComputationOp, backward: ManualComputationOp, index: int) -> Link | None:
+def _link(forward: ManualComputationOp, backward: ManualComputationOp, index: int) -> OperandSource | None:
     value, sharding = backward.inputs[index], backward.in_shardings.data[index]
     part = backward.body.block.args[index].type
     last = forward.body.block.last_op
     assert last is not None, "a body ends"
     if isinstance(value, OpResult) and value.op is forward:
         same = forward.out_shardings.data[value.index] == sharding and last.operands[value.index].type == part
-        return Link("residual", value.index) if same else None
+        return OperandSource("residual", value.index) if same else None
     for number, (whole, argument) in enumerate(zip(forward.inputs, forward.body.block.args, strict=True)):
         if whole is value and forward.in_shardings.data[number] == sharding and argument.type == part:
-            return Link("shared", number)
+            return OperandSource("shared", number)
     return None

@@ -19,20 +19,25 @@ from xdsl.dialects.builtin import ArrayAttr, BoolAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from ...analysis.copies.copying import Copying
+from ...analysis.copies.copying import CloneOptions
 from ...analysis.copies.legality import refused
 from ...analysis.copies.marked import plan_of_marks
 from ...analysis.memory.labels import described
-from ...analysis.request.segment_budgets import Budgeted, budgeted, why_none
+from ...analysis.request.segment_budgets import BudgetedSegment, budgeted, why_none
 from ...analysis.step.functions import functions_of
 from ...analysis.step.marks import Policy, mark_of
 from ...analysis.step.step import Step
 from ...dialects.names import Names
 from ...options.segment_budgets import SegmentBudget, read_budgets
 from ...options.selection import AUTO, BadSelection, Selection
-from ...planning.by_segment.piece import KEPT, TOO_EARLY
-from ...planning.by_segment.saved import saved_after, saved_bytes
-from ...planning.by_segment.within import Known, Segment, Settled, TooLittle, settled
+from ...planning.by_segment.segment_limits import (
+    Segment,
+    SegmentInfeasible,
+    SegmentPlan,
+    StorageRestrictions,
+    plan_segments_within,
+)
+from ...planning.by_segment.segment_problem import KEPT, TOO_EARLY, saved_after, saved_bytes
 from ...planning.graph import Graph
 from ...planning.plan import Plan
 from ...support.diagnostics import Refusal, Remark
@@ -53,7 +58,7 @@ NOT_PROVED = "no lower bound is known; with the other budgets the best found is"
 
 
 @dataclass(frozen=True)
-class Demand:
+class SegmentLimits:
     """Limits on what the segments of one step save: operations, bytes (`most`), and a plan within the limits."""
 
     segments: Mapping[str, frozenset[int]]
@@ -69,15 +74,15 @@ class Demand:
 
 
 @dataclass(frozen=True)
-class Demands:
+class StepLimits:
     """Demands by function name, and remarks to report."""
 
-    of: Mapping[str, Demand] = field(default_factory=dict[str, Demand])
+    of: Mapping[str, SegmentLimits] = field(default_factory=dict[str, SegmentLimits])
     remarks: tuple[Remark, ...] = ()
 
 
 @part("segment budgets")
-def mark_segment_budgets(steps: Steps, selection: Selection) -> Demands:
+def mark_segment_budgets(steps: Steps, selection: Selection) -> StepLimits:
     """Write the marks.
 
     Raises `Refusal` for a budget below what a segment has to save (at the segment), for a pattern that matches no
@@ -92,13 +97,13 @@ def mark_segment_budgets(steps: Steps, selection: Selection) -> Demands:
     for budget in budgets:
         if all(budget in left for *_, left in matches):
             _refuse_unknown([(function, step) for function, step, *_ in matches], budget)
-    demands, remarks = dict[str, Demand](), list[Remark]()
+    demands, remarks = dict[str, SegmentLimits](), list[Remark]()
     for function, step, segments, _ in matches:
         if segments:
             chooser = _Chooser(step, segments, selection)
             demands[_name(function)] = chooser.choose()
             remarks += chooser.remarks()
-    return Demands(demands, tuple(remarks))
+    return StepLimits(demands, tuple(remarks))
 
 
 class EmittedPlan(Protocol):
@@ -112,7 +117,7 @@ class EmittedPlan(Protocol):
     def plan(self) -> Plan: ...
 
 
-def demand_kept(module: ModuleOp, demands: Mapping[str, Demand], emitted_plans: Iterable[EmittedPlan]) -> None:
+def check_limits(module: ModuleOp, demands: Mapping[str, SegmentLimits], emitted_plans: Iterable[EmittedPlan]) -> None:
     """Raise `Refusal` where a segment saves more than its limit because other recomputation reads from it."""
     for emitted in emitted_plans:
         demand = demands.get(emitted.function)
@@ -137,7 +142,8 @@ def _refuse_unknown(steps: Steps, budget: SegmentBudget) -> None:
     """Raise `Refusal` at the first function without a stand-in: a stand-in hides segments."""
     preferred = [pair for pair in steps if not any(map(is_stand_in, every_operation(pair[0])))] or list(steps)
     function, step = preferred[0]
-    raise Refusal(function, why_none(step.phases, budget))
+    error = BadSelection(why_none(step.phases, budget))
+    raise Refusal(function, str(error)) from error
 
 
 @dataclass
@@ -145,29 +151,29 @@ class _Chooser:
     """Chooses what the segments of one step recompute."""
 
     step: Step
-    targets: Sequence[Budgeted]
+    targets: Sequence[BudgetedSegment]
     selection: Selection
-    solutions: Mapping[str, Settled] = field(default_factory=dict[str, Settled])
+    solutions: Mapping[str, SegmentPlan] = field(default_factory=dict[str, SegmentPlan])
     forced: frozenset[Operation] = frozenset()
 
-    def choose(self) -> Demand:
+    def choose(self) -> SegmentLimits:
         """Raises `Refusal`."""
         self.forced = frozenset(op for target in self.targets for op in target.operations if _is_forced(op))
         step, graph = self.step, self.step.graph
         segments = {target.name: self._segment(target) for target in self.targets}
         members = frozenset[int]().union(*(segment.operations for segment in segments.values()))
         once, constraints = refused(step, self.selection.permission), self._marked(members)
-        copying = Copying(permission=self.selection.permission)
+        copying = CloneOptions(permission=self.selection.permission)
         for _ in range(ROUNDS):
-            solutions = settled(graph, segments, once, self.selection.outputs, constraints)
-            if isinstance(solutions, TooLittle):
+            solutions = plan_segments_within(graph, segments, once, self.selection.outputs, constraints)
+            if isinstance(solutions, SegmentInfeasible):
                 raise Refusal(self._first(solutions.segment), self._too_little(solutions))
             self.solutions = solutions
             self._write()
             plan = plan_of_marks(step, copying)
             if not (late := self._late(saved_after(graph, plan, members))):
                 most = {name: solution.most for name, solution in solutions.items()}
-                return Demand({name: segment.operations for name, segment in segments.items()}, most, plan)
+                return SegmentLimits({name: segment.operations for name, segment in segments.items()}, most, plan)
             again = frozenset[int]().union(*(solution.again for solution in solutions.values()))
             constraints.stays.update((v, TOO_EARLY) for v in late & again)
             constraints.read |= late - again
@@ -176,12 +182,12 @@ class _Chooser:
             "segment-budgets: found no choice that keeps them (not proved to be impossible)",
         )
 
-    def _segment(self, target: Budgeted) -> Segment:
+    def _segment(self, target: BudgetedSegment) -> Segment:
         operations = frozenset(self.step.positions(target.operations))
         plain = saved_bytes(self.step.graph, {target.name: operations})[target.name]
         return Segment(operations, target.budget.most(plain))
 
-    def _marked(self, members: Iterable[int]) -> Known:
+    def _marked(self, members: Iterable[int]) -> StorageRestrictions:
         """The constraints that the user's marks put on operations."""
         stays, again = dict[int, str](), set[int]()
         for op in members:
@@ -191,7 +197,7 @@ class _Chooser:
                     stays[value] = KEPT
                 elif mark is Policy.MUST_RECOMPUTE:
                     again.add(value)
-        return Known(stays, frozenset(again))
+        return StorageRestrictions(stays, frozenset(again))
 
     def _late(self, saved: Collection[int]) -> frozenset[int]:
         """Values that are saved although the selection does not keep them."""
@@ -217,7 +223,7 @@ class _Chooser:
     def _budget(self, segment: str) -> SegmentBudget:
         return next(target.budget for target in self.targets if target.name == segment)
 
-    def _too_little(self, failure: TooLittle) -> str:
+    def _too_little(self, failure: SegmentInfeasible) -> str:
         budget, graph = self._budget(failure.segment), self.step.graph
         limit = f"{failure.most} bytes ({budget.pattern}:{budget.text})"
         refusal = f"segment '{failure.segment}' cannot save as little as {limit}"

@@ -22,7 +22,7 @@ from ...planning.binomial import Advance, Backwards, Reversal, reversal
 from ..plans.apply_plan import Numbers
 from .builder import Builder
 from .carries import Replaced
-from .iterations import Iterations, Number, Repeat, clone_as_copy, clone_duplicate, clone_once
+from .iterations import IterationNumber, Iterations, Repeat, clone_as_copy, clone_duplicate, clone_once
 from .replace import builder_before, replace_loop
 
 
@@ -52,7 +52,7 @@ class _Filling:
         def advance(place: Builder, k: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             entry, position = place.add_up(first, k), carried[-1]
             iterations, slot = place.read_value(self.iterations, entry), place.read_value(self.into, entry)
-            number = Number(self.run.loop.start, 1, position)
+            number = IterationNumber(self.run.loop.start, 1, position)
             values = self.run.run(place, iterations, carried[:carries], number, self.repeat)
             parts = [place.as_slice(values[index]) for index in self.kept]
             stacks = [place.write(stack, part, slot) for stack, part in zip(carried[carries:-1], parts, strict=True)]
@@ -90,12 +90,12 @@ def _forward(slots: Slots, schedule: Reversal, numbers: Numbers, replaced: Repla
         place,
         loop.trips - 1 - covered,
         reached.carries,
-        Number(loop.start + covered),
+        IterationNumber(loop.start + covered),
         clone_duplicate(numbers),
     )
     work, parts = place.number(slots.slots), [place.as_slice(last[index]) for index in kept]
     stacks = [place.write(stack, part, work) for stack, part in zip(reached.stacks, parts, strict=True)]
-    values = run.run(place, 1, last, Number(loop.start + loop.trips - 1), clone_once)
+    values = run.run(place, 1, last, IterationNumber(loop.start + loop.trips - 1), clone_once)
     replace_loop(loop, dict(zip(needs.carries, values, strict=True)), place, replaced)
     return stacks
 
@@ -141,7 +141,7 @@ def _backward(
         if entries:
             reached = filling.fill(place, place.read_value(count, m), place.read_value(entry, m), reached)
         carries = run.run(
-            place, more, reached.carries, Number(writer.start, 1, reached.position), clone_as_copy(numbers)
+            place, more, reached.carries, IterationNumber(writer.start, 1, reached.position), clone_as_copy(numbers)
         )
         counter = place.plus(place.add_up(reached.position, more), writer.start)
         values_of_writer = run.mapping(place, counter, carries)

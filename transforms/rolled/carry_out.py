@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...analysis.copies.loop_chunks import Chunks, Held, Slots
+from ...analysis.copies.loop_chunks import Chunks, SavedCarries, Slots
 from ..plans.apply_plan import Numbers
 from .binomial import in_slots
 from .carries import Replaced
@@ -10,7 +10,7 @@ from .periodic import in_chunks
 from .replace import erase_loop
 
 
-def carry_out(held: Held, numbers: Numbers, replaced: Replaced) -> int:
+def carry_out(held: SavedCarries, numbers: Numbers, replaced: Replaced) -> int:
     """Replace both loops and extend `replaced`. Returns the number of copies."""
     if isinstance(held, Chunks):
         copies = in_chunks(held, numbers, replaced)

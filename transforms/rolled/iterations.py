@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
-from ...analysis.copies.loop_chunks import Demand
+from ...analysis.copies.loop_chunks import LoopPart
 from ...analysis.step.counted_loops import CountedLoop
 from ...analysis.step.stacks import Stack
 from ...dialects.channels import take_channels
@@ -58,7 +58,7 @@ def clone_as_copy(numbers: Numbers) -> Repeat:
 
 
 @dataclass(frozen=True)
-class Number:
+class IterationNumber:
     """The counter of the whole loop in iteration n of a chunk: `start + chunk * every + n`; `start + n` of no chunk."""
 
     start: int
@@ -75,14 +75,14 @@ class Iterations:
     """The operations of a loop for the needed carries; loop-invariant values are read from outside."""
 
     loop: CountedLoop
-    needs: Demand
+    needs: LoopPart
 
     def run(
         self,
         place: Builder,
         trips: int | SSAValue,
         begin: Sequence[SSAValue],
-        number: Number,
+        number: IterationNumber,
         repeat: Repeat,
         extra: ExtraValues | None = None,
     ) -> Sequence[SSAValue]:
@@ -119,11 +119,11 @@ class Rerun:
     """Rerun a loop for the slices that it stacks."""
 
     loop: CountedLoop
-    needs: Demand
+    needs: LoopPart
     stacks: Sequence[Stack]
 
     def run(
-        self, place: Builder, trips: int, begin: Sequence[SSAValue], number: Number, numbers: Numbers
+        self, place: Builder, trips: int, begin: Sequence[SSAValue], number: IterationNumber, numbers: Numbers
     ) -> Sequence[SSAValue]:
         """Build the loop; returns small stacks with the slices of these iterations in loop order."""
         iterations, slices = Iterations(self.loop, self.needs), [stack.slice for stack in self.stacks]

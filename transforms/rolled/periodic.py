@@ -20,7 +20,7 @@ from ...dialects.stablehlo.checks import element_of, shape_of
 from ..plans.apply_plan import Numbers
 from .builder import Builder
 from .carries import Replaced
-from .iterations import Iterations, Number, Repeat, Rerun, clone_duplicate, clone_once
+from .iterations import IterationNumber, Iterations, Repeat, Rerun, clone_duplicate, clone_once
 from .replace import builder_before, replace_loop
 
 
@@ -53,14 +53,14 @@ def _forward(chunks: Chunks, numbers: Numbers, replaced: Replaced) -> _Checkpoin
         values, stacks = carried[: len(initial)], carried[len(initial) :]
         slices = [place.as_slice(values[index]) for index in kept]
         written = [place.write(stack, part, q) for stack, part in zip(stacks, slices, strict=True)]
-        number = Number(loop.start, chunks.every, q)
+        number = IterationNumber(loop.start, chunks.every, q)
         return [*iterations.run(place, chunks.every, values, number, clone_once), *written]
 
     results = place.loop(chunks.whole, [*initial, *empty], chunk)
     values, stacks = results[: len(initial)], results[len(initial) :]
     last = [values[index] for index in kept]
     if chunks.rest:
-        number = Number(loop.start + chunks.whole * chunks.every)
+        number = IterationNumber(loop.start + chunks.whole * chunks.every)
         values = iterations.run(place, chunks.rest, values, number, clone_duplicate(numbers))
     replace_loop(loop, dict(zip(needs.carries, values, strict=True)), place, replaced)
     return _Checkpoints(stacks, last)
@@ -80,7 +80,7 @@ def _backward(chunks: Chunks, numbers: Numbers, kept: _Checkpoints, replaced: Re
         trips: int,
         carried: Sequence[SSAValue],
         stacks: Sequence[SSAValue],
-        number: Number,
+        number: IterationNumber,
         repeat: Repeat,
     ) -> Sequence[SSAValue]:
         def slices_of(inside: Builder, j: SSAValue) -> dict[SSAValue, SSAValue]:
@@ -96,13 +96,13 @@ def _backward(chunks: Chunks, numbers: Numbers, kept: _Checkpoints, replaced: Re
     def chunk(place: Builder, p: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
         q = place.minus_from(whole - 1, p) if chunks.is_reversed else p
         begin = [place.read_value(stack, q) for stack in kept.stacks]
-        stacks = rerun.run(place, every, begin, Number(writer.start, every, q), numbers)
-        number = Number(loop.start + rest * chunks.is_reversed, every, p)
+        stacks = rerun.run(place, every, begin, IterationNumber(writer.start, every, q), numbers)
+        number = IterationNumber(loop.start + rest * chunks.is_reversed, every, p)
         return gradients(place, every, carried, stacks, number, clone_once)
 
     def remainder(carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        stacks = rerun.run(place, rest, kept.last, Number(writer.start + whole * every), numbers)
-        number = Number(loop.start if chunks.is_reversed else loop.start + whole * every)
+        stacks = rerun.run(place, rest, kept.last, IterationNumber(writer.start + whole * every), numbers)
+        number = IterationNumber(loop.start if chunks.is_reversed else loop.start + whole * every)
         return gradients(place, rest, carried, stacks, number, clone_duplicate(numbers))
 
     carried: Sequence[SSAValue] = [loop.op.operands[index] for index in needs.carries]

@@ -22,7 +22,7 @@ from ...analysis.copies.loop_cuts import LoopCut, given, seen_through
 from ...analysis.step.counted_loops import Affine, CountedLoop
 from ...analysis.step.jax_paths import path_of
 from ...analysis.step.order import read_values
-from ...analysis.step.stacks import Reading, Stack
+from ...analysis.step.stacks import Stack, StackRead
 from ...dialects.channels import take_channels
 from ...dialects.dense import DenseAttr
 from ...dialects.elements import dtype_of
@@ -107,7 +107,7 @@ class _Repetition:
     numbers: Numbers
     written: Affine
 
-    def instead_of(self, readings: Sequence[Reading], kept: Sequence[StackedValue]) -> int:
+    def instead_of(self, readings: Sequence[StackRead], kept: Sequence[StackedValue]) -> int:
         """Replace the readings by copies in front of the first one. Returns the number of copies."""
         ops = {reading.op for reading in readings}
         place = next(op for op in self.cut.link.reader.block.ops if op in ops)

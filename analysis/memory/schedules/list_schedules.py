@@ -16,7 +16,7 @@ import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from ....planning.live_set import Footprint
+from ....planning.liveness import Footprint
 from ....planning.orders import Ready
 from .precedence import Precedence
 

@@ -18,7 +18,7 @@ from ....rules.effects import why_impure
 from ....rules.kinds import is_ordering
 from ...step.constants import constants_only
 from ...step.order import Order, producers
-from ...step.phase_sources import sources, who_says
+from ...step.phase_sources import source_of, sources
 from ...step.phases import Phases
 
 
@@ -69,7 +69,7 @@ def _stretches(order: Order, phases: Phases | None, values: Container[SSAValue])
 
 
 def _has_phase_source(op: Operation) -> bool:
-    return who_says(op, sources()) is not None
+    return source_of(op, sources()) is not None
 
 
 def _effects_in_order(order: Order) -> list[tuple[int, int]]:

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
 
-from ....planning.evaluate import peak_bytes
-from ....planning.live_set import Footprint, LiveSet
+from ....planning.liveness import Footprint, LiveSet, peak_bytes
 from ....planning.orders import eager
 from ...step.functions import single_block
 from ...step.graph_of import graph_of
@@ -23,7 +22,7 @@ from .precedence import Precedence
 
 
 @dataclass(frozen=True)
-class Schedule:
+class MemorySchedule:
     """An order with its peak, and the peak of the given order. `is_new`: whether the peak is lower."""
 
     order: Order
@@ -35,7 +34,7 @@ class Schedule:
         return self.peak_bytes < self.given_peak_bytes
 
 
-def low_peak(function: FuncOp) -> Schedule:
+def low_peak(function: FuncOp) -> MemorySchedule:
     """The best order found, or the program order. The peak of the eager schedule never rises.
 
     Raises `Refusal` for several blocks, for dynamic shapes, and for regions that are not inlined yet.
@@ -48,8 +47,8 @@ def low_peak(function: FuncOp) -> Schedule:
         order = _join(program_order, stretches, is_reordered)
         after = _Peaks.of(order, classified)
         if after.in_order < before.in_order and after.eager <= before.eager:
-            return Schedule(order, before.in_order, after.in_order)
-    return Schedule(program_order, before.in_order, before.in_order)
+            return MemorySchedule(order, before.in_order, after.in_order)
+    return MemorySchedule(program_order, before.in_order, before.in_order)
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,18 @@ from collections.abc import Mapping, Sequence, Set
 
 from ....planning.graph import OUTSIDE
 from ....rules.fusion import WRITES_OVER
-from .program import Program
+from .program import KernelProgram
 
 _LOOP = "stablehlo.while"
 
 
-def overwritten(program: Program, op: int) -> Sequence[int]:
+def overwritten(program: KernelProgram, op: int) -> Sequence[int]:
     """The operands that an operation may write over."""
     name, operands = program.names[op], program.operands[op]
     return operands if name == _LOOP else operands[:1] if name in WRITES_OVER else ()
 
 
-def places_of_alike_values(program: Program) -> Mapping[int, tuple[int, int]]:
+def places_of_alike_values(program: KernelProgram) -> Mapping[int, tuple[int, int]]:
     """For each number of `Program.alike` the operation and the operand number that overwrite the value itself."""
     alike = program.alike
     last = {
@@ -42,13 +42,13 @@ def places_of_alike_values(program: Program) -> Mapping[int, tuple[int, int]]:
     }
 
 
-def _is_captured(program: Program, op: int, number: int) -> bool:
+def _is_captured(program: KernelProgram, op: int, number: int) -> bool:
     """Whether the regions of the loop capture the value too."""
     captured = set(program.reads[op]).difference(program.operands[op])
     return any(program.alike.get(value) == number for value in captured)
 
 
-def _all_before(program: Program, op: int, others: Set[int]) -> bool:
+def _all_before(program: KernelProgram, op: int, others: Set[int]) -> bool:
     remaining, pending, visited = set(others), [op], set[int]()
     while pending and remaining:
         for source in program.sources[pending.pop()]:

@@ -14,7 +14,7 @@ from itertools import groupby
 from ....rules.fusion import WRITES_OVER
 from ....rules.storage import FORWARDS
 from .fusion import Fusion
-from .taken import Taken
+from .taken import OccupiedPlaces
 from .traits import Trait
 
 
@@ -115,7 +115,7 @@ def outside_results(live_ranges: Sequence[Life], places: Sequence[list[Life]]) -
     """
     unplaced: list[Life] = []
     numbered_places = list(reversed(places))
-    taken = Taken(1 + max([life.last for place in (live_ranges, *places) for life in place], default=0))
+    taken = OccupiedPlaces(1 + max([life.last for place in (live_ranges, *places) for life in place], default=0))
     for number, place in enumerate(numbered_places):
         for life in place:
             taken.put(number, life.first, life.last)

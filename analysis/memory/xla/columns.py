@@ -9,7 +9,7 @@ from typing import TypedDict
 from .traits import Traits
 
 
-class Fields(TypedDict):
+class ColumnFields(TypedDict):
     """The fields of a `Program` that come from `Columns`."""
 
     names: tuple[str, ...]
@@ -62,7 +62,7 @@ class Columns:
         self.reads.append(operand_numbers if read == operand_numbers else read)
         self.makes.append(tuple(makes))
 
-    def fields(self) -> Fields:
+    def fields(self) -> ColumnFields:
         return {
             "names": tuple(self.names),
             "traits": tuple(self.traits),

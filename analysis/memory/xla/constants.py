@@ -20,7 +20,7 @@ from ....support.type_guards import is_tensor
 
 
 @dataclass(frozen=True)
-class Number:
+class SplatNumber:
     """A splat: all elements are one number. Equal for equal numbers."""
 
     key: Hashable
@@ -38,7 +38,7 @@ class Computed:
 class FromConstants:
     """Classifies values; operations whose operands all come from constants must be added in program order."""
 
-    classes: dict[SSAValue, Number | Computed] = field(default_factory=dict[SSAValue, "Number | Computed"])
+    classes: dict[SSAValue, SplatNumber | Computed] = field(default_factory=dict[SSAValue, "SplatNumber | Computed"])
 
     def add(self, op: Operation) -> None:
         if len(op.results) == 1 and not op.regions and (classified := self._of(op)) is not None:
@@ -52,7 +52,7 @@ class FromConstants:
         return classified, value.type
 
     def is_one_number(self, value: SSAValue) -> bool:
-        return isinstance(self.classes.get(value), Number)
+        return isinstance(self.classes.get(value), SplatNumber)
 
     def left_alone(self, op: Operation) -> SSAValue | None:
         """The operand that the operation returns unchanged: `x` of `x + 0` or of a maximum with minus infinity."""
@@ -66,19 +66,23 @@ class FromConstants:
 
     def _is(self, value: SSAValue, number: float) -> bool:
         splat = self.classes.get(value)
-        if not isinstance(splat, Number) or not isinstance(splat.literal, DenseAttr):
+        if not isinstance(splat, SplatNumber) or not isinstance(splat.literal, DenseAttr):
             return False
         array = to_numpy(splat.literal)
         return bool((array == number).all())
 
-    def _of(self, op: Operation) -> Number | Computed | None:
+    def _of(self, op: Operation) -> SplatNumber | Computed | None:
         name, read = name_of(op), [self.classes.get(operand) for operand in op.operands]
         if name == "stablehlo.constant":
             return _literal(op.properties["value"])
-        if read and all(isinstance(operand, Number) for operand in read) and (name in FUSIBLE or name in DENSE_VIEWS):
+        if (
+            read
+            and all(isinstance(operand, SplatNumber) for operand in read)
+            and (name in FUSIBLE or name in DENSE_VIEWS)
+        ):
             if name == "stablehlo.broadcast_in_dim" or name in DENSE_VIEWS:
                 return read[0]
-            return Number((name, _element(op.results[0]), *read))
+            return SplatNumber((name, _element(op.results[0]), *read))
         runs = name == "stablehlo.iota" or any(self.alike(operand) for operand in op.operands)
         if not runs:
             return None
@@ -98,9 +102,9 @@ _NEUTRAL = {
 _ONE_SIDED = frozenset({"stablehlo.subtract", "stablehlo.divide"})
 
 
-def _literal(value: Attribute) -> Number | None:
+def _literal(value: Attribute) -> SplatNumber | None:
     if isinstance(value, DenseAttr) and (value.is_splat or not value.type.get_shape()):
-        return Number((value.data, value.type.element_type), value)
+        return SplatNumber((value.data, value.type.element_type), value)
     return None
 
 

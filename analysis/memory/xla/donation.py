@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr
 from xdsl.dialects.func import FuncOp
 
 from .buffers import Life
-from .run import Run
+from .run import ScheduledKernels
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def donated_for(function: FuncOp) -> Mapping[int, int]:
     return {argument: target.value.data for argument, target in targets if isinstance(target, IntegerAttr)}
 
 
-def donations(donated: Mapping[int, int], run: Run) -> Iterator[Donation]:
+def donations(donated: Mapping[int, int], run: ScheduledKernels) -> Iterator[Donation]:
     """The donations of a run. `donated`: arguments, and the numbers of the results that they are donated for."""
     if not donated:
         return
@@ -45,7 +45,7 @@ def donations(donated: Mapping[int, int], run: Run) -> Iterator[Donation]:
         yield _donation(argument, result, run, readers.get(argument, []), before)
 
 
-def _donation(argument: int, result: int, run: Run, readers: Sequence[int], before: int) -> Donation:
+def _donation(argument: int, result: int, run: ScheduledKernels, readers: Sequence[int], before: int) -> Donation:
     """`readers`: the steps that read the argument. `before`: bits of the result's step and the steps it depends on."""
     size = run.program.sizes[argument]
     alive = Life(argument, size, 0, max(readers, default=0))
@@ -54,7 +54,7 @@ def _donation(argument: int, result: int, run: Run, readers: Sequence[int], befo
     return Donation(result, Life(argument, size, -1, -1), alive)
 
 
-def _readers(run: Run) -> dict[int, list[int]]:
+def _readers(run: ScheduledKernels) -> dict[int, list[int]]:
     """For each value the steps that read it."""
     readers = dict[int, list[int]]()
     for index, op in enumerate(run.schedule):
@@ -63,7 +63,7 @@ def _readers(run: Run) -> dict[int, list[int]]:
     return readers
 
 
-def _all_needed(run: Run) -> dict[int, int]:
+def _all_needed(run: ScheduledKernels) -> dict[int, int]:
     """For each kernel its step and those of all kernels that it depends on, as bits."""
     needed = dict[int, int]()
     for index, op in enumerate(run.schedule):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ....planning.graph import OUTSIDE
 from .columns import Columns
-from .program import Program
+from .program import KernelProgram
 from .traits import Trait, Traits
 
 
@@ -15,7 +15,7 @@ from .traits import Trait, Traits
 class XlaForm:
     """A rewritten program. `origin`: for each operation the operation of the old program that it comes from."""
 
-    program: Program
+    program: KernelProgram
     origin: tuple[int, ...]
 
 
@@ -23,7 +23,7 @@ class XlaForm:
 class Draft:
     """Builds a new program from `program`. The values of `program` keep their numbers."""
 
-    program: Program
+    program: KernelProgram
     origin: list[int] = field(default_factory=list[int])
     columns: Columns = field(init=False)
 

@@ -11,11 +11,11 @@ from ....dialects.dead_code import drop_dead_code, has_dead_code
 from ...step.functions import single_block
 from ...step.order import Order
 from .kernel_copies import with_kernel_copies
-from .program import Program
+from .program import KernelProgram
 from .read_program import program_of
 
 
-def xla_form(function: FuncOp, order: Order | None = None) -> tuple[Program, Sequence[Operation]]:
+def xla_form(function: FuncOp, order: Order | None = None) -> tuple[KernelProgram, Sequence[Operation]]:
     """The program, and for each of its operations the operation of the function that it comes from.
 
     `order`: the order of the block, if it is already computed. Raises `Refusal` for dynamic shapes.
@@ -25,7 +25,7 @@ def xla_form(function: FuncOp, order: Order | None = None) -> tuple[Program, Seq
     return form.program, [operations[op] for op in form.origin]
 
 
-def _without_dead_code(function: FuncOp, order: Order | None) -> tuple[Program, Sequence[Operation]]:
+def _without_dead_code(function: FuncOp, order: Order | None) -> tuple[KernelProgram, Sequence[Operation]]:
     if not has_dead_code(function):
         block = single_block(function)
         return program_of(block, order), tuple(block.ops)

@@ -19,7 +19,7 @@ from functools import cached_property
 
 from ....planning.graph import OUTSIDE
 from .library_kernels import library_kernels
-from .program import Program
+from .program import KernelProgram
 from .traits import Trait
 
 
@@ -28,7 +28,7 @@ class Fusion:
     """`reads`: for each operation that is the root of a kernel, the stored values that the kernel reads. `library`: the
     operations inside of library kernels."""
 
-    program: Program
+    program: KernelProgram
     reads: Mapping[int, tuple[int, ...]]
     library: frozenset[int]
 
@@ -37,18 +37,49 @@ class Fusion:
         return tuple(self.reads)
 
 
-def fusion(program: Program) -> Fusion:
+def fusion(program: KernelProgram) -> Fusion:
     """Fuse the operations of a block."""
-    rules = _Rules(program)
+    rules = _Rules(program, _Descendants(program))
     # From the end: the kernels of an operation depend on those of its readers.
     stored = [op for op in reversed(range(len(program))) if rules.place(op)]
     stored.reverse()
     return Fusion(program, {op: rules.reads(op) for op in stored}, frozenset(rules.library))
 
 
+class _Descendants:
+    """The transitive readers of operations, which are added from the last to the first.
+
+    A row has a bit for each operation after its own. It is deleted once all producers that the operation reads were
+    added, so that rows do not take memory quadratic in the length of the program at once.
+    """
+
+    def __init__(self, program: KernelProgram):
+        self._program = program
+        self._rows = dict[int, int]()
+        self._last_needed: list[list[int]] = [[] for _ in program.sources]
+        """For each operation the rows that no earlier operation needs."""
+        for op, sources in enumerate(program.sources):
+            self._last_needed[min(sources, default=op)].append(op)
+
+    def add(self, op: int) -> None:
+        for unneeded in self._last_needed[op + 1] if op + 1 < len(self._last_needed) else ():
+            del self._rows[unneeded]
+        row = 0
+        for reader in self._program.readers[op]:
+            # A reshape and a constant are no sources of their readers.
+            if op in self._program.sources[reader]:
+                row |= (self._rows[reader] << 1 | 1) << (reader - op - 1)
+        self._rows[op] = row
+
+    def include(self, op: int, producer: int) -> bool:
+        """Whether `op` reads the producer, which was added last, directly or through other operations."""
+        return op > producer and bool(self._rows[producer] >> (op - producer - 1) & 1)
+
+
 @dataclass
 class _Rules:
-    program: Program
+    program: KernelProgram
+    descendants: _Descendants
     stored: dict[int, bool] = field(default_factory=dict[int, bool])
     shared_everywhere: dict[int, bool] = field(default_factory=dict[int, bool])
     computed_in: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
@@ -56,6 +87,7 @@ class _Rules:
     def place(self, op: int) -> bool:
         """Compute all properties of an operation after those of its readers. Returns whether it is stored."""
         # Filling the caches from the end prevents recursion over the length of the program.
+        self.descendants.add(op)
         if self.program.traits[op] & Trait.FUSIBLE and self.program.readers[op]:
             self.do_not_duplicate(op)
         self.kernels(op)
@@ -149,34 +181,21 @@ class _Rules:
         return self.shared_everywhere[producer]
 
     def fuses_on_all_paths(self, producer: int, reader: int) -> bool:
-        """Whether the producer is fused into the reader directly and on all paths through other operands of it."""
+        """Whether the producer, which was placed last, is fused into the reader directly and on all paths through other
+        operands of it."""
         pending, visited = [reader], {reader}
         while pending:
             current = pending.pop()
             if not self.may_fuse(producer, current):
                 return False
             for other in self.program.sources[current]:
-                if other == producer or other in visited or not self.comes_from(other, producer):
+                if other == producer or other in visited or not self.descendants.include(other, producer):
                     continue
                 if not self.fuses(other, current):
                     return False
                 visited.add(other)
                 pending.append(other)
         return True
-
-    def comes_from(self, op: int, producer: int) -> bool:
-        return bool(self.ancestors[op] >> producer & 1)
-
-    @cached_property
-    def ancestors(self) -> Sequence[int]:
-        """The transitive producers of each operation, as bits."""
-        ancestors = list[int]()
-        for sources in self.program.sources:
-            bits = 0
-            for source in sources:
-                bits |= ancestors[source] | 1 << source
-            ancestors.append(bits)
-        return ancestors
 
     def large_operands(self, op: int) -> Sequence[int]:
         """Operands of at least the rank of the result, without broadcasts and constants."""

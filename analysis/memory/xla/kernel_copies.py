@@ -17,7 +17,7 @@ from ....rules.fusion import WRITES_OVER
 from .alike_values import overwritten, places_of_alike_values
 from .draft import Draft, XlaForm
 from .pools import Pools
-from .program import Kernel, Program
+from .program import Kernel, KernelProgram
 from .traits import Trait, Traits
 
 _CAST = "stablehlo.convert"
@@ -25,16 +25,16 @@ _PRODUCTS = frozenset({"stablehlo.multiply", "stablehlo.divide"})
 _IN_LIBRARY = Trait.FUSIBLE | Trait.LIBRARY
 
 
-def with_kernel_copies(program: Program) -> XlaForm:
+def with_kernel_copies(program: KernelProgram) -> XlaForm:
     """Insert copies of the operands of products and convolutions: transposed, and in f32 in place of bf16."""
-    writer = _Writer(program, Draft(program))
+    writer = _KernelWriter(program, Draft(program))
     for op in range(len(program)):
         writer.add(op)
     return writer.new.form()
 
 
 @dataclass
-class _Writer:
+class _KernelWriter:
     """Writes the new program.
 
     replacement: the value that is read in place of a value that was rounded, or that is a duplicate.
@@ -42,7 +42,7 @@ class _Writer:
     places: for each class of overwritten equal values the operation and operand that needs no copy.
     """
 
-    program: Program
+    program: KernelProgram
     new: Draft
     replacement: dict[int, int] = field(default_factory=dict[int, int])
     first_alike: dict[int, int] = field(default_factory=dict[int, int])

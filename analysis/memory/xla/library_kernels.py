@@ -11,14 +11,14 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from .program import Program
+from .program import KernelProgram
 from .traits import Trait
 
 # Maximum number of operations in a kernel plus values that it reads from outside.
 _LARGEST = 100
 
 
-def library_kernels(program: Program) -> Mapping[int, int]:
+def library_kernels(program: KernelProgram) -> Mapping[int, int]:
     """For each operation inside of a library kernel the root of the kernel, whose result is stored."""
     grouping = _Grouping(program)
     for op in reversed(range(len(program))):
@@ -35,7 +35,7 @@ class _Group:
 
 @dataclass
 class _Grouping:
-    program: Program
+    program: KernelProgram
     group_of: dict[int, _Group] = field(default_factory=dict[int, _Group])
 
     def grow(self, group: _Group) -> None:

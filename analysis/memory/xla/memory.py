@@ -3,7 +3,7 @@
 Model `order` stores every result and runs in program order. XLA:CPU fuses, so that many results are never stored
 (`fusion.py`), runs breadth first (`breadth_first.py`), copies some operands (`kernel_copies.py`, `donation.py`) and
 puts several values in one buffer (`buffers.py`). The model has no fitted parameters: it simplifies XLA's passes. Its
-accuracy is in `docs/limits.md`.
+accuracy is in `docs/memory.md`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from ..timeline import Timeline, aliased_bytes
 from .buffers import Life, outside_results
 from .donation import donated_for, donations
 from .form import xla_form
-from .program import Program
-from .run import Run, live_bytes
+from .program import KernelProgram
+from .run import ScheduledKernels, live_bytes
 
 
 def xla_timeline(function: FuncOp, phases: Phases | None = None, labels: Labels | None = None) -> Timeline:
@@ -32,7 +32,7 @@ def xla_timeline(function: FuncOp, phases: Phases | None = None, labels: Labels 
     Raises `Refusal` for dynamic shapes.
     """
     program, origin = xla_form(function, None if phases is None else phases.order)
-    run = Run.of(program)
+    run = ScheduledKernels.of(program)
     labels = labels or Labels(phases)
     live = sorted(temporaries(donated_for(function), run), key=lambda life: life.first)
     inner = run.inner_bytes()
@@ -48,7 +48,7 @@ def xla_timeline(function: FuncOp, phases: Phases | None = None, labels: Labels 
     )
 
 
-def temporaries(donated: Mapping[int, int], run: Run) -> list[Life]:
+def temporaries(donated: Mapping[int, int], run: ScheduledKernels) -> list[Life]:
     """The lives outside of the places of arguments and results. `donated`: see `donations`."""
     places = {life.value: [life] for life in run.lives if life.value in run.returned}
     own_lives = run.temporaries()
@@ -60,7 +60,7 @@ def temporaries(donated: Mapping[int, int], run: Run) -> list[Life]:
     return outside_results(own_lives, list(places.values()))
 
 
-def _buffer(life: Life, program: Program, origin: Sequence[Operation], labels: Labels) -> Buffer:
+def _buffer(life: Life, program: KernelProgram, origin: Sequence[Operation], labels: Labels) -> Buffer:
     op = program.maker[life.value]
     if op == OUTSIDE:
         return Buffer("copy of a donated argument", "", "", life.bytes, life.first, life.last, False)

@@ -8,15 +8,15 @@ from typing import TypeVar
 
 from xdsl.dialects.func import FuncOp
 
-from ....planning.rewriting import BARRIER, BARRIER_NAME, Instruction, Rewritten
+from ....planning.simulate import BARRIER, BARRIER_NAME, Instruction, SimulatedProgram
 from ...step.functions import single_block
 from ...step.order import Order
 from .donation import donated_for
 from .kernel_copies import with_kernel_copies
 from .memory import temporaries
-from .program import Program
+from .program import KernelProgram
 from .read_program import program_of
-from .run import Run, live_bytes
+from .run import ScheduledKernels, live_bytes
 from .traits import Trait
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ T = TypeVar("T")
 class Plain:
     """A step without copies. Its operations and values have the numbers of its graph."""
 
-    program: Program
+    program: KernelProgram
     donated: Mapping[int, int]
 
     @classmethod
@@ -34,13 +34,13 @@ class Plain:
         """Convert a function. `order`: of its block, if already computed. Raises `Refusal` for dynamic shapes."""
         return cls(program_of(single_block(function), order), donated_for(function))
 
-    def peak_bytes(self, rewritten: Rewritten) -> int:
+    def peak_bytes(self, rewritten: SimulatedProgram) -> int:
         """Peak bytes of the temporaries of the rewritten program, by the model of `memory.py`."""
-        run = Run.of(with_kernel_copies(_program(self.program, rewritten)).program)
+        run = ScheduledKernels.of(with_kernel_copies(_program(self.program, rewritten)).program)
         return max(live_bytes(temporaries(self.donated, run), run.inner_bytes()), default=0)
 
 
-def _program(plain: Program, new: Rewritten) -> Program:
+def _program(plain: KernelProgram, new: SimulatedProgram) -> KernelProgram:
     operations = new.operations
     at = _places(plain, new)
     reshapes = _at(at, plain.reshapes)
@@ -75,7 +75,7 @@ def _program(plain: Program, new: Rewritten) -> Program:
     )
 
 
-def _places(plain: Program, new: Rewritten) -> Sequence[Sequence[int]]:
+def _places(plain: KernelProgram, new: SimulatedProgram) -> Sequence[Sequence[int]]:
     """For each operation of the plain program, the new operation and its copies."""
     places: list[list[int]] = [[] for _ in range(len(plain))]
     for op, instruction in enumerate(new.operations):
@@ -89,7 +89,7 @@ def _at(places: Sequence[Sequence[int]], attributes: Mapping[int, T]) -> dict[in
     return {op: attribute for origin, attribute in attributes.items() for op in places[origin]}
 
 
-def _operands(plain: Program, instruction: Instruction) -> tuple[int, ...]:
+def _operands(plain: KernelProgram, instruction: Instruction) -> tuple[int, ...]:
     """The operands of an instruction, with the repetitions of the original."""
     origin = instruction.origin
     if origin == BARRIER or plain.operands[origin] == plain.reads[origin]:
@@ -98,7 +98,7 @@ def _operands(plain: Program, instruction: Instruction) -> tuple[int, ...]:
     return tuple([read_as[value] for value in plain.operands[origin]])
 
 
-def _roots(plain: Program, new: Rewritten, reshapes: Mapping[int, int]) -> tuple[int, ...]:
+def _roots(plain: KernelProgram, new: SimulatedProgram, reshapes: Mapping[int, int]) -> tuple[int, ...]:
     """The owners of storage: results of reshapes share the storage of their operand, all other values own theirs."""
     roots = list(range(len(new.stands_for)))
     roots[: len(plain.root)] = plain.root

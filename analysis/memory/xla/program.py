@@ -39,7 +39,7 @@ class Pool(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Program:
+class KernelProgram:
     """For each operation: `names`; `traits`; `operands`, with repetitions; `reads`, the values that it and its regions
     read, without repetitions; `makes`.
 
@@ -75,7 +75,7 @@ class Program:
     masks: frozenset[int]
     constants: frozenset[int]
     broadcasts: frozenset[int]
-    bodies: Mapping[int, tuple[Program, ...]]
+    bodies: Mapping[int, tuple[KernelProgram, ...]]
     handed_on: Mapping[int, frozenset[int]]
     kernels: Mapping[int, Kernel]
     alike: Mapping[int, int]

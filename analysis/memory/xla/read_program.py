@@ -1,4 +1,4 @@
-"""Convert a block of IR to a `Program`."""
+"""Convert a block of IR to a `KernelProgram`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ...step.storage import rank_of, value_bytes
 from .columns import Columns
 from .constants import FromConstants
 from .layouts import WANTED
-from .program import Program
+from .program import KernelProgram
 from .read_kernels import POOL, kernel_of, pool_of
 from .traits import Trait, Traits, divides_cheaply, does_nothing, is_mask_as_numbers, traits_of
 
@@ -29,17 +29,17 @@ _LOOP = "stablehlo.while"
 LOOPS_AND_BRANCHES = frozenset({_LOOP, "stablehlo.if", "stablehlo.case"})
 
 
-def program_of(block: Block, order: Order | None = None) -> Program:
+def program_of(block: Block, order: Order | None = None) -> KernelProgram:
     """Convert a block. `order`: its order, if already computed. Raises `Refusal` for dynamic shapes."""
     order = order or Order.of(block)
-    reader = _Reader(order, constants_only(order))
+    reader = _ProgramReader(order, constants_only(order))
     for op in order.operations:
         reader.add(op)
     return reader.program()
 
 
 @dataclass
-class _Reader:
+class _ProgramReader:
     """Numbers operations and values. Values are keyed by their ids: they live as long as the block."""
 
     order: Order
@@ -146,15 +146,15 @@ class _Reader:
     def _read_by(self, op: Operation) -> tuple[SSAValue, ...]:
         return self.order.reads[self.order.position[op]]
 
-    def program(self) -> Program:
-        operations, body_cache = self.order.operations, dict[Key, tuple[Program, ...]]()
+    def program(self) -> KernelProgram:
+        operations, body_cache = self.order.operations, dict[Key, tuple[KernelProgram, ...]]()
         bodies = {
             number: self._bodies_of(op, body_cache)
             for number, op in enumerate(operations)
             if self.columns.names[number] in LOOPS_AND_BRANCHES
         }
         loops = [body for body in bodies if self.columns.names[body] == _LOOP]
-        return Program(
+        return KernelProgram(
             arguments=len(self.order.block.args),
             reshapes=self.reshapes,
             numbers=frozenset(self.numbers),
@@ -171,7 +171,7 @@ class _Reader:
             spreads=self.spreads,
         )
 
-    def _bodies_of(self, op: Operation, cache: dict[Key, tuple[Program, ...]]) -> tuple[Program, ...]:
+    def _bodies_of(self, op: Operation, cache: dict[Key, tuple[KernelProgram, ...]]) -> tuple[KernelProgram, ...]:
         """The programs of the regions; structurally equal operations share one object, which is counted once."""
         captured = captured_values(op)
         if any(_reshaped(value) is not None for value in captured):
@@ -183,7 +183,7 @@ class _Reader:
         return cache[key]
 
 
-def _programs(op: Operation) -> tuple[Program, ...]:
+def _programs(op: Operation) -> tuple[KernelProgram, ...]:
     return tuple([program_of(block) for region in op.regions for block in region.blocks])
 
 

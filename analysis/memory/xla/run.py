@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....planning.evaluate import Storages, bytes_at_each_step
+from ....planning.liveness import StorageRanges, bytes_at_each_step
 from .breadth_first import breadth_first
 from .buffers import Life, lives, returned_storages, written_in_place
 from .carried import copied_bytes
 from .fusion import Fusion, fusion
 from .kernel_copies import with_kernel_copies
-from .program import Program
+from .program import KernelProgram
 
 
 @dataclass(frozen=True)
-class Run:
+class ScheduledKernels:
     """The kernels of a block, scheduled.
 
     needs: the kernels that each kernel depends on.
@@ -33,7 +33,7 @@ class Run:
     returned: Set[int]
 
     @classmethod
-    def of(cls, program: Program) -> Run:
+    def of(cls, program: KernelProgram) -> ScheduledKernels:
         fused = fusion(program)
         needs = {
             op: {program.maker[value] for value in fused.reads[op]} & fused.reads.keys()
@@ -44,7 +44,7 @@ class Run:
         return cls(fused, needs, schedule, lives(fused, schedule), returned_storages(fused))
 
     @property
-    def program(self) -> Program:
+    def program(self) -> KernelProgram:
         return self.fused.program
 
     def temporaries(self) -> list[Life]:
@@ -58,7 +58,7 @@ class Run:
         for op, bodies in program.bodies.items():
             # Structurally equal operations share one object for their bodies.
             if id(bodies) not in peaks:
-                runs = [Run.of(with_kernel_copies(body).program) for body in bodies]
+                runs = [ScheduledKernels.of(with_kernel_copies(body).program) for body in bodies]
                 copied = [copied_bytes(run.fused) if op in program.handed_on else 0 for run in runs]
                 peaks[id(bodies)] = max([run.peak_bytes() + size for run, size in zip(runs, copied, strict=True)])
         inner = {op: peaks[id(bodies)] for op, bodies in program.bodies.items()}
@@ -71,4 +71,4 @@ class Run:
 def live_bytes(lives: Sequence[Life], inner: Sequence[int]) -> tuple[int, ...]:
     """Live bytes at each step, counted as in every other model: the sum of the lives and the inner bytes."""
     rows = np.array([(life.value, life.bytes, life.first, life.last) for life in lives], np.int64).reshape(-1, 4)
-    return tuple(bytes_at_each_step(Storages(*rows.T), np.array(inner, np.int64)).tolist())
+    return tuple(bytes_at_each_step(StorageRanges(*rows.T), np.array(inner, np.int64)).tolist())

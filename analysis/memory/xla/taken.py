@@ -12,7 +12,7 @@ _BEFORE = 1
 """Number of steps before step 0: step -1 is valid too."""
 
 
-class Taken:
+class OccupiedPlaces:
     """`throughout`: the places that one `put` occupied for all steps of a node; `somewhere`: for some of them."""
 
     def __init__(self, steps: int):

@@ -9,7 +9,7 @@ from jaxlib.mlir import ir
 from xdsl.ir import SSAValue
 
 
-class Names:
+class ValueHints:
     def __init__(self, module: ir.Module):
         self._state = ir.AsmState(module.operation)
         self._are_numbers: dict[str, bool] = {}

@@ -20,7 +20,7 @@ from .attributes_in import AttributesIn
 from .defaults import defaults_of
 from .locations_in import LocationsIn
 from .making import can_be_made, fill, make
-from .names import Names
+from .names import ValueHints
 from .not_bridged import NotBridged
 from .texts import Dictionary
 
@@ -29,7 +29,7 @@ def read(module: ir.Module) -> ModuleOp:
     """The xDSL module. Raises `NotBridged` for a module that can only be converted through its text."""
     try:
         with no_collection():
-            converted = _Reader(module).operation(module.operation)
+            converted = _OpReader(module).operation(module.operation)
     except NotBridged:
         raise
     except Exception as error:
@@ -58,12 +58,12 @@ class _Kind:
     """The cache of converted attributes, in the form that operations of this name hold."""
 
 
-class _Reader:
+class _OpReader:
     def __init__(self, module: ir.Module):
         self._context = make_context()
         self._attributes = AttributesIn(self._context)
         self._locations = LocationsIn(self._attributes.get)
-        self._names = Names(module)
+        self._names = ValueHints(module)
         self._values: dict[Any, SSAValue] = {}
         self._blocks: dict[ir.Block, Block] = {}
         self._kinds: dict[str, _Kind] = {}

@@ -22,7 +22,7 @@ def write(module: ModuleOp, context: ir.Context) -> ir.Module:
     and for one that MLIR rejects."""
     try:
         with no_collection(), context, build.Location.unknown():
-            made = _Writer().module(module)
+            made = _ModuleWriter().module(module)
         made.operation.verify()
     except NotBridged:
         raise
@@ -32,7 +32,7 @@ def write(module: ModuleOp, context: ir.Context) -> ir.Module:
     return made
 
 
-class _Writer:
+class _ModuleWriter:
     """Inserts every operation before it creates the next one: MLIR aborts the process if a value with uses is
     destroyed."""
 

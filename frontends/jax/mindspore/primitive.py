@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from ....analysis.request.called import Kind
+from ....analysis.request.called import CallTreatment
 from .. import checked
 from ..called import called
 
@@ -32,7 +32,7 @@ class Primitive(Generic[R]):
     def __call__(self, *args: Any, **kwargs: Any) -> R:
         if self.mode is None:
             return self.function(*args, **kwargs)
-        return called(self.function, args, kwargs, kind=Kind.AGAIN if self.mode else Kind.SAVE)
+        return called(self.function, args, kwargs, kind=CallTreatment.AGAIN if self.mode else CallTreatment.SAVE)
 
     def __repr__(self) -> str:
         return f"Primitive({self.function!r}{'' if self.mode is None else f', recompute={self.mode}'})"

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import jax
 import numpy as np
 
-from ....analysis.request.called import Kind, Switches
+from ....analysis.request.called import CallTreatment, Switches
 from .. import checked
 from ..called import called
 from ..marks import offload
@@ -52,7 +52,7 @@ def recompute(
     arguments = list(args)
     for index in _check_indices(offload_indices, len(args)):
         arguments[index] = _offload_arrays(index, args[index])
-    return called(function, arguments, kwargs, Kind.SEGMENT, switches)
+    return called(function, arguments, kwargs, CallTreatment.SEGMENT, switches)
 
 
 def switches_of(caller: str, function: object, preserve_rng_state: object) -> Switches:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
-from ....analysis.request.called import Kind
+from ....analysis.request.called import CallTreatment
 from ..called import called
 from .kinds import kind_of
 from .recompute import switches_of
@@ -37,7 +37,7 @@ def recompute_sequential(ctx: Mapping[str, Any], functions: Any, *args: Any, **k
     switches = [switches_of("recompute_sequential", stage, options["preserve_rng_state"]) for stage in stages]
     result: Any = None
     for first, end in pairwise(_borders(options["segments"], len(stages))):
-        result = called(_chain(stages[first:end], first), args, kwargs, Kind.SEGMENT, switches[first])
+        result = called(_chain(stages[first:end], first), args, kwargs, CallTreatment.SEGMENT, switches[first])
         args, kwargs = _as_arguments(result), {}
     return result
 

@@ -1,4 +1,4 @@
-// RUN: recompute-opt %s -p recompute-mark,recompute-clone,recompute-cse -o %t.mlir
+// RUN: recompute-opt %s -p recompute-mark,recompute-clone,recompute-cse --no-print-debuginfo -o %t.mlir
 // RUN: recompute-check %s %t.mlir | filecheck %s --check-prefix=PROVED
 // RUN: xdsl-opt %t.mlir -p recompute-lower | recompute-run - | filecheck %s --check-prefix=RAN
 

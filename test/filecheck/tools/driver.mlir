@@ -28,10 +28,10 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // REMARKS: {"kind": "remark", "file": "model.py", "line": 7, "column": 9, "message": "segment 'block1' is not recomputed: its values are needed
 
 // Nothing to inline: only the second pass changes the IR.
-// CHANGED-NOT: IR after recompute-inline
-// CHANGED:     IR after recompute-mark
+// CHANGED-NOT: IR Dump After InlinePass
+// CHANGED:     // -----// IR Dump After MarkPass (recompute-mark) //----- //
 // CHANGED:     recompute.recompute = true
-// ALL:         IR after recompute-inline
+// ALL:         // -----// IR Dump After InlinePass (recompute-inline) //----- //
 // ALL-NEXT:    builtin.module
 
 // Counts after each pass, and at the end the times: parts below and inside of what they are parts of.
@@ -52,7 +52,7 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // JSON-NEXT:       {"part": "total", "seconds": {{[0-9.e-]+}}, "percent": 100.0}
 // JSON:            {"part": "total/recompute-clone/plan", "seconds":
 
-// LIST:      recompute-inline
+// LIST:      recompute-inline                       - replace calls of private functions by their bodies, inside loops too
 // LIST-NEXT: recompute-merge-remat
 // LIST-NEXT: recompute-take-scopes
 // LIST-NEXT: recompute-inline-segments
@@ -69,5 +69,5 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // FOREIGN:   cse: xDSL says nothing about it.
 // CLONED:    recompute.token
 // TEXT:      model.py:7:9: remark: segment 'block1' is not recomputed: its values are needed as soon as
-// NESTED:    recompute-opt: error: passes run on the whole module, not on each func.func: write its passes without
+// NESTED:    recompute-opt: error: 'recompute-mark' runs on builtin.module, not on func.func: write it outside 'func.func(...)'
 // MISSING:   driver.mlir:{{\d+}}:1: error: expected remark was not reported: segment 'block1' is not recomputed

@@ -1,5 +1,5 @@
-// RUN: recompute-opt %s -p 'recompute{segments=block0}' --split-input-file | filecheck %s
-// RUN: recompute-opt %s -p 'recompute{segments=block0}' --split-input-file | filecheck %s --check-prefix=STAMPS
+// RUN: recompute-opt %s -p 'recompute{segments=block0}' --split-input-file --no-print-debuginfo | filecheck %s
+// RUN: recompute-opt %s -p 'recompute{segments=block0}' --split-input-file --no-print-debuginfo | filecheck %s --check-prefix=STAMPS
 
 // Nothing that says where an operation came from is ever written.
 // STAMPS-NOT: recompute.call

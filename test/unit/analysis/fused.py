@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from recompute.analysis.memory.xla.kernel_copies import with_kernel_copies
-from recompute.analysis.memory.xla.program import Program
+from recompute.analysis.memory.xla.program import KernelProgram
 from recompute.analysis.memory.xla.read_program import program_of
-from recompute.analysis.memory.xla.run import Run
+from recompute.analysis.memory.xla.run import ScheduledKernels
 from recompute.analysis.step.functions import functions_of, single_block
 from recompute.mlir_io.parser import parse_module
 
@@ -17,11 +17,11 @@ from recompute.mlir_io.parser import parse_module
 class Fused:
     """`labels`: the names of the values; what XLA adds is called as the operation that makes it."""
 
-    run: Run
+    run: ScheduledKernels
     labels: Mapping[int, str]
 
     @property
-    def program(self) -> Program:
+    def program(self) -> KernelProgram:
         return self.run.program
 
 
@@ -35,7 +35,7 @@ def fused(arguments: str, body: str, result: str, types: str = "") -> Fused:
         value: name.partition(".")[2] for name, made in zip(program.names, program.makes, strict=True) for value in made
     }
     labels.update({number: value.name_hint or "" for number, value in enumerate(values)})
-    return Fused(Run.of(program), labels)
+    return Fused(ScheduledKernels.of(program), labels)
 
 
 def stored(found: Fused) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from xdsl.ir import Block
 
 from recompute.analysis.copies.attempts import FIRST, Attempt, attempts_for
-from recompute.analysis.copies.copying import Copying
+from recompute.analysis.copies.copying import CloneOptions
 from recompute.analysis.copies.marked import plan_of_marks
 from recompute.analysis.memory.peaks import Forecast, Peaks
 from recompute.analysis.memory.xla.planned import Plain
@@ -18,10 +18,10 @@ from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import AUTO, Selection
 from recompute.planning.by_segment.by_structure import Cuts
 from recompute.planning.check import violations
-from recompute.planning.rewriting import Rewritten
-from recompute.search.choose import Meant, Tried, choose, least, plan_attempt
+from recompute.planning.simulate import SimulatedProgram
+from recompute.search.choose import AttemptTargets, ScoredAttempt, choose, least, plan_attempt
 from recompute.search.recompute import recompute
-from recompute.search.tried import tried_plans
+from recompute.search.tried import attempt_plans
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.mark import mark_steps
 from recompute.transforms.phase import numbered_steps
@@ -39,9 +39,9 @@ SELECTIONS = {
 def test_the_first_attempt_is_what_the_marks_say(name: str, said: str) -> None:
     """The passes one by one, and all in one, come to the same plan."""
     ((_, step),) = steps = numbered_steps(inlined(name).clone())
-    planned = plan_attempt(step, SELECTIONS[said], FIRST, Meant.of(step, SELECTIONS[said], FIRST))
+    planned = plan_attempt(step, SELECTIONS[said], FIRST, AttemptTargets.of(step, SELECTIONS[said], FIRST))
     mark_steps(steps, SELECTIONS[said])
-    assert plan_of_marks(step, Copying()) == planned.plan
+    assert plan_of_marks(step, CloneOptions()) == planned.plan
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -49,7 +49,7 @@ def test_every_attempt_is_a_plan_for_the_step(name: str) -> None:
     ((_, step),) = numbered_steps(inlined(name).clone())
     for attempt in attempts_for(step.graph, AUTO, named=True, stated=False, structures=2):
         for one in (attempt, Attempt(attempt.cuts, attempt.own_outputs, attempt.beside, chain=True)):
-            plan = plan_attempt(step, AUTO, one, Meant.of(step, AUTO, one)).plan
+            plan = plan_attempt(step, AUTO, one, AttemptTargets.of(step, AUTO, one)).plan
             assert list(violations(step.graph, plan)) == [], str(one)
 
 
@@ -67,7 +67,7 @@ def test_what_is_chosen_is_the_least_of_what_was_tried(name: str) -> None:
 @pytest.mark.slow("unet", "gpt_train")
 @pytest.mark.parametrize("name", ["chain.small.mlir", "mlp.small.mlir", "unet.small.mlir"])
 def test_attempts_travel_as_plans_and_need_what_was_reckoned(name: str) -> None:
-    found = list(tried_plans(original(name), RecomputeOptions(attempts=3)))
+    found = list(attempt_plans(original(name), RecomputeOptions(attempts=3)))
     assert 1 < len(found) <= 3
     for tried in found:
         module = original(name).clone()
@@ -79,7 +79,7 @@ def test_attempts_travel_as_plans_and_need_what_was_reckoned(name: str) -> None:
 class More(Plain):
     """XLA needs more with each operation."""
 
-    def peak_bytes(self, rewritten: Rewritten) -> int:
+    def peak_bytes(self, rewritten: SimulatedProgram) -> int:
         return len(rewritten.operations)
 
 
@@ -106,7 +106,7 @@ class Told(Plain):
 
     bytes: Mapping[int, int]
 
-    def peak_bytes(self, rewritten: Rewritten) -> int:
+    def peak_bytes(self, rewritten: SimulatedProgram) -> int:
         return self.bytes.get(len(rewritten.operations), 1000)
 
 
@@ -133,9 +133,11 @@ BY_TRUST = [
 def test_names_and_then_blocks_are_believed_unless_others_gain_much(sizes: dict[str, int], chosen: str) -> None:
     """The models err: structure has to need a tenth less."""
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
-    planned = plan_attempt(step, AUTO, FIRST, Meant.of(step, AUTO, FIRST))
+    planned = plan_attempt(step, AUTO, FIRST, AttemptTargets.of(step, AUTO, FIRST))
     tried = [
-        Tried(replace(planned, attempt=Attempt(CUTS.get(kind))), Peaks(1000, 1000, False, lambda size=size: size))
+        ScoredAttempt(
+            replace(planned, attempt=Attempt(CUTS.get(kind))), Peaks(1000, 1000, False, lambda size=size: size)
+        )
         for kind, size in sizes.items()
     ]
     found = least(tried, Peaks(2000, 2000, False, lambda: 2000), ordered=True)

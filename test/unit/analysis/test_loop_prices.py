@@ -11,7 +11,7 @@ import pytest
 from recompute.analysis.copies.loop_cuts import loop_cut
 from recompute.analysis.copies.loop_prices import Corner, corner_within, corners
 from recompute.analysis.step.functions import functions_of
-from recompute.analysis.step.stacks import Link, links_of
+from recompute.analysis.step.stacks import LoopPair, links_of
 from recompute.mlir_io.parser import parse_module
 from recompute.planning.min_cut import min_cut
 from recompute.test.examples import FOLDER
@@ -63,12 +63,12 @@ def test_at_a_price_nothing_else_is_cheaper(price: Fraction) -> None:
     assert cut.kept_bytes * price + cut.extra_flops == min(priced(kept, link, price) for kept in subsets(link))
 
 
-def subsets(link: Link) -> list[frozenset[int]]:
+def subsets(link: LoopPair) -> list[frozenset[int]]:
     indices = [stack.index for stack in link.stacks]
     return [frozenset(some) for count in range(len(indices) + 1) for some in combinations(indices, count)]
 
 
-def priced(kept: frozenset[int], link: Link, price: Fraction) -> Fraction:
+def priced(kept: frozenset[int], link: LoopPair, price: Fraction) -> Fraction:
     """By hand: the carry is read, its product is made of it, and the cosine of that."""
     carry, product, cosine = (stack.index in kept for stack in link.stacks)
     more = 0 if carry else 1  # The carry cannot be made: it has to be kept.

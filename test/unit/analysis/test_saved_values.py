@@ -10,7 +10,7 @@ from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection
-from recompute.planning.by_segment.reasons import SKIPPED
+from recompute.planning.by_segment.copy_requests import SKIPPED
 
 STEP = """
 func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from recompute.analysis.memory.xla.taken import Taken
+from recompute.analysis.memory.xla.taken import OccupiedPlaces
 
 STEPS, PLACES = 13, 9
 
@@ -13,7 +13,7 @@ def test_it_says_what_a_table_says():
     random = Random(0)
     found = set[int | None]()
     for _ in range(200):
-        taken, table = Taken(STEPS), set[tuple[int, int]]()
+        taken, table = OccupiedPlaces(STEPS), set[tuple[int, int]]()
         for _ in range(12):
             first = random.randrange(-1, STEPS)
             last = random.randrange(first, STEPS)
@@ -33,11 +33,11 @@ def test_it_says_what_a_table_says():
 
 
 def test_the_step_before_all_others_is_a_step():
-    taken = Taken(1)
+    taken = OccupiedPlaces(1)
     taken.put(0, -1, -1)
     assert taken.first_free(1, -1, 0) is None
     assert taken.first_free(1, 0, 0) == 0
 
 
 def test_a_place_that_nobody_wants_is_not_given():
-    assert Taken(4).first_free(0, 0, 3) is None
+    assert OccupiedPlaces(4).first_free(0, 0, 3) is None

@@ -16,7 +16,7 @@ from xdsl.dialects.func import FuncOp
 from recompute.analysis.memory.timeline import timeline
 from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.memory.xla.read_program import program_of
-from recompute.analysis.memory.xla.run import Run
+from recompute.analysis.memory.xla.run import ScheduledKernels
 from recompute.analysis.step.functions import functions_of, single_block
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
@@ -37,7 +37,7 @@ class Measured:
     xla_bytes: int
 
 
-CONCEPTS = Path(__file__).resolve().parents[3] / "docs" / "concepts.md"
+MEMORY = Path(__file__).resolve().parents[3] / "docs" / "memory.md"
 CORPUS = json.loads((Path(__file__).resolve().parents[2] / "xla_temporaries.json").read_text())
 MEASURED = [Measured(**one) for one in CORPUS["measured"]]
 PLAIN_OR_AUTO = [one for one in MEASURED if one.segments in ("", "auto")]
@@ -93,7 +93,7 @@ def test_the_concepts_say_how_near_the_models_are() -> None:
     measured = [(as_measured(one), one.xla_bytes) for one in PLAIN_OR_AUTO]
     xla = [model_bytes(module) / allocated for module, allocated in measured]
     order = [timeline(main_of(module)).peak_bytes / allocated for module, allocated in measured]
-    page = " ".join(CONCEPTS.read_text().split())
+    page = " ".join(MEMORY.read_text().split())
     assert f"Its peak is {min(xla):.2f} to {max(xla):.2f} times what XLA:CPU allocates" in page
     assert f"where `order` is {min(order):.1f} to {max(order):.1f} times" in page
 
@@ -272,7 +272,7 @@ def test_the_schedule_is_breadth_first() -> None:
         [f"{HEAD} {SHAPE} {{", *lines, f"  %z = stablehlo.add %c, %l : {SHAPE}", f"  func.return %z : {SHAPE}", "}"]
     )
     block = single_block(functions_of(parse_module(text))[0])
-    operations, run = list(block.ops), Run.of(program_of(block))
+    operations, run = list(block.ops), ScheduledKernels.of(program_of(block))
     names = [result.name_hint for op in run.schedule for result in operations[op].results]
     assert names == ["a", "k", "b", "l", "c", "z"]
 

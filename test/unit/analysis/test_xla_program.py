@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from recompute.analysis.memory.xla.form import xla_form
-from recompute.analysis.memory.xla.program import Program
+from recompute.analysis.memory.xla.program import KernelProgram
 from recompute.analysis.memory.xla.traits import Trait
 from recompute.analysis.step.functions import functions_of
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 
 
-def program(text: str) -> Program:
+def program(text: str) -> KernelProgram:
     """Of the only function; which stays as it is."""
     module = parse_module(text)
     before = print_module(module)

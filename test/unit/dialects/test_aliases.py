@@ -76,6 +76,9 @@ def test_what_an_alias_stands_for_is_what_mlir_reads(definitions: str, value: st
         ("#foo.bar<#l>", '#foo.bar<loc("x"("f.py":1:2))>'),
         ("#foo.bar<%0#1, %a>", "#foo.bar<%0#1, %a>"),
         ("#foo.bar<@a, @a::@b>", "#foo.bar<@a, @a::@b>"),
+        ("!foo.bar<>", "!foo.bar<>"),
+        ("#foo<bar<>>", "#foo.bar<>"),
+        ("#foo.bar<#foo.bar<>, !foo.b = 1>", "#foo.bar<#foo.bar<>, !foo.b = 1>"),
     ],
 )
 def test_bodies_of_unknown_dialects(value: str, printed: str):
@@ -117,7 +120,7 @@ def test_different_definitions_are_different_programs():
         ),
         (with_value("#stablehlo<precision // }\n DEFAULT>"), "2:73", "Unbalanced '}'"),
         (with_value("#stablehlo<precision // >\n DEFAULT>"), "2:59", "a comment in the body of an attribute"),
-        (with_value("!foo.bar<>"), "2:57", "an empty body cannot be distinguished from no body"),
+        (with_value("!foo.bar<"), "2:58", "Unbalanced '}' in dialect symbol body"),
         (with_value("#foo <bar 1>"), "2:49", "undefined symbol alias '#foo'"),
         (with_value("[!foo\n<bar>]"), "2:50", "undefined symbol alias '!foo'"),
         (with_value("#foo.bar <1>"), "2:58", "the '<' of '#foo.bar' stands directly behind the name"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError
 
 from recompute.mlir_io import parser
@@ -74,6 +76,48 @@ LINES = [
     "%1, %2 = stablehlo.subtract %b, %a : tensor<4xf32> loc(#loc2)",
     "%1 = stablehlo.subtract %b, %a : tensor<4xf32> loc(#loc2) %2 = stablehlo.abs %b : tensor<4xf32>",
 ]
+
+
+GENERIC_START = """func.func @f(%a: tensor<4xf32>, %b: tensor<4xf32>, %c: tensor<4xf64>) -> tensor<4xf32> {
+  %0 = "stablehlo.broadcast_in_dim"(%a) <{broadcast_dimensions = array<i64: 0>}> : (tensor<4xf32>) -> tensor<4xf32> loc(#loc1)
+  %d = "stablehlo.dot_general"(%a, %b) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [0]>}> : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>
+  "stablehlo.custom_call"(%a) <{call_target_name = "print", has_side_effect = true}> : (tensor<4xf32>) -> ()
+  %t = "stablehlo.optimization_barrier"(%a) : (tensor<4xf32>) -> tensor<4xf32>
+"""  # noqa: E501
+_BROADCAST = '"stablehlo.broadcast_in_dim"(%b)'
+_DOT = '"stablehlo.dot_general"(%b, %a)'
+GENERIC_LINES = [
+    f"%1 = {_BROADCAST} <{{broadcast_dimensions = array<i64: 0>}}> : (tensor<4xf32>) -> tensor<4xf32> loc(#loc2)",
+    f"%1 = {_BROADCAST} <{{broadcast_dimensions = array<i64: 0>}}> : (tensor<4xf32>) -> tensor<4xf32>",
+    f"%1 = {_BROADCAST} {{broadcast_dimensions = array<i64: 0>}} : (tensor<4xf32>) -> tensor<4xf32>",
+    f"%1 = {_BROADCAST} <{{broadcast_dimensions = array<i64: 0>}}> {{x = 1 : i32}} : (tensor<4xf32>) -> tensor<4xf32>",
+    f"%1 = {_BROADCAST} <{{broadcast_dimensions = array<i64: 1>}}> : (tensor<4xf32>) -> tensor<4xf32>",
+    f"%1 = {_BROADCAST} <{{broadcast_dimensions = array<i64: 0>}}> : (tensor<4xf64>) -> tensor<4xf64>",
+    f"%1 = {_BROADCAST} <{{broadcast_dimensions = array<i64: 0>}}> : (tensor<4xf32>) -> tensor<4xf32> // comment",
+    f"{_BROADCAST} <{{broadcast_dimensions = array<i64: 0>}}> : (tensor<4xf32>) -> tensor<4xf32>",
+    '%1 = "stablehlo.optimization_barrier"(%t) : (tensor<4xf32>) -> tensor<4xf32>',
+    '%1:1 = "stablehlo.optimization_barrier"(%t) : (tensor<4xf32>) -> tensor<4xf32>',
+    '"stablehlo.optimization_barrier"(%t) : (tensor<4xf32>) -> tensor<4xf32>',
+    '"stablehlo.custom_call"(%b) <{call_target_name = "print", has_side_effect = true}> : (tensor<4xf32>) -> ()',
+    f"%1 = {_DOT} <{{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [0], "
+    "rhs_contracting_dimensions = [0]>}> : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>",
+    f"%1 = {_DOT} <{{dot_dimension_numbers = #numbers}}> : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>",
+]
+
+
+@pytest.mark.parametrize("line", GENERIC_LINES)
+def test_a_generic_line_behind_one_that_is_like_it(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"{GENERIC_START}  {line}\n{END}"
+    assert outcome(text) == line_by_line(text, monkeypatch)
+
+
+def test_an_example_in_generic_form_is_read_as_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = parser.parse_module((ROOT / "examples/stablehlo/gpt.small.mlir").read_text(), "a.mlir")
+    stream = StringIO()
+    Printer(stream, print_generic_format=True).print_op(module)
+    text = stream.getvalue()
+    assert text.count('"stablehlo.') > 2_000
+    assert outcome(text) == line_by_line(text, monkeypatch)
 
 
 @pytest.mark.parametrize("line", LINES)

@@ -9,13 +9,13 @@ import pytest
 
 from recompute.driver.api import memory, rewrite
 from recompute.options.recompute_options import RecomputeOptions
-from recompute.planning.evaluate import peak_bytes
 from recompute.planning.graph import Graph
+from recompute.planning.liveness import peak_bytes
 from recompute.planning.plan import Plan
-from recompute.planning.rewriting import as_graph, carried_out
-from recompute.planning.solvers.of_graph import plan_within, planner_within, problem_of_graph
+from recompute.planning.simulate import as_graph, simulate
 from recompute.planning.solvers.result import NoPlan
 from recompute.planning.solvers.sequence import evaluate, sequence_of
+from recompute.planning.solvers.solve_graph import plan_within, planner_within, problem_of_graph
 from recompute.support.diagnostics import Refusal
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "stablehlo"
@@ -86,7 +86,7 @@ def test_the_problem_counts_as_the_graph_does() -> None:
     assert evaluate(problem, sequence_of(problem, ())).peak_bytes == peak_bytes(graph)
     budget = peak_bytes(graph) * 6 // 10
     plan = plan_within(graph, budget)
-    assert 0 < peak_bytes(as_graph(graph, carried_out(graph, plan, ordered=False))) <= budget
+    assert 0 < peak_bytes(as_graph(graph, simulate(graph, plan, ordered=False))) <= budget
     assert plan == planner_within("60%")(graph)
 
 
@@ -131,7 +131,7 @@ def test_what_fits_less_is_found_for_more(budget: int) -> None:
     seen = list[Graph]()
     rewrite(chain_of_exponentials(0), RecomputeOptions(planner=lambda graph: (seen.append(graph), Plan())[1]))
     plan = plan_within(seen[0], budget)
-    assert peak_bytes(as_graph(seen[0], carried_out(seen[0], plan, ordered=False))) == 768
+    assert peak_bytes(as_graph(seen[0], simulate(seen[0], plan, ordered=False))) == 768
 
 
 def test_the_proven_minimum_counts_what_has_to_be_there() -> None:

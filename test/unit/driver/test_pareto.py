@@ -11,17 +11,17 @@ import pytest
 
 from recompute.analysis.step.step import Step
 from recompute.driver.pareto import Sweeping, Swept, swept_steps
-from recompute.planning.evaluate import peak_bytes
+from recompute.planning.liveness import peak_bytes
 from recompute.planning.pairs import plan_of_pairs
-from recompute.planning.rewriting import as_graph, carried_out
+from recompute.planning.simulate import as_graph, simulate
 from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.graph_file import read_graph
 from recompute.planning.solvers.incumbent import Incumbent
-from recompute.planning.solvers.of_graph import with_views
 from recompute.planning.solvers.problem import Pair
 from recompute.planning.solvers.registry import solve
 from recompute.planning.solvers.result import Result, never
 from recompute.planning.solvers.sequence import evaluate, sequence_of
+from recompute.planning.solvers.solve_graph import with_views
 from recompute.planning.solvers.sweep import Outcome, sweep
 from recompute.search.prepare import prepare
 from recompute.test.examples import SMALL, original
@@ -87,7 +87,7 @@ def test_the_peaks_are_those_of_the_step_rewritten() -> None:
 
 def rewritten_peak(step: Step, result: Result) -> int:
     plan = plan_of_pairs(step.graph, with_views(step.graph, result.pairs))
-    return peak_bytes(as_graph(step.graph, carried_out(step.graph, plan, ordered=False)))
+    return peak_bytes(as_graph(step.graph, simulate(step.graph, plan, ordered=False)))
 
 
 def test_what_runs_again_is_told_by_segment_and_value() -> None:

@@ -234,10 +234,10 @@ def test_a_step_with_barriers_of_its_own(measure: bool | str):
 def test_of_all_ways_the_one_that_needs_least(monkeypatch: pytest.MonkeyPatch):
     lowered = recompute.jax.jit(checkpointed(), measure=True).lower(*eight_layers())
     ways = choice._ways(lowered)  # pyright: ignore[reportPrivateUsage]
-    order = [choice.Way.RECOMPUTED] if lowered.why is None else []
-    assert ways == [choice.Way.MERGED, *order, choice.Way.KEEPING, choice.Way.PLAIN]
+    order = [choice.Variant.RECOMPUTED] if lowered.why is None else []
+    assert ways == [choice.Variant.MERGED, *order, choice.Variant.KEEPING, choice.Variant.PLAIN]
     for least in range(len(ways)):
         sizes = iter([100 if way == least else 200 for way in range(len(ways))])
         monkeypatch.setattr(choice, "temporary_bytes", lambda compiled, sizes=sizes: next(sizes))
         text = str(choice.chosen(lowered).compiled.as_text())
-        assert ("opt-barrier" in text) == (ways[least] is not choice.Way.PLAIN)
+        assert ("opt-barrier" in text) == (ways[least] is not choice.Variant.PLAIN)

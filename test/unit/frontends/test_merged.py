@@ -15,7 +15,7 @@ import pytest
 import recompute
 from recompute.dialects.stablehlo.control import OptimizationBarrierOp
 from recompute.frontends.jax import choice
-from recompute.frontends.jax.choice import Way
+from recompute.frontends.jax.choice import Variant
 from recompute.support.walk import every_operation
 from recompute.test.unit.frontends.steps import batch, descent, jax, jnp, temporaries, weights
 from recompute.transforms.merge_remat import merge_remat
@@ -64,8 +64,8 @@ def test_merged_where_it_needs_least():
     found = lowered(every=4, policy=DOTS)
     assert is_proved(found)
     chosen = choice.chosen(found)
-    assert chosen.way is Way.MERGED and chosen.why is None and chosen.rewritten is found.merged
-    merged, *others = (chosen.sizes[way] for way in Way)
+    assert chosen.way is Variant.MERGED and chosen.why is None and chosen.rewritten is found.merged
+    merged, *others = (chosen.sizes[way] for way in Variant)
     assert merged == temporaries(chosen.compiled)
     assert all(merged is not None and size is not None and merged < 0.98 * size for size in others)
     plain = jax.jit(step(every=4, policy=DOTS)).lower(*arguments()).compile()
@@ -82,45 +82,45 @@ def test_a_call_runs_it_and_warns_of_nothing():
 @pytest.mark.slow
 def test_not_merged_where_the_rewritten_step_needs_less():
     chosen = choice.chosen(lowered(every=2))
-    assert chosen.way is Way.RECOMPUTED and chosen.rewritten is lowered(every=2).rewritten
-    merged, less = chosen.sizes[Way.MERGED], chosen.sizes[Way.RECOMPUTED]
+    assert chosen.way is Variant.RECOMPUTED and chosen.rewritten is lowered(every=2).rewritten
+    merged, less = chosen.sizes[Variant.MERGED], chosen.sizes[Variant.RECOMPUTED]
     assert merged is not None and less is not None and less < 0.95 * merged
 
 
 def test_what_is_lowered_ahead_of_time_is_not_measured():
     """`compile` gives the rewritten step, as for every other step."""
     found = lowered(every=4, policy=DOTS)
-    assert temporaries(found.compile()) == choice.chosen(found).sizes[Way.RECOMPUTED]
+    assert temporaries(found.compile()) == choice.chosen(found).sizes[Variant.RECOMPUTED]
 
 
-@pytest.mark.parametrize("tied", [Way.RECOMPUTED, Way.KEEPING, Way.PLAIN])
-def test_in_a_tie_the_users_own_stays(tied: Way, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("tied", [Variant.RECOMPUTED, Variant.KEEPING, Variant.PLAIN])
+def test_in_a_tie_the_users_own_stays(tied: Variant, monkeypatch: pytest.MonkeyPatch):
     found = lowered(every=2)
-    sizes = iter([100 if way in (Way.MERGED, tied) else 200 for way in Way])
+    sizes = iter([100 if way in (Variant.MERGED, tied) else 200 for way in Variant])
     monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: next(sizes))
     assert choice.chosen(found).way is tied
 
 
 def test_a_compiler_that_says_nothing(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: None)
-    assert choice.chosen(lowered(every=2)).way is Way.RECOMPUTED
+    assert choice.chosen(lowered(every=2)).way is Variant.RECOMPUTED
 
 
 def test_the_report_says_which_way_runs_and_why():
     report = recompute.jax.explain(step(every=4, policy=DOTS), *arguments())
     chosen = choice.chosen(lowered(every=4, policy=DOTS))
-    assert report.way is Way.MERGED and report.measured == tuple(chosen.sizes.items())
-    assert report.less.temporaries == chosen.sizes[Way.MERGED]
-    text = str(report)
-    assert f"runs: {Way.MERGED.value}\n" in text and "computed again: " in text
-    assert all(f"  {way.value}\n" in text for way in Way)
+    assert report.way is Variant.MERGED and report.measured == tuple(chosen.sizes.items())
+    assert report.less.temporaries == chosen.sizes[Variant.MERGED]
+    text = report.details()
+    assert f"runs: {Variant.MERGED.value}\n" in text and "computed again: " in text
+    assert all(f"  {way.value}\n" in text for way in Variant)
     assert [name for name, _ in report.timelines] == ["plain", "recomputed"]
 
 
 def test_the_report_of_one_way():
     report = recompute.jax.jit(step(every=2), measure=False).report(*arguments())
-    assert report.way is Way.RECOMPUTED and report.measured == ()
-    assert f"runs: {Way.RECOMPUTED.value}\ncomputed again: " in str(report)
+    assert report.way is Variant.RECOMPUTED and report.measured == ()
+    assert f"runs: {Variant.RECOMPUTED.value}\ncomputed again: " in report.details()
 
 
 def is_barrier(op: Any) -> bool:
@@ -234,7 +234,7 @@ def test_names_choose_nothing():
 
 def test_never_without_measuring():
     found = recompute.jax.jit(step(every=2), measure=False).lower(*arguments())
-    assert Way.MERGED not in choice.chosen(found).sizes and choice.chosen(found).way is Way.RECOMPUTED
+    assert Variant.MERGED not in choice.chosen(found).sizes and choice.chosen(found).way is Variant.RECOMPUTED
 
 
 def test_what_is_not_proved_is_dropped(monkeypatch: pytest.MonkeyPatch):

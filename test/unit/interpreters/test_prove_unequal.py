@@ -13,16 +13,23 @@ import pytest
 from recompute.driver.verification import verify_module
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
+from recompute.support.diagnostics import Refusal
 
 FOLDER = Path(__file__).parent / "unequal"
+INVALID = {"counter_compared_as_unsigned": "C4: compare_type is UNSIGNED"}
+"""Pairs whose second program the verifier refuses, with its words; the proof must not rely on that."""
 NAMES = sorted(path.name.removesuffix(".a.mlir") for path in FOLDER.glob("*.a.mlir"))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_not_proved(name: str) -> None:
     before, after = (parse_module((FOLDER / f"{name}.{side}.mlir").read_text(), name) for side in "ab")
-    for module in (before, after):
-        verify_module(module)
+    verify_module(before)
+    if name in INVALID:
+        with pytest.raises(Refusal, match=INVALID[name]):
+            verify_module(after)
+    else:
+        verify_module(after)
     assert prove(before, before.clone()).proved
     assert not prove(before, after).proved
 

@@ -15,7 +15,7 @@ from xdsl.dialects.tensor import Tensor
 from recompute.interpreters.collectives import COLLECTIVES
 from recompute.interpreters.pure_operations import OF_THE_REGION, PURE_OPERATIONS, TERMINATORS
 from recompute.rules.effects import IMPURE, PURE, PURE_IF_BODY_IS
-from recompute.rules.facts import Kind
+from recompute.rules.facts import OpClass
 from recompute.rules.registry import BUILT_IN
 
 from .programs import T, compare, main
@@ -92,5 +92,5 @@ def test_what_the_passes_may_not_copy_is_not(name: str) -> None:
 
 
 def test_collectives_are_copied_where_that_is_allowed() -> None:
-    assert sorted(COLLECTIVES) == sorted(name for name, facts in BUILT_IN.items() if Kind.COLLECTIVE in facts.kinds)
+    assert sorted(COLLECTIVES) == sorted(name for name, facts in BUILT_IN.items() if OpClass.COLLECTIVE in facts.kinds)
     assert all(map(a_copy_is_proved, COLLECTIVES))

@@ -10,8 +10,7 @@ from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.mlir_io.parser import parse_module
-from recompute.planning.by_segment.copy_requests import CopyRequest, copy_requests
-from recompute.planning.by_segment.targets import Targets
+from recompute.planning.by_segment.copy_requests import CopyRequest, Targets, copy_requests
 from recompute.planning.graph import Graph
 
 T = "tensor<256xf32>"

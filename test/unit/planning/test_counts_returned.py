@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from xdsl.ir import Operation
 
 import recompute
 from recompute.analysis.step.functions import functions_of
 from recompute.mlir_io.parser import parse_module
-from recompute.planning.evaluate import live_bytes
-from recompute.planning.solvers.of_graph import problem_of_graph
+from recompute.planning.liveness import live_bytes
+from recompute.planning.solvers.solve_graph import problem_of_graph
 from recompute.transforms.phase import numbered_steps
 
 KIB = 1024
@@ -60,8 +61,10 @@ def test_the_plan_that_needs_least_returns_the_original_loss() -> None:
     before, after = rewritten.memory()["step"]
     assert rewritten.copies and after.peak_bytes < before.peak_bytes
     (function,) = functions_of(rewritten.module)
-    loss = function.body.block.last_op.operands[0].owner  # pyright: ignore[reportOptionalMemberAccess]
-    assert "recompute.copy" not in loss.attributes  # pyright: ignore[reportAttributeAccessIssue]
+    terminator = function.body.block.last_op
+    assert terminator is not None
+    loss = terminator.operands[0].owner
+    assert isinstance(loss, Operation) and "recompute.copy" not in loss.attributes
 
 
 def test_of_several_results_only_those_that_are_returned_live_on() -> None:

@@ -7,18 +7,18 @@ import re
 import numpy as np
 import pytest
 
-from recompute.analysis.copies.copying import Copying
+from recompute.analysis.copies.copying import CloneOptions
 from recompute.analysis.step.phases import phases_now
 from recompute.analysis.step.step import Step
 from recompute.dialects.dead_code import drop_dead_code
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
+from recompute.planning.by_segment.copy_requests import Targets
 from recompute.planning.by_segment.each_pass import in_each_pass
-from recompute.planning.by_segment.targets import Targets
-from recompute.planning.evaluate import live_bytes, peak_bytes
+from recompute.planning.liveness import live_bytes, peak_bytes
 from recompute.planning.plan import Plan
-from recompute.planning.rewriting import as_graph, carried_out
+from recompute.planning.simulate import as_graph, simulate
 from recompute.test.named_steps import Values, named_step, numbers
 from recompute.transforms.clone import clone
 from recompute.transforms.lower import lower
@@ -70,7 +70,7 @@ def planned(step: Step, value: Values, each_pass: bool) -> Plan:
     """Every `%s{i}` and `%u{i}` is computed again, each block in a segment of its own."""
     values = numbers(step, value, [f"{name}{block}" for block in range(BLOCKS) for name in "su"])
     segments = {step.graph.maker[each]: f"block{number // 2}" for number, each in enumerate(values)}
-    return Copying(each_pass=each_pass).plan(step, Targets(segments, frozenset(values)))
+    return CloneOptions(each_pass=each_pass).plan(step, Targets(segments, frozenset(values)))
 
 
 TWICE = [*forward(), seed("a"), *backward("g", "ac"), seed("b"), *backward("h", "bc")]
@@ -87,7 +87,7 @@ def test_the_blocks_are_copied_for_each_gradient() -> None:
     assert [group.numbers for group in twice.groups[4:]] == [(2, 2)] * BLOCKS
     gates = numbers(step, value, ["bc", "h3", "h2", "h1"])
     assert [group.gates for group in twice.groups[4:]] == [(gate,) for gate in gates]
-    peaks = [peak_bytes(as_graph(step.graph, carried_out(step.graph, plan))) for plan in (once, twice)]
+    peaks = [peak_bytes(as_graph(step.graph, simulate(step.graph, plan))) for plan in (once, twice)]
     assert peaks[1] < peaks[0]
 
 
@@ -101,9 +101,9 @@ def test_the_program_is_the_one_that_is_written(each_pass: bool) -> None:
     before = module.clone()
     steps = numbered_steps(module)
     graph, known = steps[0][1].graph, steps[0][1].phases
-    (done,) = clone(module, Copying(each_pass=each_pass), steps).steps
+    (done,) = clone(module, CloneOptions(each_pass=each_pass), steps).steps
     assert done.plan.copies == (4 if each_pass else 2) * BLOCKS
-    paper = as_graph(graph, carried_out(graph, done.plan))
+    paper = as_graph(graph, simulate(graph, done.plan))
     lower(module, "stablehlo")
     drop_dead_code(steps[0][0].body)
     assert list(live_bytes(paper)) == list(live_bytes(Step.of(phases_now(known)).graph))

@@ -8,9 +8,7 @@ from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.mlir_io.parser import parse_module
-from recompute.planning.by_segment.entries import later_entries
-from recompute.planning.by_segment.first_uses import first_uses
-from recompute.planning.by_segment.targets import Targets
+from recompute.planning.by_segment.copy_requests import Targets, first_uses, later_entries
 
 T = "tensor<8x8xf32>"
 PHASE = '{recompute.phase = "gradient"}'

@@ -9,9 +9,8 @@ import pytest
 from recompute.analysis.step.functions import functions_of, single_block
 from recompute.analysis.step.graph_of import graph_of
 from recompute.analysis.step.order import Order
-from recompute.planning.evaluate import live_bytes
 from recompute.planning.graph import Graph
-from recompute.planning.live_set import Footprint, LiveSet
+from recompute.planning.liveness import Footprint, LiveSet, live_bytes
 from recompute.planning.orders import Ready, eager
 from recompute.test.examples import CHECKPOINT, PLAIN, inlined, phases_after
 

@@ -2,47 +2,52 @@
 
 from __future__ import annotations
 
-from recompute.planning.picking import Foreseen, Picking
+from recompute.planning.calibrated_search import CalibratedSearch, Prediction
 
 
 def test_the_least_work_that_fits() -> None:
-    choices = [Foreseen(0.8, 1.0, "a"), Foreseen(0.5, 2.0, "a"), Foreseen(0.2, 3.0, "a")]
+    choices = [Prediction(0.8, 1.0, "a"), Prediction(0.5, 2.0, "a"), Prediction(0.2, 3.0, "a")]
     measured = [85.0, 55.0, 25.0]
-    assert Picking(choices, 60.0, (1.0, 100.0)).run(measured.__getitem__, 4) == 1
+    assert CalibratedSearch(choices, 60.0, (1.0, 100.0)).run(measured.__getitem__, 4) == 1
 
 
 def test_as_little_as_can_be_is_what_was_measured_not_what_was_foreseen() -> None:
     """The model likes the first kind best, and is wrong about it: others are tried as long as there are tries."""
-    choices = [Foreseen(0.5, 1.0, "a"), Foreseen(0.6, 2.0, "b"), Foreseen(0.9, 1.0, "c")]
+    choices = [Prediction(0.5, 1.0, "a"), Prediction(0.6, 2.0, "b"), Prediction(0.9, 1.0, "c")]
     measured = [78.0, 70.0, None]
-    picking = Picking(choices, 0.0, (1.0, 100.0))
+    picking = CalibratedSearch(choices, 0.0, (1.0, 100.0))
     assert picking.run(measured.__getitem__, 4) is None, "no number of bytes is asked for"
     assert len(picking.measured) == 3 and picking.least == 1
 
 
 def test_of_equals_the_least_work() -> None:
-    picking = Picking([Foreseen(0.5, 2.0, "a"), Foreseen(0.5, 1.0, "b")], 0.0, (1.0, 100.0))
+    picking = CalibratedSearch([Prediction(0.5, 2.0, "a"), Prediction(0.5, 1.0, "b")], 0.0, (1.0, 100.0))
     picking.run(lambda _: 50.0, 4)
-    assert picking.least == 1 and Picking([], 0.0, (1.0, 1.0)).least is None
+    assert picking.least == 1 and CalibratedSearch([], 0.0, (1.0, 1.0)).least is None
 
 
 def test_what_others_erred_is_not_held_against_another_kind() -> None:
     """The least work fails, and so would whatever errs as it did; the other kind is believed."""
-    choices = [Foreseen(0.27, 1.0, "a"), Foreseen(0.25, 2.0, "a"), Foreseen(0.28, 3.0, "b"), Foreseen(0.26, 4.0, "a")]
+    choices = [
+        Prediction(0.27, 1.0, "a"),
+        Prediction(0.25, 2.0, "a"),
+        Prediction(0.28, 3.0, "b"),
+        Prediction(0.26, 4.0, "a"),
+    ]
     measured = [33.0, 33.0, 29.0, 33.0]
-    picking = Picking(choices, 30.0, (1.0, 100.0))
+    picking = CalibratedSearch(choices, 30.0, (1.0, 100.0))
     assert picking.run(measured.__getitem__, 4) == 2 and list(picking.measured) == [0, 2]
 
 
 def test_a_kind_that_was_not_tried_may_do_with_less_than_what_was_found() -> None:
     """One kind needs more than foreseen, and its dearer plan fits: the other kind, with less work, is still tried."""
-    choices = [Foreseen(0.4, 1.0, "a"), Foreseen(0.3, 3.0, "a"), Foreseen(0.45, 2.0, "b")]
+    choices = [Prediction(0.4, 1.0, "a"), Prediction(0.3, 3.0, "a"), Prediction(0.45, 2.0, "b")]
     measured = [60.0, 40.0, 46.0]
-    picking = Picking(choices, 50.0, (1.0, 100.0))
+    picking = CalibratedSearch(choices, 50.0, (1.0, 100.0))
     assert picking.run(measured.__getitem__, 4) == 2 and list(picking.measured) == [0, 1, 2]
 
 
 def test_where_none_should_fit_of_equals_the_one_that_does_more() -> None:
-    choices = [Foreseen(0.5, 1.0, "a"), Foreseen(0.5, 2.0, "a")]
+    choices = [Prediction(0.5, 1.0, "a"), Prediction(0.5, 2.0, "a")]
     measured = [50.0, 38.0]
-    assert Picking(choices, 40.0, (1.0, 100.0)).run(measured.__getitem__, 1) == 1
+    assert CalibratedSearch(choices, 40.0, (1.0, 100.0)).run(measured.__getitem__, 1) == 1

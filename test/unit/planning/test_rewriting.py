@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.copies.copying import Copying
+from recompute.analysis.copies.copying import CloneOptions
 from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.memory.xla.planned import Plain
 from recompute.analysis.step.phases import phases_now
 from recompute.analysis.step.step import Step
 from recompute.dialects.dead_code import drop_dead_code
 from recompute.options.selection import AUTO, Selection
-from recompute.planning.evaluate import live_bytes
 from recompute.planning.graph import Graph
+from recompute.planning.liveness import live_bytes
 from recompute.planning.plan import Plan
-from recompute.planning.rewriting import as_graph, carried_out
+from recompute.planning.simulate import as_graph, simulate
 from recompute.test.examples import SMALL, inlined
 from recompute.transforms.clone import clone
 from recompute.transforms.lower import lower
@@ -22,11 +22,11 @@ from recompute.transforms.mark import mark_steps
 from recompute.transforms.phase import numbered_steps
 
 WAYS = {
-    "as it is chosen": (AUTO, Copying()),
-    "outputs too": (Selection(outputs=True), Copying()),
-    "one copy": (Selection(outputs=True), Copying(copies=1)),
-    "in a chain": (AUTO, Copying(chain=True)),
-    "in one stage": (AUTO, Copying(beside=False)),
+    "as it is chosen": (AUTO, CloneOptions()),
+    "outputs too": (Selection(outputs=True), CloneOptions()),
+    "one copy": (Selection(outputs=True), CloneOptions(copies=1)),
+    "in a chain": (AUTO, CloneOptions(chain=True)),
+    "in one stage": (AUTO, CloneOptions(beside=False)),
 }
 
 
@@ -48,7 +48,7 @@ def test_the_program_is_the_one_that_is_written(name: str, way: str, target: str
     graph, phases, plain = step.graph, step.phases, Plain.of(function)
     mark_steps(steps, selection)
     ((done),) = clone(module, how, steps).steps
-    program = carried_out(graph, done.plan, ordered=target == "stablehlo")
+    program = simulate(graph, done.plan, ordered=target == "stablehlo")
     lower(module, target)
     drop_dead_code(function.body)
     paper, written = as_graph(graph, program), Step.of(phases_now(phases)).graph
@@ -62,6 +62,6 @@ def test_the_program_is_the_one_that_is_written(name: str, way: str, target: str
 @pytest.mark.parametrize("name", SMALL)
 def test_without_a_plan_nothing_changes_but_what_is_dead(name: str) -> None:
     ((function, step),) = numbered_steps(inlined(name).clone())
-    program = carried_out(step.graph, Plan())
+    program = simulate(step.graph, Plan())
     assert not any(one.is_new for one in program.operations)
     assert Plain.of(function).peak_bytes(program) == xla_timeline(function).peak_bytes

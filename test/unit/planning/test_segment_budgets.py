@@ -7,23 +7,22 @@ from random import Random
 
 import pytest
 
-from recompute.planning.by_segment import least_work, together
-from recompute.planning.by_segment.least_work import keep_within, least_kept
-from recompute.planning.by_segment.piece import Piece
-from recompute.planning.by_segment.together import keep_together
+from recompute.planning.by_segment import segment_limits
+from recompute.planning.by_segment.segment_limits import keep_together, keep_within, least_kept
+from recompute.planning.by_segment.segment_problem import SegmentProblem
 
 PIECES = 150
 
 
-def piece(seed: int) -> Piece:
+def piece(seed: int) -> SegmentProblem:
     """Storages 0 … n - 1, of an operation each but for pairs of one operation with two results; some stay."""
     dice = Random(seed)
     count = dice.randint(2, 8)
     maker = {v: v - 1 if v % 4 == 3 and dice.random() < 0.5 else v for v in range(count)}
     reads = {op: tuple(sorted(dice.sample(range(op), min(op, dice.randint(0, 2))))) for op in set(maker.values())}
     stays = {v for v in range(count) if dice.random() < 0.15}
-    return Piece(
-        wanted=frozenset(v for v in range(count) if dice.random() < 0.6),
+    return SegmentProblem(
+        needed=frozenset(v for v in range(count) if dice.random() < 0.6),
         sizes={v: dice.choice((4, 8, 12, 20)) for v in range(count)},
         needs={v: reads[maker[v]] for v in range(count) if v not in stays},
         maker=maker,
@@ -34,7 +33,7 @@ def piece(seed: int) -> Piece:
     )
 
 
-def all_kept(one: Piece) -> list[tuple[int, int, frozenset[int]]]:
+def all_kept(one: SegmentProblem) -> list[tuple[int, int, frozenset[int]]]:
     """Bytes and work of every set that could be kept."""
     may = sorted(one.sizes.keys() - one.never)
     sets = map(frozenset, chain.from_iterable(combinations(may, n) for n in range(len(may) + 1)))
@@ -45,8 +44,8 @@ def all_kept(one: Piece) -> list[tuple[int, int, frozenset[int]]]:
 @pytest.mark.parametrize("exact", [True, False])
 def test_the_least_work_within_every_budget(monkeypatch: pytest.MonkeyPatch, exact: bool):
     if not exact:
-        monkeypatch.setattr(least_work, "available", lambda: False)
-    elif not least_work.available():
+        monkeypatch.setattr(segment_limits, "available", lambda: False)
+    elif not segment_limits.available():
         pytest.skip("highspy is not installed")
     missed = tried = 0
     for seed in range(PIECES):
@@ -69,19 +68,19 @@ def test_the_least_work_within_every_budget(monkeypatch: pytest.MonkeyPatch, exa
 
 
 def test_without_highs_no_choice_is_made_together(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(together, "available", lambda: False)
+    monkeypatch.setattr(segment_limits, "available", lambda: False)
     found = keep_together({"one": piece(0)}, {"one": 100})
     assert found.kept is None and not found.infeasible
 
 
 def test_two_segments_together():
     """`late` can be made from what `early` makes alone, which has room for one of the two."""
-    if not together.available():
+    if not segment_limits.available():
         pytest.skip("highspy is not installed")
     nothing = frozenset[int]()
     makers, outside = {0: 0, 1: 1}, {0: nothing, 1: nothing}
-    early = Piece(frozenset({0}), {0: 8, 1: 8}, {0: (), 1: ()}, makers, outside, {0: 3, 1: 1}, {}, nothing)
-    late = Piece(frozenset({2}), {2: 8}, {2: ()}, {2: 2}, {2: frozenset({1})}, {2: 1}, {}, nothing)
+    early = SegmentProblem(frozenset({0}), {0: 8, 1: 8}, {0: (), 1: ()}, makers, outside, {0: 3, 1: 1}, {}, nothing)
+    late = SegmentProblem(frozenset({2}), {2: 8}, {2: ()}, {2: 2}, {2: frozenset({1})}, {2: 1}, {}, nothing)
     found = keep_together({"early": early, "late": late}, {"early": 8, "late": 0})
     assert found.kept == {"early": frozenset({1}), "late": frozenset()}
     assert keep_together({"early": early, "late": late}, {"early": 4, "late": 4}).infeasible

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from recompute.planning.solvers.problem import OperationRow, problem_of
 from recompute.planning.solvers.registry import solve
-from recompute.planning.solvers.result import Refusal, Result
+from recompute.planning.solvers.result import Infeasible, Result
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.reports.curve import Again, Curve, Marker, curve_of, to_json
 from recompute.reports.curve_chart import to_png, to_svg
@@ -49,7 +49,7 @@ CURVE = curve_of("a < chain", PROBLEM, PLAIN, BUDGETS, OUTCOMES, MARKERS, again)
 
 def test_the_curve_is_what_was_solved() -> None:
     results = [one for one in OUTCOMES if isinstance(one, Result)]
-    refused = [one for one in OUTCOMES if isinstance(one, Refusal)]
+    refused = [one for one in OUTCOMES if isinstance(one, Infeasible)]
     assert [one.percent for one in CURVE.points] == [one.percent for one in results] and len(results) >= 3
     assert [one.bound_percent for one in CURVE.points] == [one.bound_percent for one in results]
     assert len(CURVE.refused) == len(refused) >= 1

@@ -1,4 +1,4 @@
-"""The HTML page holds the timeline and needs nothing else."""
+"""The HTML page holds the timeline and needs nothing else; a browser shows all of it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import json
 import re
 import shutil
 import subprocess
-from dataclasses import asdict, replace
+from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from typing_extensions import override
 
 from recompute.analysis.memory.labels import Buffer
 from recompute.analysis.memory.timeline import Timeline
-from recompute.reports.memory_html import to_html
+from recompute.reports.memory_html import Facts, to_html
+from recompute.reports.memory_layers import COLUMNS, chart_data
 
 KIB = 2**10
 TIMELINE = Timeline(
@@ -22,7 +25,7 @@ TIMELINE = Timeline(
     phases=("primal", "primal", "gradient"),
     buffers=(
         Buffer("stablehlo.tanh", "primal", "</script>", 4 * KIB, 0, 2, False),
-        Buffer("stablehlo.exp", "gradient", "", 8 * KIB, 2, 2, True, "%e", "m.py:3:4"),
+        Buffer("stablehlo.exp", "gradient", "", 8 * KIB, 2, 2, True, "%e", "m.py:3:4", "", "f32[2048]"),
     ),
     inner_bytes=(0, KIB, 0),
     live_bytes=(4 * KIB, 5 * KIB, 12 * KIB),
@@ -61,9 +64,20 @@ def scripts() -> list[str]:
     return reader.found
 
 
-def test_the_page_holds_the_timeline() -> None:
+def test_the_page_holds_the_layers() -> None:
     data, _ = scripts()
-    assert json.loads(data) == [["f", json.loads(json.dumps(asdict(TIMELINE)))]]
+    (chart,) = json.loads(data)
+    assert chart["name"] == "f" and chart["live"] == list(TIMELINE.live_bytes) and chart["live_peak"] == 12 * KIB
+    assert [(layer["name"], layer["bytes"]) for layer in chart["layers"]] == [
+        ("saved: </script>", [4 * KIB] * 3),
+        ("recomputed", [0, 0, 8 * KIB]),
+        ("other temporaries", [0, KIB, 0]),
+    ]
+    assert [(value["name"], value["layer"]) for value in chart["values"]] == [("%e", 1), ("", 0)]
+    assert [(stage["name"], stage["start"], stage["end"]) for stage in chart["stages"]] == [
+        ("forward", 0, 2),
+        ("backward", 2, 3),
+    ]
     assert "<title>a &lt; b</title>" in PAGE
 
 
@@ -71,36 +85,111 @@ def test_it_asks_nothing_of_the_network() -> None:
     assert not re.search(r"https?:|src=|href=|@import|fetch\(", PAGE)
 
 
-def test_the_pointer_shows_the_operation_and_what_is_alive() -> None:
+def test_a_page_has_no_preformatted_text_and_both_colour_schemes() -> None:
+    assert "<pre" not in PAGE and "prefers-color-scheme: dark" in PAGE
+
+
+def in_node(calls: str) -> list[str]:
     node = shutil.which("node")
     if node is None:
         pytest.skip("no node to run the page's script with")
     data, script = scripts()
-    show = f"const [[, timeline]] = {data}; for (const i of [1, 2]) console.log(describe(timeline, i));"
-    done = subprocess.run([node, "-e", script + show], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == [
-        "operation 1: test.loop (primal)",
-        "5.0 KiB alive",
-        "   1.0 KiB  inside of the operation",
-        "   4.0 KiB  80.0 %  stablehlo.tanh  </script>  primal  from 0 to 2",
-        "operation 2: test.backward (gradient)",
-        "12.0 KiB alive, the peak",
-        "   8.0 KiB  66.7 %  stablehlo.exp  %e  m.py:3:4  outside segments  gradient, recomputed  from 2 to 2",
-        "   4.0 KiB  33.3 %  stablehlo.tanh  </script>  primal  from 0 to 2",
-    ]
+    program = f"const [timeline] = {data};{script}{calls}"
+    return subprocess.run([node, "-e", program], capture_output=True, text=True, check=True).stdout.splitlines()
 
 
-def test_several_share_one_scale() -> None:
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("no node to run the page's script with")
-    half = replace(TIMELINE, live_bytes=(2 * KIB, 3 * KIB, 6 * KIB))
-    page = Scripts()
-    page.feed(to_html([("before", TIMELINE), ("after", half)], "two"))
-    data, script = page.found
-    show = f"const all = {data}; for (const [, one] of all) console.log(outline(one, highest(all)));"
-    done = subprocess.run([node, "-e", script + show], capture_output=True, text=True, check=True)
-    # Of a height of 300: 12 KiB reach the top, which is 0, 6 KiB half of it.
-    highest = [min(float(point.split(",")[1]) for point in line.split()) for line in done.stdout.splitlines()]
-    assert highest == [0, 150]
+def test_the_pointer_shows_the_values_of_a_layer() -> None:
+    said = json.loads(in_node("console.log(JSON.stringify(describe(timeline, 2, layerAt(timeline, 2, 5000))));")[0])
+    assert said == {
+        "title": "operation 2: test.backward (gradient), 12.0 KiB live, the peak",
+        "layer": "recomputed: 8.0 KiB",
+        "rows": [["8.0 KiB", "%e", "f32[2048]", "", "m.py:3:4", "gradient, recomputed"]],
+        "more": "",
+    }
+    said = json.loads(in_node("console.log(JSON.stringify(describe(timeline, 1, 0)));")[0])
+    assert said["title"] == "operation 1: test.loop (primal), 5.0 KiB live, of it 1.0 KiB inside of the operation"
+    assert said["rows"] == [["4.0 KiB", "stablehlo.tanh", "", "", "", "primal"]]
+
+
+def test_columns_and_layers_under_the_pointer() -> None:
+    calls = "console.log([0, 0.34, 0.99, 1].map(share => columnAt(timeline, share)).join());"
+    calls += "console.log([0, 4095, 4096, 99999].map(bytes => layerAt(timeline, 2, bytes)).join());"
+    assert in_node(calls) == ["0,1,2,2", "0,0,1,0"]
+
+
+def test_layers_reach_their_sum() -> None:
+    """Of a height of 300 for 24 KiB, the lowest layer of 4 KiB ends at 250, and all layers of 12 KiB at 150."""
+    lines = in_node("for (const line of polygons(timeline, 24 * 1024)) console.log(line);")
+    highest = [min(float(point.split(",")[1]) for point in line.split()) for line in lines]
+    assert highest == [250, 150, 150]
+
+
+def test_the_backward_pass_is_shaded() -> None:
+    (line,) = in_node("console.log(shaded(timeline));")
+    assert line == '<rect class="band" x="666.67" y="0" width="333.33" height="300"/>'
+
+
+def test_facts_stand_in_front_of_the_charts() -> None:
+    facts = Facts(
+        "f: <saves>", (("", "plain"), ("temporaries", "12.0 KiB")), (("LM/Block_0", 4096, 0, 8192),), ("why",)
+    )
+    text = to_html([("f", TIMELINE)], "f", facts)
+    assert "f: &lt;saves&gt;" in text and '<td class="number">12.0 KiB</td>' in text and "<li>why</li>" in text
+    assert '<td class="name">LM/Block_0</td><td class="number" data-number="4096">4.0 KiB</td>' in text
+
+
+def test_large_timelines_are_drawn_in_columns() -> None:
+    count = 10 * COLUMNS
+    live = tuple(KIB * (at == 7) + at % 3 for at in range(count))
+    data = chart_data(Timeline(("op",) * count, ("primal",) * count, (), (0,) * count, live, 0, 0, 0))
+    assert len(data["shown"]) == COLUMNS and data["shown"][0] == data["peak"] == 7 and data["bounds"][-1] == count
+
+
+def test_no_operations() -> None:
+    assert chart_data(Timeline((), (), (), (), (), 0, 0, 0))["shown"] == []
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+MEASURE = """<script>
+const cut = [...document.querySelectorAll("body *")]
+  .filter(box => box.children.length === 0 && box.textContent.trim() && getComputedStyle(box).display !== "none")
+  .filter(box => box.scrollWidth > box.clientWidth + 1 && box.clientWidth > 0)
+  .map(box => `${box.tagName} ${box.textContent}`);
+const svg = document.querySelector("svg"), place = svg.getBoundingClientRect();
+const at = (x, y) => new MouseEvent("mousemove", { clientX: place.left + x, clientY: place.top + y, bubbles: true });
+svg.dispatchEvent(at(place.width * 0.9, place.height * 0.4));
+const hover = document.querySelector(".values").textContent;
+document.querySelectorAll("table.modules th")[1].click();
+const first = document.querySelector("table.modules tbody td").textContent;
+const stages = [...document.querySelectorAll(".chart:first-of-type .stages div")]
+  .map(box => [box.textContent, Math.round(100 * box.getBoundingClientRect().width / place.width)]);
+const wide = document.documentElement.scrollWidth > document.documentElement.clientWidth;
+const result = document.createElement("div");
+result.id = "measured";
+result.textContent = JSON.stringify({ cut, wide, hover, first, stages, width: window.innerWidth });
+document.body.append(result);
+</script>"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium to show the page with")
+def test_a_browser_shows_all_of_it(tmp_path: Path) -> None:
+    """Nothing is cut or scrolls sideways at 1,200 pixels; bands, labels, the pointer and the table work."""
+    long = "Transformer/Encoder/" + "Layer_with_a_long_name/" * 6
+    buffers = tuple(replace(buffer, module=f"{long}{at}") for at, buffer in enumerate(TIMELINE.buffers))
+    modules = (("small", 1, 1, 1), ("large", 4096, 0, 8192))
+    facts = Facts("verdict " * 30, (("", "plain"), ("temporaries", "12.0 KiB")), modules, ("a remark " * 40,))
+    page = to_html([("plain", replace(TIMELINE, buffers=buffers)), ("recomputed", TIMELINE)], "step", facts)
+    path = tmp_path / "page.html"
+    path.write_text(page.replace("</body>", f"{MEASURE}</body>"))
+    assert CHROMIUM is not None
+    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    flags += f"--disable-component-update --disable-sync --window-size=1200,2000 --user-data-dir={tmp_path}/profile"
+    command = [CHROMIUM, *flags.split(), "--virtual-time-budget=2000", "--dump-dom", path.as_uri()]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=300).stdout
+    found = re.search(r'<div id="measured">(.*?)</div>', shown)
+    assert found, shown[-2000:]
+    measured = json.loads(unescape(found[1]))
+    assert measured["width"] == 1200 and not measured["wide"] and measured["cut"] == []
+    assert "recomputed: 8.0 KiB" in measured["hover"] and "m.py:3:4" in measured["hover"]
+    assert measured["first"] == "large"
+    assert measured["stages"] == [["forward", 67], ["backward", 33]]

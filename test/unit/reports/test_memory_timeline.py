@@ -13,7 +13,7 @@ import pytest
 
 from recompute.analysis.memory.labels import Buffer
 from recompute.analysis.memory.timeline import Timeline
-from recompute.reports.memory_bands import Kind, bands, kinds_of, shortened, stages
+from recompute.reports.memory_bands import BandKind, bands, kinds_of, shortened, stages
 from recompute.reports.memory_chart import COLUMNS, columns_of
 from recompute.reports.memory_timeline import to_json, to_svg, to_text
 
@@ -51,17 +51,17 @@ RECOMPUTED = timeline_of(
 
 
 def test_what_is_kept_is_what_lives_while_a_gradient_operation_runs():
-    assert kinds_of(PLAIN) == [Kind.SAVED, Kind.FORWARD, Kind.SAVED, Kind.GRADIENT, Kind.UPDATE]
-    assert kinds_of(RECOMPUTED) == [Kind.SAVED, Kind.FORWARD, Kind.RECOMPUTED]
+    assert kinds_of(PLAIN) == [BandKind.SAVED, BandKind.FORWARD, BandKind.SAVED, BandKind.GRADIENT, BandKind.UPDATE]
+    assert kinds_of(RECOMPUTED) == [BandKind.SAVED, BandKind.FORWARD, BandKind.RECOMPUTED]
 
 
 def test_layers_are_ordered_by_kind_and_region_and_add_up_to_the_live_bytes():
     layers = bands(PLAIN)
     assert [(layer.kind, layer.segment) for layer in layers] == [
-        (Kind.SAVED, "model/block0"),
-        (Kind.SAVED, "model/block1"),
-        (Kind.GRADIENT, ""),
-        (Kind.OTHER, ""),
+        (BandKind.SAVED, "model/block0"),
+        (BandKind.SAVED, "model/block1"),
+        (BandKind.GRADIENT, ""),
+        (BandKind.OTHER, ""),
     ]
     assert layers[1].live_bytes == (0, 0, 8 * MIB, 8 * MIB, 8 * MIB, 8 * MIB, 0, 0)
     assert layers[-1].live_bytes == (MIB + 512, MIB, 0, 0, 0, 0, 0, MIB // 2)

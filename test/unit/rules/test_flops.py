@@ -8,7 +8,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from recompute.dialects.stablehlo.moves import Window
+from recompute.dialects.stablehlo.moves import DimWindow
 from recompute.mlir_io.parser import parse_module
 from recompute.rules.flops import Work, flops, work
 from recompute.rules.windows import meetings
@@ -68,7 +68,7 @@ def test_transcendentals_count_apart_and_as_one_each_together() -> None:
 def test_what_a_window_meets_is_what_lies_under_its_points(seed: int) -> None:
     draw = Random(seed).randint
     size, stride, base, dilation = (draw(1, 5) for _ in range(4))
-    window = Window(size, stride, draw(-3, 6), draw(-3, 6), base, dilation)
+    window = DimWindow(size, stride, draw(-3, 6), draw(-3, 6), base, dilation)
     extent, places = draw(0, 9), draw(0, 9)
     lies = {index * window.base_dilation for index in range(extent)}
     under = [

@@ -22,7 +22,7 @@ from recompute.interpreters.pure_operations import PURE_OPERATIONS
 from recompute.mlir_io.parser import parse_module
 from recompute.rules import pure, register, registrations_undone
 from recompute.rules.effects import IMPURE, PURE, PURE_IF_BODY_IS, TERMINATORS, why_impure
-from recompute.rules.facts import COMMUNICATION_REASON, Effect, Kind
+from recompute.rules.facts import COMMUNICATION_REASON, Effect, OpClass
 from recompute.rules.kinds import reads_memory, writes_memory
 from recompute.rules.registry import facts_named, facts_of
 
@@ -125,7 +125,7 @@ def test_collectives_and_communication() -> None:
     """Written out by hand: others rely on these kinds."""
     for name in COLLECTIVES.split():
         facts = facts_named(f"stablehlo.{name}")
-        assert facts is not None and facts.kinds == {Kind.COLLECTIVE}
+        assert facts is not None and facts.kinds == {OpClass.COLLECTIVE}
     for name in ("send", "recv"):
         facts = facts_named(f"stablehlo.{name}")
         assert facts is not None and (facts.effect, facts.reason) == (Effect.IMPURE, COMMUNICATION_REASON)

@@ -2,7 +2,7 @@ import pytest
 
 from recompute.options.loop_schedule import schedule_of
 from recompute.options.offload import offload_named
-from recompute.support.units import format_bytes, parse_budget, parse_bytes
+from recompute.support.units import budget_text, format_bytes, parse_budget, parse_bytes
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,16 @@ def test_every_option_reads_the_same_units(text: str, count: int):
 def test_invalid_numbers_of_bytes(text: str):
     with pytest.raises(ValueError, match="invalid number of bytes"):
         parse_bytes(text)
+
+
+@pytest.mark.parametrize("text", ["8", " 80", "1e9", "2."])
+def test_a_text_of_bytes_needs_a_unit(text: str):
+    with pytest.raises(ValueError, match=f"'{text.strip()}' has no unit: write '{text.strip()}GiB' or "):
+        budget_text(text)
+
+
+@pytest.mark.parametrize(
+    ("budget", "text"), [(8, "8B"), (0.5, "0.5"), ("0.5", "0.5"), ("1", "1"), ("60MB", "60MB"), ("50%", "50%")]
+)
+def test_budgets_stay_as_they_were_given(budget: float | str, text: str):
+    assert budget_text(budget) == text

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from recompute.support.timing import Part, part, timed
+from recompute.support.timing import TimedPart, part, timed
 from recompute.test.unit.tools.test_recompute_opt import EXAMPLE
 from recompute.tools.recompute_opt import main
 from recompute.tools.statistics import times
@@ -20,7 +20,7 @@ class Frozen(Exception):
     word: str
 
 
-def _names(one: Part) -> object:
+def _names(one: TimedPart) -> object:
     return {name: _names(inner) for name, inner in one.parts.items()}
 
 
@@ -69,7 +69,7 @@ def test_without_a_stopwatch_nothing_is_kept():
 
 
 def test_the_table():
-    whole = Part("total", 2.0, {"a": Part("a", 1.5, {"b": Part("b", 0.5)}), "c": Part("c", 0.5)})
+    whole = TimedPart("total", 2.0, {"a": TimedPart("a", 1.5, {"b": TimedPart("b", 0.5)}), "c": TimedPart("c", 0.5)})
     assert times(whole, "text").splitlines() == [
         "  seconds  percent  part",
         "   2.0000   100.0%  total",

@@ -15,7 +15,7 @@ from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.problem import Problem
 from recompute.planning.solvers.registry import solve
-from recompute.planning.solvers.result import Refusal, Result
+from recompute.planning.solvers.result import Infeasible, Result
 from recompute.tools.recompute_plan import main
 
 STEP = """\
@@ -50,7 +50,7 @@ def test_a_curve(step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert lines[0].startswith("@step: 10 operations, plain peak 20480 bytes of temporaries")
     assert lines[7].startswith("1.0000        1.0000        0.0000")
     # Three values of 4 KiB are alive while %g is computed, whatever runs again.
-    assert "proven minimum: 12288 bytes of temporaries, held up by" in lines
+    assert "proven minimum: 12288 bytes of temporaries, determined by" in lines
     assert "  stablehlo.multiply %g (m.py:7:4), which runs then" in lines
     assert re.fullmatch(r"  0.8333: block0 11.\d+ % \(1\)", lines[-2])
     assert "recompute-plan: budget 20480 bytes of temporaries" in captured.err
@@ -98,7 +98,7 @@ def test_the_bound_is_worked_at_as_asked(
 ) -> None:
     efforts = list[Effort]()
 
-    def told(problem: Problem, budget: int, best: Incumbent, effort: Effort) -> Result | Refusal:
+    def told(problem: Problem, budget: int, best: Incumbent, effort: Effort) -> Result | Infeasible:
         efforts.append(effort)
         return solve(problem, budget, best=best, effort=effort)
 

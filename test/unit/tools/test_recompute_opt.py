@@ -125,12 +125,25 @@ USAGE = {
     "unreadable pipeline": (["-p", "recompute{"], "cannot read the pipeline"),
     "nested pipeline": (
         ["--pass-pipeline", "builtin.module(func.func(recompute-mark))"],
-        "passes run on the whole module, not on each func.func: write its passes without 'func.func(...)', as in "
-        "'builtin.module(recompute-mark,recompute-clone)'",
+        "'recompute-mark' runs on builtin.module, not on func.func: write it outside 'func.func(...)'",
     ),
     "nested behind another": (
-        ["--pass-pipeline", "builtin.module(cse,func.func(cse{}))"],
-        "passes run on the whole module, not on each func.func",
+        ["--pass-pipeline", "builtin.module(cse,func.func(cse{},recompute-cse))"],
+        "'recompute-cse' runs on builtin.module, not on func.func",
+    ),
+    "unknown pass in a nested pipeline": (
+        ["-pass-pipeline=builtin.module(func.func(ces))"],
+        "unknown pass 'ces'; did you mean 'dce'",
+    ),
+    "unknown kind of remarks": (["--remarks-filter=mised"], "unknown kind 'mised'; known are passed, missed, analysis"),
+    "passes beside a reproducer": (
+        ["--run-reproducer", "-p", "cse"],
+        "--run-reproducer runs the passes of the input",
+    ),
+    "no reproducer": (["--run-reproducer"], "the input has no section 'mlir_reproducer'"),
+    "two outputs in one file": (
+        ["--remarks-file", "x.txt", "--crash-reproducer", "x.txt"],
+        "--remarks-file and --crash-reproducer both name 'x.txt'",
     ),
     "pipeline without a module": (
         ["--pass-pipeline", "func.func(recompute-mark)"],

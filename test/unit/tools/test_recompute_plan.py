@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from recompute.support.interrupts import Interrupt
 from recompute.test.benchmark_scripts import script
-from recompute.tools.interrupts import Interrupt
 from recompute.tools.recompute_plan import main
 
 BRIEFLY = ("--effort", "brief")
@@ -76,7 +76,7 @@ def test_budgets_at_the_ends(graph: str, capsys: pytest.CaptureFixture[str]) -> 
     assert main([graph, "--budget", "1MB", "-q"]) == 1
     refused = capsys.readouterr().out
     assert re.search(
-        r"refused: no plan needs less than \d+ bytes\nproven minimum: .*, held up by\n  operation", refused
+        r"refused: no plan needs less than \d+ bytes\nproven minimum: .*, determined by\n  operation", refused
     )
     assert main([graph, "--budget", "min", "-q", *BRIEFLY]) == 0
     assert "lower bound" in capsys.readouterr().out

@@ -55,6 +55,32 @@ def test_it_runs_and_writes_results_and_trace(step: Path, tmp_path: Path, capsys
     assert [row["metered_bytes"] for row in found["operations"]] == [0, 16, 16, 0]
 
 
+CALLED = """\
+func.func @tanh(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = stablehlo.tanh %x : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+func.func @same(%x: tensor<4xf32>) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
+func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %a = call @tanh(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %b = call @same(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %c = call @tanh(%a) : (tensor<4xf32>) -> tensor<4xf32>
+  %d = stablehlo.negate %c : tensor<4xf32>
+  return %a, %b, %d : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+"""
+
+
+def test_results_of_public_functions_are_no_temporaries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    module, trace = write(tmp_path / "called.mlir", CALLED), tmp_path / "trace.json"
+    assert main([str(module), "--trace", str(trace)]) == 0
+    assert "@main: 5 operations, 3 results" in capsys.readouterr().out
+    # What @tanh returns counts while it runs; then %a and %d are results, and %c alone is a temporary.
+    assert [row["metered_bytes"] for row in json.loads(trace.read_text())["operations"]] == [16, 0, 16, 16, 0]
+
+
 def test_a_seed_gives_the_same_results_each_time(step: Path, capsys: pytest.CaptureFixture[str]) -> None:
     texts = list[str]()
     for seed in ("1", "1", "2"):

@@ -14,7 +14,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from recompute.dialects.recompute import Names
 from recompute.driver.api import explain, memory
 from recompute.driver.verification import verify_module
-from recompute.interpreters.execute_check import Pair
+from recompute.interpreters.execute_check import PreparedPair
 from recompute.interpreters.executor import function_named
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.prove import prove
@@ -93,7 +93,9 @@ def with_calls(text: str, selection: Selection | None = None) -> Done:
     assert done.copies > 0
     verify_module(after)
     assert prove(before, after)
-    assert Pair.of(before, after, "step").compare(random_inputs(function_named(before, "step"))).difference is None
+    assert (
+        PreparedPair.of(before, after, "step").compare(random_inputs(function_named(before, "step"))).difference is None
+    )
     again = parse_module(print_module(after, debuginfo=True), "after.mlir")
     for one in (after, again):
         assert [t.peak_bytes for t in memory(one).values()] == [t.peak_bytes for t in memory(flat).values()]

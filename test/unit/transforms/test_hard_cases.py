@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.copies.copying import Copying
+from recompute.analysis.copies.copying import CloneOptions
 from recompute.dialects.recompute import Names
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
@@ -39,7 +39,7 @@ def outputs_too(copies: int) -> float:
     inline(module)
     drop_dead(module)
     mark(module, Selection(outputs=True))
-    clone(module, Copying(copies=copies))
+    clone(module, CloneOptions(copies=copies))
     cse(module)
     verify(module)
     assert prove(inlined(name), module).proved

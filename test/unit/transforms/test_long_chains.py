@@ -9,7 +9,7 @@ from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.step.functions import functions_of
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
-from recompute.planning.evaluate import peak_bytes
+from recompute.planning.liveness import peak_bytes
 from recompute.search.recompute import recompute
 from recompute.transforms.phase import numbered_steps
 

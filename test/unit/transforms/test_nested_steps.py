@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recompute.dialects.recompute import Names
-from recompute.interpreters.execute_check import Pair
+from recompute.interpreters.execute_check import PreparedPair
 from recompute.interpreters.executor import function_named
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.prove import prove
@@ -71,7 +71,7 @@ def test_the_copies_of_a_loop_stand_in_its_body_and_compute_the_same() -> None:
     assert copies and all(op.parent_op() is not None for op in copies)
     assert {op.parent_op().name for op in copies if op.parent_op()} == {"stablehlo.while"}  # pyright: ignore[reportOptionalMemberAccess]
     inputs = random_inputs(function_named(before))
-    assert Pair.of(before, after).compare(inputs).difference is None
+    assert PreparedPair.of(before, after).compare(inputs).difference is None
 
 
 def test_what_a_body_alone_reads_stays_while_it_is_apart() -> None:

@@ -15,7 +15,7 @@ from recompute.interpreters.meter import meter
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.planning.offload import NOTHING_MOVED
+from recompute.planning.host_moves import NOTHING_MOVED
 from recompute.planning.plan_file import from_json
 from recompute.rules.costs.device import DEVICES
 from recompute.support.diagnostics import Refusal

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from recompute.driver.api import Rewritten, rewrite
-from recompute.interpreters.execute_check import Pair
+from recompute.interpreters.execute_check import PreparedPair
 from recompute.interpreters.inputs import random_inputs
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
@@ -161,7 +161,7 @@ def test_random_programs_keep_their_budgets_and_their_bits():
             assert size <= share * before.get(scope, 0), (seed, scope, before, after)
         plain = parse_module(program.text, "step")
         if done.copies and is_executable(plain):
-            found = Pair.of(plain, done.module).compare(random_inputs(step_of(plain), 0, "random"))
+            found = PreparedPair.of(plain, done.module).compare(random_inputs(step_of(plain), 0, "random"))
             assert found.equal, (seed, found.difference)
         written += done.copies > 0
     assert written > PROGRAMS // 2

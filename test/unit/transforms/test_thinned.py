@@ -9,7 +9,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import DEFAULT, RecomputeOptions
 from recompute.planning.graph import Graph
 from recompute.planning.plan import Plan
-from recompute.planning.solvers.of_graph import planner_within
+from recompute.planning.solvers.solve_graph import planner_within
 from recompute.search.candidates import SOLVED, candidates, with_fewer_groups
 
 CHAIN = (Path(__file__).resolve().parents[3] / "examples" / "stablehlo" / "chain.small.mlir").read_text()
@@ -33,7 +33,7 @@ def test_fewer_copies_are_proved_equal() -> None:
 
 def test_they_are_among_what_is_chosen_from() -> None:
     found = candidates(parse_module(CHAIN, "chain"), DEFAULT)
-    solved = [one for one in found if one.foreseen.kind == SOLVED]
+    solved = [one for one in found if one.prediction.kind == SOLVED]
     fewer = [one for one in solved if one.words.endswith("places")]
     whole = [one for one in solved if one not in fewer]
-    assert fewer and min(one.foreseen.work for one in fewer) < min(one.foreseen.work for one in whole)
+    assert fewer and min(one.prediction.work for one in fewer) < min(one.prediction.work for one in whole)

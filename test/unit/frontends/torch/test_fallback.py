@@ -136,3 +136,29 @@ def test_two_graphs_are_both_reported() -> None:
     assert ran.same_as(run(broken, broken, args))
     assert len(step.report().graphs) == 2
     assert str(step.report()).endswith("2 graphs: the peak of the step is not that of one of them (fullgraph=True)")
+
+
+def test_other_sizes_are_planned_for_the_sizes_at_hand() -> None:
+    """The second batch is of another size, for which Dynamo makes the size symbolic; the third needs no new graph."""
+    torch._dynamo.reset()
+    weight = torch.linspace(-1, 1, 64 * 64).view(64, 64).requires_grad_()
+
+    def function(x: Any) -> Any:
+        for _ in range(4):
+            x = torch.nn.functional.dropout((x @ weight).tanh().view(-1, 64), 0.1)
+        return (x.exp() / x.shape[0]).sum()
+
+    def gradient(step: Any, x: Any) -> Any:
+        weight.grad = None
+        torch.manual_seed(3)
+        step(x).backward()
+        return weight.grad
+
+    step = rt.compile(function, budget="60%")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", rt.NothingSaved)
+        for rows in (256, 320, 384):
+            x = torch.linspace(-1, 1, rows * 64).view(rows, 64)
+            assert torch.equal(gradient(step, x), gradient(function, x))
+    fixed, symbolic = step.report().graphs
+    assert fixed.copies > 0 and symbolic.copies > 0

@@ -7,8 +7,8 @@ import random
 import numpy as np
 import pytest
 
+from recompute.planning.solvers.local_search import Search
 from recompute.planning.solvers.problem import OperationRow, Pair, Problem, problem_of
-from recompute.planning.solvers.search import Search
 from recompute.planning.solvers.sequence import evaluate, order_text, read_order, sequence_of
 from recompute.test.unit.planning.solvers.by_hand import peak_of
 from recompute.test.unit.planning.solvers.exhaustive import random_problem

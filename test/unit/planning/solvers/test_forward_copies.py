@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from recompute.planning.solvers.graph_file import read_graph
-from recompute.planning.solvers.materialise import at_first_need
 from recompute.planning.solvers.problem import Problem
 from recompute.planning.solvers.registry import solve
-from recompute.planning.solvers.result import Refusal, Result
+from recompute.planning.solvers.result import Infeasible, Result
+from recompute.planning.solvers.sequence import at_first_need
 from recompute.planning.solvers.sweep import least_budget
 from recompute.planning.solvers.working_set import largest_working_set
 
@@ -45,7 +45,7 @@ def test_the_proven_minimum_holds_for_them(problem: Problem) -> None:
     assert (problem.earliest, problem.everywhere) == (3, True)
     assert largest_working_set(problem).bytes == 384
     refused = solve(problem, 383)
-    assert isinstance(refused, Refusal) and refused.proved and refused.minimum_bytes == 384
+    assert isinstance(refused, Infeasible) and refused.proved and refused.minimum_bytes == 384
 
 
 def test_they_are_searched_for_where_nothing_else_is_found(problem: Problem) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from recompute.planning.solvers.graph_file import BadGraph, read_graph
-from recompute.planning.solvers.search import Search
+from recompute.planning.solvers.local_search import Search
 from recompute.planning.solvers.sequence import evaluate, order_text, sequence_of
 from recompute.planning.solvers.view_copies import with_copies
 from recompute.test.unit.planning.solvers.by_hand import peak_of_nodes

@@ -11,7 +11,7 @@ import pytest
 
 PROGRAM = """
 from recompute.planning.solvers.kernels.compiled import PATH
-from recompute.planning.solvers.search import Search
+from recompute.planning.solvers.local_search import Search
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.test.unit.planning.solvers.exhaustive import random_problem
 print(PATH)

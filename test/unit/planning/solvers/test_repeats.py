@@ -8,12 +8,12 @@ import pytest
 from recompute.planning.solvers.cut_bounds import CutBounds
 from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.incumbent import Incumbent
+from recompute.planning.solvers.local_search import Search
+from recompute.planning.solvers.portfolio import reused, spread
 from recompute.planning.solvers.problem import OperationRow, Problem, problem_of
 from recompute.planning.solvers.registry import solve
-from recompute.planning.solvers.repeats import OUTSIDE, Repeats, Run, longest_run, repeats
+from recompute.planning.solvers.repeats import OUTSIDE, RepeatedRun, Repeats, longest_run, repeats
 from recompute.planning.solvers.result import Result
-from recompute.planning.solvers.reuse import reused, spread
-from recompute.planning.solvers.search import Search
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 
 LAYERS = 6
@@ -51,8 +51,10 @@ def alike() -> Repeats:
 
 
 def test_runs() -> None:
-    assert longest_run(np.array([9, 1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 8])) == Run(1, 3, 10), "the last one cut short"
-    assert longest_run(np.array([1, 1, 1, 1])) == Run(0, 1, 4)
+    assert longest_run(np.array([9, 1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 8])) == RepeatedRun(1, 3, 10), (
+        "the last one cut short"
+    )
+    assert longest_run(np.array([1, 1, 1, 1])) == RepeatedRun(0, 1, 4)
     assert longest_run(np.array([1, 2, 1, 2])) is None, "twice is not often enough"
     assert longest_run(np.array([1, 1, 1, 2, 3, 4, 5, 6])) is None, "less than half of it repeats"
     assert longest_run(np.array([1, 2, 3, 4, 5])) is None

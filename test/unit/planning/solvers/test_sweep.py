@@ -15,7 +15,7 @@ from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.integer_program import available
 from recompute.planning.solvers.problem import Pair, Problem
 from recompute.planning.solvers.registry import solve
-from recompute.planning.solvers.result import Refusal, Result
+from recompute.planning.solvers.result import Infeasible, Result
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.planning.solvers.sweep import least_budget, sweep
 from recompute.planning.solvers.view_copies import with_copies
@@ -49,7 +49,7 @@ def test_curves_go_one_way(name: str) -> None:
     problem = net(name)
     peak = plain_peak(problem)
 
-    def solved(budget: int, starts: Iterable[frozenset[Pair]]) -> Result | Refusal:
+    def solved(budget: int, starts: Iterable[frozenset[Pair]]) -> Result | Infeasible:
         return solve(problem, budget, "greedy", effort=QUICK)
 
     outcomes = sweep([peak * at // 12 for at in range(1, 13)], solved)
@@ -90,7 +90,7 @@ def test_copies_of_views_pay_where_slices_hold_a_buffer() -> None:
     assert evaluation.peak_bytes == found.peak_bytes <= least
     assert found.extra_cost == evaluation.cost - problem.total_cost
     assert found.bound_percent <= found.percent
-    assert isinstance(without, Refusal) or found.extra_cost < without.extra_cost
+    assert isinstance(without, Infeasible) or found.extra_cost < without.extra_cost
 
 
 @pytest.mark.skipif(not available(), reason="highspy is not installed: no bounds by integer programs")
@@ -125,7 +125,7 @@ def test_an_interrupt_ends_with_the_best_so_far() -> None:
     lines = list[str]()
     best = Incumbent(problem, peak - 1, progress=lines.append, interrupt=lambda: len(lines) > 2)
     outcome = solve(problem, peak - 1, best=best)
-    assert isinstance(outcome, Refusal) or outcome.peak_bytes < peak
+    assert isinstance(outcome, Infeasible) or outcome.peak_bytes < peak
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from recompute.planning.solvers.graph_file import read_graph
 from recompute.planning.solvers.problem import Problem
 from recompute.planning.solvers.registry import solve
-from recompute.planning.solvers.result import Refusal, Result
+from recompute.planning.solvers.result import Infeasible, Result
 
 
 def operation(number: int, deps: list[int], size: int, **others: Any) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def test_some_of_the_views_are_copied(problem: Problem) -> None:
 
 def test_what_is_proved_without_copies_of_views_is_not_said_with_them(problem: Problem) -> None:
     without = solve(problem, 1700)
-    assert isinstance(without, Refusal) and without.proved and without.minimum_bytes == 2240
+    assert isinstance(without, Infeasible) and without.proved and without.minimum_bytes == 2240
     found = solve(problem, 1700, view_copies=True)
-    assert isinstance(found, Refusal) and not found.proved and found.minimum_bytes <= 1664
+    assert isinstance(found, Infeasible) and not found.proved and found.minimum_bytes <= 1664
     assert "2240" not in found.reason and "none is proved impossible" in found.reason

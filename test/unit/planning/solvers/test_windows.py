@@ -10,10 +10,10 @@ import pytest
 from recompute.planning.solvers import interval_program
 from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.incumbent import Incumbent
+from recompute.planning.solvers.local_search import Search
 from recompute.planning.solvers.problem import Pair, Problem
 from recompute.planning.solvers.registry import solve
-from recompute.planning.solvers.result import Refusal
-from recompute.planning.solvers.search import Search
+from recompute.planning.solvers.result import Infeasible
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.planning.solvers.window import window_of, windows
 from recompute.test.unit.planning.solvers.exhaustive import random_problem
@@ -110,7 +110,7 @@ def test_without_or_tools_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     refused = next(
         one
         for _, problem, budget in given_problems(0, 5)
-        if isinstance(one := solve(problem, budget, "windows"), Refusal)
+        if isinstance(one := solve(problem, budget, "windows"), Infeasible)
     )
     assert not refused.proved
     assert refused.reason == "windows needs OR-tools: pip install 'xdsl-recompute[plan]'"
@@ -125,6 +125,6 @@ def test_auto_chooses_windows_anew_where_the_bound_is_far(there: bool, monkeypat
     for _, problem, budget in given_problems(0, 30):
         effort = Effort(rounds=1, seeds=1, nodes=1)
         result = solve(problem, budget, best=Incumbent(problem, budget, progress=told.append), effort=effort)
-        assert isinstance(result, Refusal) or result.peak_bytes <= budget
+        assert isinstance(result, Infeasible) or result.peak_bytes <= budget
     assert any(line.startswith("stages ") for line in told) == there
     assert ("OR-tools is not installed: windows of stages are not chosen anew" in told) != there

@@ -1,0 +1,36 @@
+"""The off switch: inside of `disabled()`, and with `RECOMPUTE=off` in the environment, steps run as under `jax.jit`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+VARIABLE = "RECOMPUTE"
+OFF, ON = ("off", "0", "false"), ("", "on", "1", "true")
+WHY = f"recomputation is switched off, by {VARIABLE}=off or recompute.jax.disabled()"
+_is_disabled: ContextVar[bool] = ContextVar("whether recomputation is switched off", default=False)
+
+
+@contextmanager
+def disabled() -> Generator[None, None, None]:
+    """Run steps as `jax.jit` does inside of the context: nothing is rewritten, and nothing of the cache is lost.
+
+    Example:
+        >>> with recompute.jax.disabled():  # doctest: +SKIP
+        ...     state, loss = step(state, batch)
+    """
+    token = _is_disabled.set(True)
+    try:
+        yield
+    finally:
+        _is_disabled.reset(token)
+
+
+def is_disabled() -> bool:
+    """Whether steps run as under `jax.jit`. Raises `ValueError` for another value of the environment variable."""
+    value = os.environ.get(VARIABLE, "")
+    if value and value.lower() not in (*OFF, *ON):
+        raise ValueError(f"{VARIABLE}={value}: expected 'off' or 'on'")
+    return _is_disabled.get() or value.lower() in OFF

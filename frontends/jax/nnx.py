@@ -1,0 +1,157 @@
+"""`recompute.nnx`: `flax.nnx.jit` for training steps, in less memory.
+
+    @recompute.nnx.jit(donate_argnames=("model", "optimizer"))     # in place of nnx.jit
+    def train_step(model, optimizer, x, y):
+        loss, gradients = nnx.value_and_grad(loss_of)(model, x, y)
+        optimizer.update(model, gradients)
+        return loss
+
+`nnx.jit` splits its arguments into a graph and arrays, jits a function of the arrays, and writes the new arrays back
+into the modules. Here `recompute.jax.jit` takes the place of the `jax.jit` inside. Everything else is flax's own code:
+updates in place, streams of random numbers, shared variables, shardings and donation. While the step is traced, its
+modules are named scopes (`module_scopes.py`), so that reports have their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial, update_wrapper, wraps
+from types import MethodType
+from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
+
+from jax.extend import source_info_util
+from typing_extensions import Unpack
+
+from ...driver.api import Explanations
+from .jit import Jitted
+from .keywords import Keywords
+from .lowered import Lowered
+from .module_scopes import module_scopes
+from .options import Options, options_of
+from .report import Report, report
+
+try:
+    from flax import nnx
+except ImportError as error:
+    raise ImportError("recompute.nnx needs flax: pip install 'flax>=0.12'") from error
+
+__all__ = ["NnxJitted", "jit"]
+
+source_info_util.register_exclusion(__file__)
+P = ParamSpec("P")
+R = TypeVar("R")
+_NNX: Any = nnx
+"""Partly unknown to type checkers."""
+OF_FLAX = frozenset({"graph", "graph_updates"})
+"""Keywords of `nnx.jit` that `jax.jit` lacks."""
+
+
+class NnxJitted(Generic[P, R]):
+    """The result of `recompute.nnx.jit`: called like the function, it updates the modules among its arguments."""
+
+    __name__: str
+    __wrapped__: Callable[P, R]
+
+    def __init__(self, function: Callable[P, R], options: Options, of_flax: Mapping[str, Any]):
+        _demand_no_compiler_options(options)
+        self._flax: Any = _NNX.jit(_with_scopes(function), **options.jit, **of_flax)
+        if not hasattr(self._flax, "jitted_fn"):
+            raise ImportError("recompute.nnx was tried with flax 0.12: pip install 'flax>=0.12,<0.13'")
+        self._inner = Jitted[..., Any](function, options, jitted=self._flax.jitted_fn)
+        self._flax.jitted_fn = self._inner
+        update_wrapper(self, function, updated=())
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Raises what `nnx.jit` and `recompute.jax.jit` raise. Warns `NothingSaved` if the plain step runs."""
+        return cast(R, self._flax(*args, **kwargs))
+
+    def __repr__(self) -> str:
+        return repr(self._inner).replace("recompute.jax.jit", "recompute.nnx.jit")
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Any:
+        """As of `nnx.jit`. The attribute `lowered` of the result is a `recompute.jax.Lowered`."""
+        return self._flax.lower(*args, **kwargs)
+
+    def report(self, *args: Any, **kwargs: Any) -> Report:
+        """As of `recompute.jax.jit`. The modules among the arguments stay as they are."""
+        lowered: Lowered = self._of_arrays(self._inner.lower_quietly, args, kwargs)
+        return report(lowered)
+
+    def explain(self, *args: Any, **kwargs: Any) -> Explanations:
+        """As of `recompute.jax.jit`. The modules among the arguments stay as they are."""
+        return self._of_arrays(self._inner.explain, args, kwargs)
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """As of `nnx.jit`."""
+        return self._flax.eval_shape(*args, **kwargs)
+
+    def clear_cache(self) -> None:
+        """Forget what was compiled."""
+        self._inner.clear_cache()
+
+    def _of_arrays(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Call a method of the jitted function with the arrays of the arguments, as the `lower` of flax does."""
+        self._flax.jitted_fn = _Lowering(method)
+        try:
+            return self._flax.lower(*args, **kwargs).lowered
+        finally:
+            self._flax.jitted_fn = self._inner
+
+
+@dataclass(frozen=True)
+class _Lowering:
+    """Stands in for a jitted function whose `lower` is another method."""
+
+    lower: Callable[..., Any]
+
+
+def _with_scopes(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, whose modules run in named scopes while it is traced."""
+    if not callable(function) or isinstance(getattr(function, "__self__", None), _NNX.Module):
+        return function  # nnx.jit says what is wrong.
+
+    @wraps(function)
+    def scoped(*args: Any, **kwargs: Any) -> Any:
+        with module_scopes(_NNX.Module):
+            return function(*args, **kwargs)
+
+    return scoped
+
+
+def _demand_no_compiler_options(options: Options) -> None:
+    """Raises `TypeError` for a keyword of `jax.jit` that `nnx.jit` lacks."""
+    if "compiler_options" in options.jit:
+        raise TypeError("recompute.nnx.jit: nnx.jit takes no compiler_options; set XLA_FLAGS, or split the module")
+
+
+@overload
+def jit(fn: Callable[P, R], /, **keywords: Unpack[Keywords]) -> NnxJitted[P, R]: ...
+@overload
+def jit(**keywords: Unpack[Keywords]) -> Callable[[Callable[P, R]], NnxJitted[P, R]]: ...
+def jit(*fn: Any, **keywords: Any) -> Any:
+    """`nnx.jit` for a training step, gradient and update included, in less memory.
+
+    Args:
+        fn: The step. Modules, optimizers, metrics and streams of random numbers among its arguments are updated in
+            place. Without it, `jit` is a decorator.
+        segments, policy, budget, ...: As in `recompute.jax.jit`.
+        donate_argnums, in_shardings, graph, ...: The keywords of `nnx.jit`.
+
+    Returns:
+        A function like that of `nnx.jit`, with `report` and `explain`.
+
+    Raises:
+        TypeError, ValueError: For invalid keywords, before anything is compiled.
+
+    Example:
+        >>> step = recompute.nnx.jit(train_step, donate_argnames=("model", "optimizer"))  # doctest: +SKIP
+    """
+    if len(fn) > 1:
+        raise TypeError(f"recompute.nnx.jit takes one function, not {len(fn)} positional arguments")
+    of_flax = {name: keywords.pop(name) for name in OF_FLAX & keywords.keys()}
+    wrap: Any = partial(NnxJitted, options=options_of(keywords), of_flax=of_flax)
+    return wrap(fn[0]) if fn else wrap

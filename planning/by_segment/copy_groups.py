@@ -1,0 +1,400 @@
+"""Group the requested copies by segment and gate, in batches that run one after the other.
+
+Split the copies of a segment into batches, if one token for all of them would release too many at once.
+
+A segment often consists of two computations that join late: random bits, with many large temporaries and a small mask
+as their result, and the layer itself. An eager executor would run both concurrently, with the temporaries of both live.
+So the part whose peak exceeds its live-out bytes by far runs first, and the other part waits for its results. For two
+independent computations the order by (peak - live-out bytes) is optimal: R. Sethi, J. D. Ullman, "The generation of
+optimal code for arithmetic expressions", 1970; J. W. H. Liu, "An application of generalized tree pebbling to sparse
+matrix factorization", 1987.
+
+Plan the copies of target values, segment by segment.
+
+The copies of a segment form a group in front of their first reader. A segment has several groups in two cases:
+
+- A recomputed output of a segment is needed before the segment's own backward pass, for the copies of later segments.
+  If the whole inside were live from then on, nothing would be saved. So the outputs are copied first, on a *spine*
+  whose inside dies at once, and the inside is copied a second time when the segment's own gradient arrives.
+- A segment with several arrivals has a group for each (`copy_requests.py`).
+
+Source of the two copies: T. Chen et al., "Training deep nets with sublinear memory cost", 2016.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from itertools import groupby, pairwise
+
+from ..gates import gates_for, hold_back, joining
+from ..graph import Graph
+from ..objective import BATCH_CANDIDATES, BATCH_SHARE
+from ..plan import Batch, CopyGroup, Kept, Plan
+from .copy_requests import FROM_CONSTANTS, NO_GATE, NOT_READ, CopyRequest, Targets, copy_requests, outputs_of, possible
+
+
+def freed_bytes(graph: Graph, replaced: Iterable[int], inputs: Iterable[int], before: int) -> int:
+    """Bytes of the storages without readers from `before` on once readers of the `replaced` values read copies."""
+    held = {graph.root[value] for value in inputs}
+    recomputed = dict.fromkeys(replaced)
+    roots = dict.fromkeys([graph.root[value] for value in recomputed])
+    return sum(
+        graph.sizes[root]
+        for root in roots
+        if graph.maker[root] >= 0
+        and root not in held
+        and root not in graph.constants
+        and graph.last_read[root] >= before > _last_other_reader(graph, root, recomputed.keys())
+        and graph.returned.isdisjoint(graph.views[root])
+    )
+
+
+def pinned_bytes(graph: Graph, inputs: Iterable[int], before: int) -> int:
+    """Bytes of the inputs that would otherwise be dead at the operation. Arguments never die."""
+    return sum(
+        graph.sizes[root]
+        for root in dict.fromkeys([graph.root[value] for value in inputs])
+        if graph.maker[root] >= 0
+        and root not in graph.constants
+        and graph.returned.isdisjoint(graph.views[root])
+        and graph.last_read[root] < before
+    )
+
+
+def _last_other_reader(graph: Graph, root: int, replaced: Set[int]) -> int:
+    """The last reader of a storage; backward readers of the `replaced` values do not count."""
+    return max(
+        (
+            reader
+            for view in graph.views[root] or (root,)
+            for reader in graph.readers[view]
+            if not (view in replaced and not graph.forward[reader])
+        ),
+        default=-1,
+    )
+
+
+def split(graph: Graph, operations: Sequence[int], freed_bytes: int, beside: bool = False) -> tuple[Batch, ...]:
+    """One batch, or two if delaying the second saves enough. `operations` are in program order.
+
+    `beside`: split only if a part of the second batch could run concurrently with the first, and is larger than the
+    values that the second token stores: a compiler that fuses may not have stored these at all.
+    """
+    inputs = graph.outside_of(operations)
+    first = _first_to_run(graph, operations, inputs, freed_bytes)
+    early = tuple([op for op in operations if op in first])
+    late = tuple([op for op in operations if op not in first])
+    if not first or (beside and not _runs_beside(graph, early, late)):
+        return (Batch(tuple(operations), inputs),)
+    early_inputs = graph.outside_of(early)
+    late_inputs = tuple([value for value in inputs if value not in early_inputs])
+    awaited = tuple([value for value in _live_out(graph, early) if value not in graph.constants])
+    return Batch(early, early_inputs), Batch(late, late_inputs, awaited)
+
+
+def in_turn(graph: Graph, groups: Sequence[Sequence[int]], live_out: Set[int]) -> tuple[Batch, ...]:
+    """One batch per group; each waits for the results of the preceding group that are in `live_out`."""
+    batches, read = list[Batch](), set[int]()
+    awaited: tuple[int, ...] = ()
+    for group in groups:
+        made = graph.results_of(group)
+        inputs = tuple([value for value in graph.outside_of(group) if value not in read])
+        batches.append(Batch(tuple(group), inputs, awaited))
+        read.update(inputs)
+        read.update(made)
+        awaited = tuple([value for value in made if value in live_out and value not in graph.constants])
+    return tuple(batches)
+
+
+def _runs_beside(graph: Graph, early: Sequence[int], late: Sequence[int]) -> bool:
+    """Whether the operations of the late part that are independent of the early part need more bytes than the early
+    part leaves live."""
+    waiting = {value for value in graph.results_of(early) if value not in graph.constants}
+    free = list[int]()
+    for op in late:
+        if waiting.isdisjoint(graph.reads[op]):
+            free.append(op)
+        else:
+            waiting.update(graph.makes[op])
+    return sum(_run_bytes(graph, free)) > _run_bytes(graph, early)[1]
+
+
+def excess_bytes(graph: Graph, part: Sequence[int]) -> int:
+    """Peak bytes of the part run alone, in program order, less its live-out bytes."""
+    peak, live_out_bytes = _run_bytes(graph, part)
+    return peak - live_out_bytes
+
+
+def _run_bytes(graph: Graph, part: Sequence[int]) -> tuple[int, int]:
+    """Peak bytes of the part run alone, in program order, and its live-out bytes."""
+    root = graph.root
+    live_out = {root[value] for value in _live_out(graph, part)}
+    made = set(graph.results_of(part)) - graph.constants
+    last = {root[value]: op for op in part for value in graph.reads[op]}
+    live = peak = 0
+    for op in part:
+        owned = [value for value in graph.makes[op] if value in made and root[value] == value]
+        live += sum([graph.sizes[value] for value in owned])
+        peak = max(peak, live + graph.inner_bytes[op])
+        for storage in {*[root[value] for value in graph.reads[op]], *owned}:
+            if last.get(storage, op) == op and storage in made and storage not in live_out:
+                live -= graph.sizes[storage]
+    return peak, sum(graph.sizes[storage] for storage in live_out if storage in made)
+
+
+def _most_bytes(graph: Graph, part: Sequence[int]) -> int:
+    """An upper bound of `excess_bytes` that is fast to compute: the bytes of all results and of the largest region."""
+    inner = max([graph.inner_bytes[op] for op in part], default=0)
+    return sum([graph.stored_bytes[op] for op in part]) + inner
+
+
+def _first_to_run(graph: Graph, operations: Sequence[int], inputs: Sequence[int], freed_bytes: int) -> set[int]:
+    """The part with the largest `excess_bytes`, among parts that consist of all operations on a subset of the inputs.
+
+    Only the `BATCH_CANDIDATES` parts with the fewest inputs are considered, which bounds the work for large segments.
+    """
+    needs = _needed_inputs(graph, operations, inputs)
+    best, most = set[int](), BATCH_SHARE * freed_bytes
+    for mask in sorted(sorted(set(needs.values()), key=int.bit_count)[:BATCH_CANDIDATES]):
+        part = [op for op in operations if needs[op] | mask == mask]
+        if len(part) == len(operations) or _most_bytes(graph, part) <= most:
+            continue
+        if (excess := excess_bytes(graph, part)) > most:
+            best, most = set(part), excess
+    return best
+
+
+def _needed_inputs(graph: Graph, operations: Sequence[int], inputs: Sequence[int]) -> Mapping[int, int]:
+    """For each operation the inputs that it depends on, as a set of bits."""
+    bit = {value: 1 << index for index, value in enumerate(inputs)}
+    needs = dict[int, int]()
+    for op in operations:
+        mask = 0
+        for value in graph.reads[op]:
+            mask |= bit.get(value, 0)
+        for producer in graph.producers[op]:
+            mask |= needs.get(producer, 0)
+        needs[op] = mask
+    return needs
+
+
+def _live_out(graph: Graph, part: Sequence[int]) -> list[int]:
+    """The results of the part that operations outside of it read, other than updates."""
+    inside = set(part)
+    return [
+        value
+        for value in graph.results_of(part)
+        if any(reader not in inside and not graph.update[reader] for reader in graph.readers[value])
+    ]
+
+
+def plan_segments(
+    graph: Graph,
+    targets: Targets,
+    refused: Collection[int] = (),
+    copies: int = 2,
+    chain: bool = False,
+    beside: bool = False,
+    staged: bool = True,
+    joined: bool = True,
+) -> Plan:
+    """Plan the copies of the targets.
+
+    Args:
+        refused: operations that must not run twice.
+        copies: the maximum number of copies of one operation.
+        chain: each group also waits for the preceding gradient operation, which separates groups that would all be
+            ready at once.
+        beside: see `split`; used only if `staged`.
+        staged: split the copies of a segment into batches.
+        joined: tokens also hold the cotangents that join their readers later.
+    """
+    gated, kept = _without_ungated(graph, possible(graph, targets, refused))
+    planner = _Planner(graph, gated, chain, beside, staged, joined)
+    planner.run(copies)
+    kept_segments = dict[str, Kept]()
+    for entry in (*kept, *planner.kept):
+        kept_segments.setdefault(entry.segment, entry)
+    copied = {targets.segments[op] for group in planner.groups for op in group.operations}
+    for op, segment in targets.segments.items():
+        if segment not in copied and any(value in targets.values for value in graph.makes[op]):
+            kept_segments.setdefault(segment, Kept(segment, op, NOT_READ))
+    return Plan(tuple(planner.groups), tuple(kept_segments.values()))
+
+
+def _without_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[Kept]]:
+    """Remove targets that are read before any gradient exists: no gate could delay their copies."""
+    values, kept = set(targets.values), list[Kept]()
+    readers = dict[str, set[int]]()
+    for value in targets.values:
+        readers.setdefault(targets.segment_of(graph, value), set()).update(targets.gradient_readers(graph, value))
+    for segment in sorted(readers):
+        waiting = sorted(readers[segment])
+        while waiting and not gates_for(graph, _read(graph, targets, segment, waiting[0]), waiting, waiting[0]):
+            reader = waiting.pop(0)
+            values.difference_update(_read(graph, targets, segment, reader))
+            kept.append(Kept(segment, reader, NO_GATE))
+    return Targets(targets.segments, frozenset(values), targets.own), kept
+
+
+def _read(graph: Graph, targets: Targets, segment: str, reader: int) -> list[int]:
+    read = (value for value in graph.reads[reader] if value in targets.values)
+    return [
+        value
+        for value in read
+        if targets.segment_of(graph, value) == segment and reader in targets.own.get(value, (reader,))
+    ]
+
+
+@dataclass
+class _Planner:
+    """Walks through the backward pass once.
+
+    made: values with a copy, which all later readers read.
+    numbers: the number of copies of each operation so far.
+    next_place: for each place with copy requests the next such place.
+    """
+
+    graph: Graph
+    targets: Targets
+    chain: bool
+    beside: bool
+    staged: bool
+    joined: bool
+    groups: list[CopyGroup] = field(default_factory=list[CopyGroup])
+    kept: list[Kept] = field(default_factory=list[Kept])
+    made: set[int] = field(default_factory=set[int])
+    numbers: dict[int, int] = field(default_factory=dict[int, int])
+    next_place: dict[int, int] = field(default_factory=dict[int, int])
+
+    def run(self, copies: int) -> None:
+        outputs = outputs_of(self.graph, self.targets)
+        requests = copy_requests(self.graph, self.targets, outputs, copies)
+        places = sorted({request.before for request in requests})
+        self.next_place = dict(pairwise([*places, len(self.graph)]))
+        for request in requests:
+            if request.reads_outputs:
+                self._outputs_for(request, outputs)
+            else:
+                self._inside(request, outputs)
+
+    def _outputs_for(self, request: CopyRequest, outputs: Collection[int]) -> None:
+        reader = request.before
+        read = [value for value in self.graph.reads[reader] if value in outputs and value not in self.made]
+        if not read:
+            return
+        gates = gates_for(self.graph, read, [reader], reader, self.chain)
+        if gates:
+            self._spine(request, read, outputs, gates)
+        else:
+            self.kept.append(Kept(request.segment, reader, NO_GATE))
+
+    def _inside(self, request: CopyRequest, outputs: Collection[int]) -> None:
+        """Copy the inside of a segment, after the outputs of other segments that the copies read."""
+        self._leave_out_late(request.operations, request.before)
+        operations = [op for op in request.operations if not self._is_made(op)]
+        own = set(self.graph.results_of(operations))
+        inputs = self.graph.outside_of(operations)
+        if not inputs and operations:
+            self.kept.append(Kept(request.segment, operations[0], FROM_CONSTANTS))
+        elif operations:
+            replaced = self._recomputed(operations)
+            outside = set(inputs)
+            reading = [op for op in operations if not outside.isdisjoint(self.graph.reads[op])]
+            gates = self._gates(request, replaced, self._recomputed(reading))
+            if not gates:
+                self.kept.append(Kept(request.segment, request.before, NO_GATE))
+                return
+            self._spine(request, [value for value in inputs if value not in own], outputs, gates)
+            self._add(request, replaced, operations, gates)
+
+    def _gates(self, request: CopyRequest, replaced: Sequence[int], released: Sequence[int]) -> tuple[int, ...]:
+        """Gates that are defined after the values that the first reader reads, and that delay all `released` values.
+
+        With `joined`, also the cotangents that join them later, which are stored thereby.
+        """
+        graph, before = self.graph, request.before
+        readers = {before, *(reader for value in replaced for reader in self.targets.gradient_readers(graph, value))}
+        first = [value for value in replaced if before in self.targets.readers(graph, value)] or replaced
+        gates = gates_for(graph, first, readers, before, self.chain)
+        if gates and not hold_back(graph, gates, released):
+            gates = gates_for(graph, [*first, *released], readers, before, self.chain)
+        if not gates or not self.joined:
+            return gates
+        after = max(graph.maker[value] for value in replaced)
+        later = joining(graph, readers, after, before, self.next_place[before])
+        return tuple(dict.fromkeys([*gates, *later]))
+
+    def _spine(
+        self, request: CopyRequest, values: Iterable[int], outputs: Collection[int], gates: tuple[int, ...]
+    ) -> None:
+        """Copy outputs that are read now, and all outputs they depend on; the inside of these copies dies at once."""
+        values = list(values)
+        self._leave_out_late(self._needed_for(values), request.before)
+        operations = self._needed_for(values)
+        if operations and self.graph.outside_of(operations):
+            replaced = [value for value in self._recomputed(operations) if value in outputs]
+            self._add(request, replaced, operations, gates)
+
+    def _needed_for(self, values: Iterable[int]) -> list[int]:
+        operations, stack = set[int](), list(values)
+        while stack:
+            value = stack.pop()
+            if value not in self.targets.values or value in self.targets.own or value in self.made:
+                continue
+            if (op := self.graph.maker[value]) not in operations:
+                operations.add(op)
+                stack.extend(self.graph.reads[op])
+        return sorted(operations)
+
+    def _leave_out_late(self, operations: Iterable[int], before: int) -> None:
+        """Drop targets that had no gate at an earlier reader: they are saved for it in any case, and a copy from here
+        on would be too late for it."""
+        late = {
+            value
+            for value in self._recomputed(operations)
+            if value not in self.made
+            and any(reader < before for reader in self.targets.gradient_readers(self.graph, value))
+        }
+        if late:
+            self.targets = self.targets.without(late)
+
+    def _is_made(self, op: int) -> bool:
+        return all(value in self.made for value in self.graph.makes[op] if value in self.targets.values)
+
+    def _recomputed(self, operations: Iterable[int]) -> list[int]:
+        return [value for op in operations for value in self.graph.makes[op] if value in self.targets.values]
+
+    def _add(
+        self, request: CopyRequest, replaced: Sequence[int], operations: Sequence[int], gates: tuple[int, ...]
+    ) -> None:
+        graph = self.graph
+        inputs = graph.outside_of(operations)
+        freed = freed_bytes(graph, replaced, inputs, request.before)
+        for op in operations:
+            self.numbers[op] = self.numbers.get(op, 0) + 1
+        self.made.update(replaced)
+        batches = self._batches(operations, replaced, freed)
+        self.groups.append(
+            CopyGroup(
+                segment=request.segment,
+                before=request.before,
+                batches=batches,
+                numbers=tuple(self.numbers[op] for batch in batches for op in batch.operations),
+                replaces=tuple(replaced),
+                gates=gates,
+                freed_bytes=freed,
+                pinned_bytes=pinned_bytes(graph, inputs, request.before),
+                extra_flops=sum(graph.flops[op] for op in operations),
+            )
+        )
+
+    def _batches(self, operations: Sequence[int], replaced: Sequence[int], freed: int) -> tuple[Batch, ...]:
+        """The batches of a group. Copies of several segments run segment by segment, in forward order."""
+        groups = [tuple(group) for _, group in groupby(operations, key=self.targets.segments.__getitem__)]
+        if not self.staged:
+            return (Batch(tuple(operations), self.graph.outside_of(operations)),)
+        if len(groups) == 1:
+            return split(self.graph, operations, freed, self.beside)
+        return in_turn(self.graph, groups, set(replaced))

@@ -1,0 +1,185 @@
+"""The memory model of all planners: live bytes at each operation, for a whole order or step by step.
+
+Every result is stored, views share the storage of their operand, a storage is freed after its last reader. Temporaries
+are storages that are neither from outside nor returned; constants, and values computed from constants alone, cost
+nothing. Where `counts_returned` holds, returned values are temporaries too. The operands and results of an operation
+are live while it runs, and so is the memory of its regions (`inner_bytes`).
+
+`Counted` holds these facts of a graph. `live_bytes` sums a whole order from them. `LiveSet` sums step by
+step while operations run, for schedulers that choose an order incrementally; both give the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .graph import Graph
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The storages that count, in the order of their owners: `owners`, `sizes` in bytes, and the operations that make
+    them (`makers`).
+
+    `read` and `reader` are pairs, one for each read of a storage, looking through views: the index of the storage in
+    these arrays, and the reading operation.
+    """
+
+    owners: Numbers
+    sizes: Numbers
+    makers: Numbers
+    read: Numbers
+    reader: Numbers
+
+    @classmethod
+    def of(cls, graph: Graph, returned_too: bool = False) -> Counted:
+        """The storages of a graph. `returned_too`: count returned values as well, as in the body of a loop."""
+        counted = returned_too or graph.counts_returned
+        free = graph.constants if counted else graph.constants | {graph.root[v] for v in graph.returned}
+        roots = [v for values in graph.makes for v in values if graph.root[v] == v and v not in free]
+        number = {owner: index for index, owner in enumerate(roots)}
+        pairs = [
+            (index, op)
+            for op, values in enumerate(graph.reads)
+            for value in values
+            if (index := number.get(graph.root[value])) is not None
+        ]
+        owners, reads = np.array(roots, np.int64), np.array(pairs, np.int64).reshape(-1, 2)
+        makers, sizes = np.array(graph.maker, np.int64), np.array(graph.sizes, np.int64)
+        return cls(owners, sizes[owners], makers[owners], reads[:, 0], reads[:, 1])
+
+
+@dataclass(frozen=True)
+class StorageRanges:
+    """The storages that count, with their live ranges: steps of the order, both inclusive.
+
+    `owners`: the value that owns each storage. All four arrays have the same length.
+    """
+
+    owners: Numbers
+    sizes: Numbers
+    first: Numbers
+    last: Numbers
+
+    def rows(self) -> Iterator[tuple[int, int, int, int]]:
+        """Owner, bytes, first and last step of each storage."""
+        columns: list[list[int]] = [array.tolist() for array in (self.owners, self.sizes, self.first, self.last)]
+        return zip(*columns, strict=True)  # pyright: ignore[reportReturnType]
+
+
+def storages(graph: Graph, order: Sequence[int] | None = None, returned_too: bool = False) -> StorageRanges:
+    """The storages made by the graph's operations. `order`: the operations as they run; program order if not given.
+
+    `returned_too`: as in `Counted`.
+    """
+    counted, step_of = Counted.of(graph, returned_too), _steps(graph, order)
+    first = step_of[counted.makers]
+    last = first.copy()
+    np.maximum.at(last, counted.read, step_of[counted.reader])
+    return StorageRanges(counted.owners, counted.sizes, first, last)
+
+
+def live_bytes(graph: Graph, order: Sequence[int] | None = None, returned_too: bool = False) -> Numbers:
+    """Bytes of live temporaries at each step of the order, including the regions of the operation that runs there."""
+    inner = np.array(graph.inner_bytes, np.int64)
+    steps = inner if order is None else inner[np.array(order, np.int64)]
+    return bytes_at_each_step(storages(graph, order, returned_too), steps)
+
+
+def peak_bytes(graph: Graph, order: Sequence[int] | None = None) -> int:
+    """The maximum of the live bytes of temporaries over all steps."""
+    return int(live_bytes(graph, order).max(initial=0))
+
+
+def bytes_at_each_step(storages: StorageRanges, inner: Numbers) -> Numbers:
+    """Live bytes at each step. `inner`: bytes inside of the regions of the operation at each step."""
+    change = np.zeros(len(inner) + 1, np.int64)
+    np.add.at(change, storages.first, storages.sizes)
+    np.subtract.at(change, storages.last + 1, storages.sizes)
+    return np.cumsum(change[:-1]) + inner
+
+
+def _steps(graph: Graph, order: Sequence[int] | None) -> Numbers:
+    """For each operation the step at which it runs."""
+    steps = np.arange(len(graph), dtype=np.int64)
+    if order is None:
+        return steps
+    step_of = np.empty_like(steps)
+    step_of[np.array(order, np.int64)] = steps
+    return step_of
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """The facts of `Counted`, by storage and by operation.
+
+    `bytes[s]` and `readers[s]` of storage s; `made[i]` and `read[i]`: the storages that operation i makes and reads;
+    `inner[i]`: additional bytes of its regions.
+    """
+
+    bytes: tuple[int, ...]
+    readers: tuple[tuple[int, ...], ...]
+    made: tuple[tuple[int, ...], ...]
+    read: tuple[tuple[int, ...], ...]
+    inner: tuple[int, ...]
+
+    @classmethod
+    def of(cls, graph: Graph) -> Footprint:
+        counted = Counted.of(graph)
+        sizes: list[int] = counted.sizes.tolist()
+        makers: list[int] = counted.makers.tolist()
+        reads: Iterable[tuple[int, int]] = zip(counted.read.tolist(), counted.reader.tolist(), strict=True)
+        made: list[list[int]] = [[] for _ in range(len(graph))]
+        for storage, maker in enumerate(makers):
+            made[maker].append(storage)
+        read: list[list[int]] = [[] for _ in range(len(graph))]
+        readers: list[list[int]] = [[] for _ in sizes]
+        # An operation that reads a storage through two views reads it once.
+        for storage, reader in dict.fromkeys(reads):
+            read[reader].append(storage)
+            readers[storage].append(reader)
+        return cls(tuple(sizes), _tuples(readers), _tuples(made), _tuples(read), graph.inner_bytes)
+
+    def made_bytes(self, operation: int) -> int:
+        return sum(self.bytes[storage] for storage in self.made[operation])
+
+
+@dataclass
+class LiveSet:
+    """`unread[s]`: the number of remaining readers of storage s; `alive_bytes`: live bytes between two operations."""
+
+    footprint: Footprint
+    unread: list[int]
+    alive_bytes: int = 0
+
+    @classmethod
+    def at_start(cls, footprint: Footprint) -> LiveSet:
+        return cls(footprint, [len(readers) for readers in footprint.readers])
+
+    def run(self, operation: int) -> int:
+        """Run the operation, and free the storages without remaining readers. Returns the live bytes while it runs."""
+        footprint = self.footprint
+        self.alive_bytes += footprint.made_bytes(operation)
+        peak = self.alive_bytes + footprint.inner[operation]
+        unused = [storage for storage in footprint.made[operation] if not self.unread[storage]]
+        self.alive_bytes -= sum(footprint.bytes[storage] for storage in unused)
+        for storage in footprint.read[operation]:
+            self.unread[storage] -= 1
+            if not self.unread[storage]:
+                self.alive_bytes -= footprint.bytes[storage]
+        return peak
+
+    def peak_of(self, operations: Iterable[int]) -> int:
+        """The peak bytes if the operations ran now, in this order. Does not change the live set."""
+        copy = LiveSet(self.footprint, list(self.unread), self.alive_bytes)
+        return max((copy.run(operation) for operation in operations), default=0)
+
+
+def _tuples(lists: Iterable[Iterable[int]]) -> tuple[tuple[int, ...], ...]:
+    return tuple(map(tuple, lists))

@@ -1,0 +1,256 @@
+"""Apply a plan to a graph, to compute the cost of copies before any program is changed.
+
+`recompute-clone` and `recompute-lower` write the same program as IR; a test compares the two, operation by operation.
+
+    3: tanh reads 2, makes 3               3: tanh
+    ...                                    9: barrier reads 2, 8 makes 10, 11      8: the cotangent that it waits for
+    9: multiply reads 8, 3         ->     10: tanh reads 10, makes 12              a copy of 3
+                                          11: multiply reads 11, 12
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from .graph import OUTSIDE, Graph
+from .plan import Batch, CopyGroup, Plan
+
+BARRIER = -1
+"""The origin of a barrier, in place of the number of an operation."""
+
+BARRIER_NAME = "stablehlo.optimization_barrier"
+
+
+class Instruction(NamedTuple):
+    """An operation of the new program.
+
+    origin: the operation of the graph that it is or copies, or `BARRIER`.
+    is_new: whether it is a copy or a barrier.
+    reads: the values that it reads, in the order of the original. A barrier makes one value for each that it reads.
+    """
+
+    origin: int
+    phase: str
+    is_new: bool
+    reads: tuple[int, ...]
+    makes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SimulatedProgram:
+    """The new program. `stands_for`: for each value the value of the graph that it is, copies, or delays. The values of
+    the graph come first, including those of dead operations."""
+
+    operations: tuple[Instruction, ...]
+    stands_for: tuple[int, ...]
+
+    @cached_property
+    def maker(self) -> tuple[int, ...]:
+        """For each value the operation that makes it, or `OUTSIDE`."""
+        maker = [OUTSIDE] * len(self.stands_for)
+        for op, instruction in enumerate(self.operations):
+            for value in instruction.makes:
+                maker[value] = op
+        return tuple(maker)
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """A barrier over `values` in front of the operation `before`: later readers of one value wait for all of them."""
+
+    before: int
+    values: tuple[int, ...]
+
+
+def simulate(graph: Graph, plan: Plan, ordered: bool = True) -> SimulatedProgram:
+    """Apply a plan to the graph, and remove dead operations.
+
+    `ordered`: put barriers in front of copies, as for a target that runs operations as soon as they are ready.
+    """
+    writer, groups = _GraphWriter(graph, ordered), dict[int, list[CopyGroup]]()
+    for group in plan.groups:
+        groups.setdefault(group.before, []).append(group)
+    for op in range(len(graph)):
+        for group in groups.get(op, ()):
+            writer.add(group)
+        writer.keep(op)
+    return SimulatedProgram(tuple(_without_dead(graph, writer.written)), tuple(writer.stands_for))
+
+
+def insert_barriers(graph: Graph, program: SimulatedProgram, barriers: Sequence[Barrier]) -> SimulatedProgram:
+    """Insert barriers into the program. `graph`: the program as a graph; the barriers use its numbers."""
+    if not barriers:
+        return program
+    writer, barriers_at = _GraphWriter(graph), dict[int, list[Barrier]]()
+    for barrier in barriers:
+        barriers_at.setdefault(barrier.before, []).append(barrier)
+    for op in range(len(graph)):
+        for barrier in barriers_at.get(op, ()):
+            writer.barrier((), barrier.values, graph.phases[op])
+        writer.keep(op)
+    return SimulatedProgram(
+        tuple([_with_first_origin(program, instruction) for instruction in writer.written]),
+        tuple([program.stands_for[value] for value in writer.stands_for]),
+    )
+
+
+def _with_first_origin(program: SimulatedProgram, instruction: Instruction) -> Instruction:
+    """Replace the origin in `program` by the origin in the graph that `program` was made from."""
+    if instruction.origin == BARRIER:
+        return instruction
+    first = program.operations[instruction.origin]
+    if instruction.reads is first.reads:
+        return first
+    return Instruction(first.origin, instruction.phase, first.is_new, instruction.reads, instruction.makes)
+
+
+@dataclass
+class _GraphWriter:
+    """Walks through the graph once.
+
+    copy_of: for each value its latest copy, which the backward pass reads, and the place of the copy.
+    delayed: for each input of a group the value behind the barrier, which gradient operations read.
+    passed: for each gate the value behind the barrier, which all later operations read.
+    """
+
+    graph: Graph
+    ordered: bool = True
+    written: list[Instruction] = field(default_factory=list[Instruction])
+    stands_for: list[int] = field(init=False)
+    copy_of: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
+    delayed: dict[int, int] = field(default_factory=dict[int, int])
+    passed: dict[int, int] = field(default_factory=dict[int, int])
+
+    def __post_init__(self) -> None:
+        self.stands_for = list(range(len(self.graph.maker)))
+
+    def keep(self, op: int) -> None:
+        """Append an operation of the graph with its current operands."""
+        graph = self.graph
+        reads = graph.reads[op]
+        # Fast path: most operations have no copied, delayed or passed operands.
+        if not graph.forward[op] and not self.copy_of.keys().isdisjoint(reads):
+            reads = tuple([self._now(value) for value in reads])
+        if graph.gradient[op] and not self.delayed.keys().isdisjoint(reads):
+            reads = tuple([self.delayed.get(value, value) for value in reads])
+        if not self.passed.keys().isdisjoint(reads):
+            reads = tuple([self._behind(value) for value in reads])
+        self.written.append(Instruction(op, graph.phases[op], False, reads, graph.makes[op]))
+
+    def add(self, group: CopyGroup) -> None:
+        mapping = {
+            value: made[0]
+            for value in group.inputs
+            if (made := self.copy_of.get(value)) is not None and made[1] == group.before
+        }
+        late = [value for value in group.inputs if value not in mapping]
+        for batch in group.batches:
+            self._copies(batch, group.gates, mapping)
+        for value in late:
+            self.delayed[self._now(value)] = mapping[value]
+        for value in group.replaces:
+            self.copy_of[value] = mapping[value], group.before
+
+    def _copies(self, batch: Batch, gates: Iterable[int], mapping: dict[int, int]) -> None:
+        """Append the copies of a batch. `mapping`: from values to their copies; those of the batch are added."""
+        inputs = [value for value in batch.inputs if value not in mapping]
+        now = [self._now(value) for value in inputs]
+        if now and self.ordered:
+            now = self.barrier(now, [*(mapping[value] for value in batch.awaited), *gates])
+        mapping.update(zip(inputs, now, strict=False))
+        for op in batch.operations:
+            reads = tuple([self._behind(mapping.get(value, value)) for value in self.graph.reads[op]])
+            makes = tuple([self._new_value(value) for value in self.graph.makes[op]])
+            mapping.update(zip(self.graph.makes[op], makes, strict=True))
+            self.written.append(Instruction(op, "gradient", True, reads, makes))
+
+    def barrier(self, late: Iterable[int], awaited: Iterable[int], phase: str = "gradient") -> list[int]:
+        """Append a barrier. Returns the values behind it, for `late` and `awaited`; all later operations read the
+        `awaited` values there."""
+        gates = list(dict.fromkeys(map(self._behind, awaited)))
+        read = list(dict.fromkeys([*map(self._behind, late), *gates]))
+        made = [self._new_value(self.stands_for[value]) for value in read]
+        self.written.append(Instruction(BARRIER, phase, True, tuple(read), tuple(made)))
+        behind = dict(zip(read, made, strict=True))
+        self.passed.update({gate: behind[gate] for gate in gates})
+        return made
+
+    def _now(self, value: int) -> int:
+        return self.copy_of[value][0] if value in self.copy_of else value
+
+    def _behind(self, value: int) -> int:
+        while value in self.passed:
+            value = self.passed[value]
+        return value
+
+    def _new_value(self, stands_for: int) -> int:
+        self.stands_for.append(stands_for)
+        return len(self.stands_for) - 1
+
+
+def _without_dead(graph: Graph, written: Sequence[Instruction]) -> list[Instruction]:
+    """Remove operations without readers, such as originals for the backward pass that are recomputed there."""
+    read, live = set[int](), list[Instruction]()
+    for instruction in reversed(written):
+        origin = instruction.origin
+        is_removable = origin == BARRIER or (instruction.makes and graph.effects[origin] is None)
+        if not is_removable or not read.isdisjoint(instruction.makes):
+            live.append(instruction)
+            read.update(instruction.reads)
+    live.reverse()
+    return live
+
+
+def as_graph(graph: Graph, program: SimulatedProgram) -> Graph:
+    """The new program as a graph. Its values keep their numbers."""
+    operations = program.operations
+    origins = [operation.origin for operation in operations]
+    copies = (op for op, operation in enumerate(operations) if operation.is_new and operation.origin != BARRIER)
+    return Graph(
+        names=tuple([BARRIER_NAME if op == BARRIER else graph.names[op] for op in origins]),
+        phases=tuple([operation.phase for operation in operations]),
+        reads=tuple([operation.reads for operation in operations]),
+        makes=tuple([operation.makes for operation in operations]),
+        flops=tuple([0 if op == BARRIER else graph.flops[op] for op in origins]),
+        inner_bytes=tuple([0 if op == BARRIER else graph.inner_bytes[op] for op in origins]),
+        looks_at=tuple(
+            [_viewed_value(graph, operation) if operation.origin in graph.casts else None for operation in operations]
+        ),
+        effects=tuple([None if op == BARRIER else graph.effects[op] for op in origins]),
+        maker=program.maker,
+        root=_roots(graph, program),
+        sizes=tuple([graph.sizes[value] for value in program.stands_for]),
+        constants=frozenset([new for new, old in enumerate(program.stands_for) if old in graph.constants]),
+        literals=frozenset([op for op, origin in enumerate(origins) if origin in graph.literals]),
+        copies=frozenset([*copies, *(op for op, origin in enumerate(origins) if origin in graph.copies)]),
+        costs=tuple([0 if op == BARRIER else graph.costs[op] for op in origins]) if graph.costs else (),
+        counts_returned=graph.counts_returned,
+    )
+
+
+def _viewed_value(graph: Graph, instruction: Instruction) -> int:
+    source = graph.looks_at[instruction.origin]
+    assert source is not None, "the operation is a view or a cast"
+    return instruction.reads[graph.reads[instruction.origin].index(source)]
+
+
+def _roots(graph: Graph, program: SimulatedProgram) -> tuple[int, ...]:
+    """Owners of storage: views share that of their current operand, results of barriers that of their operand."""
+    roots = list(range(len(program.stands_for)))
+    roots[: len(graph.root)] = graph.root
+    for origin, _, _, reads, makes in program.operations:
+        if origin == BARRIER:
+            for read, made in zip(reads, makes, strict=True):
+                roots[made] = roots[read]
+            continue
+        if origin not in graph.showing:
+            # A value that owns its storage is its own root already, and so is a copy of it.
+            continue
+        for old, made in zip(graph.makes[origin], makes, strict=True):
+            if (root := graph.root[old]) != old:
+                pairs = zip(graph.reads[origin], reads, strict=True)
+                roots[made] = next(roots[new] for read, new in pairs if graph.root[read] == root)
+    return tuple(roots)

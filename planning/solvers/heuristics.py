@@ -1,0 +1,214 @@
+"""Simple planners, as starting points and for comparison: Chen et al., eviction, and greedy choice at the peak.
+
+Segments of equal size (Chen et al., "Training deep nets with sublinear memory cost", 2016): keep the values that
+cross segment boundaries, and recompute the others at their first use in the backward pass.
+
+About sqrt(n) segments are optimal on chains; every number up to about 3 sqrt(n) is tried.
+
+Greedy at the peak, as in XLA's rematerialisation pass: at the peak, recompute the storage that frees the most bytes
+for its cost, and keep its inputs live instead, until the peak is within the budget.
+
+Look-ahead eviction, as in dynamic tensor rematerialisation (Kirisame et al., "Dynamic tensor rematerialization",
+2021), but with known future uses: run the step; if memory is short, evict the storage with the least cost per byte and
+per step until its next use; recompute missing operands recursively.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from math import isqrt
+
+from .problem import Pair, Problem
+from .sequence import Evaluation, at_first_need, evaluate, sequence_of
+
+
+def chen(problem: Problem, budget: int) -> frozenset[Pair] | None:
+    """The cheapest segmentation within the budget, or None."""
+    best, cheapest = None, -1
+    for count in range(2, 3 * isqrt(max(4, problem.earliest)) + 2):
+        pairs = segmented(problem, count)
+        if any(not problem.again[op] for _, op in pairs):
+            continue
+        cost = problem.cost_of(pairs)
+        if best is not None and cost >= cheapest:
+            continue
+        if evaluate(problem, sequence_of(problem, pairs)).peak_bytes <= budget:
+            best, cheapest = pairs, cost
+    return best
+
+
+def segmented(problem: Problem, count: int) -> frozenset[Pair]:
+    """Copies of all but the last of `count` segments of the forward pass, at their first uses in the backward pass."""
+    first = problem.earliest
+    segment = [op * count // max(1, first) for op in range(first)]
+    kept, again = set[int](), {op for op in range(first) if segment[op] < count - 1 and problem.again[op]}
+    for v in range(len(problem.sizes)):
+        maker = int(problem.maker[v])
+        if maker < first and (
+            maker not in again or any(op < first and segment[op] != segment[maker] for op in problem.users_of(v))
+        ):
+            kept.add(v)
+    return at_first_need(problem, first - 1, kept, again)
+
+
+def at_peak(problem: Problem, budget: int) -> frozenset[Pair] | None:
+    """Copies within the budget; None if no candidate lowers the peak. Each step evaluates the whole order: for small
+    problems."""
+    pairs = set[Pair]()
+    current = evaluate(problem, sequence_of(problem, pairs))
+    while current.peak_bytes > budget:
+        for candidate in _candidates(problem, pairs, current):
+            pairs.add(candidate)
+            after = evaluate(problem, sequence_of(problem, pairs))
+            if after.peak_bytes < current.peak_bytes or _is_better(after, current, budget):
+                current = after
+                break
+            pairs.remove(candidate)
+        else:
+            return None
+    return frozenset(pairs)
+
+
+def _is_better(after: Evaluation, before: Evaluation, budget: int) -> bool:
+    """Whether the overflow is lower at an equal peak, as with several equal peaks."""
+    return after.peak_bytes == before.peak_bytes and _overflow(after, budget) < _overflow(before, budget)
+
+
+def _overflow(evaluation: Evaluation, budget: int) -> int:
+    over = evaluation.bytes_at - budget
+    return int(over[over > 0].sum())
+
+
+def _candidates(problem: Problem, pairs: set[Pair], evaluation: Evaluation) -> list[Pair]:
+    """Copies in front of the next use of storages that are live at the peak but not used there, the most bytes per cost
+    first."""
+    n, stage = len(problem), _stage_of(problem, pairs, evaluation.position)
+    runs = dict[int, list[int]]()
+    for t, op in pairs:
+        runs.setdefault(op, []).append(t)
+    candidates = list[tuple[float, Pair]]()
+    for v in range(len(problem.sizes)):
+        op, size = int(problem.maker[v]), int(problem.sizes[v])
+        if op >= stage or not problem.again[op] or size == 0:
+            continue
+        uses = sorted({t for user in problem.users_of(v) for t in (user, *runs.get(user, ()))})
+        later = next((t for t in uses if t >= stage), n if problem.output[v] else None)
+        if later is None or later <= stage or later < problem.earliest:
+            continue
+        # A copy between the peak and this use exists already: the storage is not live at the peak for this use.
+        if not any(stage <= t <= later for t in runs.get(op, ())):
+            candidates.append((-size / max(1, int(problem.costs[op])), (later, op)))
+    return [pair for _, pair in sorted(candidates)]
+
+
+def _stage_of(problem: Problem, pairs: set[Pair], position: int) -> int:
+    """The stage of a position in the flat order."""
+    remaining = position
+    counts = [0] * (len(problem) + 1)
+    for t, _ in pairs:
+        counts[t] += 1
+    for t, count in enumerate(counts):
+        if remaining <= count:
+            return t
+        remaining -= count + 1
+    return len(problem)
+
+
+MOST = 40
+"""Maximum number of copies, per operation of the step."""
+
+
+class _Short(Exception):
+    """Memory is not sufficient with any eviction."""
+
+
+@dataclass
+class _Eviction:
+    """`memory`: live storages; `stage`: the next operation to run for the first time; `pinned`: number of pending reads
+    of storages that must not be evicted."""
+
+    problem: Problem
+    budget: int
+    maker: list[int]
+    sizes: list[int]
+    reads: list[list[int]]
+    users: list[list[int]]
+    memory: set[int] = field(default_factory=set[int])
+    alive: int = 0
+    stage: int = 0
+    pinned: dict[int, int] = field(default_factory=dict[int, int])
+    pairs: set[Pair] = field(default_factory=set[Pair])
+
+    def next_use(self, v: int) -> int | None:
+        index = bisect_left(self.users[v], self.stage)
+        if index < len(self.users[v]):
+            return self.users[v][index]
+        return len(self.reads) if self.problem.output[v] else None
+
+    def execute(self, op: int, copy: bool) -> None:
+        """Run an operation after its missing operands. `copy`: it has run before. Raises `_Short`."""
+        for v in self.reads[op]:
+            self.pinned[v] = self.pinned.get(v, 0) + 1
+        for v in self.reads[op]:
+            if v not in self.memory:
+                self.execute(self.maker[v], True)
+        made = [v for v in self.problem.makes_of(op) if v not in self.memory]
+        self._make_room(sum(self.sizes[v] for v in made) + int(self.problem.inner[op]))
+        if copy:
+            if (
+                not self.problem.again[op]
+                or len(self.pairs) > MOST * len(self.reads)
+                or self.stage < self.problem.earliest
+            ):
+                raise _Short
+            self.pairs.add((self.stage, op))
+        self.memory.update(made)
+        self.alive += sum(self.sizes[v] for v in made)
+        for v in self.reads[op]:
+            self.pinned[v] -= 1
+
+    def _make_room(self, needed: int) -> None:
+        while self.alive + needed > self.budget:
+            free = [v for v in self.memory if not self.pinned.get(v) and self.sizes[v] > 0]
+            if not free:
+                raise _Short
+            self.drop(min(free, key=lambda v: (self._loss(v), v)))
+
+    def _loss(self, v: int) -> float:
+        use, op = self.next_use(v), self.maker[v]
+        if use is None:
+            return -1.0
+        if not self.problem.again[op]:
+            return float("inf")
+        return int(self.problem.costs[op]) / (self.sizes[v] * max(1, use - self.stage))
+
+    def drop(self, v: int) -> None:
+        self.memory.remove(v)
+        self.alive -= self.sizes[v]
+
+
+def eviction(problem: Problem, budget: int) -> frozenset[Pair] | None:
+    """The copies of the run, or None if memory was not sufficient. The order of copies within a stage may differ from
+    the run, so the peak may slightly exceed the budget, and the copies need repair."""
+    n = len(problem)
+    run = _Eviction(
+        problem,
+        budget,
+        problem.maker.tolist(),
+        problem.sizes.tolist(),
+        [problem.reads_of(op) for op in range(n)],
+        [problem.users_of(v) for v in range(len(problem.sizes))],
+    )
+    try:
+        for op in range(n):
+            run.stage = op
+            run.execute(op, False)
+            run.stage = op + 1
+            for v in [*run.reads[op], *problem.makes_of(op)]:
+                if v in run.memory and run.next_use(v) is None:
+                    run.drop(v)
+    except (_Short, RecursionError):
+        return None
+    missing = [v for v in range(len(problem.sizes)) if problem.output[v] and v not in run.memory]
+    return frozenset(run.pairs | {(n, int(problem.maker[v])) for v in missing})

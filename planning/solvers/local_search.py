@@ -1,0 +1,153 @@
+"""Local search over sets of copies: greedy repair, ruin and recreate, and annealing of the byte limit.
+
+Local search over sets of copies: greedy, reverse delete, ruin and recreate, on the arrays of `kernels/`.
+
+A `Search` owns the arrays for one problem; every call is deterministic. Work is limited in rounds, and by time only
+through a `stop` predicate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import cast
+
+import numpy as np
+
+from .effort import CLOSED, OPEN, Bounds, Effort, closed, searched_on
+from .incumbent import Incumbent
+from .kernels.greedy import greedy
+from .kernels.initial import add_all, list_pairs, most_bytes, reset
+from .kernels.remove_copies import reverse_delete
+from .kernels.ruin_recreate import remember, rounds
+from .kernels.state import BEST, COST, KEPT, LOG, ORDERED, OVER, SAVED, SEED, board_of
+from .problem import Ints, Pair, Problem
+from .result import Stop, never
+
+LARGE = 5000
+"""From this number of operations on, the greedy accepts a slightly worse candidate without trying the next one."""
+TRIALS = 1 << 60
+
+
+class Search:
+    """Greedy, reverse delete and annealing on one problem. Callers confirm results with `evaluate`."""
+
+    def __init__(self, problem: Problem, earliest: int | None = None):
+        self.problem = problem
+        self._board, self._keys = board_of(problem, earliest)
+        self._tolerance = 0.1 if len(problem) > LARGE else 0.0
+
+    def peak_bytes(self, pairs: Collection[Pair]) -> int:
+        self._fill(0, pairs)
+        return most_bytes(self._board)
+
+    def repaired(self, budget: int, pairs: Collection[Pair] = (), trials: int = TRIALS) -> frozenset[Pair] | None:
+        """Add copies by the greedy until the peak is within the budget, then remove unnecessary ones; None if the
+        greedy fails."""
+        self._fill(budget, pairs)
+        greedy(self._board, self._keys, self._tolerance, 0.0, True, trials)
+        if self._board[OVER] > 0:
+            return None
+        reverse_delete(self._board, True, 10)
+        return self._pairs()
+
+    def annealed(
+        self, budget: int, pairs: Collection[Pair], count: int, seed: int = 1, stop: Stop = never, good: float = -1.0
+    ) -> frozenset[Pair] | None:
+        """The cheapest copies after `count` rounds of ruin and recreate, or once they cost at most `good`.
+
+        From copies above the budget, the search first reduces the overflow. None if no copies are within the budget.
+        """
+        self._fill(budget, pairs)
+        board = self._board
+        board[SEED] = 1 + seed * 7919 % 1_000_003
+        board[BEST] = -1
+        if board[OVER] == 0:
+            remember(board)
+        chunk, whole = _chunk(len(self.problem)), float(self.problem.total_cost)
+        for first in range(0, count, chunk):
+            if stop() or 0 <= board[BEST] <= good:
+                break
+            rounds(board, self._keys, first, min(count, first + chunk), count, whole)
+        if board[BEST] < 0:
+            return None
+        return self._decoded(KEPT, board[SAVED])
+
+    @property
+    def cost(self) -> int:
+        """The cost of the copies in the current state."""
+        return int(self._board[COST])
+
+    def _fill(self, budget: int, pairs: Iterable[Pair]) -> None:
+        rows = np.array(sorted(pairs), np.int64).reshape(-1, 2)
+        reset(self._board, budget)
+        if len(rows):
+            add_all(self._board, _column(rows, 0), _column(rows, 1))
+        self._board[LOG] = 0
+
+    def _pairs(self) -> frozenset[Pair]:
+        count = list_pairs(self._board, ORDERED)
+        return self._decoded(ORDERED, count)
+
+    def _decoded(self, part: int, count: int) -> frozenset[Pair]:
+        stride, start = len(self.problem) + 1, self._board[part]
+        encoded = self._board[start : start + count]
+        return frozenset([(int(pair) // stride, int(pair) % stride) for pair in encoded])
+
+
+def _column(rows: Ints, index: int) -> list[int]:
+    from .kernels.compiled import PATH
+
+    column = np.ascontiguousarray(rows[:, index])
+    return cast("list[int]", column.tolist() if PATH == "plain" else column)
+
+
+def _chunk(operations: int) -> int:
+    """The number of rounds between two calls of `stop`."""
+    return max(1, min(200, 20_000 // max(1, operations)))
+
+
+LONGER, MOST_ROUNDS = 3_000_000, 8000
+"""Rounds of the longer anneal: `LONGER` divided by the number of operations, at most `MOST_ROUNDS`."""
+
+
+def annealed(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
+    """Ruin and recreate from the best plans, each with its own seed."""
+    starts = best.several or [("greedy", frozenset[Pair]())]
+    annealed_from(best, search, effort, bounds, [starts[seed % len(starts)] for seed in range(effort.seeds)])
+
+
+def annealed_from(
+    best: Incumbent, search: Search, effort: Effort, bounds: Bounds, starts: Sequence[tuple[str, frozenset[Pair]]]
+) -> None:
+    """Ruin and recreate from each of these plans; plans above the budget are first brought within it."""
+    problem, rounds = best.problem, effort.rounds_for(len(best.problem))
+    good = (bounds.percent + CLOSED) * problem.total_cost / 100
+    for seed, (by, start) in enumerate(starts if rounds else ()):
+        if closed(best, bounds) or best.stopped():
+            return
+        best.progress(f"ruin and recreate from {by}, seed {seed + 1}: {rounds} rounds")
+        pairs = search.annealed(best.budget, start, rounds, seed + 1, best.stopped, good)
+        best.offer(pairs, f"{by} + ruin and recreate".replace(" + ruin and recreate +", " +"))
+
+
+def from_the_start(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> Search:
+    """On small problems, ruin and recreate with copies in the forward pass too. Returns the search to continue with:
+    the wider one if it improved the plan."""
+    earlier = best.problem.everywhere and best.problem.earliest > 0
+    if not earlier or not searched_on(best, effort, bounds, OPEN):
+        return search
+    before, wider = best.percent, Search(best.problem, earliest=0)
+    best.progress(f"with copies in the forward pass, {best.elapsed:.1f} s")
+    best.offer(wider.repaired(best.budget), "greedy from the start")
+    annealed(best, wider, effort, bounds)
+    return wider if best.percent < before else search
+
+
+def annealed_longer(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
+    """A longer, slower anneal from the best plan: it improves plans for which short runs end with different costs."""
+    if effort.rounds is not None or best.pairs is None or not searched_on(best, effort, bounds, OPEN):
+        return
+    rounds = min(MOST_ROUNDS, LONGER // max(1, len(best.problem)))
+    good = (bounds.percent + CLOSED) * best.problem.total_cost / 100
+    best.progress(f"ruin and recreate, longer: {rounds} rounds, {best.elapsed:.1f} s")
+    best.offer(search.annealed(best.budget, best.pairs, rounds, 2, best.stopped, good), "ruin and recreate, longer")

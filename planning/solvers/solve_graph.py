@@ -1,0 +1,194 @@
+"""A planner under a memory budget: convert the graph of a step to a problem, and copies back to a plan.
+
+    RecomputeOptions(planner=planner_within("8GiB"))
+
+The budget is for temporaries in program order, as `evaluate.peak_bytes` counts them: without arguments, captured values
+and results. A share is relative to the peak of the plain step. Forward operations may run again in front of operations
+of the backward pass. The peak of a plan is computed on the rewritten graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from ...support.units import format_bytes, parse_budget
+from ..graph import Graph
+from ..liveness import Counted, peak_bytes
+from ..pairs import plan_of_pairs
+from ..plan import Plan
+from ..simulate import as_graph, simulate
+from ..two_point_bound import TwoPointBound, two_point_bound
+from .effort import SMALL, Effort
+from .incumbent import Incumbent
+from .problem import OperationRow, Pair, Problem, problem_of
+from .registry import solve
+from .result import Infeasible, NoPlan, Result, never
+from .sweep import least_budget
+from .working_set import held_up_by, largest_working_set
+
+ROUNDS = 5
+"""Maximum number of solves; after each the budget is lowered by the excess of the rewritten graph."""
+
+
+def problem_of_graph(graph: Graph) -> Problem:
+    """The problem of a graph, with the same operation numbers.
+
+    Views are looked through; `with_views` copies the views that a copy needs. The cost of an execution is that of the
+    graph plus one. Storages that are handed out beside others of one operation are live all the time.
+    """
+    beside = _handed_out_beside_others(graph)
+    owners = [owner for owner in map(int, Counted.of(graph).owners) if owner not in beside]
+    number = {owner: index for index, owner in enumerate(owners)}
+    makers = [graph.maker[owner] for owner in owners]
+    assert makers == sorted(makers), "storages are in the order of their makers"
+    held = sum(graph.sizes[owner] for owner in beside)
+    backward = [not is_forward for is_forward in graph.forward]
+    first = next((op for op in range(len(graph)) if graph.gradient[op]), len(graph))
+    rows = [
+        OperationRow(
+            name=graph.names[op],
+            cost=graph.cost[op] + 1,
+            reads=[number[root] for v in graph.reads[op] if (root := graph.root[v]) in number],
+            makes=[graph.sizes[v] for v in graph.makes[op] if v in number],
+            inner=graph.inner_bytes[op] + held,
+            again=_may_run_again(graph, op),
+            backward=backward[op],
+        )
+        for op in range(len(graph))
+    ]
+    names = [f"{graph.names[maker]} ({maker})" for maker in makers]
+    return problem_of(rows, (), names, earliest=first)
+
+
+def _may_run_again(graph: Graph, op: int) -> bool:
+    """Whether the operation may be copied: a forward operation without effects whose results own their storage."""
+    plain = graph.forward[op] and graph.effects[op] is None and op not in graph.copies and op not in graph.literals
+    return plain and op not in graph.showing and not graph.handed_out.issuperset(graph.makes[op])
+
+
+def _handed_out_beside_others(graph: Graph) -> frozenset[int]:
+    """Storages that are handed out, of operations whose other results need not live on: these may run again."""
+    mixed = (op for op, made in enumerate(graph.makes) if len(made) > 1 and not graph.handed_out.issuperset(made))
+    return graph.handed_out.intersection(value for op in mixed for value in graph.makes[op])
+
+
+def with_views(graph: Graph, pairs: Iterable[Pair]) -> set[Pair]:
+    """Add to each copy the views of its results that later operations read: otherwise readers through a view would read
+    the original storage."""
+    extended = set(pairs)
+    for place, op in list(extended):
+        stack = list(graph.makes[op])
+        while stack:
+            value = stack.pop()
+            for reader in graph.readers[value]:
+                if reader < place and reader in graph.casts and (place, reader) not in extended:
+                    extended.add((place, reader))
+                    stack += graph.makes[reader]
+    return extended
+
+
+def plan_within(
+    graph: Graph, budget: int, solver: str = "auto", chain: bool = False, stop: Callable[[], bool] = never
+) -> Plan:
+    """A plan within the budget.
+
+    Args:
+        budget: bytes of temporaries in program order.
+        chain: see `plan_of_pairs`; for eager executors.
+        stop: polled; once it is true, the best plan so far is returned.
+
+    Raises `NoPlan`, and `ValueError` for an unknown solver.
+    """
+    if peak_bytes(graph) <= budget:
+        return Plan()
+    problem = problem_of_graph(graph)
+    words = f"no plan within {budget} bytes of temporaries ({format_bytes(budget)})"
+    if (held := two_point_bound(problem)).bytes > max(budget, largest_working_set(problem).bytes):
+        raise NoPlan(f"{words}: no plan needs less than {held.bytes} bytes: {held.describe(problem)}")
+
+    def search(limit: int, effort: Effort) -> Result | Infeasible:
+        return solve(problem, limit, solver, best=Incumbent(problem, limit, interrupt=stop), effort=effort)
+
+    def solve_within(limit: int) -> Result | Infeasible:
+        outcome = search(limit, Effort.brief())
+        is_open = isinstance(outcome, Infeasible) and not outcome.proved and len(problem) <= SMALL and not stop()
+        return search(limit, Effort.once_more()) if is_open else outcome
+
+    carried = carried_within(graph, problem, budget, solve_within, chain)
+    if isinstance(carried, Infeasible):
+        raise NoPlan(carried.reason if carried.proved else f"{carried.reason}; {_least_known(problem, held, stop)}")
+    return carried.plan
+
+
+def _least_known(problem: Problem, held: TwoPointBound, stop: Callable[[], bool]) -> str:
+    """The least budget with a plan, and the proven lower bound, as text."""
+    proved = max(held.bytes, largest_working_set(problem).bytes)
+    return f"the least that was found needs {least_budget(problem, stop)} bytes, and none needs less than {proved}"
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A plan whose rewritten graph is within the budget, with the result of the solver. `result.peak_bytes` is that of
+    the rewritten graph; the bound is for the original budget."""
+
+    plan: Plan
+    result: Result
+
+
+def carried_within(
+    graph: Graph, problem: Problem, budget: int, solved: Callable[[int], Result | Infeasible], chain: bool = False
+) -> Carried | Infeasible:
+    """Solve, rewrite the graph, and solve again for a lower limit while the rewritten graph exceeds the budget.
+
+    `problem`: that of the graph. `solved`: the solver, from a limit in bytes to a result.
+    """
+    limit, needed, first = budget, 0, None
+    for _ in range(ROUNDS):
+        outcome = solved(limit) if limit > 0 else None
+        if outcome is None or isinstance(outcome, Infeasible):
+            proved = outcome is not None and outcome.proved and limit == budget
+            return _refusal_with(problem, _reason_for(problem, budget, outcome, needed), proved)
+        first = first or outcome
+        plan = plan_of_pairs(graph, with_views(graph, outcome.pairs), chain=chain)
+        needed = peak_bytes(as_graph(graph, simulate(graph, plan, ordered=False)))
+        if needed <= budget:
+            bound = min(first.bound_percent, outcome.percent)
+            kept = replace(outcome, budget=budget, peak_bytes=needed, bound_percent=bound, bound_by=first.bound_by)
+            return Carried(plan, kept)
+        limit = min(limit, outcome.peak_bytes) - (needed - budget)
+    why = f"no plan within {budget} bytes of temporaries: after rewriting, the last one needs {needed}"
+    return _refusal_with(problem, why, proved=False)
+
+
+def _refusal_with(problem: Problem, reason: str, proved: bool) -> Infeasible:
+    least = largest_working_set(problem)
+    return Infeasible(reason, proved, least.bytes, held_up_by(problem, least))
+
+
+def _reason_for(problem: Problem, budget: int, refused: Infeasible | None, needed: int) -> str:
+    """The reason for a refusal. `needed`: bytes of the last plan whose rewritten graph exceeded the budget, or 0."""
+    words = f"no plan within {budget} bytes of temporaries ({format_bytes(budget)})"
+    if refused is None:
+        working = largest_working_set(problem)
+        return f"{words}: no plan needs less than {working.bytes} bytes: {', '.join(held_up_by(problem, working))}"
+    if needed and refused.minimum_bytes <= budget:
+        return f"{words}: after rewriting, the last one needs {needed}; none needs less than {refused.minimum_bytes}"
+    least = f"no plan needs less than {refused.minimum_bytes} bytes"
+    minimum = f"{'' if refused.reason == least else f'; {least}'}: {', '.join(refused.holding)}"
+    return f"{words}: {refused.reason}{minimum if refused.minimum_bytes else ''}"
+
+
+def planner_within(budget: str, less: int = 0) -> Callable[[Graph], Plan]:
+    """A planner for a budget: `8GiB`, `50%`, `0.5` or `min`. `less`: bytes to subtract from it.
+
+    Raises `ValueError` for an invalid budget; the planner raises `NoPlan`.
+    """
+    parse_budget(budget, 1)
+    return lambda graph: plan_within(graph, bytes_within(graph, budget) - less)
+
+
+def bytes_within(graph: Graph, budget: str) -> int:
+    """The budget in bytes of temporaries of this step."""
+    limit = parse_budget(budget, peak_bytes(graph))
+    return least_budget(problem_of_graph(graph)) if limit is None else limit

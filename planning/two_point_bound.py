@@ -1,0 +1,80 @@
+"""A lower bound of the peak from two operations: a value that one reads was live while the other ran, or made since.
+
+Let operation t read a value v that may be recomputed, and let s run before t. Either the instance of v that t reads was
+live while s ran, together with all values that s needs; or the operation m that makes v ran between s and t, together
+with the values that are live all that time: made up to s, read at t or later, and never recomputed. The peak is at
+least the smaller of the two, for every such s, t and v. First executions follow the given order; any copies are
+allowed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .solvers.problem import Problem
+from .solvers.working_set import pinned_until
+
+WINDOW = 64
+"""Number of operations in front of t that are tried as s."""
+
+
+@dataclass(frozen=True)
+class TwoPointBound:
+    """No plan peaks below `bytes`: the `value` is live while `before` runs, or its maker runs again between `before`
+    and `reader`. 0 bytes and -1 if nothing is proved."""
+
+    bytes: int
+    before: int = -1
+    reader: int = -1
+    value: int = -1
+
+    def describe(self, problem: Problem) -> str:
+        """The bound as text, with the operations."""
+        maker = int(problem.maker[self.value])
+        labels = [f"{problem.labels[op]} ({problem.names[op]})" for op in (self.reader, maker, self.before)]
+        return (
+            f"operation {labels[0]} reads what {labels[1]} makes, which is held while {labels[2]} runs, or made "
+            "again after it"
+        )
+
+
+def two_point_bound(problem: Problem) -> TwoPointBound:
+    """The largest such bound; 0 bytes if there is none."""
+    lasts = pinned_until(problem)
+    change = np.zeros(len(problem) + 1, dtype=np.int64)
+    np.add.at(change, problem.maker, problem.sizes)
+    np.add.at(change, lasts + 1, -problem.sizes)
+    pinned = np.cumsum(change)[: len(problem)]
+    needed = [int(pinned[op]) + _besides(problem, op, lasts, op, op) for op in range(len(problem))]
+    best = TwoPointBound(0)
+    for t in range(problem.earliest + 1, len(problem)):
+        loose = [v for v in problem.reads_of(t) if lasts[v] < t]
+        # Skip t if no value that it reads is recomputable.
+        if not loose or t == 0:
+            continue
+        until = np.flatnonzero((problem.maker < t) & (lasts >= t))
+        makers, held = problem.maker[until], np.concatenate([[0], np.cumsum(problem.sizes[until])])
+        for v in loose:
+            for s in range(t - 1, max(problem.earliest, int(problem.maker[v]) + 1, t - WINDOW) - 1, -1):
+                live_at_s = needed[s] + (0 if _is_counted(problem, v, s, lasts) else int(problem.sizes[v]))
+                if live_at_s <= best.bytes:
+                    continue
+                held_bytes = int(held[np.searchsorted(makers, s, side="right")])
+                recomputed = held_bytes + _besides(problem, int(problem.maker[v]), lasts, s, t)
+                if min(live_at_s, recomputed) > best.bytes:
+                    best = TwoPointBound(min(live_at_s, recomputed), s, t, v)
+    return best
+
+
+def _besides(problem: Problem, op: int, lasts: np.ndarray, first: int, last: int) -> int:
+    """Bytes that the operation needs while it runs, without values that are live from `first` to `last` in any case."""
+    values = {*problem.reads_of(op), *problem.makes_of(op)}
+    loose = (v for v in values if not (problem.maker[v] <= first and lasts[v] >= last))
+    return sum(int(problem.sizes[v]) for v in loose) + int(problem.inner[op])
+
+
+def _is_counted(problem: Problem, value: int, op: int, lasts: np.ndarray) -> bool:
+    """Whether the value is counted among the values that the operation needs."""
+    return lasts[value] >= op or value in problem.reads_of(op)

@@ -1,0 +1,48 @@
+"""The metadata that is computed: the project's URL, and the README as indexes show it. The rest is in pyproject.toml.
+
+An index shows the README without the files next to it. With a URL its links and its picture are absolute; without one
+links are left out, so that none is dead.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+URL = ""
+"""Of the repository, without a slash at the end; the only place that has it. Empty until there is one."""
+FILES, RAW = "blob/main", "raw/main"
+"""What code hosts put between the URL of a repository and the path of a page, or of a picture."""
+_LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#)([^)]*)\)")
+
+
+def readme_for_an_index(text: str, url: str) -> str:
+    """The README with absolute links, or without links if there is no URL."""
+    if url:
+        return _LINK.sub(lambda link: f"{link[1]}[{link[2]}]({url}/{RAW if link[1] else FILES}/{link[3]})", text)
+    return _LINK.sub(lambda link: "" if link[1] else link[2], text)
+
+
+def urls(url: str) -> dict[str, str]:
+    return {"Source": url, "Documentation": f"{url}/{FILES}/docs/index.md", "Issues": f"{url}/issues"} if url else {}
+
+
+class BuildPackage(build_py):
+    """The package lies in this folder, and this file is no part of it."""
+
+    def find_package_modules(self, package: str, package_dir: str) -> list[tuple[str, str, str]]:
+        untyped: Any = super()
+        return [module for module in untyped.find_package_modules(package, package_dir) if module[1] != "setup"]
+
+
+if __name__ == "__main__":
+    setup(
+        cmdclass={"build_py": BuildPackage},
+        long_description=readme_for_an_index(Path(__file__).with_name("README.md").read_text("utf-8"), URL),
+        long_description_content_type="text/markdown",
+        project_urls=urls(URL),
+    )

@@ -1,0 +1,46 @@
+"""Ctrl-C and time limits as predicates that a long search polls, rather than exceptions in the middle of it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from time import monotonic
+from types import FrameType, TracebackType
+from typing import Any
+
+
+class Interrupt:
+    """A context in which the first Ctrl-C sets a flag and prints a line; the second one raises `KeyboardInterrupt`."""
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._before: Any = None
+
+    def asked(self) -> bool:
+        return self._asked
+
+    def __enter__(self) -> Interrupt:
+        try:
+            self._before = signal.signal(signal.SIGINT, self._note)
+        except ValueError:  # Not in the main thread, which alone receives signals.
+            self._before = None
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _note(self, _number: int, _frame: FrameType | None) -> None:
+        self._asked = True
+        print("interrupted: the best so far follows", file=sys.stderr, flush=True)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def stopping(seconds: float | None = None) -> Generator[Callable[[], bool], None, None]:
+    """A predicate that is true once `seconds` have passed since now, if given, and after a Ctrl-C."""
+    end = None if seconds is None else monotonic() + seconds
+    with Interrupt() as interrupt:
+        yield lambda: interrupt.asked() or (end is not None and monotonic() > end)

@@ -1,0 +1,112 @@
+"""Progress of long work on standard error: the phase, the share done and an estimate of the rest, from two seconds on.
+
+    with progress("recompute.jax: train_step") as line:
+        ...                             # the parts of `timing.py` are the phases
+        line.at("compiled plan 2 of 4", 0.5)
+        line.result = "580 operations are computed again"
+
+    recompute.jax: train_step: proving, about 75 % done, 4 s left
+    recompute.jax: train_step: 580 operations are computed again, after 14 s
+
+On a terminal the line is rewritten in place. Elsewhere it is printed once, and then once a minute.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from time import monotonic
+
+from .timing import watched
+
+FIRST_SECONDS = 2.0
+TERMINAL_SECONDS, FILE_SECONDS = 0.5, 60.0
+"""Seconds until the first line, and between lines."""
+PHASES = {
+    "parse": ("reading", 0.0),
+    "prepare": ("preparing", 0.05),
+    "plan": ("planning", 0.2),
+    "clone": ("copying", 0.5),
+    "lower": ("writing", 0.6),
+    "prove": ("proving", 0.75),
+    "print": ("printing", 0.95),
+}
+"""What the parts of a rewrite are called, and the share of the time before them, roughly, on the examples."""
+LEAST_SHARE = 0.1
+"""Below this share an estimate of the rest means nothing."""
+_LOG = logging.getLogger("recompute.progress")
+_is_shown: ContextVar[bool] = ContextVar("whether a line of progress is shown", default=False)
+
+
+@dataclass
+class Line:
+    """The state of the work. `result`: what the last line says; without it there is no last line."""
+
+    task: str
+    phase: str = ""
+    share: float = 0.0
+    result: str = ""
+    start: float = field(default_factory=monotonic)
+
+    def at(self, phase: str, share: float | None = None) -> None:
+        """Enter a phase. The share never falls: attempts may repeat phases."""
+        self.phase, self.share = phase, max(self.share, share or 0.0)
+        _LOG.debug("%s: %s after %.1f s", self.task, phase, monotonic() - self.start)
+
+    def enter(self, part: str) -> None:
+        """Enter the phase of a part of `timing.py`; parts of parts are none."""
+        if part in PHASES:
+            self.at(*PHASES[part])
+
+    def __str__(self) -> str:
+        seconds = monotonic() - self.start
+        done = f"about {100 * self.share:.0f} % done" if self.share else f"{seconds:.0f} s so far"
+        left = f", {seconds * (1 / self.share - 1):.0f} s left" if self.share >= LEAST_SHARE else ""
+        return f"{self.task}: {self.phase or 'working'}, {done}{left}"
+
+
+@contextmanager
+def progress(task: str, only_on_terminal: bool = False) -> Generator[Line, None, None]:
+    """Show a line for the work inside, if it takes longer than `FIRST_SECONDS`. Inside of another one it shows none.
+
+    only_on_terminal: For tools, whose standard error is read by scripts.
+    """
+    line, finished = Line(task), threading.Event()
+    is_terminal = sys.stderr.isatty()
+    if _is_shown.get() or (only_on_terminal and not is_terminal):
+        yield line
+        return
+    token = _is_shown.set(True)
+    printer = threading.Thread(target=_show, args=(line, finished, is_terminal), daemon=True)
+    printer.start()
+    try:
+        with watched(line.enter):
+            yield line
+    finally:
+        finished.set()
+        printer.join()
+        _is_shown.reset(token)
+        _end(line, is_terminal)
+
+
+def _show(line: Line, finished: threading.Event, is_terminal: bool) -> None:
+    seconds = FIRST_SECONDS
+    while not finished.wait(seconds):
+        print(f"\r\x1b[K{line}" if is_terminal else line, end="" if is_terminal else "\n", file=sys.stderr, flush=True)
+        seconds = TERMINAL_SECONDS if is_terminal else FILE_SECONDS
+
+
+def _end(line: Line, is_terminal: bool) -> None:
+    """Print the result, if a line was shown."""
+    seconds = monotonic() - line.start
+    _LOG.info("%s: %s after %.1f s", line.task, line.result or "ended", seconds)
+    if seconds < FIRST_SECONDS:
+        return
+    clear = "\r\x1b[K" if is_terminal else ""
+    words = f"{line.task}: {line.result}, after {seconds:.0f} s\n" if line.result else ""
+    print(f"{clear}{words}", end="", file=sys.stderr, flush=True)

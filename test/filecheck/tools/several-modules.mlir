@@ -1,0 +1,48 @@
+// RUN: recompute-opt %s -p recompute-inline -o %t.mlir
+// RUN: filecheck %s --input-file %t.mlir
+// RUN: recompute-check %s %t.mlir | filecheck %s --check-prefix=PROVED
+// RUN: sed -e s/sine/cosine/ %t.mlir > %t.other.mlir
+// RUN: recompute-check %s %t.other.mlir --expect not-proved | filecheck %s --check-prefix=DIFFERENT
+// RUN: sed -e s/@second/@third/ %t.mlir > %t.renamed.mlir
+// RUN: recompute-check %s %t.renamed.mlir --expect not-proved | filecheck %s --check-prefix=RENAMED
+// RUN: sed -e 's/num_partitions = 1/num_partitions = 2/' %t.mlir > %t.attribute.mlir
+// RUN: recompute-check %s %t.attribute.mlir --expect not-proved | filecheck %s --check-prefix=ATTRIBUTE
+
+// Passes run on each module with functions, and the proof compares the modules in pairs.
+
+module @first {
+  func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+  func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = stablehlo.tanh %x : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}
+module @second attributes {mhlo.num_partitions = 1 : i32} {
+  module @inner {
+    func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }
+    func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = stablehlo.sine %x : tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }
+  }
+}
+
+// CHECK:      builtin.module @first {
+// CHECK-NEXT:   func.func public @main
+// CHECK-NEXT:     stablehlo.tanh %x
+// CHECK-NOT:    @f
+// CHECK:      builtin.module @second attributes {mhlo.num_partitions = 1 : i32} {
+// CHECK-NEXT:   builtin.module @inner {
+// CHECK-NEXT:     func.func public @main
+// CHECK-NEXT:       stablehlo.sine %x
+
+// PROVED:    proved equal: 2 results
+// DIFFERENT: not proved: in module @second: in module @inner: result #0 of @main differs: before stablehlo.sine
+// RENAMED:   not proved: in module @second: a name or an attribute of a module differs
+// ATTRIBUTE: not proved: in module @second: a name or an attribute of a module differs

@@ -1,0 +1,63 @@
+"""Options that match nothing are errors with suggestions."""
+
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import recompute
+from recompute.frontends.jax.unmatched import UnknownName
+
+from .steps import batch, forward, jax, jnp, mlp, weights
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"save": ["tahn"]}, "step: save='tahn' matches no value of the step; similar names are: tanh"),
+        ({"names": ["block7*"]}, "step: names='block7\\*' matches no value of the step"),
+        ({"save": ["sin", "nobody"]}, "save='nobody' matches no value"),
+    ],
+)
+def test_unknown_names(option: dict[str, Any], message: str):
+    step = recompute.jax.jit(mlp().step, segments="block*", **option)
+    with pytest.raises(UnknownName, match=message):
+        step(weights(), batch())
+    with pytest.raises(ValueError, match=message):
+        step.report(weights(), batch())
+
+
+def test_names_within_called_functions_are_names():
+    """The scope of the caller is part of the name, whether or not the function is a call in the module."""
+
+    def layer(w: Any, x: Any, index: int) -> Any:
+        def activation(x: Any) -> Any:
+            return jnp.tanh(jnp.sin(x))
+
+        return x + jax.jit(activation)(x @ w["up"]) @ w["down"]
+
+    step = recompute.jax.jit(mlp(layer).step, segments="block*", save=["block1/tanh", "sin*"])
+    assert step.lower(weights(), batch()).why is None
+
+
+def test_a_budget_of_an_unknown_segment():
+    step = recompute.jax.jit(mlp().step, segment_budgets={"blokc0": "50%"})
+    with pytest.raises(ValueError, match=r"no segment matches 'blokc0'; near it are: block0"):
+        step(weights(), batch())
+
+
+def test_an_infeasible_budget_of_a_segment():
+    step = recompute.jax.jit(mlp().step, segment_budgets={"block0": 1})
+    with pytest.raises(recompute.Refusal, match="block0"):
+        step(weights(), batch())
+
+
+def test_a_step_that_stays_as_it_is_warns_once():
+    step = recompute.jax.jit(forward())
+    with pytest.warns(recompute.jax.NothingSaved, match="computes no gradient.*take the gradient inside") as caught:
+        for _ in range(3):
+            step(weights(), batch())
+    assert len(caught) == 1

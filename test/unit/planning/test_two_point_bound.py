@@ -1,0 +1,50 @@
+"""The bound that looks at two operations: against exhaustive search, and where one operation alone proves less."""
+
+from __future__ import annotations
+
+from recompute.planning.solvers.problem import OperationRow, problem_of
+from recompute.planning.solvers.working_set import largest_working_set
+from recompute.planning.two_point_bound import two_point_bound
+from recompute.test.unit.planning.solvers.exhaustive import optimum, random_problem
+
+PROBLEMS = 3000
+
+
+def test_no_schedule_peaks_below_it():
+    proved = more = 0
+    for seed in range(PROBLEMS):
+        problem = random_problem(seed)
+        found = two_point_bound(problem)
+        if found.bytes > 1:
+            assert optimum(problem, found.bytes - 1) is None, seed
+            proved += 1
+            more += found.bytes > largest_working_set(problem).bytes
+    assert proved > PROBLEMS // 3 and more > 15
+
+
+def test_one_byte_more_would_be_wrong():
+    """A bound that is reached: with the bytes that it says there are schedules, often."""
+    reached = 0
+    for seed in range(300):
+        problem = random_problem(seed)
+        least = max(two_point_bound(problem).bytes, largest_working_set(problem).bytes)
+        reached += least > 0 and optimum(problem, least) is not None
+    assert reached > 100
+
+
+def test_by_hand():
+    """`d` runs while `a` is there (8 + 8 + 8), or `a` is made again from `i`, beside `d` (8 + 8 + 8): 24 at least."""
+    rows = [
+        OperationRow("i", 1, [], [8], 0, True, False),
+        OperationRow("a", 1, [0], [8], 0, True, False),
+        OperationRow("c", 1, [], [8], 0, False, True),
+        OperationRow("d", 1, [2], [8], 0, False, True),
+        OperationRow("r", 1, [1, 3], [0], 0, False, True),
+    ]
+    problem = problem_of(rows, (), [row.name for row in rows], earliest=2)
+    found = two_point_bound(problem)
+    assert (found.bytes, found.before, found.reader, found.value) == (24, 3, 4, 1)
+    assert found.describe(problem) == (
+        "operation 4 (r) reads what 1 (a) makes, which is held while 3 (d) runs, or made again after it"
+    )
+    assert largest_working_set(problem).bytes == 16 and optimum(problem, 23) is None

@@ -1,0 +1,37 @@
+"""The table by module: bytes saved before and after, bytes computed again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from recompute.analysis.memory.labels import Buffer
+from recompute.analysis.memory.timeline import Timeline
+from recompute.reports.by_module import OUTSIDE, ModuleRow, module_rows
+
+
+def buffer(module: str, size: int, last: int, recomputed: bool = False) -> Buffer:
+    phase = "gradient" if recomputed else "primal"
+    return Buffer("stablehlo.tanh", phase, "", size, 0 if phase == "primal" else 2, last, recomputed, module=module)
+
+
+def timeline(*buffers: Buffer) -> Timeline:
+    return Timeline(("a", "b", "c"), ("primal", "primal", "gradient"), buffers, (0, 0, 0), (0, 0, 0), 0, 0, 0)
+
+
+def test_rows_are_the_blocks_of_the_model():
+    plain = timeline(
+        buffer("", 1, 2),
+        buffer("LM/Block_0/Dense_0", 10, 2),
+        buffer("LM/Block_0/Dense_1", 5, 2),
+        buffer("LM/Head", 7, 1),
+    )
+    less = timeline(buffer("LM/Block_0/Dense_0", 10, 2), buffer("LM/Block_0/Dense_1", 5, 2, recomputed=True))
+    assert module_rows([(plain, less)]) == (ModuleRow("LM/Block_0", 15, 10, 5), ModuleRow(OUTSIDE, 1, 0, 0))
+
+
+def test_several_steps_are_added():
+    one = timeline(buffer("a", 4, 2), buffer("b", 2, 2))
+    assert module_rows([(one, replace(one, buffers=())), (one, one)]) == (
+        ModuleRow("a", 8, 4, 0),
+        ModuleRow("b", 4, 2, 0),
+    )

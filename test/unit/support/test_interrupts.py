@@ -1,0 +1,31 @@
+"""A search ends after its time limit, and at the first Ctrl-C; the second one is an exception."""
+
+from __future__ import annotations
+
+import os
+import signal
+from time import sleep
+
+import pytest
+
+from recompute.support.interrupts import stopping
+
+
+def test_a_time_limit():
+    with stopping(0.02) as stop:
+        assert not stop()
+        sleep(0.05)
+        assert stop()
+    with stopping() as stop:
+        assert not stop()
+
+
+def test_the_first_interrupt_stops_and_the_second_one_raises(capsys: pytest.CaptureFixture[str]):
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), stopping() as stop:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stop()
+        os.kill(os.getpid(), signal.SIGINT)
+        sleep(1)
+    assert capsys.readouterr().err == "interrupted: the best so far follows\n"
+    assert signal.getsignal(signal.SIGINT) is before

@@ -1,0 +1,91 @@
+"""A line of progress: the phase, the share and an estimate after two seconds, and the result at the end."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from io import StringIO
+from time import sleep
+
+import pytest
+from typing_extensions import override
+
+from recompute.support import progress as module
+from recompute.support.progress import Line, progress
+from recompute.support.timing import part
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FIRST_SECONDS", 0.02)
+    monkeypatch.setattr(module, "TERMINAL_SECONDS", 0.02)
+
+
+def work(task: str = "step", only_on_terminal: bool = False) -> None:
+    with progress(task, only_on_terminal) as line, part("plan"):
+        sleep(0.2)
+        line.result = "3 operations are computed again"
+
+
+def test_short_work_is_silent(capsys: pytest.CaptureFixture[str]):
+    work()
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_file_gets_two_lines(capsys: pytest.CaptureFixture[str]):
+    work()
+    first, last = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"step: planning, about 20 % done, \d+ s left", first)
+    assert re.fullmatch(r"step: 3 operations are computed again, after \d+ s", last)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_tools_print_nothing_to_files(capsys: pytest.CaptureFixture[str]):
+    work(only_on_terminal=True)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("at_once")
+def test_work_inside_of_work_has_no_line_of_its_own(capsys: pytest.CaptureFixture[str]):
+    with progress("outer") as line:
+        work("inner")
+        line.result = "done"
+    assert "inner" not in capsys.readouterr().err
+
+
+class Terminal(StringIO):
+    @override
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_terminal_has_one_line_in_place(monkeypatch: pytest.MonkeyPatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    work()
+    shown = terminal.getvalue()
+    assert shown.count("\n") == 1 and shown.count("\r\x1b[K") > 2
+    assert shown.rpartition("\r\x1b[K")[2].startswith("step: 3 operations are computed again")
+
+
+def test_the_share_never_falls():
+    line = Line("step")
+    for name in ("plan", "prove", "verify", "prepare"):
+        line.enter(name)
+    assert line.share == 0.75 and line.phase == "preparing"
+
+
+def test_an_error_ends_the_line(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(ValueError, match="wrong"), progress("step"):
+        raise ValueError("wrong")
+    assert capsys.readouterr().err == ""
+
+
+def test_phases_are_logged(caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.DEBUG, "recompute")
+    work()
+    assert [record.levelname for record in caplog.records] == ["DEBUG", "INFO"]
+    assert caplog.messages[0].startswith("step: planning after")

@@ -1,0 +1,289 @@
+"""Every snippet and command of README and docs runs, every link leads somewhere; what cannot run is listed here."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import runpy
+import shutil
+import warnings
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recompute.mlir_io.parser import parse_module
+from recompute.test.benchmark_scripts import script
+from recompute.test.documentation import (
+    PAGES,
+    ROOT,
+    Block,
+    anchors,
+    blocks,
+    inline_commands,
+    links,
+    name_of,
+    training_step,
+    words,
+)
+from recompute.test.run_lines.execute import run_command
+from recompute.test.run_lines.script import Command
+from recompute.test.unit.tools.test_planned_step import STEP as FIVE_VALUES
+
+BLOCKS = [block for page in PAGES for block in blocks(page)]
+LANGUAGES = {"python", "sh", "console", "mlir", "json", "text"}
+RUN_BY_OTHER_TESTS = {
+    ("README.md", "python"): "test_jax_page.py",
+    ("docs/coming_from_mindspore.md", "python"): "test_coming_from.py",
+    ("docs/coming_from_paddle.md", "python"): "frontends/test_paddle_examples.py",
+    ("docs/embedding.md", "python"): "test_embedding.py",
+    ("docs/embedding.md", "sh"): "test_embedding.py",
+    ("docs/foreign_dialects.md", "python"): "rules/test_foreign.py",
+    ("docs/foreign_dialects.md", "mlir"): "rules/test_foreign.py",
+    ("docs/foreign_dialects.md", "sh"): "rules/test_foreign.py",
+    ("docs/jax.md", "python"): "test_jax_page.py",
+    ("docs/recipes.md", "python"): "test_recipes.py",
+    ("docs/torch.md", "python"): "frontends/torch/test_torch_page.py",
+}
+NOT_RUN = {
+    "git ": "changes the checkout",
+    "pip install ": "needs a registry; test_packaging.py installs the wheel",
+    "python -m pip install ": "needs a registry; test_packaging.py installs the wheel",
+    "python -m venv ": "test_packaging.py makes one",
+    "python -m pytest ": "this suite",
+    "python -m build": "test_packaging.py runs it",
+    "pre-commit ": "writes hooks into the checkout",
+    "make ": "minutes; the targets are compared with the Makefile",
+    "python -m recompute.benchmarks.": "minutes to hours; the module and its flags are compared",
+    "python -m recompute.test.": "minutes to hours; the module and its flags are compared",
+    "python benchmarks/": "minutes to hours; the script and its flags are compared",
+    "python docs/": "writes into the checkout; test_readme.py compares the results",
+}
+"""Beginnings of commands, and why a test does not run them."""
+FRAGMENTS = {
+    "%t = recompute.token %ct": "a part of a function",
+    "%x1, %key1 = stablehlo.optimization_barrier": "a part of a function",
+}
+"""First lines of MLIR that is not a module; so is everything with an ellipsis."""
+SCOPES = {"README.md": "block", "docs/planning.md": "layer"}
+"""Names of the layers in the step that the commands of a page read."""
+
+
+def ids(values: list[Any]) -> list[str]:
+    return [str(value) for value in values]
+
+
+def of_language(*languages: str) -> list[Block]:
+    """The blocks of these languages that no other test runs."""
+    return [
+        block
+        for block in BLOCKS
+        if block.language in languages and (block.page, block.language) not in RUN_BY_OTHER_TESTS
+    ]
+
+
+def test_each_block_has_a_language() -> None:
+    assert {str(block): block.language for block in BLOCKS if block.language not in LANGUAGES} == {}
+
+
+def test_other_tests_run_what_is_left_to_them() -> None:
+    pages = {(block.page, block.language) for block in BLOCKS}
+    for (page, language), files in RUN_BY_OTHER_TESTS.items():
+        assert (page, language) in pages, f"{page} has no block of {language}"
+        assert Path(page).stem in (ROOT / "test" / "unit" / files).read_text()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder of a reader: with what the commands of a page read."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def prepare(page: str, folder: Path) -> None:
+    """Write the files that the commands of a page read."""
+    step = training_step(SCOPES.get(page, "block"))
+    (folder / "step.mlir").write_text(step)
+    (folder / "bare.mlir").write_text(re.sub(r" loc\(.*\)", "", step))
+    joint_graphs: Any = script("joint_graphs")
+    (folder / "step.json").write_text(json.dumps(joint_graphs.unet(depth=2, blocks=1).finished()))
+    (folder / "examples").symlink_to(ROOT / "examples")
+
+
+def execute(command: str) -> tuple[int, str, str]:
+    """Exit code, output and errors of a command line of this project, in this process; searches are brief."""
+    errors = BytesIO()
+    brief = ("--effort", "brief") if command.startswith("recompute-plan ") and "--help" not in command else ()
+    code, output = run_command(Command((*words(command), *brief), (), False), b"", errors)
+    return code, output.decode(), errors.getvalue().decode()
+
+
+def reason_not_run(command: str) -> str | None:
+    return next((reason for start, reason in NOT_RUN.items() if command.startswith(start)), None)
+
+
+@pytest.mark.parametrize("block", of_language("sh"), ids=str)
+def test_commands(block: Block, folder: Path) -> None:
+    prepare(block.page, folder)
+    if "theirs.txt" in block.text:
+        assert execute("recompute-plan step.json --budget 0.6 -q --sequence theirs.txt")[0] == 0
+    for command in block.commands():
+        if reason_not_run(command):
+            check_arguments(command)
+        else:
+            code, _, errors = execute(command)
+            assert code == 0, f"{block}: {command}\n{errors}"
+
+
+@pytest.mark.parametrize("block", of_language("console"), ids=str)
+def test_sessions(block: Block, folder: Path) -> None:
+    """Lines behind a `$` are commands; the lines below each are the beginning of what it prints, or a part of it."""
+    prepare(block.page, folder)
+    (folder / "step.mlir").write_text(FIVE_VALUES)
+    if block.page == "docs/tutorial_mlir.md":  # its sessions go on where the one before ended
+        assert execute("recompute-opt step.mlir -p recompute --print-debuginfo -o less.mlir")[0] == 0
+    for session in block.text.removeprefix("$ ").split("\n$ "):
+        command, *expected = session.rstrip("\n").split("\n")
+        _, output, errors = execute(command)
+        printed = (output + errors).splitlines()
+        for line in expected:
+            assert line in printed, f"{block}: {command}\n{output}{errors}"
+            printed = printed[printed.index(line) + 1 :]
+
+
+TUTORIALS = {"docs/tutorial_jax.md": "jax", "docs/tutorial_torch.md": "torch"}
+"""Pages whose snippets run one after the other, each with the names of those before it, and what they import."""
+
+
+@pytest.mark.parametrize("page", TUTORIALS)
+def test_tutorials(page: str, folder: Path) -> None:
+    pytest.importorskip(TUTORIALS[page], reason="the tutorial imports it")
+    text = "\n".join(block.text for block in BLOCKS if (block.page, block.language) == (page, "python"))
+    (folder / "tutorial.py").write_text(text)
+    assert "chosen" in runpy.run_path("tutorial.py")
+
+
+def test_the_lines_for_pytorch_in_the_readme(folder: Path) -> None:
+    torch: Any = pytest.importorskip("torch", reason="the lines compile a model of PyTorch")
+    (block,) = [block for block in blocks(ROOT / "README.md") if "import recompute.torch" in block.text]
+    (folder / "snippet.py").write_text(block.text)
+    layers = [
+        torch.nn.Sequential(torch.nn.Linear(32, 128), torch.nn.GELU(), torch.nn.Linear(128, 32)) for _ in range(4)
+    ]
+
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = torch.nn.ModuleList(layers)
+
+        def forward(self, x: Any) -> Any:
+            for layer in self.layers:
+                x = x + layer(x)
+            return x.square().mean()
+
+    names = runpy.run_path("snippet.py", init_globals={"model": Model(), "batch": torch.randn(64, 32)})
+    (graph,) = names["model"].report().graphs
+    assert graph.peak_bytes < graph.plain_bytes
+
+
+SNIPPETS = [block for block in of_language("python") if block.page not in TUTORIALS]
+
+
+@pytest.mark.parametrize("block", SNIPPETS, ids=str)
+def test_snippets(block: Block, folder: Path) -> None:
+    """With the names that a reader of the page has; the step that a snippet makes is called."""
+    jax = pytest.importorskip("jax", reason="the snippets call recompute.jax")
+    (folder / "snippet.py").write_text(block.text)
+    given = {"recompute": __import__("recompute"), "text": training_step("layer"), "train_step": train_step}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # offloading has no effect on CPU
+        names = runpy.run_path("snippet.py", init_globals=given)
+        if "step" in names:
+            loss, _ = names["step"]([jax.numpy.full((16, 16), 0.1)] * 4, jax.numpy.ones((64, 16)))
+            assert loss.shape == ()
+
+
+def train_step(weights: Any, x: Any) -> Any:
+    """The loss and the gradients of a model of layers and a head, which are scopes."""
+    jax: Any = importlib.import_module("jax")
+    jnp = jax.numpy
+
+    def loss(weights: Any, x: Any) -> Any:
+        for index, weight in enumerate(weights):
+            with jax.named_scope(f"layer{index}"):
+                x = x + jnp.tanh(jnp.sin(x @ weight)) @ weight.T
+        with jax.named_scope("head"):
+            return jnp.mean(jnp.exp(x) ** 2)
+
+    untyped_jax: Any = jax
+    return untyped_jax.value_and_grad(loss)(weights, x)
+
+
+@pytest.mark.parametrize("block", of_language("mlir"), ids=str)
+def test_mlir(block: Block) -> None:
+    first = block.text.splitlines()[0].strip()
+    if "…" not in block.text and not first.startswith(tuple(FRAGMENTS)):
+        parse_module(block.text, "block.mlir").verify()
+
+
+@pytest.mark.parametrize("block", of_language("json"), ids=str)
+def test_json(block: Block) -> None:
+    assert json.loads(block.text.replace("…", ""))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_commands_in_sentences(page: Path, folder: Path) -> None:
+    prepare(name_of(page), folder)
+    for command in inline_commands(page):
+        tool, *arguments = words(command)
+        whole = arguments and arguments[0] == "step.mlir" and arguments[-1] not in ("--sweep", "--fit")
+        if tool.startswith("recompute-") and whole and "plan=plan.json" not in command:
+            code, _, errors = execute(f"{command} -o out" if tool == "recompute-opt" else command)
+            assert code == 0, f"{command}\n{errors}"
+        else:
+            check_arguments(command)
+
+
+def check_arguments(command: str) -> None:
+    """What a command names is there: targets of make, scripts, modules, and their flags."""
+    match words(command):
+        case ["make", target, *_]:
+            assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE), command
+        case ["python", "-m", ("pip" | "venv" | "pytest" | "build"), *_] | ["pip", *_] | ["git", *_]:
+            pass
+        case ["python", "-m", module, *arguments]:
+            assert flags(arguments) <= flags_of_module(module), command
+        case ["python", path, *arguments]:
+            assert (ROOT / path).exists(), command
+            assert flags(arguments) <= flags_in((ROOT / path).read_text()), command
+        case [tool, *arguments]:
+            assert shutil.which(tool) or tool.startswith("recompute-"), command
+            assert flags(arguments) <= flags_in(execute(f"{tool} --help")[1]), command
+        case _:
+            raise AssertionError(command)
+
+
+def flags(arguments: list[str]) -> set[str]:
+    return {argument for argument in arguments if argument.startswith("--")}
+
+
+def flags_in(text: str) -> set[str]:
+    return set(re.findall(r"--[a-z][a-z-]*", text))
+
+
+def flags_of_module(module: str) -> set[str]:
+    path = ROOT.joinpath(*module.split(".")[1:])
+    files = [path.with_suffix(".py")] if path.with_suffix(".py").exists() else sorted(path.glob("*.py"))
+    assert files, f"there is no module {module}"
+    return flags_in("".join(file.read_text() for file in files))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in links(page):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        assert not anchor or target.suffix != ".md" or anchor in anchors(target), link

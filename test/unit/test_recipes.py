@@ -1,0 +1,63 @@
+"""Every recipe of docs/recipes.md trains, and recomputes something."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recompute
+
+pytest.importorskip("jax", reason="the page is about JAX")
+pytest.importorskip("optax", reason="the optimizers of the recipes")
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "recipes.md"
+TEXT = PAGE.read_text()
+RECIPES = dict(re.findall(r"^## ([^\n]+)\n.*?```python\n(.*?)```", TEXT, re.DOTALL | re.MULTILINE))
+NEEDS = {
+    "flax nnx": "flax.nnx",
+    "flax linen with a TrainState": "flax",
+    "equinox": "equinox",
+    "optax": "optax",
+    "haiku": "haiku",
+    "Keras on JAX": "keras",
+}
+AFTER_EACH_CALL = re.compile(r"^( +)(.*= train_step\(.*|.*= step\(.*)$", re.MULTILINE)
+
+
+def test_every_recipe_has_its_framework():
+    assert RECIPES.keys() == NEEDS.keys() == set(re.findall(r"^## (.*)$", TEXT, re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", NEEDS)
+def test_the_recipe_trains(name: str, tmp_path: Path):
+    """The losses are those of the same lines with the framework's own `jit`."""
+    pytest.importorskip(NEEDS[name], reason="the recipe's framework")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", recompute.jax.NothingSaved)
+        losses = losses_of(RECIPES[name], tmp_path / "ours.py")
+    assert losses[0] > losses[-1]
+    assert losses == losses_of(with_their_jit(RECIPES[name]), tmp_path / "theirs.py")
+
+
+def losses_of(snippet: str, path: Path) -> list[float]:
+    """Run the snippet, and collect the loss after each of its steps."""
+    name = "value" if ", value = train_step" in snippet else "loss"
+    traced = AFTER_EACH_CALL.sub(rf"\1\2\n\1losses.append(float({name}))", snippet)
+    path.write_text(f"from functools import partial\n\nlosses = []\n{traced}")
+    found: dict[str, Any] = runpy.run_path(str(path))
+    assert len(found["losses"]) == 3
+    return found["losses"]
+
+
+def with_their_jit(snippet: str) -> str:
+    """The snippet with `jax.jit` or `nnx.jit`, and without its report."""
+    lines = [line for line in snippet.splitlines() if not line.startswith("print(")]
+    text = "\n".join(lines).replace("recompute.nnx.jit", "nnx.jit")
+    return re.sub(r"@recompute\.jax\.jit\((.*?)\)  #", r"@partial(jax.jit, \1)  #", text).replace(
+        "recompute.jax.jit", "jax.jit"
+    )

@@ -1,0 +1,56 @@
+"""The site of the documentation builds without a warning, and its search finds what the pages say."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from recompute.test.documentation import DOCS, ROOT
+
+pytest.importorskip("material", reason="mkdocs-material builds the site: pip install '.[docs]'")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_each_page_is_there(site: Path) -> None:
+    pages = [page.relative_to(DOCS).with_suffix(".html") for page in DOCS.rglob("*.md")]
+    assert [str(page) for page in pages if not (site / page).exists()] == []
+    assert (site / "memory.svg").exists() and not list(site.rglob("*.py"))
+
+
+def test_the_entry_page_leads_to_the_tutorials(site: Path) -> None:
+    entry = (site / "index.html").read_text()
+    assert 'href="tutorial_jax.html"' in entry and 'href="tutorial_mlir.html"' in entry
+
+
+def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+    """The pages can be read without a network."""
+    entry = (site / "index.html").read_text()
+    assert 'src="http' not in entry and "fonts.g" not in entry
+
+
+def test_the_search_knows_the_sections(site: Path) -> None:
+    index = json.loads((site / "search" / "search_index.json").read_text())
+    titles = {entry["title"] for entry in index["docs"]}
+    assert {"The first saving", "Give a budget", "Terms of the field", "<code>recompute-clone</code>"} <= titles
+
+
+def test_a_dead_link_is_an_error(tmp_path: Path) -> None:
+    """The control: strict mode notices."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("# Page\n\n[nowhere](nowhere.md)\n")
+    (tmp_path / "mkdocs.yml").write_text("site_name: x\nstrict: true\ntheme: material\nplugins: [search]\n")
+    command = [sys.executable, "-m", "mkdocs", "build", "--site-dir", tmp_path / "site"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode != 0 and "nowhere.md" in done.stderr

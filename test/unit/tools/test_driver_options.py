@@ -1,0 +1,167 @@
+"""The options that recompute-opt shares with mlir-opt: crashes of passes, reproducers, completion, spellings."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import which
+
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.passes import ModulePass
+
+from recompute.driver import pipeline
+from recompute.tools import command_line
+from recompute.tools.completion import SHELLS, completion
+from recompute.tools.opt_arguments import argument_parser
+from recompute.tools.recompute_opt import main
+from recompute.tools.reproducer import pipeline_in, reproducer
+from recompute.tools.spelling import as_argparse_expects
+
+STEP = """\
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = stablehlo.sine %x : tensor<4xf32>
+  func.return %a : tensor<4xf32>
+}
+"""
+
+
+@dataclass(frozen=True)
+class CrashingPass(ModulePass):
+    """Mark the module, and raise an exception that is no diagnostic."""
+
+    name = "crash"
+
+    words: str = "no such\nkey"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        op.attributes["other.mark"] = StringAttr("made by crash")
+        raise KeyError(self.words)
+
+
+@pytest.fixture
+def crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    known: dict[str, Callable[[], type[ModulePass]]] = {**pipeline.passes_known(), "crash": lambda: CrashingPass}
+    monkeypatch.setattr(command_line, "passes_known", lambda: known)
+
+
+@pytest.fixture
+def step(tmp_path: Path) -> Path:
+    path = tmp_path / "step.mlir"
+    path.write_text(STEP)
+    return path
+
+
+@pytest.mark.usefixtures("crash")
+def test_a_crash_is_one_line(step: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(step), "-p", "cse,crash"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    (line,) = captured.err.splitlines()
+    assert line.startswith(f"{step}:1:1: error: crash failed: KeyError: 'no such\\nkey' (a fault of the pass; ")
+
+
+@pytest.mark.usefixtures("crash")
+def test_a_traceback_on_request(step: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(step), "-p", "crash", "--mlir-print-stacktrace-on-diagnostic"]) == 1
+    assert "raise KeyError(self.words)" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("crash")
+def test_a_crash_leaves_its_ir_and_a_reproducer(step: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    saved = step.with_name("saved.mlir")
+    options = ["-p", 'crash{words="a \\"b\\""}', "--print-ir-after-failure", "--crash-reproducer", str(saved)]
+    assert main([str(step), *options]) == 1
+    error = capsys.readouterr().err
+    assert "IR Dump After CrashingPass Failed (crash)" in error
+    assert "made by crash" in error
+    text = saved.read_text()
+    assert "made by crash" not in text
+    assert "stablehlo.sine" in text
+    assert main([str(saved), "--run-reproducer"]) == 1
+    assert "error: crash failed: KeyError: 'a \"b\"'" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("crash")
+def test_every_part_of_a_split_file_is_processed(step: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    step.write_text(f"{STEP}// -----\n{STEP}")
+    assert main([str(step), "-split-input-file", "-p", "crash"]) == 1
+    assert [line.split(": ")[1] for line in capsys.readouterr().err.splitlines()] == ["error", "error"]
+
+
+def test_parts_with_another_marker(step: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    step.write_text(f"{STEP}// ====\n{STEP}")
+    assert main(["--split-input-file=// ====", "--output-split-marker=// ~~~~", str(step)]) == 0
+    first, second = capsys.readouterr().out.split("// ~~~~\n")
+    assert first == second
+    assert first.count("func.func") == 1
+
+
+def test_the_pipeline_of_a_reproducer() -> None:
+    assert pipeline_in(STEP) is None
+    assert pipeline_in(reproducer(STEP, [], True)) == "builtin.module()"
+    section = 'mlir_reproducer: { verify_each: true, pipeline: "builtin.module(a{b=\\"}\\"})" }'
+    theirs = f"{{-# external_resources: {{ {section} }} #-}}"
+    assert pipeline_in(theirs) == 'builtin.module(a{b="}"})'
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        (["-verify-diagnostics", "a.mlir"], ["--verify-diagnostics=all", "a.mlir"]),
+        (["--verify-diagnostics=only-expected"], ["--verify-diagnostics=only-expected"]),
+        (["-pass-pipeline=builtin.module(cse)"], ["--pass-pipeline=builtin.module(cse)"]),
+        (["-pass-pipeline", "builtin.module(cse)"], ["--pass-pipeline", "builtin.module(cse)"]),
+        (["-mlir-timing", "-"], ["--mlir-timing=tree", "-"]),
+        (["-p", "cse", "-o", "-", "-v"], ["-p", "cse", "-o", "-", "-v"]),
+        (["--", "-timing"], ["--", "-timing"]),
+        (["-no-such-option"], ["-no-such-option"]),
+    ],
+)
+def test_spellings_of_mlir_opt(given: list[str], read: list[str]) -> None:
+    assert as_argparse_expects(argument_parser(), given) == read
+
+
+def test_options_that_have_no_meaning_here_are_accepted(step: Path) -> None:
+    output = step.with_name("out.mlir")
+    options = ["--allow-unregistered-dialect", "--verify-each=false", "-mlir-print-op-generic", "-o", str(output)]
+    assert main([str(step), *options]) == 0
+    assert '"stablehlo.sine"(%x)' in output.read_text()
+
+
+def test_lists_name_passes_and_dialects(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--list-passes"]) == 0
+    printed = capsys.readouterr().out
+    lines = {line.split()[0]: line.partition(" ")[2].strip() for line in printed.splitlines()}
+    assert lines["recompute-clone"] == "- copy the marked operations of each segment to where the gradient needs them"
+    assert all(text for name, text in lines.items() if name.startswith("recompute"))
+    assert "Pass()" not in printed
+    assert main(["-show-dialects"]) == 0
+    assert ",recompute,scf,sdy,stablehlo," in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_completion_script_has_every_option(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--completion", shell]) == 0
+    script = capsys.readouterr().out
+    for action in argument_parser()._actions:
+        for name in action.option_strings:
+            assert (f"-l {name[2:]}" if shell == "fish" and name.startswith("--") else name.lstrip("-")) in script
+    assert "recompute-clone" in script
+
+
+@pytest.mark.skipif(which("bash") is None, reason="bash is not installed")
+def test_bash_completes_options_and_passes(tmp_path: Path) -> None:
+    script = tmp_path / "completion.bash"
+    script.write_text(completion(argument_parser(), "bash", {"-p": ["recompute-mark", "cse"]}))
+    lines = [
+        f"source {script}",
+        "COMP_WORDS=(recompute-opt --print-ir-bef); COMP_CWORD=1; _recompute_opt; echo ${COMPREPLY[@]}",
+        "COMP_WORDS=(recompute-opt -p recompute-m); COMP_CWORD=2; _recompute_opt; echo ${COMPREPLY[@]}",
+        "COMP_WORDS=(recompute-opt --remarks y); COMP_CWORD=2; _recompute_opt; echo ${COMPREPLY[@]}",
+    ]
+    printed = subprocess.run(["bash", "-c", "\n".join(lines)], capture_output=True, text=True, check=True).stdout
+    assert printed.splitlines() == ["--print-ir-before --print-ir-before-all", "recompute-mark", "yaml"]

@@ -1,0 +1,120 @@
+"""The IR before and after passes, on standard error or in files: `--print-ir-*` and `--dump-dir`.
+
+The headers are those of MLIR, which viewers of pipelines parse:
+
+    // -----// IR Dump After MarkPass (recompute-mark) //----- //
+
+A dump is the whole module, as with MLIR's `--mlir-print-ir-module-scope`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ..driver.nested_pipelines import ScheduledPass
+from ..mlir_io.printer import print_module
+from .files import FileError
+
+HEADER = "// -----// IR Dump {moment} //----- //"
+_NOT_IN_NAMES = re.compile(r"[^\w.-]+")
+
+
+@dataclass(frozen=True)
+class DumpRequest:
+    """The dumps that the command line requests.
+
+    Attributes:
+        before, after: Names of passes.
+        before_all, after_all: The same for all passes.
+        after_change: After passes that change the IR: those of `after`, or else all.
+        after_failure: The same for passes that fail.
+        folder: The folder for the dumps; None for standard error.
+    """
+
+    before: frozenset[str] = frozenset()
+    before_all: bool = False
+    after: frozenset[str] = frozenset()
+    after_all: bool = False
+    after_change: bool = False
+    after_failure: bool = False
+    folder: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        names_or_flags = (self.before, self.before_all, self.after, self.after_all, self.after_change)
+        return not any((*names_or_flags, self.after_failure, self.folder))
+
+    def is_before(self, name: str) -> bool:
+        return self.before_all or name in self.before
+
+    def is_after(self, name: str, *, changed: bool) -> bool:
+        if self.after_change or self.after_failure:
+            return self._is_selected(name) and self.after_change and changed
+        is_folder_alone = self.folder is not None and not (self.before or self.before_all or self.after)
+        return self.after_all or name in self.after or is_folder_alone
+
+    def is_after_failure(self, name: str) -> bool:
+        return self._is_selected(name)
+
+    def _is_selected(self, name: str) -> bool:
+        return not self.after or self.after_all or name in self.after
+
+
+@dataclass
+class Dumps:
+    """Writes the requested dumps of one module.
+
+    Attributes:
+        prefix: The beginning of the names of files, such as the number of the module in the input.
+        debuginfo: Print locations.
+    """
+
+    request: DumpRequest
+    prefix: str = ""
+    debuginfo: bool = False
+    _number: int = field(default=0, init=False)
+    _text_before: str = field(default="", init=False)
+
+    def before(self, scheduled: ScheduledPass, module: ModuleOp) -> None:
+        """Call this before each pass."""
+        self._number += 1
+        if self.request.after_change:
+            self._text_before = print_module(module, debuginfo=True)
+        if self.request.is_before(scheduled.name):
+            self._write("before", f"Before {_title(scheduled)}", scheduled, module)
+
+    def after(self, scheduled: ScheduledPass, module: ModuleOp) -> None:
+        """Call this after a pass that succeeds."""
+        changed = self.request.after_change and print_module(module, debuginfo=True) != self._text_before
+        if self.request.is_after(scheduled.name, changed=changed):
+            self._write("after", f"After {_title(scheduled)}", scheduled, module)
+
+    def after_failure(self, scheduled: ScheduledPass, module: ModuleOp) -> None:
+        """Call this after a pass that fails."""
+        if not self.request.is_empty and self.request.is_after_failure(scheduled.name):
+            self._write("failed", f"After {_title(scheduled, ' Failed')}", scheduled, module, generic=True)
+
+    def _write(
+        self, word: str, moment: str, scheduled: ScheduledPass, module: ModuleOp, *, generic: bool = False
+    ) -> None:
+        text = f"{HEADER.format(moment=moment)}\n{print_module(module, generic=generic, debuginfo=self.debuginfo)}"
+        if self.request.folder is None:
+            print(text, file=sys.stderr)
+            return
+        name = f"{self.prefix}{self._number:02}_{word}_{_NOT_IN_NAMES.sub('-', scheduled.name)}.mlir"
+        path = Path(self.request.folder, name)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise FileError(f"{path}: error: cannot be written: {error.strerror}") from error
+
+
+def _title(scheduled: ScheduledPass, outcome: str = "") -> str:
+    anchor = f" ({' '.join(map(repr, scheduled.path))} operations)" if scheduled.path else ""
+    return f"{type(scheduled.module_pass).__name__}{outcome} ({scheduled.name}){anchor}"

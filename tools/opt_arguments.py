@@ -1,0 +1,154 @@
+"""The options of recompute-opt, with the spellings of `mlir-opt` beside our own where the two differ."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..universe import UNIVERSE
+from .completion import add_completion_option
+from .remark_formats import CATEGORIES, FORMATS
+from .rule_files import add_rules_option
+from .splitting import add_split_options
+from .start import version_of
+
+MLIR = "mlir"
+EPILOG = "Exit codes: 0 done; 1 bad input, a refused request or a failed proof; 2 wrong usage."
+STATISTICS = "print counts after each pass, then the seconds of each pass and of its parts, to standard error"
+DISPLAYS = ("tree", "list", "json")
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    """The parser of the command line."""
+    parser = argparse.ArgumentParser(
+        prog="recompute-opt", description="Run passes on MLIR and write only what is proved equal.", epilog=EPILOG
+    )
+    _add_input_and_output(parser)
+    _add_passes(parser)
+    _add_printing(parser)
+    _add_diagnostics(parser)
+    _add_reproducers(parser)
+    _add_information(parser)
+    return parser
+
+
+def _add_input_and_output(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("input_file", nargs="?", help="MLIR, as text or bytecode; standard input if absent or '-'")
+    add("-t", "--target", default=MLIR, help=f"{MLIR} or {', '.join(UNIVERSE.all_targets)}")
+    add("-o", "--output-file", help="file to write; standard output if absent")
+    add_split_options(parser)
+    add("--print-op-generic", "--mlir-print-op-generic", action="store_true", help="print the generic form")
+    add(
+        "--print-debuginfo",
+        "--mlir-print-debuginfo",
+        action=argparse.BooleanOptionalAction,
+        help="print locations; by default if the input has some",
+    )
+    add("--emit-plan", metavar="FILE", help="write the plan of 'recompute', for 'recompute{plan=FILE}'")
+    add("--allow-unregistered-dialect", action="store_true", help="accepted for scripts of mlir-opt: always on")
+
+
+def _add_passes(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("-p", "--passes", default="", help="passes as 'a,b{option=value}'; --list-passes names them")
+    add("--pass-pipeline", default="", help="the same as MLIR writes it, 'builtin.module(a,func.func(cse))'")
+    add("--no-proof", action="store_true", help="write the result without proving it equal")
+    add("--disable-verify", action="store_true", help="do not verify between passes")
+    add(
+        "--verify-each",
+        nargs="?",
+        const=True,
+        default=True,
+        type=_truth,
+        metavar="BOOL",
+        help="verify after each pass; 'false' is --disable-verify",
+    )
+    add_rules_option(parser)
+
+
+def _add_printing(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    group = "print the IR to standard error"
+    add("--print-ir-before", "--mlir-print-ir-before", metavar="PASSES", default="", help=f"{group} before these")
+    add("--print-ir-before-all", "--mlir-print-ir-before-all", action="store_true", help=f"{group} before each pass")
+    add("--print-ir-after", "--mlir-print-ir-after", metavar="PASSES", default="", help=f"{group} after these")
+    add("--print-ir-after-all", "--mlir-print-ir-after-all", action="store_true", help=f"{group} after each pass")
+    change, failure = "--print-ir-after-change", "--print-ir-after-failure"
+    add(change, f"--mlir{change[1:]}", action="store_true", help=f"{group} after passes that changed it")
+    add(failure, f"--mlir{failure[1:]}", action="store_true", help=f"{group} after a pass that failed")
+    tree = "--mlir-print-ir-tree-dir"
+    add("--dump-dir", tree, metavar="DIR", help="write the printed IR to files in this folder; alone, after each pass")
+    add(
+        "--timing",
+        "--mlir-timing",
+        nargs="?",
+        const="tree",
+        choices=DISPLAYS,
+        help="print the time of each pass and of its parts, as a tree, a list by time, or JSON",
+    )
+    add(
+        "--pass-statistics",
+        "--mlir-pass-statistics",
+        nargs="?",
+        const="text",
+        choices=("text", "json"),
+        help=STATISTICS,
+    )
+    add("--dump-pass-pipeline", action="store_true", help="print the pipeline to standard error before it runs")
+
+
+def _add_diagnostics(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--remarks", choices=FORMATS, default="text", help="the form of remarks, on standard error")
+    add("--remarks-filter", metavar="KINDS", help=f"report only these kinds of remarks: {', '.join(CATEGORIES)}")
+    add("--remarks-file", metavar="FILE", help="write remarks to this file instead")
+    add(
+        "--verify-diagnostics",
+        nargs="?",
+        const="all",
+        choices=("all", "only-expected"),
+        help="match `// expected-error {{...}}` comments with errors and remarks; "
+        "'only-expected' ignores diagnostics without a comment",
+    )
+    stacktrace = "--print-stacktrace-on-diagnostic"
+    add(stacktrace, f"--mlir{stacktrace[1:]}", action="store_true", help="print Python's traceback before an error")
+
+
+def _add_reproducers(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--crash-reproducer",
+        "--mlir-pass-pipeline-crash-reproducer",
+        metavar="FILE",
+        help="if a pass fails, write the IR before the passes and their names, for --run-reproducer",
+    )
+    local = "--local-reproducer"
+    add(
+        local,
+        "--mlir-pass-pipeline-local-reproducer",
+        action="store_true",
+        help="reproducers have the failing pass alone, and the IR before it",
+    )
+    add(
+        "--generate-reproducer",
+        "--mlir-generate-reproducer",
+        metavar="FILE",
+        help="write a reproducer, whether or not a pass fails",
+    )
+    add("--run-reproducer", action="store_true", help="run the passes that the input names in its reproducer section")
+
+
+def _add_information(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--list-passes", action="store_true", help="list the passes in a line each, ours first, and exit")
+    add("--show-dialects", action="store_true", help="list the dialects with operations of their own, and exit")
+    add("--help-pass", metavar="NAME", help="explain a pass and its options, and exit")
+    add_completion_option(parser)
+    add("-v", "--version", action="version", version=version_of("recompute-opt"))
+
+
+def _truth(text: str) -> bool:
+    words = {"1": True, "true": True, "0": False, "false": False}
+    if text.lower() not in words:
+        raise argparse.ArgumentTypeError(f"expected 'true' or 'false', not '{text}'")
+    return words[text.lower()]

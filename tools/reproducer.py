@@ -1,0 +1,51 @@
+"""Reproducers: a module, and the passes to run on it, in one file, as `mlir-opt` writes and reads them.
+
+{-#
+  external_resources: {
+    mlir_reproducer: {
+      pipeline: "builtin.module(recompute-mark,recompute-clone)",
+      disable_threading: true,
+      verify_each: true
+    }
+  }
+#-}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..driver.nested_pipelines import ScheduledPass, pipeline_text
+
+_SECTION = """
+{{-#
+  external_resources: {{
+    mlir_reproducer: {{
+      pipeline: "{pipeline}",
+      disable_threading: true,
+      verify_each: {verify_each}
+    }}
+  }}
+#-}}
+"""
+_PIPELINE = re.compile(r'mlir_reproducer\s*:\s*\{[^{}"]*\bpipeline\s*:\s*"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)")
+
+
+def reproducer(module: str, passes: Sequence[ScheduledPass], verify_each: bool) -> str:
+    """The text of a reproducer.
+
+    Args:
+        module: The text of the module before the passes.
+        passes: The passes.
+        verify_each: Verify the module after each pass.
+    """
+    pipeline = re.sub(r'["\\]', r"\\\g<0>", pipeline_text(tuple(passes)))
+    return module + _SECTION.format(pipeline=pipeline, verify_each=str(verify_each).lower())
+
+
+def pipeline_in(text: str) -> str | None:
+    """The pipeline that a reproducer names; None for a text without one."""
+    match = _PIPELINE.search(text)
+    return None if match is None else _ESCAPED.sub(r"\1", match[1])
