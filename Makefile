@@ -1,12 +1,12 @@
 # make demo   the whole road on one example, with the bytes before and after
-# make demo-torch   the PyTorch examples in a .venv-torch of their own, with a CPU build of PyTorch
+# make demo-torch   the PyTorch examples, in a .venv-torch of their own
+# make test-torch   the tests of the PyTorch frontend, in the same environment
 # make test   lint, then every test, the lit suite included
 # make test-whole   the slow tests, too
 # make lint   ruff and pyright alone
 # make docs   the pages of docs/ as a searchable site, in site/
 # make test-oldest   the passes and the driver with the oldest xDSL that is supported, in a .venv-oldest of its own;
 #                    without the solvers, which know no xDSL
-# make test-torch   the tests of the PyTorch frontend, in the same environment
 # make mutation   small mistakes in the sources, one at a time: do the quick tests notice? (docs/measured/mutation.md)
 # make conformance   the same nets in MindSpore and Paddle, in environments of their own, and here, side by side
 #

@@ -18,7 +18,18 @@ from .mlir_io.xdsl_workarounds import install
 
 # `recompute-inline-gradient` is `InlineGradientPass` in `transforms/inline_gradient.py`, and so on.
 _WORDS = (
-    *("take-marks", "inline", "merge-remat", "take-scopes", "inline-segments", "inline-gradient", "loops", "offload"),
+    *(
+        "flatten-tuples",
+        "inline-composites",
+        "take-marks",
+        "inline",
+        "merge-remat",
+        "take-scopes",
+        "inline-segments",
+        "inline-gradient",
+        "loops",
+        "offload",
+    ),
     *("phase", "mark", "plan", "clone", "cse", "schedule", "shard-kept", "lower", "stagger", "outline-gradient"),
     "verify",
 )

@@ -87,12 +87,14 @@ class Rewritten:
         kept = {kept.segment: kept.reason for step in self.plans for kept in step.plan.kept}
         return tuple(sorted(still_saved_of(self.module, kept), key=lambda value: -value.bytes))
 
-    @cached_property
+    @property
     def predicted_saving(self) -> float:
         """The share of the peak that is saved, by the model of XLA:CPU; of several functions the least. What the search
         has forecast is not computed again."""
-        if self._saving is not None:
-            return self._saving
+        return self._modelled_saving if self._saving is None else self._saving
+
+    @cached_property
+    def _modelled_saving(self) -> float:
         pairs = self.memory("xla").values()
         return min((1 - after.peak_bytes / max(before.peak_bytes, 1) for before, after in pairs), default=0.0)
 

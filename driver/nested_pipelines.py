@@ -7,7 +7,7 @@ pass runs once for each of them, on a module that contains it alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -20,6 +20,7 @@ from ..dialects.context import tell
 from ..interpreters.nested_modules import modules_with_functions
 from ..rules.names import name_of
 from ..support.diagnostics import Remark
+from ..transforms.phase import NoGradient
 from ..universe import UNIVERSE
 from .pipeline import BadPipeline, Passes, resolve, specs
 
@@ -56,9 +57,8 @@ class ScheduledPass:
         Without a path, passes of this project run on each module with functions, inner modules included.
         """
         if not self.path:
-            for target in modules_with_functions(module) if self.name in UNIVERSE.all_passes else [module]:
-                self.module_pass.apply(context, target)
-            return
+            ours = self.name in UNIVERSE.all_passes
+            return self._apply_to_each(context, modules_with_functions(module) if ours else [module])
         anchored = list(_operations_at(module, self.path))
         if not anchored:
             tell(context, [Remark(module, f"'{self.name}' has run on nothing: there is no {' in '.join(self.path)}")])
@@ -67,6 +67,18 @@ class ScheduledPass:
                 self.module_pass.apply(context, op)
             else:
                 _apply_alone(self.module_pass, context, op)
+
+    def _apply_to_each(self, context: Context, modules: Sequence[ModuleOp]) -> None:
+        """Run the pass on each module. One without a gradient is left as it is if another has one."""
+        refused = list[NoGradient]()
+        for module in modules:
+            try:
+                self.module_pass.apply(context, module)
+            except NoGradient as error:
+                refused.append(error)
+        if len(refused) == len(modules):
+            raise refused[0]
+        tell(context, [Remark(error.operation, f"this module is left as it is: {error.reason}") for error in refused])
 
 
 def _option(name: str, values: ParameterListType) -> str:

@@ -90,7 +90,15 @@ def _proved(before: ModuleOp, after: ModuleOp) -> Proof:
     # `recompute-shard-kept` adds constraints on purpose; the proof reports them as an assumption.
     adds_constraints = any(Names.SHARDS_KEPT in op.attributes for op in after.walk())
     repeatable = {op.call_target_name.data for op in after.walk() if isinstance(op, CustomCallOp) and _is_declared(op)}
-    proof = prove(before, after, one_source=True, added_constraints=adds_constraints, repeatable=repeatable)
+    # `recompute-flatten-tuples` returns the elements of tuples on purpose; the proof reports that too.
+    proof = prove(
+        before,
+        after,
+        one_source=True,
+        added_constraints=adds_constraints,
+        flattened_results=True,
+        repeatable=repeatable,
+    )
     if not proof.proved:
         raise NotProved(
             proof,

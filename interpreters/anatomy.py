@@ -15,7 +15,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, SymbolRefAttr, UnregisteredOp
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FunctionType,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    UnregisteredOp,
+)
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
@@ -113,6 +121,14 @@ def entry_functions(functions: Mapping[str, Operation]) -> list[str]:
     return [name for name in functions if name in public or is_reserved(name)]
 
 
+def result_types(function: Operation) -> tuple[Attribute, ...]:
+    """The types of the results of a function. Raises `Refusal` if it has no function type."""
+    type_ = attributes_of(function).get("function_type")
+    if not isinstance(type_, FunctionType):
+        raise Refusal(function, "a function needs a function type")
+    return type_.outputs.data
+
+
 def position_attributes(function: Operation, name: str, count: int) -> list[dict[str, Attribute]]:
     """`arg_attrs` or `res_attrs` as one dictionary for each position; absent and empty are the same."""
     value = attributes_of(function).get(name)
@@ -123,14 +139,18 @@ def position_attributes(function: Operation, name: str, count: int) -> list[dict
     return [without_ours(dictionary.data) for dictionary in value.data]
 
 
+CALLEES = {"func.call": "callee", "stablehlo.composite": "decomposition"}
+"""Operations that compute what a function computes, and the attribute that names it."""
+
+
 def callee_of(call: Operation, functions: Mapping[str, Operation]) -> str:
-    """The top-level function that a `func.call` names. Raises `Refusal` if there is none."""
-    callee = attributes_of(call).get("callee")
+    """The top-level function that a call or a composite names. Raises `Refusal` if there is none."""
+    callee = attributes_of(call).get(CALLEES[name_of(call)])
     if not isinstance(callee, SymbolRefAttr) or callee.nested_references.data:
-        raise Refusal(call, "func.call names no function at the top level")
+        raise Refusal(call, f"{name_of(call)} names no function at the top level")
     name = callee.root_reference.data
     if name not in functions:
-        raise Refusal(call, f"func.call of @{name}, which does not exist")
+        raise Refusal(call, f"{name_of(call)} of @{name}, which does not exist")
     return name
 
 
@@ -148,7 +168,7 @@ def size_with_calls(functions: Mapping[str, Operation], roots: Iterable[str]) ->
             pending.pop()
             continue
         if name not in active:
-            calls = [op for op in every_operation(functions[name]) if name_of(op) == "func.call"]
+            calls = [op for op in every_operation(functions[name]) if name_of(op) in CALLEES]
             active[name] = [(op, callee_of(op, functions)) for op in calls]
         for op, callee in active[name]:
             if callee in active:

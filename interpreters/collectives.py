@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Operation
 from .anatomy import attributes_of, name_of
 from .scope import Exchange, RegionScope
 
-_NAMES = "all_gather all_reduce all_to_all collective_broadcast collective_permute reduce_scatter"
+_NAMES = "all_gather all_reduce all_to_all collective_broadcast collective_permute collective_reduce reduce_scatter"
 COLLECTIVES = frozenset(f"stablehlo.{name}" for name in _NAMES.split())
 CHANNEL = "channel_handle"
 """The number of an exchange. Its presence (above zero) determines the participants; its value has no meaning."""

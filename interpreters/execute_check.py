@@ -22,6 +22,8 @@ from ..rules.names import name_of
 from ..support.diagnostics import Refusal, position_of
 from .executor import Executable, execute, function_named
 from .kernels.arrays import Array, row_by_row
+from .kernels.tuples import leaves
+from .tuple_results import leaf_types
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,12 @@ def compare(before: ModuleOp, after: ModuleOp, inputs: Sequence[Any], name: str 
     return PreparedPair.of(before, after, name).compare(inputs)
 
 
+def _signature(function: FuncOp) -> list[list[str]]:
+    """The types of arguments and results; a tuple is returned as its elements."""
+    type_ = function.function_type
+    return [[str(part) for part in types] for types in (type_.inputs, leaf_types(type_.outputs))]
+
+
 @dataclass(frozen=True)
 class PreparedPair:
     """The prepared functions before and after, for repeated runs."""
@@ -75,7 +83,7 @@ class PreparedPair:
         """Prepare both functions. Raises `Refusal` if the signatures differ, and for operations without a kernel."""
         first, second = function_named(before, name), function_named(after, name)
         # As text: a type that xDSL does not know is another object in each module.
-        if str(first.function_type) != str(second.function_type):
+        if _signature(first) != _signature(second):
             types = f"{first.function_type} and {second.function_type}"
             raise Refusal(second, f"the functions have different types: {types}")
         return cls(Executable.of(first), Executable.of(second))
@@ -132,7 +140,7 @@ class Digests:
 
     def made(self, op: Operation, arrays: Sequence[Any]) -> None:
         if op.parent is self.block:
-            self.of[op] = [digest(array) for array in arrays if array is not None]
+            self.of[op] = [digest(array) for value in arrays for array in leaves(value) if array is not None]
 
     def yielded(self, op: Operation, arrays: Sequence[Array]) -> None: ...
 

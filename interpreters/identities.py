@@ -5,9 +5,10 @@
     reduce_precision(x) to its own format   x
     convert(x) to its own type              x
     broadcast_in_dim(splat)                 the splat constant of the result's type; so with reshape and transpose
+    get_tuple_element(tuple(x, y))[1]       y
 
-These rules hold only without other attributes, and for static types without an encoding: two values of one dynamic type
-may have different extents.
+These rules hold only without other attributes, and but for the last one for static types without an encoding: two
+values of one dynamic type may have different extents.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from ..support.type_guards import is_integer_array, is_tensor
 from .anatomy import attributes_of, name_of
 from .heads import Heads
 from .terms import Terms
+from .tuple_results import ELEMENT, TUPLE
 
 RESHAPE, TRANSPOSE, CONSTANT = "stablehlo.reshape", "stablehlo.transpose", "stablehlo.constant"
 _FORMATS: dict[type[Attribute], tuple[int, int]] = {
@@ -47,6 +49,8 @@ class Identities:
 
     def value(self, op: Operation, operands: tuple[int, ...]) -> int | None:
         """The simpler term that equals the operation, or None."""
+        if name_of(op) == ELEMENT:
+            return self._element(op, operands)
         if len(operands) != 1 or not all(_is_static(value.type) for value in (*op.operands, *op.results)):
             return None
         attributes, operand, types = attributes_of(op), operands[0], self._heads.types(op.results, op)
@@ -64,6 +68,17 @@ class Identities:
                 return self._splat(op, operand)
             case _:
                 return None
+
+    def _element(self, op: Operation, operands: tuple[int, ...]) -> int | None:
+        """The value that a tuple was made of, at the index."""
+        attributes = attributes_of(op)
+        if attributes.keys() != {"index"} or len(operands) != 1 or not self._is_plain(operands[0], TUPLE):
+            return None
+        index, values = _integer(attributes["index"]), self._terms.operands_of(operands[0])
+        if index is None or not 0 <= index < len(values):
+            return None
+        is_same = self._terms.types_of(values[index]) == self._heads.types(op.results, op)
+        return values[index] if is_same else None
 
     def _reshaped(self, op: Operation, operand: int, types: tuple[int, ...]) -> int | None:
         if (splat := self._splat(op, operand)) is not None:

@@ -116,8 +116,8 @@ class Ledger:
 
     def made(self, op: Operation, arrays: Sequence[Any]) -> None:
         for value, array in zip(op.results, arrays, strict=False):
-            # Tokens have no array.
-            if array is None:
+            # Tokens have no array, and tuples only those of their elements.
+            if array is None or isinstance(array, tuple):
                 continue
             self.enter(array, self.kinds.of(value))
             if name_of(op) in CALLS and self.kind_of_owner[id(owner_of(array))] is BufferRole.TEMPORARY:

@@ -26,16 +26,17 @@ def inner_modules(module: ModuleOp) -> list[ModuleOp]:
     return [op for op in module.ops if isinstance(op, ModuleOp)]
 
 
+def named_modules(module: ModuleOp, prefix: str = "") -> Iterator[tuple[str, ModuleOp]]:
+    """The modules that have functions, each with the prefix of their names: `inner::`, or `0::` without a name."""
+    if any(isinstance(op, FuncOp) for op in module.ops):
+        yield prefix, module
+    for number, inner in enumerate(inner_modules(module)):
+        yield from named_modules(inner, f"{prefix}{inner.sym_name.data if inner.sym_name else number}::")
+
+
 def modules_with_functions(module: ModuleOp) -> list[ModuleOp]:
     """The module and the modules inside of it, of those the ones that have functions; the module alone if none has."""
-    return list(_with_functions(module)) or [module]
-
-
-def _with_functions(module: ModuleOp) -> Iterator[ModuleOp]:
-    if any(isinstance(op, FuncOp) for op in module.ops):
-        yield module
-    for inner in inner_modules(module):
-        yield from _with_functions(inner)
+    return [named for _, named in named_modules(module)] or [module]
 
 
 def prove_with_inner_modules(before: ModuleOp, after: ModuleOp, prove: Prove) -> Proof:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import FunctionType, SymbolRefAttr
+from xdsl.dialects.builtin import FunctionType, SymbolRefAttr, TupleType
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.linalg.ops import IndexOp
 from xdsl.ir import Block, Operation, SSAValue
@@ -33,6 +33,7 @@ from .foreign_results import checked
 from .handing_on import ORDERING, handing_on
 from .kernels.arrays import Combine, Kernel, shape_at
 from .kernels.constants import is_view
+from .kernels.many_devices import ON_DEVICES, REDUCING_ON_DEVICES, Device
 from .kernels.properties import symbol
 from .kernels.structured import structured
 from .kernels.table import KERNELS, STRUCTURED, WITH_COMBINER, WITH_TWO_COMBINERS
@@ -45,10 +46,14 @@ TERMINATORS = frozenset(
 
 
 class Preparation:
-    """Compiles programs, and keeps layouts of values and programs of called functions meanwhile."""
+    """Compiles programs, and keeps layouts of values and programs of called functions meanwhile.
 
-    def __init__(self, observer: Observer | None = None):
+    `device`: the device that runs the programs, among several; None for a single one.
+    """
+
+    def __init__(self, observer: Observer | None = None, device: Device | None = None):
         self.observer = observer
+        self.device = device
         self.strided = set[SSAValue]()
         self.views = set[SSAValue]()
         self.functions = dict[str, BlockProgram]()
@@ -104,11 +109,17 @@ class Preparation:
         if (make := registered_kernel(name)) is not None:
             return checked(op, make)
         if name in CONTROL_FLOW:
+            if any(isinstance(value.type, TupleType) for value in (*op.operands, *op.results)):
+                raise ValueError("it carries a tuple")
             return CONTROL_FLOW[name](self, op)
         if isinstance(op, GroupOp):
             return self._group(op)
         if isinstance(op, CallOp):
             return self._call(op, op.callee)
+        if self.device is not None and name in ON_DEVICES:
+            return ON_DEVICES[name](op, self.device)
+        if self.device is not None and name in REDUCING_ON_DEVICES:
+            return REDUCING_ON_DEVICES[name](op, self.device, self._combiner(op, op.regions[0].block))
         if name == "stablehlo.composite":
             return self._composite(op)
         if name in STRUCTURED:

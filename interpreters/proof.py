@@ -15,6 +15,8 @@ class Proof:
     programs are comparable. `believed`: operations that only the user declares to be pure. `identical`: proved by
     identical text alone. `tier`: 2 if the rules for loops were applied, with or without success. `added_constraints`:
     number of sharding constraints that only the program after has, and that are assumed not to change values.
+    `flattened_results`: number of results that are tuples in one program and their elements in the other. `composites`:
+    the composites of one program that the other has decomposed.
     """
 
     proved: bool
@@ -28,6 +30,8 @@ class Proof:
     identical: bool = False
     tier: int = 1
     added_constraints: int = 0
+    flattened_results: int = 0
+    composites: tuple[str, ...] = ()
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -39,6 +43,11 @@ class Proof:
             sentences.append(
                 f"assuming, unverified, that added sharding constraints change no value: {self.added_constraints}"
             )
+        if self.flattened_results:
+            sentences.append(f"assuming that callers take the elements of tuples: {self.flattened_results}")
+        if self.composites:
+            names = ", ".join(self.composites)
+            sentences.append(f"assuming, unverified, that these composites compute their decompositions: {names}")
         return tuple(sentences)
 
     def __bool__(self) -> bool:

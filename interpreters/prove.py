@@ -55,8 +55,11 @@ The rules, each used in both programs alike
   the original part. A sharding that leaves out an axis is trusted: all devices along it hold the same value.
 * Identities (`identities.py`), for static extents and without other attributes: consecutive reshapes are one, and so
   are transposes; `reduce_precision` to the format of its type, and `convert` to its type, are their operand; a splat
-  constant that is broadcast, reshaped or transposed is the splat constant of that type.
+  constant that is broadcast, reshaped or transposed is the splat constant of that type. The element of a tuple is the
+  value that the tuple was made of, for all extents.
 * Calls: `func.call` is the body of the function named. Recursion is refused.
+* Composites: `stablehlo.composite` without regions is the body of its decomposition; name, attributes and version do
+  not count, but the composites that only one program has are reported with the proof.
 * Attributes of one of these, of the callee, its arguments, results or return: operands and results are those of one
   term with these attributes, each at its position (`wrapping.py`), and so are the effects between.
 * Custom calls (`custom_calls.py`): those without side effects, of targets on a list of its own or declared by the user,
@@ -81,12 +84,14 @@ The rules, each used in both programs alike
   one, and each call of it is an effect.
 * Assumption, only on request of the caller (`added_constraints`) and reported with the proof: a sharding constraint
   that only the program after has is its operand.
+* Assumption, only on request of the caller (`flattened_results`) and reported with the proof: a result of a function
+  that is a tuple, without attributes, is its elements (`tuple_results.py`).
 * Identical text: two files with identical bytes are equal, whatever they hold; so are a module and one made from it, if
   their generic text is identical.
 
 Refused otherwise, because equal text would not imply equal content: several blocks, dense resources, attribute aliases
-in unregistered attributes, symbols that name functions (other than `callee`), symbols inside of operations, functions
-without a body.
+in unregistered attributes, symbols that name functions (other than `callee` and `decomposition`), symbols inside of
+operations, functions without a body.
 
 Equal programs that are not proved: operands of a commutative operation swapped, anything folded or simplified except by
 the rules above, calls of unknown targets cloned, and collectives cloned inside of branches and loops.
@@ -110,12 +115,13 @@ from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TupleType
+from xdsl.ir import Operation
 
 from ..dialects.names import Names
 from ..support.diagnostics import UNKNOWN, Refusal, position_of
 from ..support.walk import every_operation
-from .anatomy import entry_functions, functions_of, name_of, public_functions
+from .anatomy import entry_functions, functions_of, name_of, public_functions, result_types
 from .collectives import newly_shared
 from .custom_calls import declared_target, target_of
 from .first_difference import AFTER, BEFORE, describe, first_difference
@@ -131,6 +137,7 @@ from .risks import is_implied
 from .scope import Exchange, FunctionTerms
 from .signature import signature, signature_difference
 from .terms import ENDLESS, Terms
+from .tuple_results import leaves
 from .value_numbering import Numbering
 
 FRAMES_PER_CALL, DEEPEST = 10, 200_000
@@ -145,6 +152,7 @@ def prove(
     one_source: bool = False,
     loops: bool = True,
     added_constraints: bool = False,
+    flattened_results: bool = False,
     repeatable: Collection[str] = (),
 ) -> Proof:
     """Try to prove that `after` computes the same as `before`. Never raises for any valid module; changes nothing.
@@ -154,14 +162,15 @@ def prove(
     `recompute.interpreters.register_pure`. `one_source`: `after` was made from `before`, so that a name has the same
     meaning in both, even if it refers to content outside of the module. `loops`: try tier 2 if tier 1 finds no proof
     (`loop_rules`). `added_constraints`: treat a sharding constraint that only the program after has, outside of
-    regions, as its operand; the proof counts them. `repeatable`: targets of custom calls that the caller declares to be
+    regions, as its operand; the proof counts them. `flattened_results`: take the elements of a tuple that a function
+    returns for the tuple; the proof counts them. `repeatable`: targets of custom calls that the caller declares to be
     pure, as a call in `before` does for its target by the attribute `recompute.repeatable`.
     """
     declared = registered_pure() if also_pure is None else frozenset(also_pure)
     declared |= {declared_target(target) for target in (*repeatable, *_stated_repeatable(before))}
 
     def prove_one(before: ModuleOp, after: ModuleOp) -> Proof:
-        return _prove_module(before, after, pure, declared, one_source, loops, added_constraints)
+        return _prove_module(before, after, pure, declared, one_source, loops, added_constraints, flattened_results)
 
     return prove_with_inner_modules(before, after, prove_one)
 
@@ -174,11 +183,12 @@ def _prove_module(
     one_source: bool,
     loops: bool,
     added_constraints: bool,
+    flattened_results: bool,
 ) -> Proof:
     """The proof for modules without inner modules; `declared`: see `prove`."""
     try:
         with _deep_calls(before, after):
-            return _compare(before, after, pure, declared.difference(pure), loops, added_constraints)
+            return _compare(before, after, pure, declared.difference(pure), loops, added_constraints, flattened_results)
     except Refusal as refusal:
         if one_source and same_text(before, after):
             return proof_of_identity(before)
@@ -209,6 +219,7 @@ def _compare(
     declared: frozenset[str],
     loops: bool,
     added_constraints: bool,
+    flattened_results: bool,
 ) -> Proof:
     functions = frozenset(functions_of(before).keys() | functions_of(after).keys())
     terms, pure = Terms(functions), declared.union(pure_names)
@@ -216,7 +227,7 @@ def _compare(
     numbering_after = Numbering(
         after, AFTER, terms, pure, declared, numbering_before.constraints if added_constraints else None
     )
-    first = _compared(terms, numbering_before, numbering_after)
+    first = _compared(terms, numbering_before, numbering_after, flattened_results)
     if first or not loops or not _has_loops(after):
         return first
     rules = LoopRules(Terms(functions), names_a_memory(before) or names_a_memory(after))
@@ -224,7 +235,7 @@ def _compare(
     numbering_after = LoopNumbering(
         after, AFTER, rules, pure, declared, numbering_before.constraints if added_constraints else None
     )
-    second = _compared(rules.terms, numbering_before, numbering_after)
+    second = _compared(rules.terms, numbering_before, numbering_after, flattened_results)
     # Prefer the first explanation: it names operations, the second one terms of tier 2.
     return replace(second if second or second.difference is None else first, tier=2)
 
@@ -241,11 +252,12 @@ def _has_loops(module: ModuleOp) -> bool:
     return any(name_of(op) == WHILE or name_of(op) in BRANCHES for op in every_operation(module))
 
 
-def _compared(terms: Terms, numbering_before: Numbering, numbering_after: Numbering) -> Proof:
+def _compared(terms: Terms, numbering_before: Numbering, numbering_after: Numbering, flattened_results: bool) -> Proof:
     before, after = numbering_before.module, numbering_after.module
     numbering_before.demand_bounded_size()
     numbering_after.demand_bounded_size()
-    if (reason := signature_difference(signature(numbering_before), signature(numbering_after), terms)) is not None:
+    first, second = (signature(side, flattened_results) for side in (numbering_before, numbering_after))
+    if (reason := signature_difference(first, second, terms)) is not None:
         return Proof(False, reason)
     public = public_functions(numbering_before.functions)
     if not public:
@@ -253,6 +265,11 @@ def _compared(terms: Terms, numbering_before: Numbering, numbering_after: Number
     results, exchanges = 0, (list[Exchange](), list[Exchange]())
     for name in entry_functions(numbering_before.functions):
         outcomes = numbering_before.function(name), numbering_after.function(name)
+        if flattened_results:
+            outcomes = (
+                _flattened(terms, numbering_before.functions[name], outcomes[0]),
+                _flattened(terms, numbering_after.functions[name], outcomes[1]),
+            )
         for side, outcome in zip(exchanges, outcomes, strict=True):
             side.extend(outcome.exchanges)
         for where, number, other_number in _values(name, *outcomes):
@@ -266,8 +283,33 @@ def _compared(terms: Terms, numbering_before: Numbering, numbering_after: Number
     if (number := numbering_before.top_level(after)) != (other_number := numbering_after.top_level(before)):
         return _different(terms, "the top level of the module", number, other_number)
     believed = tuple(sorted(numbering_before.believed | numbering_after.believed))
-    added = len(numbering_after.added_constraints)
-    return Proof(True, "", "", None, results, size(before), size(after), believed, added_constraints=added)
+    composites = numbering_before.composites ^ numbering_after.composites
+    return Proof(
+        True,
+        "",
+        "",
+        None,
+        results,
+        size(before),
+        size(after),
+        believed,
+        added_constraints=len(numbering_after.added_constraints),
+        flattened_results=abs(_tuples(before) - _tuples(after)) if flattened_results else 0,
+        composites=tuple(sorted({name for name, _ in composites})),
+    )
+
+
+def _flattened(terms: Terms, function: Operation, outcome: FunctionTerms) -> FunctionTerms:
+    """The outcome of a function, with the elements of results that are tuples."""
+    pairs = zip(outcome.results, result_types(function), strict=True)
+    return outcome._replace(results=tuple(leaf for number, type_ in pairs for leaf in leaves(terms, number, type_)))
+
+
+def _tuples(module: ModuleOp) -> int:
+    """The number of results of public functions that are tuples."""
+    functions = functions_of(module)
+    types = [type_ for name in public_functions(functions) for type_ in result_types(functions[name])]
+    return sum(isinstance(type_, TupleType) for type_ in types)
 
 
 def _values(name: str, before: FunctionTerms, after: FunctionTerms) -> Iterator[tuple[str, int, int]]:

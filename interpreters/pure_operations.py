@@ -95,7 +95,7 @@ PURE_OPERATIONS = frozenset(
 COMPUTE_THEIR_REGIONS = frozenset(
     """
     scf.execute_region scf.for scf.if scf.index_switch scf.while sdy.manual_computation stablehlo.all_reduce
-    stablehlo.case stablehlo.if stablehlo.reduce_scatter
+    stablehlo.case stablehlo.collective_reduce stablehlo.if stablehlo.reduce_scatter
     stablehlo.map stablehlo.reduce stablehlo.reduce_window stablehlo.scatter stablehlo.select_and_scatter
     stablehlo.sort stablehlo.while tensor.generate tensor.pad
     """.split()

@@ -2,38 +2,50 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import FunctionType, StringAttr
+from xdsl.dialects.builtin import FunctionType, StringAttr, TupleType
 from xdsl.ir import Operation
 
 from ..support.diagnostics import Refusal
 from .anatomy import attributes_of, entry_functions, position_attributes
 from .first_difference import first_attribute
 from .terms import Attributes, Terms
+from .tuple_results import leaf_types
 from .value_numbering import Numbering
 
 BY_POSITION = ("arg_attrs", "res_attrs")
 
 
-def signature(numbering: Numbering) -> dict[str, Attributes]:
-    """Place -> attributes: of the module, and of every function compared as one, its arguments, results and return."""
+def signature(numbering: Numbering, flattened_results: bool = False) -> dict[str, Attributes]:
+    """Place -> attributes: of the module, and of every function compared as one, its arguments, results and return.
+
+    `flattened_results`: a result that is a tuple counts as its elements.
+    """
     module = numbering.module
     of_module = {name: value for name, value in attributes_of(module).items() if name != "sym_name"}
     places = {"the module": numbering.heads.attributes(module, of_module)}
     for name in entry_functions(numbering.functions):
-        places |= _of_function(numbering, name, numbering.functions[name])
+        places |= _of_function(numbering, name, numbering.functions[name], flattened_results)
     return places
 
 
-def _of_function(numbering: Numbering, name: str, function: Operation) -> dict[str, Attributes]:
+def _of_function(
+    numbering: Numbering, name: str, function: Operation, flattened_results: bool
+) -> dict[str, Attributes]:
     attributes = numbering.heads.attributes
     own = attributes_of(function)
     type_ = own.get("function_type")
     if not isinstance(type_, FunctionType):
         raise Refusal(function, f"@{name} has no function type")
+    results = list(type_.outputs)
+    if flattened_results and any(isinstance(result, TupleType) for result in results):
+        if own.get("res_attrs") is not None:
+            raise Refusal(function, f"a result of @{name} is a tuple with attributes")
+        results = leaf_types(results)
+        own["function_type"] = FunctionType.from_lists(list(type_.inputs), results)
     if own.get("sym_visibility") == StringAttr("public"):
         del own["sym_visibility"]
     places = {f"@{name}": attributes(function, {key: own[key] for key in own if key not in BY_POSITION})}
-    for role, key, types in (("argument", "arg_attrs", type_.inputs), ("result", "res_attrs", type_.outputs)):
+    for role, key, types in (("argument", "arg_attrs", type_.inputs), ("result", "res_attrs", results)):
         for index, position in enumerate(position_attributes(function, key, len(types))):
             places[f"{role} #{index} of @{name}"] = attributes(function, position)
     for block in function.regions[0].blocks if function.regions else ():

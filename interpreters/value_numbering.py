@@ -3,6 +3,7 @@
     %2, %3 = stablehlo.optimization_barrier %0, %1      %2 is %0 and %3 is %1: the positional identity
     %4 = recompute.depend %0 after %t                   %4 is %0: the token orders operations, it computes nothing
     %5 = func.call @private(%0)                         the result of @private for %0: calls are inlined here
+    %6 = stablehlo.composite "a.b" %0 {decomposition = @private}        the same
 
 Reads only the parts of an operation that `anatomy.py` lists, so that registered and unregistered operations are treated
 alike. Unsupported constructs raise a `Refusal`; nothing is guessed. A region of unknown meaning
@@ -12,9 +13,9 @@ shared.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Sequence, Set
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region
 
 from ..dialects.marks import is_mark
@@ -41,12 +42,14 @@ from .pure_operations import COMPUTE_THEIR_REGIONS, KEPT, OF_THE_PLACE, OF_THE_R
 from .risks import closed_risks, note, note_regions
 from .scope import FunctionTerms, RegionScope
 from .seen_through import SeenThrough
-from .terms import NO_BLOCK, Closed, Head, Inside, Side, Terms
+from .terms import NO_BLOCK, Attributes, Closed, Head, Inside, Side, Terms
 from .wrapping import into, without
 
 MAX_OPERATIONS = 5_000_000
 """Maximum number of operations with calls inlined: nested calls can double at each level."""
 
+OF_COMPOSITES = frozenset({"name", "composite_attributes", "version"})
+"""Attributes by which a consumer recognizes a composite; its values follow from its decomposition."""
 SIGNATURE = frozenset({"sym_name", "sym_visibility", "function_type", "arg_attrs", "res_attrs"})
 
 
@@ -74,6 +77,7 @@ class Numbering(SeenThrough):
         self._memory = Memory()
         self._declared = declared
         self.believed = set[str]()
+        self.composites = set[tuple[str, Attributes]]()
         self._insides = terms.insides[side]
         self._heads_of_ops = dict[
             Operation, tuple[Head, bool]
@@ -139,7 +143,9 @@ class Numbering(SeenThrough):
         refuse_branches(op)
         match name_of(op):
             case "func.call":
-                results = self._call(op, scope)
+                results = self._call(op, scope, {"callee"})
+            case "stablehlo.composite" if not scope.literal:
+                results = self._composite(op, scope)
             case "stablehlo.optimization_barrier" if not scope.literal:
                 results = self._identity(op, op.operands, scope)
             case "stablehlo.custom_call" if not scope.literal and is_mark(op) and not without_ours(op.attributes):
@@ -263,16 +269,26 @@ class Numbering(SeenThrough):
         ending = self._terms.head(self.heads.of("operation", last, attributes_of(last)))
         return ending, self._operands(last, scope)
 
-    def _call(self, op: Operation, scope: RegionScope) -> Sequence[int]:
+    def _composite(self, op: Operation, scope: RegionScope) -> Sequence[int]:
+        """Number a composite as a call of its decomposition."""
+        if op.regions:
+            raise Refusal(op, f"{name_of(op)} has regions, which its decomposition does not take")
+        attributes = {name: value for name, value in attributes_of(op).items() if name in OF_COMPOSITES}
+        name = attributes.get("name")
+        self.composites.add((name.data if isinstance(name, StringAttr) else "", self.heads.attributes(op, attributes)))
+        return self._call(op, scope, {"decomposition", *OF_COMPOSITES})
+
+    def _call(self, op: Operation, scope: RegionScope, own: Set[str]) -> Sequence[int]:
+        """Number the function that a call runs. `own`: the attributes of the call that do not count."""
         name = callee_of(op, self.functions)
         block, function = function_body(self.functions[name], name, self.heads), self.functions[name]
         last = block.last_op
         assert last is not None, "checked: a function ends with func.return"
         argument_types, result_types = self.heads.types(block.args, op), self.heads.types(last.operands, op)
         if (self.heads.types(op.operands, op), self.heads.types(op.results, op)) != (argument_types, result_types):
-            raise Refusal(op, f"func.call of @{name} with operands or results that it does not have")
+            raise Refusal(op, f"{name_of(op)} of @{name} with operands or results that it does not have")
         around = self._wrapping.around(
-            ("call", op, without(attributes_of(op), {"callee"})),
+            ("call", op, without(attributes_of(op), own)),
             ("function", function, without(attributes_of(function), SIGNATURE)),
             ("return", last, attributes_of(last)),
             always=scope.literal,
@@ -292,8 +308,8 @@ class Numbering(SeenThrough):
     def _reserved_call(self, op: Operation, name: str, operands: Sequence[int], scope: RegionScope) -> Sequence[int]:
         """Number a call of a function that a consumer finds by its name: an effect. The function is compared like a
         public one."""
-        head = self.heads.of("effect", op, without(attributes_of(op), {"callee"}))
-        scope.state = self._terms.term(head._replace(name=f"func.call of @{name}"), (scope.state, *operands))
+        head = self.heads.of("effect", op, without(attributes_of(op), {"callee", "decomposition"}))
+        scope.state = self._terms.term(head._replace(name=f"{name_of(op)} of @{name}"), (scope.state, *operands))
         self._origins.setdefault(scope.state, op)
         return [self._terms.term(Head("result", str(index)), (scope.state,)) for index in range(len(op.results))]
 

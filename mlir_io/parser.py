@@ -33,7 +33,6 @@ from .custom_forms import start_of_name
 from .normalize import normalize
 from .numbers import NumberParser
 from .repeated_lines import RepeatedLineParser
-from .undefined_operations import with_custom_form
 from .xdsl_syntax import SYNTAXES
 from .xdsl_workarounds import install
 
@@ -155,8 +154,6 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         if op_type in SYNTAXES:
             return SYNTAXES[op_type]
         if issubclass(op_type, UnregisteredOp):
-            if (readable := with_custom_form(name, op_type)) is not None:
-                return readable
             remedy = "mlir-opt writes it with --mlir-print-op-generic, JAX with get_asm(print_generic_op_form=True)"
             words = f"unknown operation '{name}': only the generic form can be read; {remedy}"
             self.raise_error(words, start, start + len(name))

@@ -390,7 +390,7 @@ def accepts_unknown_extents() -> bool:
 
 
 def _verify_reshape(self: ReshapeOp) -> None:
-    """Replaces `ReshapeOp.verify_`: only known extents are multiplied, and the shape may have an unknown length."""
+    """Replaces `ReshapeOp.verify_`: only known extents are multiplied."""
     shapes = [cast(TensorType, value.type).get_shape() for value in (self.source, self.shape, self.result)]
     if all(DYNAMIC_INDEX not in shape for shape in shapes):
         return _xdsl_verifies_reshape(self)
@@ -399,7 +399,9 @@ def _verify_reshape(self: ReshapeOp) -> None:
         raise VerifyException("element types of source and result tensor types should be the same")
     if len(shape) != 1:
         raise VerifyException("shape tensor must have a rank one")
-    if shape[0] not in (DYNAMIC_INDEX, len(result)):
+    if shape[0] == DYNAMIC_INDEX:
+        raise VerifyException("cannot use shape operand with dynamic length to reshape to a tensor of known rank")
+    if shape[0] != len(result):
         raise VerifyException("length of shape operand differs from the result's tensor rank")
     if DYNAMIC_INDEX not in source + result and math.prod(source) != math.prod(result):
         raise VerifyException("source and result tensor should have the same number of elements")

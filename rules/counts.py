@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ..dialects.stablehlo.legacy import EinsumFormatOp
 from ..dialects.stablehlo.records import DotAttr
 from ..support.type_guards import is_integer_array, is_shaped, is_tensor
 from .facts import Count
@@ -35,6 +36,22 @@ def dot(op: Operation) -> int:
     shape = left.get_shape()
     contracted = prod(shape[dimension] for dimension in numbers.data.lhs_contracting_dimensions)
     return 2 * elements(op.results[0].type) * contracted
+
+
+def legacy_dot(op: Operation) -> int:
+    """2 x result elements x contracted elements, of `stablehlo.dot`."""
+    left = op.operands[0].type
+    assert is_tensor(left), "dot is registered and verified"
+    return 2 * elements(op.results[0].type) * left.get_shape()[-1]
+
+
+def einsum(op: Operation) -> int:
+    """Of two operands 2 x result elements x contracted elements; of one the number of additions."""
+    assert isinstance(op, EinsumFormatOp), "einsum is registered and verified"
+    if len(op.operands) == 1:
+        return reductions(op)
+    equation = op.equation
+    return 2 * elements(op.result.type) * prod(equation.extents[label] for label in equation.contracted)
 
 
 def reductions(op: Operation) -> int:
@@ -65,6 +82,18 @@ def factorization(op: Operation) -> int:
     shape = op.operands[0].type
     assert is_tensor(shape), "cholesky is registered and verified"
     return elements(shape) * shape.get_shape()[-1] // 3
+
+
+def substitution(op: Operation) -> int:
+    """FLOPs of a triangular_solve: 2 n for each element of the result, for n x n matrices."""
+    a = op.operands[0].type
+    assert is_tensor(a), "triangular_solve is registered and verified"
+    return 2 * elements(op.results[0].type) * a.get_shape()[-1]
+
+
+def per_operand_element(count: int) -> Count:
+    """A count of `count` for each element of the first operand."""
+    return lambda op: count * elements(op.operands[0].type)
 
 
 def loop_points(op: Operation) -> int:

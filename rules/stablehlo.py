@@ -44,7 +44,8 @@ shift_right_arithmetic shift_right_logical sign subtract xor
 """
 _TRANSCENDENTAL = "atan2 cbrt cosine exponential_minus_one logistic power rsqrt sine tan tanh"
 _MOVES = """
-concatenate dynamic_slice dynamic_update_slice gather iota pad reverse slice
+concatenate dynamic_gather dynamic_iota dynamic_pad dynamic_slice dynamic_update_slice gather get_dimension_size iota
+pad real_dynamic_slice reverse set_dimension_size slice torch_index_select tuple
 """
 _COLLECTIVES = "all_gather all_to_all collective_broadcast collective_permute reduce_scatter"
 _DEVICE = "partition_id replica_id"
@@ -67,16 +68,26 @@ OPERATIONS: dict[str, Facts] = {
     "stablehlo.convert": cast(),
     "stablehlo.constant": constant(),
     "stablehlo.transpose": view(),
-    "stablehlo.broadcast_in_dim": view(),
-    "stablehlo.reshape": view(layout=View.DENSE),
+    **table("stablehlo", "broadcast broadcast_in_dim dynamic_broadcast_in_dim get_tuple_element", view()),
+    **table("stablehlo", "reshape dynamic_reshape", view(layout=View.DENSE)),
     "stablehlo.optimization_barrier": forwards(),
     "stablehlo.rng_bit_generator": random(0, nothing, counts.per_element(1)),
     "stablehlo.dot_general": product(pure(counts.dot)),
+    "stablehlo.dot": product(pure(counts.legacy_dot)),
+    **table("stablehlo", "einsum unary_einsum", product(pure(counts.einsum))),
+    "stablehlo.triangular_solve": pure(counts.substitution),
+    # Operations on each element, as in the formulas of the specification; XLA does not count them.
+    "stablehlo.batch_norm_training": pure(counts.per_operand_element(8)),
+    "stablehlo.batch_norm_inference": pure(counts.per_operand_element(4)),
+    "stablehlo.batch_norm_grad": pure(counts.per_operand_element(12)),
+    **table("stablehlo", "uniform_dequantize uniform_quantize", pure()),
     "stablehlo.convolution": product(pure(windows.convolution)),
+    "stablehlo.dynamic_conv": product(pure(windows.convolution)),
     "stablehlo.reduce": pure_if_body_is(nothing, counts.reductions),
     "stablehlo.reduce_window": pure_if_body_is(nothing, windows.combined),
     "stablehlo.scatter": pure_if_body_is(nothing, counts.scattered),
     "stablehlo.select_and_scatter": pure_if_body_is(nothing, (windows.selected, windows.added)),
+    "stablehlo.map": pure_if_body_is(nothing, counts.per_element(1)),
     "stablehlo.sort": pure_if_body_is(counts.comparisons),
     "stablehlo.while": pure_if_body_is(nothing, once, (_CONDITION, _BODY)),
     **table("stablehlo", "case if", branches(_BRANCH)),
@@ -86,7 +97,10 @@ OPERATIONS: dict[str, Facts] = {
     "stablehlo.infeed": idle(impure("it reads from outside")),
     "stablehlo.outfeed": idle(impure("it writes to the outside")),
     **table("stablehlo", _COLLECTIVES, idle(collective())),
-    "stablehlo.all_reduce": collective(),
+    **table("stablehlo", "all_reduce collective_reduce", collective()),
+    **table("stablehlo", "after_all create_token", idle(impure("it orders effects"))),
+    **table("stablehlo", "async_done async_start", idle(impure("it runs in the background"))),
+    "stablehlo.composite": impure("composites are recomputed once inlined: run recompute-inline-composites"),
     **table("stablehlo", "recv send", idle(communication())),
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, UnregisteredAttr
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, TupleType, UnregisteredAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..support.type_guards import is_complex_type, is_shaped
@@ -26,7 +26,7 @@ def element_bytes(element: Attribute) -> int | None:
 
 
 def type_bytes(type_: Attribute) -> int | None:
-    """Bytes that a value of the type takes; 0 for tokens and the like.
+    """Bytes that a value of the type takes; 0 for tokens and the like, for a tuple the sum of those of its elements.
 
     None for a dynamic shape, and for a foreign type without declared bytes. Raises `ValueError` if the function that
     was declared for them fails.
@@ -35,6 +35,9 @@ def type_bytes(type_: Attribute) -> int | None:
         size = element_bytes(type_.element_type)
         shape = type_.get_shape()
         return None if size is None or any(dimension < 0 for dimension in shape) else size * prod(shape)
+    if isinstance(type_, TupleType):
+        parts = [type_bytes(part) for part in type_.types]
+        return None if None in parts else sum(part for part in parts if part is not None)
     name = _type_name(type_)
     if (declared := declared_type_bytes(name)) is not None:
         return declared(type_)

@@ -24,7 +24,7 @@ from ..planning.plan_file import BadPlan, StepPlan, from_json
 from ..rules.costs.cost import BadCost, Cost, cost_named
 from ..rules.names import name_of
 from ..rules.permission import Permission
-from ..support.diagnostics import Refusal, Remark
+from ..support.diagnostics import Refusal, Remark, RemarkKind
 from ..transforms.clone import Cloned, ClonedStep, clone_as_planned, clone_by, clone_marked
 from ..transforms.mark import decision_remarks, write_marks
 from ..transforms.phase import Steps
@@ -38,7 +38,7 @@ REST = "in the rest of the step: "
 
 def with_loops_cut(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
     """The remarks on a step whose loops have been cut already."""
-    return tuple(Remark(remark.operation, remark.reason.replace(LEFT, REST_LEFT)) for remark in remarks)
+    return tuple(Remark(remark.operation, remark.reason.replace(LEFT, REST_LEFT), remark.kind) for remark in remarks)
 
 
 def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cut: bool) -> Cloned:
@@ -61,7 +61,7 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cu
             plans[function] = planned.plan
             if emission.is_ordered and not cut and [function] == functions_of(module):
                 saving = 1 - choice.chosen.peaks.xla / max(choice.before.xla, 1)
-            remarks.extend(Remark(function, reason) for reason in choice.notes())
+            remarks.extend(Remark(function, reason, RemarkKind.ANALYSIS) for reason in choice.notes())
             if choice.is_free:
                 if emission.is_ordered:
                     # What XLA needed before may be asked for when it is no longer there.
@@ -82,7 +82,7 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cu
 
 def _of_rest(remarks: Sequence[Remark]) -> list[Remark]:
     """The remarks on a step that is left unchanged while another one, or a loop in it, is rewritten."""
-    return [Remark(remark.operation, f"{REST}{remark.reason}") for remark in with_loops_cut(remarks)]
+    return [Remark(remark.operation, f"{REST}{remark.reason}", remark.kind) for remark in with_loops_cut(remarks)]
 
 
 def _exchanges(step: Step, permission: Permission) -> Iterator[Remark]:
@@ -115,7 +115,7 @@ def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions)
             clone_of_step.plan.copies
             and (reason := why_worse(forecast.without_copies(), after, forecast.ordered)) is not None
         ):
-            remarks.append(Remark(function, f"{reason}: the plan is carried out all the same"))
+            remarks.append(Remark(function, f"{reason}: the plan is carried out all the same", RemarkKind.ANALYSIS))
     return replace(cloned, remarks=tuple(remarks))
 
 
@@ -149,7 +149,9 @@ def cost_remarks(steps: Steps, cloned: Iterable[ClonedStep], cost: Cost) -> Iter
         total, extra = sum(each), clone_of_step.plan.extra_cost(each)
         share = f", {extra / total:.2%} of the step's" if total else ""
         yield Remark(
-            functions[clone_of_step.function], f"cost by {cost.name}: {extra / cost.scale:.4g} {cost.unit} again{share}"
+            functions[clone_of_step.function],
+            f"cost by {cost.name}: {extra / cost.scale:.4g} {cost.unit} again{share}",
+            RemarkKind.ANALYSIS,
         )
 
 

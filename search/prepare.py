@@ -20,6 +20,7 @@ from ..support.diagnostics import Refusal, Remark
 from ..support.timing import part
 from ..transforms.calls.origins import Origins
 from ..transforms.calls.reserved import gather_reserved
+from ..transforms.flatten_tuples import read_elements
 from ..transforms.inline import inline, why_calls_stay
 from ..transforms.inline_gradient import inline_gradient
 from ..transforms.inline_segments import inline_segments
@@ -114,6 +115,7 @@ def _flat(module: ModuleOp, selection: Selection) -> _Flat:
     with part("inline"):
         inline(work, origins)
         gather_reserved(work)
+        read_elements(work)
         structured = inline_gradient(work) > 0
         inline_segments(work)
     state_repeatable(work, selection.repeatable)

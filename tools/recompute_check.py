@@ -31,6 +31,8 @@ from .diagnostics import parse_error_line
 from .execution import add_input_options, run_both
 from .files import FileError, read_text
 from .rule_files import add_rules_option, loaded_rules
+from .spelling import as_argparse_expects
+from .splitting import add_split_option, chunks
 from .start import version_of
 
 PROVED, UNPROVED, BAD_INPUT = 0, 1, 2
@@ -40,7 +42,7 @@ PROVED, UNPROVED, BAD_INPUT = 0, 1, 2
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point of the console script; returns the exit code."""
     parser = argument_parser()
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(as_argparse_expects(parser, arguments))
     if options.before == options.after == "-":
         parser.error("only one of the programs can come from standard input")
     try:
@@ -52,10 +54,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    """Print the verdict and return the exit code."""
+    """Print the verdict on each pair of programs and return the exit code, the highest of all pairs."""
     try:
-        texts = [read_text(path) for path in (options.before, options.after)]
-        before, after = (load(text, name) for text, name in texts)
+        (before, before_name), (after, after_name) = (read_text(path) for path in (options.before, options.after))
+    except FileError as error:
+        print(error, file=sys.stderr)
+        return BAD_INPUT
+    parts = [list(chunks(text, options.split_input_file)) for text in (before, after)]
+    if len(parts[0]) != len(parts[1]):
+        counts = f"{len(parts[0])} programs in {before_name}, {len(parts[1])} in {after_name}"
+        print(f"{before_name}, {after_name}: error: {counts}", file=sys.stderr)
+        return BAD_INPUT
+    names = before_name, after_name
+    return max(_check_pair(options, texts, names) for texts in zip(*parts, strict=True))
+
+
+def _check_pair(options: argparse.Namespace, texts: tuple[str, str], names: tuple[str, str]) -> int:
+    """Print the verdict on two programs, and return the exit code."""
+    try:
+        before, after = (load(text, name) for text, name in zip(texts, names, strict=True))
     except ParseError as error:
         print(parse_error_line(error), file=sys.stderr)
         return BAD_INPUT
@@ -68,8 +85,14 @@ def _check(options: argparse.Namespace) -> int:
     # Compare the texts first: in a module parsed twice, a resource gets two names.
     proof = (
         proof_of_identity(before)
-        if texts[0][0] == texts[1][0]
-        else prove(before, after, added_constraints=options.added_constraints, repeatable=options.repeatable)
+        if texts[0] == texts[1]
+        else prove(
+            before,
+            after,
+            added_constraints=options.added_constraints,
+            flattened_results=options.flattened_results,
+            repeatable=options.repeatable,
+        )
     )
     if not (options.execute or options.inputs is not None or options.expect == "equal"):
         print(verdict(proof))
@@ -115,6 +138,11 @@ def argument_parser() -> argparse.ArgumentParser:
         help="assume that sharding constraints that only B has change no value; the verdict counts them",
     )
     parser.add_argument(
+        "--flattened-results",
+        action="store_true",
+        help="take the elements of a tuple that A returns for the tuple; the verdict counts them",
+    )
+    parser.add_argument(
         "--repeatable",
         metavar="TARGET",
         action="append",
@@ -123,6 +151,7 @@ def argument_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--execute", action="store_true", help="run both programs and compare the bits of the results")
     add_input_options(parser)
+    add_split_option(parser)
     add_rules_option(parser)
     choices = ("proved", "not-proved", "equal")
     parser.add_argument("--expect", choices=choices, default="proved", help="the verdict that exits 0")

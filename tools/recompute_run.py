@@ -28,6 +28,7 @@ from ..interpreters.executor import function_named
 from ..interpreters.inputs import INPUT_KINDS, random_inputs
 from ..interpreters.kernels.arrays import Array
 from ..interpreters.meter import Metering, meter
+from ..interpreters.nested_modules import modules_with_functions
 from ..mlir_io.parser import parse_module
 from ..transforms.inline import inline
 from ..transforms.inline_gradient import inline_gradient
@@ -36,13 +37,17 @@ from .diagnostics import parse_error_line
 from .execution import add_input_options, inputs_from
 from .files import FileError, demand_different_files, read_text, write_outputs
 from .rule_files import add_rules_option, loaded_rules
+from .spelling import as_argparse_expects
+from .splitting import add_split_option, chunks
 from .start import version_of
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point of the console script; returns the exit code."""
     parser = argument_parser()
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(as_argparse_expects(parser, arguments))
+    if options.split_input_file and (options.results is not None or options.trace is not None):
+        parser.error("--results and --trace write the file of one program: leave --split-input-file out")
     if options.results is not None and options.trace is not None:
         try:
             demand_different_files({"--results": options.results, "--trace": options.trace})
@@ -63,11 +68,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run(options: argparse.Namespace) -> int:
     with loaded_rules(options.load_rules):
-        return _run(options)
+        text, name = read_text(options.module)
+        for chunk in chunks(text, options.split_input_file):
+            _run(options, load(chunk, name, options.function))
+    return 0
 
 
-def _run(options: argparse.Namespace) -> int:
-    function = load(options.module, options.function)
+def _run(options: argparse.Namespace, function: FuncOp) -> None:
     if options.inputs is not None:
         inputs = inputs_from(options.inputs, function)
     else:
@@ -80,17 +87,16 @@ def _run(options: argparse.Namespace) -> int:
     if options.trace is not None:
         files.append((options.trace, trace(function, metered, modelled).encode()))
     write_outputs([*files, (None, summary(function, results, metered, modelled).encode())])
-    return 0
 
 
-def load(path: str, name: str | None) -> FuncOp:
-    """The function in a verified module, calls inlined. Raises `FileError`, `ParseError` or `DiagnosticException`."""
-    text, file_name = read_text(path)
+def load(text: str, file_name: str, name: str | None) -> FuncOp:
+    """The function in a verified module, calls inlined. Raises `ParseError` or `DiagnosticException`."""
     module = parse_module(text, file_name)
     verify_module(module)
-    inline(module)
-    inline_gradient(module)
-    inline_segments(module)
+    for inner in modules_with_functions(module):
+        inline(inner)
+        inline_gradient(inner)
+        inline_segments(inner)
     return function_named(module, name)
 
 
@@ -140,6 +146,7 @@ def argument_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("module", metavar="A.mlir", help="the program; '-' is standard input")
     add_input_options(parser)
+    add_split_option(parser)
     add_rules_option(parser)
     parser.add_argument("--kind", choices=INPUT_KINDS, default="random", help="what to draw from the seed (random)")
     parser.add_argument("--results", metavar="OUT.npz", help="write the results, result_0 first")

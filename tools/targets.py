@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO
 
 from xdsl.context import Context
@@ -16,12 +16,14 @@ from xdsl.utils.target import Target
 from ..analysis.explain.explanation import Explanation
 from ..analysis.memory.timeline import Timeline
 from ..driver.queries import MODELS, explanations_of, timelines_of
+from ..interpreters.nested_modules import named_modules
 from ..mlir_io.parser import parse_module
 from ..options.selection import Selection
 from ..reports import explain as explain_report
 from ..reports import memory_timeline as timeline_report
 from ..reports.memory_html import to_html
 from ..rules.costs.cost import FLOPS
+from ..transforms.phase import NoGradient
 from .files import read_text
 
 Timelines = list[tuple[str, Timeline]]
@@ -67,10 +69,18 @@ class MemoryTimelineTarget(Target):
             raise UnknownChoice(self.name, "format", self.format, _TIMELINE_FORMATS)
         if self.model not in MODELS:
             raise UnknownChoice(self.name, "model", self.model, MODELS)
-        timelines = timelines_of(module, self.model)
+        timelines = self._timelines(module)
         if self.before:
-            timelines = _pairs(timelines_of(_parse_file(self.before, ctx), self.model), timelines)
+            timelines = _pairs(self._timelines(_parse_file(self.before, ctx)), timelines)
         output.write(_TIMELINE_FORMATS[self.format](timelines))
+
+    def _timelines(self, module: ModuleOp) -> Timelines:
+        """The timelines of all functions, those of inner modules included."""
+        return [
+            (f"{prefix}{name}", timeline)
+            for prefix, named in named_modules(module)
+            for name, timeline in timelines_of(named, self.model)
+        ]
 
 
 def _parse_file(path: str, ctx: Context) -> ModuleOp:
@@ -115,8 +125,20 @@ class ExplainTarget(Target):
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         if self.format not in _EXPLAIN_FORMATS:
             raise UnknownChoice(self.name, "format", self.format, _EXPLAIN_FORMATS)
-        output.write(
-            _EXPLAIN_FORMATS[self.format](
-                explanations_of(module, Selection(self.segments, checkpoints=self.checkpoints), self.cost)
-            )
-        )
+        output.write(_EXPLAIN_FORMATS[self.format](self._explanations(module)))
+
+    def _explanations(self, module: ModuleOp) -> list[Explanation]:
+        """The explanations of all steps. Raises `NoGradient` if no module has one."""
+        selection = Selection(self.segments, checkpoints=self.checkpoints)
+        explanations, refused = list[Explanation](), list[NoGradient]()
+        modules = list(named_modules(module)) or [("", module)]
+        for prefix, named in modules:
+            try:
+                found = explanations_of(named, selection, self.cost)
+            except NoGradient as error:
+                refused.append(error)
+            else:
+                explanations.extend(replace(each, function=f"{prefix}{each.function}") for each in found)
+        if len(refused) == len(modules):
+            raise refused[0]
+        return explanations

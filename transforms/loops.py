@@ -32,7 +32,7 @@ from ..options.pass_options import has_options
 from ..options.selection import AUTO, BadSelection, Selection
 from ..rules.effects import why_impure
 from ..rules.names import name_of
-from ..support.diagnostics import Refusal, Remark
+from ..support.diagnostics import Refusal, Remark, RemarkKind
 from .per_device.outline import outline_device_steps
 from .per_device.split import split_device_steps
 from .plans.apply_plan import Numbers
@@ -139,7 +139,8 @@ def _checkpointed(
             unpaired.discard(link.writer.op)
             reason = held.why_not(may_repeat)
             template = HELD if reason is None else LEFT
-            remarks.append(Remark(link.writer.op, template.format(held=held, reason=reason)))
+            kind = RemarkKind.PASSED if reason is None else RemarkKind.MISSED
+            remarks.append(Remark(link.writer.op, template.format(held=held, reason=reason), kind))
             if reason is None:
                 unpaired.discard(link.reader.op)
                 yield held
@@ -176,6 +177,7 @@ def _remark_on_cut(cut: LoopCut) -> Remark:
         link.writer.op,
         f"the loop of {link.writer.trips} iterations hands on {cut.dropped_bytes} bytes less, in {stacks}, and "
         f"{cut.new_bytes} bytes of new ones: the loop that reads them repeats {len(cut.again)} operations",
+        RemarkKind.PASSED,
     )
 
 

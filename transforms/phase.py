@@ -29,7 +29,7 @@ from ..options.phase_hint import PhaseHint
 from ..rules.costs.cost import CostsOf
 from ..rules.effects import why_impure
 from ..rules.names import name_of
-from ..support.diagnostics import Refusal, Remark
+from ..support.diagnostics import Refusal, Remark, RemarkKind
 from ..support.timing import part
 from ..support.walk import every_operation
 from .plans.nested_steps import nested_steps_apart
@@ -112,9 +112,13 @@ def state_phases(module: ModuleOp, hint: PhaseHint) -> list[Remark]:
     for function, guess in guessed:
         _state(function, guess.hint, [] if guess.turn is None else [guess.turn])
         if guess.turn is None:
-            remarks.append(Remark(function, GUESSED_LOSS.format(number=guess.hint.results[0], hint=guess.hint)))
+            remarks.append(
+                Remark(
+                    function, GUESSED_LOSS.format(number=guess.hint.results[0], hint=guess.hint), RemarkKind.ANALYSIS
+                )
+            )
         else:
-            remarks.append(Remark(guess.turn, GUESSED_TURN.format(name=name_of(guess.turn))))
+            remarks.append(Remark(guess.turn, GUESSED_TURN.format(name=name_of(guess.turn)), RemarkKind.ANALYSIS))
     return remarks
 
 

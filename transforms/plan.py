@@ -39,7 +39,7 @@ from ..search.budget.moves import with_moves
 from ..search.emit import replace_content
 from ..search.prepare import Prepared, prepare
 from ..search.recompute import Recomputation, recomputed, recomputed_within
-from ..support.diagnostics import Remark
+from ..support.diagnostics import Remark, RemarkKind
 from .calls.call_attributes import kept_whole
 from .mark import NAMED
 from .offload import mark_moved
@@ -74,9 +74,14 @@ def _reasons(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
             step.operation(group.operations[-1]),
             f"{names} again in front of {name_of(step.operation(group.before))}: {group.freed_bytes} bytes need not be "
             f"saved, {group.pinned_bytes} are kept for it, {group.extra_flops} FLOPs more",
+            RemarkKind.PASSED,
         )
     if len(plan.groups) > NAMED:
-        yield Remark(function, f"and in {len(plan.groups) - NAMED} more places; --emit-plan writes all of them")
+        yield Remark(
+            function,
+            f"and in {len(plan.groups) - NAMED} more places; --emit-plan writes all of them",
+            RemarkKind.PASSED,
+        )
 
 
 def _named(op: Operation) -> str:
@@ -141,7 +146,11 @@ class PlanPass(ModulePass):
         if loops != self.loops and prepare(module, replace(options, offload="")).rolled.copies:
             description = "as they are" if loops is False else "of which so much is kept"
             remarks.append(
-                Remark(module, f"the plan is for loops {description}: carry it out with {loops_option(loops)}")
+                Remark(
+                    module,
+                    f"the plan is for loops {description}: carry it out with {loops_option(loops)}",
+                    RemarkKind.ANALYSIS,
+                )
             )
         replace_content(module, prepared.module)
         return remarks

@@ -21,7 +21,7 @@ from xdsl.passes import ModulePass
 from ..analysis.memory.list_schedules import low_peak
 from ..analysis.step.order import Order, functions_of
 from ..dialects.context import tell
-from ..support.diagnostics import Remark
+from ..support.diagnostics import Remark, RemarkKind
 
 
 def schedule(module: ModuleOp) -> list[Remark]:
@@ -34,7 +34,7 @@ def schedule(module: ModuleOp) -> list[Remark]:
             words = f"this order takes the peak from {result.given_peak_bytes} to {result.peak_bytes} bytes"
         else:
             words = f"the order stays: none was found with a peak below {result.given_peak_bytes} bytes"
-        remarks.append(Remark(function, words))
+        remarks.append(Remark(function, words, RemarkKind.PASSED if result.is_new else RemarkKind.MISSED))
     return remarks
 
 

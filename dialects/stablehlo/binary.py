@@ -11,13 +11,17 @@ from xdsl.traits import Commutative, Pure
 
 from .checks import (
     Takes,
+    check_shape,
     check_takes,
     check_types,
+    element_of,
     is_any,
     is_float_or_complex,
     is_integer,
     is_integer_or_bool,
     is_number,
+    is_numeric,
+    shape_of,
 )
 from .formats import SameTypeOp
 from .tensors import NUMBERS
@@ -39,8 +43,12 @@ class BinaryOp(SameTypeOp):
         super().__init__(operands=[lhs, rhs], result_types=[result_type or lhs.type])
 
     def verify_(self) -> None:
-        check_types("the right operand", self.rhs.type, self.lhs.type)
-        check_types("the result", self.result.type, self.lhs.type)
+        for subject, value in (("C1: the right operand", self.rhs), ("C1: the result", self.result)):
+            if value.type != self.lhs.type and is_numeric(element_of(value)):
+                check_types(subject, value.type, self.lhs.type)
+            elif value.type != self.lhs.type:
+                # Scales and zero points of quantized operands and results may differ.
+                check_shape(subject, shape_of(value), shape_of(self.lhs))
         check_takes(self, type(self).TAKES)
 
 

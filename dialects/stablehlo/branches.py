@@ -38,8 +38,8 @@ class IfOp(IRDLOperation):
     traits = traits_def(RecursiveMemoryEffect())
 
     def verify_(self) -> None:
-        check_branch(self, self.true_branch.block)
-        check_branch(self, self.false_branch.block)
+        check_branch(self, self.true_branch.block, "C1", "C3")
+        check_branch(self, self.false_branch.block, "C1", "C3")
 
 
 @irdl_op_definition
@@ -56,15 +56,15 @@ class CaseOp(IRDLOperation):
 
     def verify_(self) -> None:
         if not self.branches:
-            raise VerifyException("there is no branch to take")
+            raise VerifyException("C1: there is no branch to take")
         for branch in self.branches:
-            check_branch(self, branch.block)
+            check_branch(self, branch.block, "C2", "C4")
 
 
-def check_branch(op: Operation, block: Block) -> None:
-    """No arguments, and the results of the operation."""
-    check_all("the arguments of a branch", block.arg_types, [])
-    check_all("the values that a branch returns", returned_types(block), op.result_types)
+def check_branch(op: Operation, block: Block, of_arguments: str, of_results: str) -> None:
+    """No arguments, and the results of the operation; the labels of the two constraints."""
+    check_all(f"{of_arguments}: the arguments of a branch", block.arg_types, [])
+    check_all(f"{of_results}: the values that a branch returns", returned_types(block), op.result_types)
 
 
 @irdl_op_definition
@@ -82,14 +82,16 @@ class SortOp(IRDLOperation):
     traits = traits_def(RecursiveMemoryEffect())
 
     def verify_(self) -> None:
-        check_all("the results", self.result_types, self.operand_types)
+        check_all("C2: the results", self.result_types, self.operand_types)
         rank = len(shape_of(self.inputs[0])) if self.inputs else 0
         along = -1 if self.dimension is None else self.dimension.value.data
         if not -rank <= along < rank:
-            raise VerifyException(f"the dimension {along} is not within the rank {rank}")
+            raise VerifyException(f"C4: the dimension {along} is not within the rank {rank}")
         scalars = [_scalar(value) for value in self.inputs for _ in range(2)]
-        check_all("the arguments of the comparator", self.comparator.block.arg_types, scalars)
-        check_all("the values that the comparator returns", returned_types(self.comparator.block), [TensorType(i1, [])])
+        check_all("C5: the arguments of the comparator", self.comparator.block.arg_types, scalars)
+        check_all(
+            "C5: the values that the comparator returns", returned_types(self.comparator.block), [TensorType(i1, [])]
+        )
 
 
 def _scalar(value: SSAValue) -> TensorType:

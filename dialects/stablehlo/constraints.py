@@ -10,15 +10,16 @@ from xdsl.ir import Operation
 from xdsl.utils.exceptions import VerifyException
 
 OpT = TypeVar("OpT", bound=Operation)
+OpT_contra = TypeVar("OpT_contra", bound=Operation, contravariant=True)
 
 
 @dataclass(frozen=True)
-class Constraint(Generic[OpT]):
+class Constraint(Generic[OpT_contra]):
     """`check` raises `VerifyException` for an operation that violates the constraint `label`. It may rely on earlier
     constraints."""
 
     label: str
-    check: Callable[[OpT], object]
+    check: Callable[[OpT_contra], object]
 
 
 def verify_constraints(op: OpT, constraints: Sequence[Constraint[OpT]]) -> None:
@@ -27,4 +28,5 @@ def verify_constraints(op: OpT, constraints: Sequence[Constraint[OpT]]) -> None:
         try:
             constraint.check(op)
         except VerifyException as error:
-            raise VerifyException(f"{constraint.label}: {error}") from error
+            # Not `from error`: whoever reports the cause of an exception would lose the label.
+            raise VerifyException(f"{constraint.label}: {error}") from None

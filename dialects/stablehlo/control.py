@@ -70,10 +70,10 @@ class OptimizationBarrierOp(IRDLOperation):
 
     def verify_(self) -> None:
         if len(self.operands) != len(self.results):
-            raise VerifyException("each operand has one result")
+            raise VerifyException("C1: each operand has one result")
         for value, result in zip(self.operands, self.results, strict=True):
             check_not_quantized_by_dimension(value.type)
-            check_types("a result", result.type, value.type)
+            check_types("C1: a result", result.type, value.type)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -118,11 +118,11 @@ class WhileOp(IRDLOperation):
 
     def verify_(self) -> None:
         carried = self.operand_types
-        check_all("the results", self.result_types, carried)
-        check_all("the arguments of cond", self.cond.block.arg_types, carried)
-        check_all("the arguments of do", self.body.block.arg_types, carried)
-        check_all("the values that cond returns", returned_types(self.cond.block), [TensorType(i1, [])])
-        check_all("the values that do returns", returned_types(self.body.block), carried)
+        check_all("C3: the results", self.result_types, carried)
+        check_all("C1: the arguments of cond", self.cond.block.arg_types, carried)
+        check_all("C2: the arguments of do", self.body.block.arg_types, carried)
+        check_all("C1: the values that cond returns", returned_types(self.cond.block), [TensorType(i1, [])])
+        check_all("C2: the values that do returns", returned_types(self.body.block), carried)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -187,8 +187,10 @@ def returned_types(block: Block) -> Sequence[Attribute]:
 def check_all(subject: str, actual: Sequence[Attribute], expected: Sequence[Attribute]) -> None:
     if len(actual) != len(expected):
         raise VerifyException(f"{subject} are {len(actual)}, expected {len(expected)}")
+    label, _, plain = subject.rpartition(": ")
+    one_of = f"{label}: one of {plain}" if label else f"one of {plain}"
     for actual_type, expected_type in zip(actual, expected, strict=True):
-        check_types(f"one of {subject}", actual_type, expected_type)
+        check_types(one_of, actual_type, expected_type)
 
 
 CONTROL: list[type[Operation]] = [ReturnOp, OptimizationBarrierOp, WhileOp]

@@ -1,4 +1,4 @@
-"""`stablehlo.convolution`.
+"""`stablehlo.convolution` and `stablehlo.dynamic_conv`.
 
 %y = stablehlo.convolution(%x, %w)
     dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import ClassVar, Self
 
@@ -22,7 +23,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -34,7 +35,8 @@ from .constraints import Constraint, verify_constraints
 from .enumerations import PrecisionAttr, check_precisions
 from .formats import I64_ATTR, FunctionTypeOp, Properties, i64_array, parse_operands, print_attributes
 from .labels import ConvolutionAttr
-from .moves import check_positive, moving, padding_of, pairs_of, windows
+from .moves import DimWindow, check_positive, moving, padding_of, pairs_of, windows
+from .shape_operands import constant_integers
 from .shapes import I64_ARRAY
 from .structs import Dimensions, parse_dimensions
 from .tensors import NUMBERS
@@ -48,8 +50,26 @@ WINDOW = {
 }
 
 
+class ConvolvingOp(IRDLOperation):
+    """Sums of products of windows of the left operand with the right one."""
+
+    lhs = operand_def(NUMBERS)
+    rhs = operand_def(TensorType)
+    window_strides = opt_prop_def(I64_ARRAY)
+    lhs_dilation = opt_prop_def(I64_ARRAY)
+    rhs_dilation = opt_prop_def(I64_ARRAY)
+    window_reversal = opt_prop_def(DenseArrayBase.constr(i1))
+    dimension_numbers = prop_def(ConvolutionAttr)
+    feature_group_count = prop_def(I64_ATTR)
+    batch_group_count = prop_def(I64_ATTR)
+    precision_config = opt_prop_def(ArrayAttr[PrecisionAttr])
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
 @irdl_op_definition
-class ConvolutionOp(FunctionTypeOp):
+class ConvolutionOp(ConvolvingOp, FunctionTypeOp):
     """Sums of products of windows of the left operand with the right one."""
 
     name = "stablehlo.convolution"
@@ -149,7 +169,7 @@ def _text(value: Attribute) -> str:
     return str(list(value.get_values()))
 
 
-def _spatial(op: ConvolutionOp) -> int:
+def _spatial(op: ConvolvingOp) -> int:
     return len(shape_of(op.lhs)) - 2
 
 
@@ -162,7 +182,7 @@ def _extent(value: SSAValue, labels: Sequence[str], label: str) -> int:
     return shape_of(value)[labels.index(label)]
 
 
-def _check_divides(op: ConvolutionOp, side: str, label: str, groups: str) -> None:
+def _check_divides(op: ConvolvingOp, side: str, label: str, groups: str) -> None:
     """The number of groups divides the extent of the dimension."""
     extent = _extent(getattr(op, side), getattr(op.dimension_numbers.data, side), label)
     count = getattr(op, groups).value.data
@@ -172,7 +192,7 @@ def _check_divides(op: ConvolutionOp, side: str, label: str, groups: str) -> Non
         )
 
 
-def _check_one_kind_of_group(op: ConvolutionOp) -> None:
+def _check_one_kind_of_group(op: ConvolvingOp) -> None:
     features, batches = op.feature_group_count.value.data, op.batch_group_count.value.data
     if features > 1 and batches > 1:
         raise VerifyException(
@@ -180,7 +200,7 @@ def _check_one_kind_of_group(op: ConvolutionOp) -> None:
         )
 
 
-def _check_input_features(op: ConvolutionOp) -> None:
+def _check_input_features(op: ConvolvingOp) -> None:
     numbers = op.dimension_numbers.data
     kernel_features, input_features = _extent(op.rhs, numbers.rhs, "i"), _extent(op.lhs, numbers.lhs, "f")
     groups = op.feature_group_count.value.data
@@ -190,29 +210,34 @@ def _check_input_features(op: ConvolutionOp) -> None:
         )
 
 
-def _check_reversal(op: ConvolutionOp) -> None:
+def _check_reversal(op: ConvolvingOp) -> None:
     if op.window_reversal is not None and len(op.window_reversal):
         check_count("window_reversal", len(op.window_reversal), _spatial(op))
 
 
-def _check_elements(op: ConvolutionOp) -> None:
+def _check_elements(op: ConvolvingOp) -> None:
     lhs, rhs = element_of(op.lhs), element_of(op.rhs)
     if is_numeric(lhs) and is_numeric(rhs):
         check_element("the kernel", rhs, lhs)
 
 
-def _sizes(op: ConvolutionOp) -> list[int]:
+def _sizes(op: ConvolvingOp) -> list[int]:
     """The extents of the window."""
     return [_extent(op.rhs, op.dimension_numbers.data.rhs, str(index)) for index in range(_spatial(op))]
 
 
-def _check_sizes(op: ConvolutionOp) -> None:
+def _check_sizes(op: ConvolvingOp) -> None:
     check_positive("the extents of the window", [size for size in _sizes(op) if size != DYNAMIC_INDEX])
 
 
 def _check_result(op: ConvolutionOp) -> None:
-    numbers = op.dimension_numbers.data
     moves = windows(_sizes(op), op.window_strides, op.padding, op.lhs_dilation, op.rhs_dilation)
+    _check_places(op, moves)
+
+
+def _check_places(op: ConvolvingOp, moves: Sequence[DimWindow]) -> None:
+    """Check the result of windows that move like this."""
+    numbers = op.dimension_numbers.data
     expected = {str(index): move.places(_extent(op.lhs, numbers.lhs, str(index))) for index, move in enumerate(moves)}
     batch = _extent(op.lhs, numbers.lhs, "b")
     groups = op.batch_group_count.value.data
@@ -221,7 +246,7 @@ def _check_result(op: ConvolutionOp) -> None:
     check_shape("the result", shape_of(op.result), [expected[label] for label in numbers.result])
 
 
-CONSTRAINTS: tuple[Constraint[ConvolutionOp], ...] = (
+IN_COMMON: tuple[Constraint[ConvolvingOp], ...] = (
     Constraint("C21", lambda op: check_positive("feature_group_count", [op.feature_group_count.value.data])),
     Constraint("C22", lambda op: check_positive("batch_group_count", [op.batch_group_count.value.data])),
     Constraint("C23", _check_one_kind_of_group),
@@ -238,10 +263,49 @@ CONSTRAINTS: tuple[Constraint[ConvolutionOp], ...] = (
     Constraint("C16", lambda op: _check_divides(op, "rhs", "o", "feature_group_count")),
     Constraint("C24", lambda op: check_precisions(op.precision_config)),
     *moving({"window_strides": ("C2", "C3"), "lhs_dilation": ("C5", "C6"), "rhs_dilation": ("C7", "C8")}, _spatial),
-    Constraint("C4", lambda op: padding_of(op.padding, _spatial(op))),
     Constraint("C9", _check_reversal),
     Constraint("C25", _check_sizes),
+)
+CONSTRAINTS: tuple[Constraint[ConvolutionOp], ...] = (
+    *IN_COMMON,
+    Constraint("C4", lambda op: padding_of(op.padding, _spatial(op))),
     Constraint("C25", _check_result),
 )
 
-CONVOLUTION: list[type[Operation]] = [ConvolutionOp]
+
+@irdl_op_definition
+class DynamicConvOp(ConvolvingOp):
+    """As `convolution`, with padding that is an operand. StableHLO prints it in generic form."""
+
+    name = "stablehlo.dynamic_conv"
+
+    lhs = operand_def(NUMBERS)
+    rhs = operand_def(TensorType)
+    padding = operand_def(NUMBERS)
+
+    def verify_(self) -> None:
+        verify_constraints(self, OF_DYNAMIC)
+
+
+def _check_padding(op: DynamicConvOp) -> None:
+    check_shape("the padding", shape_of(op.padding), [_spatial(op), 2])
+
+
+def _check_dynamic_result(op: DynamicConvOp) -> None:
+    """Check the result, if the padding is constant; otherwise batch and features."""
+    amounts = constant_integers(op.padding)
+    moves = windows(_sizes(op), op.window_strides, None, op.lhs_dilation, op.rhs_dilation)
+    if amounts is None:
+        # Windows of unknown extents are at an unknown number of places.
+        return _check_places(op, [replace(move, size=DYNAMIC_INDEX) for move in moves])
+    pairs = zip(amounts[::2], amounts[1::2], strict=True)
+    _check_places(op, [replace(move, low=low, high=high) for move, (low, high) in zip(moves, pairs, strict=True)])
+
+
+OF_DYNAMIC: tuple[Constraint[DynamicConvOp], ...] = (
+    *IN_COMMON,
+    Constraint("C4", _check_padding),
+    Constraint("C25", _check_dynamic_result),
+)
+
+CONVOLUTION: list[type[Operation]] = [ConvolutionOp, DynamicConvOp]

@@ -75,9 +75,9 @@ class DenseConstantOp(IRDLOperation):
 
     def verify_(self) -> None:
         if is_numeric(element_of(self.output)):
-            return check_types("the result", self.output.type, self.value.type)
+            return check_types("C1: the result", self.output.type, self.value.type)
         # A quantized constant is written as the integers that are stored.
-        check_shape("the result", shape_of(self.output), self.value.type.get_shape())
+        check_shape("C1: the result", shape_of(self.output), self.value.type.get_shape())
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -155,7 +155,7 @@ class IotaOp(IRDLOperation):
         super().__init__(result_types=[result_type], properties={"iota_dimension": IntegerAttr(dimension, i64)})
 
     def verify_(self) -> None:
-        check_dimensions("the dimension", [self.iota_dimension.value.data], len(shape_of(self.output)))
+        check_dimensions("C1: the dimension", [self.iota_dimension.value.data], len(shape_of(self.output)))
         check_static("the result", self.output)
         if not is_number(element_of(self.output)):
             raise VerifyException(f"an index is no {element_of(self.output)}")

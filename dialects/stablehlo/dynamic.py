@@ -50,10 +50,10 @@ class DynamicSliceOp(FunctionTypeOp):
 
     def verify_(self) -> None:
         sizes = self.slice_sizes.get_values()
-        check_starts(self.start_indices, shape_of(self.operand), sizes)
-        check_sizes("a slice", sizes, shape_of(self.operand))
-        check_element("the result", element_of(self.result), element_of(self.operand))
-        check_shape("the result", shape_of(self.result), sizes)
+        check_starts(self.start_indices, shape_of(self.operand), sizes, ("C2", "C2", "C3"))
+        check_sizes("C4: a slice", sizes, shape_of(self.operand))
+        check_element("C1: the result", element_of(self.result), element_of(self.operand))
+        check_shape("C5: the result", shape_of(self.result), sizes)
 
     @classmethod
     def parse(cls, parser: Parser) -> DynamicSliceOp:
@@ -86,11 +86,11 @@ class DynamicUpdateSliceOp(FunctionTypeOp):
 
     def verify_(self) -> None:
         shape = shape_of(self.operand)
-        check_starts(self.start_indices, shape, shape_of(self.update))
+        check_starts(self.start_indices, shape, shape_of(self.update), ("C4", "C3", "C5"))
         static_extents = [extent if extent != DYNAMIC_INDEX else 0 for extent in shape_of(self.update)]
-        check_sizes("an update", static_extents, shape)
-        check_element("the update", element_of(self.update), element_of(self.operand))
-        check_types("the result", self.result.type, self.operand.type)
+        check_sizes("C6: an update", static_extents, shape)
+        check_element("C2: the update", element_of(self.update), element_of(self.operand))
+        check_types("C1: the result", self.result.type, self.operand.type)
 
     @classmethod
     def parse(cls, parser: Parser) -> DynamicUpdateSliceOp:
@@ -98,15 +98,23 @@ class DynamicUpdateSliceOp(FunctionTypeOp):
         return cls.parse_rest(parser, parse_all_operands(parser), start)
 
 
-def check_starts(starts: Sequence[SSAValue], shape: Sequence[int], sizes: Sequence[int]) -> None:
-    """One scalar index for each dimension, all of one type of integers."""
-    if not len(starts) == len(shape) == len(sizes):
-        raise VerifyException(f"{len(starts)} indices and {len(sizes)} sizes are given for {len(shape)} dimensions")
+def check_starts(
+    starts: Sequence[SSAValue], shape: Sequence[int], sizes: Sequence[int], labels: tuple[str, str, str]
+) -> None:
+    """One scalar index for each dimension, all of one type of integers.
+
+    labels: Those of the constraints on the number of indices, on that of the sizes, and on the type of an index.
+    """
+    of_indices, of_sizes, of_type = labels
+    for label, count in ((of_sizes, len(sizes)), (of_indices, len(starts))):
+        if count != len(shape):
+            words = f"{len(starts)} indices and {len(sizes)} sizes are given for {len(shape)} dimensions"
+            raise VerifyException(f"{label}: {words}")
     for start in starts:
-        check_shape("an index", shape_of(start), [])
-        check_element("an index", element_of(start), element_of(starts[0]))
+        check_shape(f"{of_type}: an index", shape_of(start), [])
+        check_element(f"{of_type}: an index", element_of(start), element_of(starts[0]))
         if not isinstance(element_of(start), IntegerType):
-            raise VerifyException(f"an index has elements of type {element_of(start)}, expected integers")
+            raise VerifyException(f"{of_type}: an index has elements of type {element_of(start)}, expected integers")
 
 
 DYNAMIC: list[type[Operation]] = [DynamicSliceOp, DynamicUpdateSliceOp]

@@ -64,8 +64,8 @@ class CompareOp(FunctionTypeOp):
         super().__init__(operands=[lhs, rhs], result_types=[TensorType(i1, shape_of(lhs))], properties=properties)
 
     def verify_(self) -> None:
-        check_types("the right operand", self.rhs.type, self.lhs.type)
-        check_shape("the result", shape_of(self.result), shape_of(self.lhs))
+        check_types("C1: the right operand", self.rhs.type, self.lhs.type)
+        check_shape("C2: the result", shape_of(self.result), shape_of(self.lhs))
         check_element("the result", element_of(self.result), i1)
         _check_comparison_type(self)
 
@@ -129,11 +129,11 @@ class SelectOp(IRDLOperation):
         super().__init__(operands=[pred, on_true, on_false], result_types=[on_true.type])
 
     def verify_(self) -> None:
-        check_types("the second choice", self.on_false.type, self.on_true.type)
-        check_types("the result", self.result.type, self.on_true.type)
-        check_element("the predicate", element_of(self.pred), i1)
+        check_types("C2: the second choice", self.on_false.type, self.on_true.type)
+        check_types("C2: the result", self.result.type, self.on_true.type)
+        check_element("I1: the predicate", element_of(self.pred), i1)
         if shape_of(self.pred):
-            check_shape("the predicate", shape_of(self.pred), shape_of(self.on_true))
+            check_shape("C1: the predicate", shape_of(self.pred), shape_of(self.on_true))
 
     @classmethod
     def parse(cls, parser: Parser) -> SelectOp:
@@ -178,11 +178,11 @@ class ClampOp(SameTypeOp):
         super().__init__(operands=[min, operand, max], result_types=[operand.type])
 
     def verify_(self) -> None:
-        check_types("the result", self.result.type, self.operand.type)
-        for bound in (self.min, self.max):
-            check_element("a bound", element_of(bound), element_of(self.operand))
+        check_types("C4: the result", self.result.type, self.operand.type)
+        for label, bound in (("C1", self.min), ("C2", self.max)):
+            check_element("C3: a bound", element_of(bound), element_of(self.operand))
             if shape_of(bound):
-                check_shape("a bound", shape_of(bound), shape_of(self.operand))
+                check_shape(f"{label}: a bound", shape_of(bound), shape_of(self.operand))
 
 
 ELEMENTWISE: list[type[Operation]] = [CompareOp, SelectOp, ClampOp]

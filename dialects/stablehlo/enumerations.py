@@ -46,6 +46,18 @@ class FftType(StrEnum):
     IRFFT = "IRFFT"
 
 
+class Transpose(StrEnum):
+    TRANSPOSE_INVALID = "TRANSPOSE_INVALID"
+    NO_TRANSPOSE = "NO_TRANSPOSE"
+    TRANSPOSE = "TRANSPOSE"
+    ADJOINT = "ADJOINT"
+
+
+class RngDistribution(StrEnum):
+    UNIFORM = "UNIFORM"
+    NORMAL = "NORMAL"
+
+
 @irdl_attr_definition
 class PrecisionAttr(EnumAttribute[Precision], SpacedOpaqueSyntaxAttribute):
     """The precision of an operand of a contraction."""
@@ -87,10 +99,26 @@ class FftTypeAttr(EnumAttribute[FftType], SpacedOpaqueSyntaxAttribute):
     name = "stablehlo.fft_type"
 
 
+@irdl_attr_definition
+class TransposeAttr(EnumAttribute[Transpose], SpacedOpaqueSyntaxAttribute):
+    """How `stablehlo.triangular_solve` reads its left operand."""
+
+    name = "stablehlo.transpose"
+
+
+@irdl_attr_definition
+class RngDistributionAttr(EnumAttribute[RngDistribution], SpacedOpaqueSyntaxAttribute):
+    """The distribution that `stablehlo.rng` draws from."""
+
+    name = "stablehlo.rng_distribution"
+
+
 ENUMERATIONS: list[type[Attribute]] = [
     PrecisionAttr,
     ComparisonDirectionAttr,
     ComparisonTypeAttr,
     RngAlgorithmAttr,
     FftTypeAttr,
+    TransposeAttr,
+    RngDistributionAttr,
 ]

@@ -12,10 +12,22 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .checks import check_static, check_takes, check_types, element_of, is_integer_or_float
+from .checks import (
+    check_element,
+    check_shape,
+    check_static,
+    check_takes,
+    check_types,
+    element_of,
+    is_float,
+    is_integer_or_float,
+    shape_of,
+)
+from .constraints import Constraint, verify_constraints
 from .custom_call import CustomCallOp
-from .enumerations import RngAlgorithm, RngAlgorithmAttr
+from .enumerations import RngAlgorithm, RngAlgorithmAttr, RngDistribution, RngDistributionAttr
 from .formats import FunctionTypeOp, Properties
+from .shape_operands import check_dimension_tensor, constant_integers
 from .tensors import NUMBERS
 
 
@@ -37,7 +49,7 @@ class RngBitGeneratorOp(FunctionTypeOp):
 
     def verify_(self) -> None:
         check_takes(self, is_integer_or_float)
-        check_types("the next state", self.output_state.type, self.initial_state.type)
+        check_types("C1: the next state", self.output_state.type, self.initial_state.type)
         check_static("the result", self.output)
         if not is_integer_or_float(element_of(self.output)):
             raise VerifyException(f"random bits do not make elements of type {element_of(self.output)}")
@@ -53,4 +65,63 @@ class RngBitGeneratorOp(FunctionTypeOp):
         printer.print_string(f", algorithm = {self.rng_algorithm.data.value}")
 
 
-FOREIGN: list[type[Operation]] = [RngBitGeneratorOp, CustomCallOp]
+@irdl_op_definition
+class RngOp(FunctionTypeOp):
+    """`stablehlo.rng %a, %b, %shape, distribution = UNIFORM`: random numbers from a state that is not part of the
+    program."""
+
+    name = "stablehlo.rng"
+
+    a = operand_def(NUMBERS)
+    b = operand_def(NUMBERS)
+    shape = operand_def(NUMBERS)
+    rng_distribution = prop_def(RngDistributionAttr)
+    result = result_def(TensorType)
+
+    ARITY: ClassVar[int] = 3
+    SPELLED: ClassVar[tuple[str, ...]] = ("rng_distribution",)
+
+    def verify_(self) -> None:
+        verify_constraints(self, OF_RNG)
+
+    @classmethod
+    def parse_own(cls, parser: Parser) -> Properties:
+        parser.parse_punctuation(",")
+        parser.parse_keyword("distribution")
+        parser.parse_punctuation("=")
+        return {"rng_distribution": RngDistributionAttr(parser.parse_str_enum(RngDistribution))}
+
+    def print_own(self, printer: Printer) -> None:
+        printer.print_string(f", distribution = {self.rng_distribution.data.value}")
+
+
+def _check_scalars(op: RngOp) -> None:
+    for value in (op.a, op.b):
+        check_shape("a bound", shape_of(value), [])
+
+
+def _check_elements(op: RngOp) -> None:
+    for subject, value in (("b", op.b), ("the result", op.result)):
+        check_element(subject, element_of(value), element_of(op.a))
+
+
+def _check_distribution(op: RngOp) -> None:
+    if op.rng_distribution.data is RngDistribution.NORMAL and not is_float(element_of(op.a)):
+        raise VerifyException(f"a normal distribution has no elements of type {element_of(op.a)}")
+
+
+def _check_shape(op: RngOp) -> None:
+    """Check the result against the shape, if that is a constant."""
+    check_dimension_tensor("shape", op.shape, len(shape_of(op.result)))
+    if (extents := constant_integers(op.shape)) is not None:
+        check_shape("the result", shape_of(op.result), extents)
+
+
+OF_RNG: tuple[Constraint[RngOp], ...] = (
+    Constraint("I1", _check_scalars),
+    Constraint("C1", _check_elements),
+    Constraint("C2", _check_distribution),
+    Constraint("C3", _check_shape),
+)
+
+FOREIGN: list[type[Operation]] = [RngBitGeneratorOp, RngOp, CustomCallOp]

@@ -1,8 +1,8 @@
-"""`stablehlo.gather`. StableHLO prints it in the generic form."""
+"""`stablehlo.gather` and `stablehlo.dynamic_gather`. StableHLO prints both in the generic form."""
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, TensorType, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, BoolAttr, DenseArrayBase, TensorType, i64
 from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
@@ -29,6 +29,7 @@ from .index_vectors import (
     within,
 )
 from .records import GatherAttr, GatherDimensions
+from .shape_operands import check_dimension_tensor, check_fixed_length, constant_integers
 from .tensors import NUMBERS
 
 
@@ -104,4 +105,87 @@ CONSTRAINTS: tuple[Constraint[GatherOp], ...] = (
     Constraint("C21", lambda op: check_sizes("a slice", op.slice_sizes.get_values(), shape_of(op.operand))),
     Constraint("C22", _check_result),
     Constraint("C23", lambda op: check_element("the result", element_of(op.result), element_of(op.operand))),
+)
+
+
+@irdl_op_definition
+class DynamicGatherOp(IndexingOp):
+    """As `gather`, with slice sizes that are an operand."""
+
+    name = "stablehlo.dynamic_gather"
+
+    operand = operand_def(NUMBERS)
+    start_indices = operand_def(NUMBERS)
+    slice_sizes = operand_def(NUMBERS)
+    dimension_numbers = prop_def(GatherAttr)
+    indices_are_sorted = opt_prop_def(BoolAttr)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    @property
+    def numbers(self) -> GatherDimensions:
+        return self.dimension_numbers.data
+
+    @property
+    def sliced(self) -> SSAValue:
+        return self.operand
+
+    @property
+    def indices(self) -> SSAValue:
+        return self.start_indices
+
+    @property
+    def sizes(self) -> list[int]:
+        """The slice sizes; dynamic ones if they are not constant."""
+        return constant_integers(self.slice_sizes) or [DYNAMIC_INDEX] * rank_sliced(self)
+
+    def verify_(self) -> None:
+        verify_constraints(self, OF_DYNAMIC)
+
+
+def _check_single_size(op: DynamicGatherOp, name: str) -> None:
+    sizes = [op.sizes[dimension] for dimension in op.dimensions(name)]
+    if any(size > 1 for size in sizes):
+        raise VerifyException(f"slice_sizes are {sizes} along {name} {list(op.dimensions(name))}, expected 0 or 1")
+
+
+def _check_known_sizes(op: DynamicGatherOp) -> None:
+    if (sizes := constant_integers(op.slice_sizes)) is not None:
+        check_sizes("a slice", sizes, shape_of(op.operand))
+
+
+def _check_dynamic_result(op: DynamicGatherOp) -> None:
+    dropped = op.dimensions(COLLAPSED, BATCHING)
+    window = [size for dimension, size in enumerate(op.sizes) if dimension not in dropped]
+    check_shape("the result", shape_of(op.result), interleaved(window, op.batch(), op.numbers.offset_dims))
+
+
+# The specification has no batching dimensions here; their constraints are those of `gather`, without labels.
+OF_DYNAMIC: tuple[Constraint[DynamicGatherOp], ...] = (
+    Constraint("I2", indices_are_integers),
+    Constraint("I3", lambda op: check_fixed_length("slice_sizes", op.slice_sizes)),
+    Constraint("C1", adding_up("offset_dims", COLLAPSED, BATCHING)),
+    Constraint("C2", vectors_lie_along_a_dimension),
+    Constraint("C3", vectors_fill("start_index_map")),
+    Constraint("C4", distinct_and_ordered("offset_dims")),
+    Constraint("C5", within("offset_dims", rank_between("offset_dims"))),
+    Constraint("C6", distinct(COLLAPSED, BATCHING)),
+    Constraint("C6", ordered(COLLAPSED)),
+    Constraint("C7", within(COLLAPSED, rank_sliced)),
+    Constraint("batching", ordered(BATCHING)),
+    Constraint("batching", within(BATCHING, rank_sliced)),
+    Constraint("batching", distinct("start_indices_batching_dims")),
+    Constraint("batching", within("start_indices_batching_dims", rank_of_indices)),
+    Constraint("batching", vectors_apart_from("start_indices_batching_dims")),
+    Constraint("batching", as_many("start_indices_batching_dims", BATCHING)),
+    Constraint("batching", batched_alike(BATCHING, "start_indices_batching_dims")),
+    Constraint("C9", distinct("start_index_map", BATCHING)),
+    Constraint("C10", within("start_index_map", rank_sliced)),
+    Constraint("C11", lambda op: check_dimension_tensor("slice_sizes", op.slice_sizes, rank_sliced(op))),
+    Constraint("C8", lambda op: _check_single_size(op, COLLAPSED)),
+    Constraint("batching", lambda op: _check_single_size(op, BATCHING)),
+    Constraint("C12", _check_known_sizes),
+    Constraint("C13", _check_dynamic_result),
+    Constraint("C14", lambda op: check_element("the result", element_of(op.result), element_of(op.operand))),
 )

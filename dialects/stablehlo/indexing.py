@@ -1,8 +1,8 @@
 """Gather and scatter."""
 
-from .gather import GatherOp
+from .gather import DynamicGatherOp, GatherOp
 from .scatter import ScatterOp
 
-INDEXING = [GatherOp, ScatterOp]
+INDEXING = [GatherOp, DynamicGatherOp, ScatterOp]
 
-__all__ = ["INDEXING", "GatherOp", "ScatterOp"]
+__all__ = ["INDEXING", "DynamicGatherOp", "GatherOp", "ScatterOp"]

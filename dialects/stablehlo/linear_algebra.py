@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, TensorType, i64
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -15,7 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...support.type_guards import is_complex_type
 from .checks import check_element, check_shape, check_takes, check_types, element_of, is_float_or_complex, shape_of
 from .constraints import Constraint, verify_constraints
-from .enumerations import FftType, FftTypeAttr
+from .enumerations import FftType, FftTypeAttr, Transpose, TransposeAttr
 from .formats import FunctionTypeOp, Properties, SameTypeOp, parse_field, print_field
 from .tensors import NUMBERS
 
@@ -157,4 +157,52 @@ OF_CHOLESKY: tuple[Constraint[CholeskyOp], ...] = (
     Constraint("C3", _check_square),
 )
 
-LINEAR_ALGEBRA: list[type[Operation]] = [FftOp, CholeskyOp]
+
+@irdl_op_definition
+class TriangularSolveOp(IRDLOperation):
+    """The `x` with `a x = b`, or with `x a = b`, for triangular `a`. StableHLO prints it in generic form."""
+
+    name = "stablehlo.triangular_solve"
+
+    a = operand_def(NUMBERS)
+    b = operand_def(NUMBERS)
+    left_side = prop_def(BoolAttr)
+    lower = prop_def(BoolAttr)
+    unit_diagonal = prop_def(BoolAttr)
+    transpose_a = prop_def(TransposeAttr)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        check_takes(self, is_float_or_complex)
+        verify_constraints(self, OF_SOLVE)
+
+
+def _check_ranks(op: TriangularSolveOp) -> None:
+    ranks = len(shape_of(op.a)), len(shape_of(op.b))
+    if ranks[0] != ranks[1] or ranks[0] < 2:
+        raise VerifyException(f"a and b have ranks {ranks[0]} and {ranks[1]}, expected one rank of at least 2")
+
+
+def _check_system(op: TriangularSolveOp) -> None:
+    a, b = shape_of(op.a), shape_of(op.b)
+    check_shape("the batch of b", b[:-2], a[:-2])
+    check_shape("a matrix", a[-2:], [a[-1], a[-2]])
+    check_shape("a side of b", [b[-2 if op.left_side else -1]], [a[-1]])
+
+
+def _check_transpose(op: TriangularSolveOp) -> None:
+    if op.transpose_a.data is Transpose.TRANSPOSE_INVALID:
+        raise VerifyException("transpose_a is TRANSPOSE_INVALID, expected NO_TRANSPOSE, TRANSPOSE or ADJOINT")
+
+
+OF_SOLVE: tuple[Constraint[TriangularSolveOp], ...] = (
+    Constraint("C1", lambda op: check_element("b", element_of(op.b), element_of(op.a))),
+    Constraint("C2", _check_ranks),
+    Constraint("C3", _check_system),
+    Constraint("C4", lambda op: check_types("the result", op.result.type, op.b.type)),
+    Constraint("I6", _check_transpose),
+)
+
+LINEAR_ALGEBRA: list[type[Operation]] = [FftOp, CholeskyOp, TriangularSolveOp]

@@ -13,7 +13,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .checks import check_dimensions, check_element, check_shape, check_types, element_of, shape_of
+from .checks import check_distinct, check_element, check_shape, check_types, check_within, element_of, shape_of
 from .formats import FunctionTypeOp, Properties, SameTypeOp, i64_array, parse_field, print_field
 from .shapes import I64_ARRAY
 from .tensors import NUMBERS
@@ -42,7 +42,7 @@ class PadOp(FunctionTypeOp):
     def __init__(
         self, operand: SSAValue, value: SSAValue, low: Sequence[int], high: Sequence[int], interior: Sequence[int]
     ):
-        shape = _padded(shape_of(operand), low, high, interior)
+        shape = padded_shape(shape_of(operand), low, high, interior)
         result = TensorType(element_of(operand), shape)
         properties = {
             name: i64_array(amounts) for name, amounts in zip(FIELDS.values(), (low, high, interior), strict=True)
@@ -55,13 +55,13 @@ class PadOp(FunctionTypeOp):
             amount.get_values() for amount in (self.edge_padding_low, self.edge_padding_high, self.interior_padding)
         ]
         if any(len(amount) != len(shape) for amount in amounts):
-            raise VerifyException(f"low, high and interior are needed for each dimension of {self.operand.type}")
+            raise VerifyException(f"C2: low, high and interior are needed for each dimension of {self.operand.type}")
         if any(between < 0 for between in amounts[2]):
-            raise VerifyException(f"interior {list(amounts[2])} is negative: only the edges can be cut off")
-        check_shape("the padding value", shape_of(self.padding_value), [])
-        check_element("the padding value", element_of(self.padding_value), element_of(self.operand))
-        check_element("the result", element_of(self.result), element_of(self.operand))
-        check_shape("the result", shape_of(self.result), _padded(shape, *amounts))
+            raise VerifyException(f"C3: interior {list(amounts[2])} is negative: only the edges can be cut off")
+        check_shape("I2: the padding value", shape_of(self.padding_value), [])
+        check_element("C1: the padding value", element_of(self.padding_value), element_of(self.operand))
+        check_element("C1: the result", element_of(self.result), element_of(self.operand))
+        check_shape("C4: the result", shape_of(self.result), padded_shape(shape, *amounts))
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
@@ -73,7 +73,7 @@ class PadOp(FunctionTypeOp):
         print_field(printer, "interior", self.interior_padding)
 
 
-def _padded(shape: Sequence[int], low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> list[int]:
+def padded_shape(shape: Sequence[int], low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> list[int]:
     return [
         DYNAMIC_INDEX if extent == DYNAMIC_INDEX else below + extent + max(extent - 1, 0) * between + above
         for extent, below, above, between in zip(shape, low, high, interior, strict=True)
@@ -99,8 +99,9 @@ class ReverseOp(SameTypeOp):
         super().__init__(operands=[operand], result_types=[operand.type], properties=properties)
 
     def verify_(self) -> None:
-        check_dimensions("the dimensions", self.dimensions.get_values(), len(shape_of(self.operand)))
-        check_types("the result", self.result.type, self.operand.type)
+        check_within("C3: the dimensions", self.dimensions.get_values(), len(shape_of(self.operand)))
+        check_distinct("C2: the dimensions", self.dimensions.get_values())
+        check_types("C1: the result", self.result.type, self.operand.type)
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:

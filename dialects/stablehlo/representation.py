@@ -42,7 +42,7 @@ class ShapeKeepingOp(SameTypeOp):
         super().__init__(operands=[operand], result_types=[result_type])
 
     def verify_(self) -> None:
-        check_shape("the result", shape_of(self.result), shape_of(self.operand))
+        check_shape("C1: the result", shape_of(self.result), shape_of(self.operand))
 
 
 class RealPartOp(ShapeKeepingOp):
@@ -55,7 +55,7 @@ class RealPartOp(ShapeKeepingOp):
         check_takes(self, type(self).TAKES)
         element = element_of(self.operand)
         expected = element.element_type if is_complex_type(element) else element
-        check_element("the result", element_of(self.result), expected)
+        check_element("C2: the result", element_of(self.result), expected)
 
 
 @irdl_op_definition
@@ -98,9 +98,11 @@ class ReducePrecisionOp(ShapeKeepingOp):
 
     def verify_(self) -> None:
         check_takes(self, is_float)
-        check_types("the result", self.result.type, self.operand.type)
-        if self.exponent_bits.value.data < 1 or self.mantissa_bits.value.data < 0:
-            raise VerifyException("a format has one bit of exponent at least")
+        check_types("C1: the result", self.result.type, self.operand.type)
+        if self.exponent_bits.value.data < 1:
+            raise VerifyException("C2: a format has one bit of exponent at least")
+        if self.mantissa_bits.value.data < 0:
+            raise VerifyException("C3: a format has no negative number of mantissa bits")
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
@@ -131,7 +133,7 @@ class IsFiniteOp(FunctionTypeOp):
 
     def verify_(self) -> None:
         check_takes(self, is_float)
-        check_shape("the result", shape_of(self.result), shape_of(self.operand))
+        check_shape("C1: the result", shape_of(self.result), shape_of(self.operand))
         check_element("the result", element_of(self.result), i1)
 
 
@@ -153,11 +155,11 @@ class ComplexOp(SameTypeOp):
         super().__init__(operands=[real, imaginary], result_types=[result_type])
 
     def verify_(self) -> None:
-        check_types("the imaginary part", self.rhs.type, self.lhs.type)
+        check_types("C1: the imaginary part", self.rhs.type, self.lhs.type)
         part = _part_of(self.result.type)
         if part is None:
-            raise VerifyException(f"the result has type {self.result.type}, which is not complex")
-        check_types("the real part", self.lhs.type, part)
+            raise VerifyException(f"C3: the result has type {self.result.type}, which is not complex")
+        check_types("C2: the real part", self.lhs.type, part)
 
     @classmethod
     def parse_types(cls, parser: Parser, count: int) -> Types:

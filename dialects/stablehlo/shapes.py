@@ -21,7 +21,16 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.type_guards import is_complex_type
-from .checks import bits_of, check_dimensions, check_element, check_shape, element_of, is_numeric, shape_of
+from .checks import (
+    bits_of,
+    check_distinct,
+    check_element,
+    check_shape,
+    check_within,
+    element_of,
+    is_numeric,
+    shape_of,
+)
 from .constraints import Constraint, verify_constraints
 from .formats import FunctionTypeOp, Properties, i64_array, parse_field, print_field
 
@@ -52,10 +61,10 @@ class ReshapeOp(ViewOp):
         super().__init__(operands=[operand], result_types=[result_type])
 
     def verify_(self) -> None:
-        check_element("the result", element_of(self.result), element_of(self.operand))
+        check_element("C1: the result", element_of(self.result), element_of(self.operand))
         before, after = math.prod(shape_of(self.operand)), math.prod(shape_of(self.result))
         if is_static(self.operand, self.result) and before != after:
-            raise VerifyException(f"the result has {after} elements, the operand {before}")
+            raise VerifyException(f"C2: the result has {after} elements, the operand {before}")
 
 
 @irdl_op_definition
@@ -88,13 +97,14 @@ class BroadcastInDimOp(ViewOp):
     def verify_(self) -> None:
         dimensions = self.broadcast_dimensions.get_values()
         before, after = shape_of(self.operand), shape_of(self.result)
-        check_element("the result", element_of(self.result), element_of(self.operand))
-        check_dimensions("the dimensions", dimensions, len(after))
+        check_element("C1: the result", element_of(self.result), element_of(self.operand))
+        check_within("C3: the dimensions", dimensions, len(after))
+        check_distinct("C4: the dimensions", dimensions)
         if len(dimensions) != len(before):
-            raise VerifyException(f"{len(dimensions)} dimensions are given for an operand of rank {len(before)}")
+            raise VerifyException(f"C2: {len(dimensions)} dimensions are given for an operand of rank {len(before)}")
         for extent, dimension in zip(before, dimensions, strict=True):
             if extent not in (1, DYNAMIC_INDEX, after[dimension]):
-                raise VerifyException(f"an extent of {extent} does not broadcast to one of {after[dimension]}")
+                raise VerifyException(f"C5: an extent of {extent} does not broadcast to one of {after[dimension]}")
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
@@ -123,10 +133,12 @@ class TransposeOp(ViewOp):
     def verify_(self) -> None:
         permutation = self.permutation.get_values()
         shape = shape_of(self.operand)
-        check_element("the result", element_of(self.result), element_of(self.operand))
+        check_element("C1: the result", element_of(self.result), element_of(self.operand))
         if sorted(permutation) != list(range(len(shape))):
-            raise VerifyException(f"{list(permutation)} is not a permutation of the dimensions of {self.operand.type}")
-        check_shape("the result", shape_of(self.result), [shape[dimension] for dimension in permutation])
+            raise VerifyException(
+                f"C2: {list(permutation)} is not a permutation of the dimensions of {self.operand.type}"
+            )
+        check_shape("C3: the result", shape_of(self.result), [shape[dimension] for dimension in permutation])
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:

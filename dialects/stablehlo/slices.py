@@ -47,12 +47,14 @@ class SliceOp(ViewOp):
     def verify_(self) -> None:
         shape = shape_of(self.operand)
         if not len(self.start_indices) == len(self.limit_indices) == len(self.strides) == len(shape):
-            raise VerifyException(f"start, limit and stride are needed for each dimension of {self.operand.type}")
+            raise VerifyException(f"C2: start, limit and stride are needed for each dimension of {self.operand.type}")
         for extent, (start, limit, stride) in zip(shape, self.ranges(), strict=True):
-            if not 0 <= start <= limit or stride < 1 or (extent != DYNAMIC_INDEX and limit > extent):
-                raise VerifyException(f"{start}:{limit}:{stride} is not a range within an extent of {extent}")
-        check_element("the result", element_of(self.result), element_of(self.operand))
-        check_shape("the result", shape_of(self.result), [_extent(*bounds) for bounds in self.ranges()])
+            if stride < 1:
+                raise VerifyException(f"C4: {start}:{limit}:{stride} has no positive stride")
+            if not 0 <= start <= limit or (extent != DYNAMIC_INDEX and limit > extent):
+                raise VerifyException(f"C3: {start}:{limit}:{stride} is not a range within an extent of {extent}")
+        check_element("C1: the result", element_of(self.result), element_of(self.operand))
+        check_shape("C5: the result", shape_of(self.result), [_extent(*bounds) for bounds in self.ranges()])
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
@@ -104,18 +106,18 @@ class ConcatenateOp(FunctionTypeOp):
 
     def verify_(self) -> None:
         if not self.inputs:
-            raise VerifyException("there is nothing to concatenate")
+            raise VerifyException("C3: there is nothing to concatenate")
         along = self.dimension.value.data
         expected = list(shape_of(self.result))
-        check_dimensions("the dimension", [along], len(expected))
+        check_dimensions("C4: the dimension", [along], len(expected))
         for value in self.inputs:
-            check_element("an operand", element_of(value), element_of(self.result))
+            check_element("C5: an operand", element_of(value), element_of(self.result))
             shape = list(shape_of(value))
-            check_dimensions("the dimension", [along], len(shape))
-            check_shape("an operand", shape, [*expected[:along], shape[along], *expected[along + 1 :]])
+            check_dimensions("C4: the dimension", [along], len(shape))
+            check_shape("C2: an operand", shape, [*expected[:along], shape[along], *expected[along + 1 :]])
         total = sum(shape_of(value)[along] for value in self.inputs)
         if is_static(self.result, *self.inputs) and total != expected[along]:
-            raise VerifyException(f"the operands add up to {total} along dimension {along}, not {expected[along]}")
+            raise VerifyException(f"C6: the operands add up to {total} along dimension {along}, not {expected[along]}")
 
     @classmethod
     def parse(cls, parser: Parser) -> ConcatenateOp:

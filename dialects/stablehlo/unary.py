@@ -41,7 +41,7 @@ class UnaryOp(SameTypeOp):
         super().__init__(operands=[operand], result_types=[result_type or operand.type])
 
     def verify_(self) -> None:
-        check_types("the result", self.result.type, self.operand.type)
+        check_types("C1: the result", self.result.type, self.operand.type)
         check_takes(self, type(self).TAKES)
 
 

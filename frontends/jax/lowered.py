@@ -55,7 +55,7 @@ NOT_CACHED = StepCache("")
 
 
 def _nothing_to_read() -> None:
-    """The module of a step that cannot be parsed."""
+    """Return None: the step cannot be parsed."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Lowered:
         why: One sentence on why nothing is recomputed; None if something is.
         drops_barriers: The plain step has its own barriers, as of `jax.checkpoint`, and `jax.jit` drops them here.
         within: How a budget was kept; None without a budget.
-        read: Reads the plain step as an xDSL module; None if it cannot be parsed.
+        read: Returns `module`, which is read when it is first used.
         cache: The disk cache of the step.
     """
 
@@ -88,7 +88,7 @@ class Lowered:
     read: Callable[[], ModuleOp | None] = field(default=_nothing_to_read, repr=False)
     cache: StepCache = field(default=NOT_CACHED, repr=False)
 
-    @cached_property
+    @property
     def module(self) -> ModuleOp | None:
         """The plain step as an xDSL module, with its marks; None if it cannot be parsed."""
         return self.read()

@@ -11,6 +11,7 @@ from ...reports import memory_html
 from ...reports.by_module import ModuleRow
 from ...reports.memory_html import Facts
 from ...reports.memory_timeline import alive_at_the_peak, chart
+from ...support.diagnostics import UNKNOWN
 from ...support.units import format_bytes
 
 if TYPE_CHECKING:
@@ -188,7 +189,8 @@ def _kept(report: Report, most: int, place_of: Callable[[str], str] = str) -> It
     groups = sorted(by_place.values(), key=_bytes, reverse=True)
     for group in groups[:most]:
         value = group[0]
-        place = f"{value.operation}{_places_of(group)}, {place_of(value.position)}"
+        position = "" if value.position == UNKNOWN else f", {place_of(value.position)}"
+        place = f"{value.operation}{_places_of(group)}{position}"
         yield f"  {format_bytes(_bytes(group)):>10}  {place}: {value.reason}"
     if len(groups) > most:
         yield f"  {format_bytes(sum(map(_bytes, groups[most:]))):>10}  in {len(groups) - most} more places"

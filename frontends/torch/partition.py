@@ -65,18 +65,26 @@ class Partitioner:
         try:
             module = read_joint(joint, num_fwd_outputs, marked=self.options.budget is None)
             rewritten, graph = self._rewritten(module, joint, num_fwd_outputs)
-        except Exception as error:
-            # Whatever goes wrong here, the step runs without us: only what was asked for in so many words is an error.
+        except (Unsupported, Refusal, NotProved) as error:
             if isinstance(error, Refusal) and self.options.budget is not None:
                 raise BudgetNotKept(error.reason) from error
             if isinstance(error, Refusal) and self.options.rewrite.strict:
                 raise
-            warn_plain(error)
-            self.reports.append(plain_report(error))
-            return self.fallback(joint, inputs, num_fwd_outputs=num_fwd_outputs, **keywords)
+            return self._left_alone(error, joint, inputs, num_fwd_outputs=num_fwd_outputs, **keywords)
+        except Exception as error:
+            # A mistake of ours must not stop a step that runs without us.
+            if self.options.rewrite.strict or self.options.rewrite.planner:  # a planner of the user
+                raise
+            internal = Unsupported("internal error", f"{type(error).__name__}: {error}; please report it")
+            return self._left_alone(internal, joint, inputs, num_fwd_outputs=num_fwd_outputs, **keywords)
         report = report_of(module, rewritten, _tangent_bytes(module, joint), perf_counter() - start)
         self.reports.append(report)
         return default_partition(graph, inputs, num_fwd_outputs=num_fwd_outputs, **_for_graph(keywords, graph))
+
+    def _left_alone(self, error: Unsupported | Refusal | NotProved, *arguments: Any, **keywords: Any) -> Partitioned:
+        warn_plain(error)
+        self.reports.append(plain_report(error))
+        return self.fallback(*arguments, **keywords)
 
     def _rewritten(
         self, module: ModuleOp, joint: torch.fx.GraphModule, num_fwd_outputs: int

@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from ...dialects.stablehlo.checks import shape_of
-from ...dialects.stablehlo.indexing import GatherOp, ScatterOp
-from .arrays import Array, Combine, Kernel, dtype_at, owned
+from ...dialects.stablehlo.indexing import DynamicGatherOp, GatherOp, ScatterOp
+from .arrays import Array, Combine, Kernel, dtype_at, on_two, owned
 from .conversion import convert
 
 
 def gather(op: GatherOp) -> Kernel:
-    """Starts are clamped so that the slice is in bounds."""
-    numbers, sizes = op.dimension_numbers.data, op.slice_sizes.get_values()
+    sizes, gathered = op.slice_sizes.get_values(), gather_with(op)
+    return on_two(lambda operand, indices: gathered(operand, indices, sizes))
+
+
+def gather_with(op: GatherOp | DynamicGatherOp) -> Callable[[Array, Array, Sequence[int]], Array]:
+    """A function of operand, indices and slice sizes. Starts are clamped so that the slice is in bounds."""
+    numbers = op.dimension_numbers.data
     extents, rank = shape_of(op.operand), len(shape_of(op.result))
     dropped = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
     kept = [dimension for dimension in range(len(extents)) if dimension not in dropped]
     window = dict(zip(kept, sorted(numbers.offset_dims), strict=True))
     batch = [dimension for dimension in range(rank) if dimension not in numbers.offset_dims]
-    limits = [extent - size for extent, size in zip(extents, sizes, strict=True)]
     batching = dict(zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True))
 
-    def run(operand: Array, indices: Array) -> tuple[Array, ...]:
+    def run(operand: Array, indices: Array, sizes: Sequence[int]) -> Array:
+        limits = [extent - size for extent, size in zip(extents, sizes, strict=True)]
         starts = _starts(indices, numbers.index_vector_dim, numbers.start_index_map, batch, rank)
         starts = {dimension: np.clip(start, 0, limits[dimension]) for dimension, start in starts.items()}
         aligned = _batch_positions(indices.shape, numbers.index_vector_dim, batching, batch, rank)
         offsets = {dimension: _along(place, sizes[dimension], rank) for dimension, place in window.items()}
         index = _sums([starts, aligned, offsets], len(extents), rank)
-        return (owned(operand[(*index, ...)], operand.dtype),)
+        return owned(operand[(*index, ...)], operand.dtype)
 
     return run
 

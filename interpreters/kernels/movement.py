@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
+from xdsl.ir import SSAValue
 
 from ...dialects.stablehlo.checks import shape_of
 from ...dialects.stablehlo.creation import IotaOp
@@ -13,12 +16,18 @@ from .conversion import convert
 
 
 def iota(op: IotaOp) -> Kernel:
-    shape, dtype, along = shape_of(op.output), dtype_at(op.output), op.iota_dimension.value.data
+    count = count_along(op.output, op.iota_dimension.value.data)
+    return lambda: (count(),)
 
-    def run() -> tuple[Array, ...]:
+
+def count_along(result: SSAValue, along: int) -> Callable[[], Array]:
+    """A function that returns the indices along a dimension, as an array of the result's type."""
+    shape, dtype = shape_of(result), dtype_at(result)
+
+    def run() -> Array:
         line = convert(np.arange(shape[along]), dtype)
         column = line.reshape([-1 if dimension == along else 1 for dimension in range(len(shape))])
-        return (np.array(np.broadcast_to(column, shape), order="C"),)
+        return np.array(np.broadcast_to(column, shape), order="C")
 
     return run
 
@@ -37,10 +46,14 @@ def transpose(op: TransposeOp) -> Kernel:
 
 def broadcast_in_dim(op: BroadcastInDimOp) -> Kernel:
     """A view that repeats elements with stride zero."""
-    shape, dimensions = shape_of(op.result), op.broadcast_dimensions.get_values()
+    return on_one(broadcast_to(shape_of(op.result), op.broadcast_dimensions.get_values()))
+
+
+def broadcast_to(shape: Sequence[int], dimensions: Sequence[int]) -> Callable[[Array], Array]:
+    """A function that repeats an array to the shape; its dimension i becomes dimension `dimensions[i]`."""
     permutation = sorted(range(len(dimensions)), key=dimensions.__getitem__)
     index = tuple(slice(None) if dimension in dimensions else None for dimension in range(len(shape)))
-    return on_one(lambda operand: np.broadcast_to(operand.transpose(permutation)[(*index, ...)], shape))
+    return lambda operand: np.broadcast_to(operand.transpose(permutation)[(*index, ...)], shape)
 
 
 def slice_(op: SliceOp) -> Kernel:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import arith, chlo, math, signless, tensors
+from . import arith, chlo, dynamic_shapes, legacy, math, normalization, quantization, signless, tensors, tuples
 from .arrays import Combine, Kernel
 from .constants import constant
 from .contraction import dot_general
@@ -63,7 +63,7 @@ ELEMENTWISE: dict[str, Callable[[Any], Kernel]] = {
     "math.fpowi": math.float_to_integer_power,
     "math.fma": math.fused_multiply_add,
 }
-COLLECTIVES = "all_gather all_reduce all_to_all collective_broadcast reduce_scatter".split()
+COLLECTIVES = "all_gather all_reduce all_to_all collective_broadcast collective_reduce reduce_scatter".split()
 KERNELS: dict[str, Callable[[Any], Kernel]] = {
     **ELEMENTWISE,
     "stablehlo.constant": constant,
@@ -77,6 +77,29 @@ KERNELS: dict[str, Callable[[Any], Kernel]] = {
     "stablehlo.dot_general": dot_general,
     "stablehlo.convolution": convolution,
     "stablehlo.gather": gather,
+    "stablehlo.dot": legacy.dot,
+    "stablehlo.broadcast": legacy.broadcast,
+    "stablehlo.einsum": legacy.einsum,
+    "stablehlo.unary_einsum": legacy.einsum,
+    "stablehlo.torch_index_select": legacy.torch_index_select,
+    "stablehlo.batch_norm_training": normalization.batch_norm_training,
+    "stablehlo.batch_norm_inference": normalization.batch_norm_inference,
+    "stablehlo.batch_norm_grad": normalization.batch_norm_grad,
+    "stablehlo.dynamic_reshape": dynamic_shapes.dynamic_reshape,
+    "stablehlo.dynamic_broadcast_in_dim": dynamic_shapes.dynamic_broadcast_in_dim,
+    "stablehlo.dynamic_iota": dynamic_shapes.dynamic_iota,
+    "stablehlo.dynamic_pad": dynamic_shapes.dynamic_pad,
+    "stablehlo.dynamic_gather": dynamic_shapes.dynamic_gather,
+    "stablehlo.dynamic_conv": dynamic_shapes.dynamic_conv,
+    "stablehlo.real_dynamic_slice": dynamic_shapes.real_dynamic_slice,
+    "stablehlo.get_dimension_size": dynamic_shapes.get_dimension_size,
+    "stablehlo.set_dimension_size": dynamic_shapes.set_dimension_size,
+    "stablehlo.uniform_quantize": quantization.uniform_quantize,
+    "stablehlo.uniform_dequantize": quantization.uniform_dequantize,
+    "stablehlo.tuple": tuples.tuple_,
+    "stablehlo.get_tuple_element": tuples.element,
+    "stablehlo.create_token": tuples.token,
+    "stablehlo.after_all": tuples.token,
     "stablehlo.pad": pad,
     "stablehlo.reverse": reverse,
     "stablehlo.dynamic_slice": dynamic_slice,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
 import numpy as np
+from xdsl.ir import Attribute
 
 from ...dialects.stablehlo.checks import shape_of
-from ...dialects.stablehlo.convolution import ConvolutionOp
+from ...dialects.stablehlo.convolution import ConvolutionOp, ConvolvingOp
 from ...dialects.stablehlo.windows import DimWindow, ReduceWindowOp, windows
 from .arrays import Array, Combine, Kernel, dtype_at, on_two, owned, row_by_row, wide
 from .conversion import convert
@@ -55,14 +56,27 @@ def reduce_window(op: ReduceWindowOp, combine: Combine) -> Kernel:
 
 
 def convolution(op: ConvolutionOp) -> Kernel:
-    """Products and sums in the element type of the result, in f32 for smaller floats."""
+    return on_two(convolve(op, moves_of(op, op.padding)))
+
+
+def _spatial(op: ConvolvingOp) -> list[str]:
+    """The labels of the dimensions that the windows move along, in order."""
+    return sorted((label for label in op.dimension_numbers.data.rhs if label.isdigit()), key=int)
+
+
+def moves_of(op: ConvolvingOp, padding: Attribute | None) -> list[DimWindow]:
+    """How the windows move along each spatial dimension."""
     numbers = op.dimension_numbers.data
-    spatial = sorted((label for label in numbers.rhs if label.isdigit()), key=int)
+    sizes = [shape_of(op.rhs)[numbers.rhs.index(label)] for label in _spatial(op)]
+    return windows(sizes, op.window_strides, padding, op.lhs_dilation, op.rhs_dilation)
+
+
+def convolve(op: ConvolvingOp, moves: Sequence[DimWindow]) -> Callable[[Array, Array], Array]:
+    """A function of both operands. Products and sums in the element type of the result, in f32 for smaller floats."""
+    numbers, spatial = op.dimension_numbers.data, _spatial(op)
     image = [numbers.lhs.index(label) for label in ("b", "f", *spatial)]
     kernel = [numbers.rhs.index(label) for label in ("o", "i", *spatial)]
     back = [("b", "f", *spatial).index(label) for label in numbers.result]
-    sizes = [shape_of(op.rhs)[numbers.rhs.index(label)] for label in spatial]
-    moves = windows(sizes, op.window_strides, op.padding, op.lhs_dilation, op.rhs_dilation)
     reversal = op.window_reversal.get_values() if op.window_reversal is not None else [0] * len(spatial)
     flipped = tuple(2 + index for index, reverse in enumerate(reversal) if reverse)
     feature_groups, batch_groups = op.feature_group_count.value.data, op.batch_group_count.value.data
@@ -87,4 +101,4 @@ def convolution(op: ConvolutionOp) -> Kernel:
         joined = np.moveaxis(products, (0, -1), (1, 2)).reshape(batch // batch_groups, weights.shape[0], *places)
         return owned(joined.transpose(back), dtype)
 
-    return on_two(run)
+    return run

@@ -12,7 +12,7 @@ from ...options.offload import BadOffload
 from ...options.recompute_options import RecomputeOptions
 from ...planning.host_moves import Offload
 from ...rules.costs.cost import BadCost, cost_named
-from ...support.diagnostics import Refusal, Remark
+from ...support.diagnostics import Refusal, Remark, RemarkKind
 from ...transforms.offload import Moves
 from ...transforms.phase import Steps
 from ...transforms.plans.counted import ORDER
@@ -60,7 +60,7 @@ def cheapest_moves(module: ModuleOp, within: Callable[[Offload], BudgetResult[O]
         assert isinstance(alone, Refusal), "something was tried"
         raise alone
     best = min(results, key=lambda variant: variant.outcome.extra_cost)
-    remarks = (Remark(module, _summary(offload, best, alone)),) if offload.speed else ()
+    remarks = (Remark(module, _summary(offload, best, alone), RemarkKind.ANALYSIS),) if offload.speed else ()
     return replace(best, remarks=(*best.remarks, *remarks))
 
 

@@ -20,7 +20,7 @@ from ...options.recompute_options import RecomputeOptions
 from ...planning.calibrated_search import CalibratedSearch
 from ...planning.plan import Plan
 from ...planning.solvers.result import Stop
-from ...support.diagnostics import Refusal, Remark
+from ...support.diagnostics import Refusal, Remark, RemarkKind
 from ...transforms.plans.counted import ORDER
 from ..candidates import pool_of
 from .limits import ERROR, Budget, BudgetProblem, Evaluated, O, RunRewrite, budget_limits
@@ -109,8 +109,10 @@ def _kept(problem: BudgetProblem[O], result: Evaluated[O]) -> Remark:
     model = problem.budget.by if problem.budget.model == ORDER else f"{problem.budget.by}, {ERROR}"
     extra = f"{result.outcome.copies} operations run again, {result.outcome.extra_flops} FLOPs more"
     loops = "" if result.loops == problem.options.loops else f", with {loops_option(result.loops)}"
-    return _remark(problem, f"budget {problem.wording}: {peaks} bytes at the peak {model}; {extra}{loops}")
+    return _remark(
+        problem, f"budget {problem.wording}: {peaks} bytes at the peak {model}; {extra}{loops}", RemarkKind.PASSED
+    )
 
 
-def _remark(problem: BudgetProblem[O], text: str) -> Remark:
-    return Remark(functions_of(problem.module)[0], text)
+def _remark(problem: BudgetProblem[O], text: str, kind: RemarkKind = RemarkKind.MISSED) -> Remark:
+    return Remark(functions_of(problem.module)[0], text, kind)

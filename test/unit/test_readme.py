@@ -68,6 +68,13 @@ def test_the_reference_is_fresh() -> None:
     assert (ROOT / "docs" / "reference.md").read_text() == made, "run python docs/generate_reference.py"
 
 
+def test_the_page_of_operations_is_fresh() -> None:
+    made = made_by("generate_operations", "g.operations_page()")
+    assert (ROOT / "docs" / "operations.md").read_text() == made, "run python docs/generate_operations.py"
+    rows = [line.split(" | ") for line in made.splitlines() if line.startswith("| `")]
+    assert len(rows) >= 140 and all(row[6].startswith("yes") for row in rows), "each operation has a test"
+
+
 def test_the_api_page_is_fresh() -> None:
     pytest.importorskip("jax", reason="the page lists recompute.jax, too")
     made = made_by("generate_api", "g.api()")

@@ -38,7 +38,7 @@ from ...planning.by_segment.segment_limits import (
 from ...planning.by_segment.segment_problem import KEPT, TOO_EARLY, saved_after, saved_bytes
 from ...planning.graph import Graph
 from ...planning.plan import Plan
-from ...support.diagnostics import Refusal, Remark
+from ...support.diagnostics import Refusal, Remark, RemarkKind
 from ...support.timing import part
 from ...support.walk import every_operation
 from ..per_device.outline import is_stand_in
@@ -249,7 +249,7 @@ class _Chooser:
         for words, names in alike.items():
             first = min(names, key=lambda name: self.step.position(self._first(name)))
             who = f"segment '{first}' saves" if len(names) == 1 else f"segment '{first}' and {len(names) - 1} more save"
-            yield Remark(self._first(first), f"{who} {words}")
+            yield Remark(self._first(first), f"{who} {words}", RemarkKind.PASSED)
 
 
 def _is_forced(op: Operation) -> bool:

@@ -35,7 +35,7 @@ def run(sender: Connection, script: Script, budget: str) -> None:
 
 
 def judged(script: Script, budget: str) -> Judgement:
-    """The judgement of a forked process; its death or a timeout is a crash."""
+    """The judgement of a forked process; its death is a crash."""
     receiver, sender = multiprocessing.Pipe(duplex=False)
     process = multiprocessing.get_context("fork").Process(target=run, args=(sender, script, budget))
     process.start()
@@ -43,7 +43,7 @@ def judged(script: Script, budget: str) -> Judgement:
     try:
         if receiver.poll(LIMIT_SECONDS):
             return receiver.recv()
-        return Judgement(script.name, Verdict.CRASH, f"no result after {LIMIT_SECONDS} s")
+        return Judgement(script.name, Verdict.TIMEOUT, f"no result after {LIMIT_SECONDS} s")
     except EOFError:
         process.join()
         return Judgement(script.name, Verdict.CRASH, f"the process ended with exit status {process.exitcode}")

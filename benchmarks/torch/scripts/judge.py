@@ -18,7 +18,7 @@ DIFFERENCES = 3
 
 
 class Verdict(StrEnum):
-    """What became of a script under our compiler. The last two are faults of ours."""
+    """What became of a script under our compiler. The last three are faults of ours."""
 
     EQUAL = "equal"
     FALLBACK = "equal, fallback"
@@ -28,10 +28,11 @@ class Verdict(StrEnum):
     REFUSED = "budget refused"
     WRONG = "WRONG"
     CRASH = "CRASH"
+    TIMEOUT = "TIMEOUT"
 
     @property
     def is_fault(self) -> bool:
-        return self in (Verdict.WRONG, Verdict.CRASH)
+        return self in (Verdict.WRONG, Verdict.CRASH, Verdict.TIMEOUT)
 
 
 @dataclass(frozen=True)

@@ -66,15 +66,13 @@ func.func @truncated(%a: i64) -> (i32, i32, i32) {
 
 // -----
 
-func.func @reshaped(%a: tensor<128xf32>, %s: tensor<2xindex>, %r: tensor<?xindex>) {
+func.func @reshaped(%a: tensor<128xf32>, %s: tensor<2xindex>) {
   %0 = tensor.reshape %a(%s) {other.tag} : (tensor<128xf32>, tensor<2xindex>) -> tensor<?x?xf32>
   %1 = "tensor.reshape"(%a, %s) : (tensor<128xf32>, tensor<2xindex>) -> tensor<8x16xf32>
-  %2 = tensor.reshape %a(%r) : (tensor<128xf32>, tensor<?xindex>) -> tensor<8x16xf32>
   func.return
 }
 // CHECK:      "tensor.reshape"(%a, %s) {other.tag} : (tensor<128xf32>, tensor<2xindex>) -> tensor<?x?xf32>
 // CHECK-NEXT: tensor.reshape %a(%s) : (tensor<128xf32>, tensor<2xindex>) -> tensor<8x16xf32>
-// CHECK-NEXT: tensor.reshape %a(%r) : (tensor<128xf32>, tensor<?xindex>) -> tensor<8x16xf32>
 
 // -----
 

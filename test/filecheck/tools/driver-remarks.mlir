@@ -4,6 +4,9 @@
 // RUN: recompute-opt %s -p recompute-mark --remarks-filter=passed,analysis 2>&1 | filecheck %s --check-prefix=FILTERED
 // RUN: not recompute-opt %s -p 'recompute-mark{segments=no*}' --remarks=yaml 2>&1 | filecheck %s --check-prefix=FAILURE
 // RUN: not recompute-opt %s -p 'recompute-mark{segments=no*}' --remarks=json 2>&1 | filecheck %s --check-prefix=ERROR
+// RUN: recompute-opt %s -p recompute-schedule --remarks=yaml 2>&1 >/dev/null | filecheck %s --check-prefix=SCHEDULE
+
+// RUN: recompute-opt %S/../transforms/recompute-calls.mlir -split-input-file -p 'recompute{segments=block0}' --remarks=yaml 2>&1 >/dev/null | filecheck %s --check-prefix=ANALYSIS
 
 // Remarks are those of LLVM: passed, missed, analysis; an error is a failure.
 
@@ -33,3 +36,8 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // FAILURE-NEXT: Pass:            recompute-mark
 // FAILURE:        - String:          'no segment matches ''no*''
 // ERROR: {"kind": "error", {{.*}}"category": "failure", "pass_name": "recompute-mark"
+// SCHEDULE: --- !{{Passed|Missed}}
+// SCHEDULE-NEXT: Pass:            recompute-schedule
+// ANALYSIS:      --- !Analysis
+// ANALYSIS-NEXT: Pass:            recompute
+// ANALYSIS:        - String:          'an executor that starts operations as soon as it can needs 1280 bytes

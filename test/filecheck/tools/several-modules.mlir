@@ -7,6 +7,10 @@
 // RUN: recompute-check %s %t.renamed.mlir --expect not-proved | filecheck %s --check-prefix=RENAMED
 // RUN: sed -e 's/num_partitions = 1/num_partitions = 2/' %t.mlir > %t.attribute.mlir
 // RUN: recompute-check %s %t.attribute.mlir --expect not-proved | filecheck %s --check-prefix=ATTRIBUTE
+// RUN: recompute-run %s --function second::inner::main | filecheck %s --check-prefix=INNER
+// RUN: not recompute-run %s 2>&1 | filecheck %s --check-prefix=ASKED
+// RUN: recompute-opt %s -t memory-timeline | filecheck %s --check-prefix=TIMELINE
+// RUN: recompute-run %t.mlir --function first::main | filecheck %s --check-prefix=INNER
 
 // Passes run on each module with functions, and the proof compares the modules in pairs.
 
@@ -46,3 +50,7 @@ module @second attributes {mhlo.num_partitions = 1 : i32} {
 // DIFFERENT: not proved: in module @second: in module @inner: result #0 of @main differs: before stablehlo.sine
 // RENAMED:   not proved: in module @second: a name or an attribute of a module differs
 // ATTRIBUTE: not proved: in module @second: a name or an attribute of a module differs
+// INNER: @main: 2 operations, 1 results
+// ASKED: error: 2 functions can be called from outside: name one: first::main, second::inner::main
+// TIMELINE: @first::main
+// TIMELINE: @second::inner::main

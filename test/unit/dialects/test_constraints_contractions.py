@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from recompute.driver.verification import verify_module
 from recompute.mlir_io.parser import parse_module
+from recompute.support.diagnostics import Refusal
 
 from .constraints import Template
 from .judge import Judge
@@ -176,3 +178,9 @@ def test_bitcasts_that_are_right(operand: str, result: str, judge: Judge) -> Non
 
 def test_the_bits_of_quantized_numbers_are_not_known() -> None:
     parse_module(BITCAST.program(operand="tensor<2xf32>", result="tensor<2x!quant.uniform<i8:f32, 1.0:17>>")).verify()
+
+
+def test_the_driver_reports_the_label() -> None:
+    module = parse_module(DOT.program(sums="[2]"), "f.mlir")
+    with pytest.raises(Refusal, match=r"^f.mlir:2:\d+: error: stablehlo.dot_general: C4: rhs_batching_dimensions"):
+        verify_module(module)

@@ -29,9 +29,10 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 # Read and written, but not executed yet.
 NOT_EXECUTED = frozenset(
     """
-    custom_call
+    async_done async_start composite custom_call infeed outfeed recv rng send
     """.split()
 )
+"""A composite is executed as a call of its decomposition."""
 
 
 def module(body: str, result: str = T, arguments: str = f"%x: {T}") -> ModuleOp:

@@ -76,9 +76,9 @@ REFUSED = {
         main("%a = call @square %x\nreturn %a", SQUARE.replace("-> tensor<4xf32>", "-> tensor<4xf64>", 1)),
         "@square does not take and return what its type says",
     ),
-    "a composite": (
-        main('%a = composite %x {name = "my.square", decomposition = @square}\nreturn %a', SQUARE),
-        "it refers to the function @square by name",
+    "a composite without a decomposition": (
+        main('%a = composite %x {name = "my.square", decomposition = @there}\nreturn %a', SQUARE),
+        "stablehlo.composite of @there, which does not exist",
     ),
     "a use before the definition": (
         main("%b = tanh %a\n%a = sine %x\nreturn %b"),

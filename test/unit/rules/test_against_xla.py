@@ -32,6 +32,17 @@ NOT_COUNTED = {
     "stablehlo.outfeed": "likewise",
     "stablehlo.send": "likewise",
     "stablehlo.recv": "likewise",
+    "stablehlo.after_all": "nothing is computed",
+    "stablehlo.create_token": "nothing is computed",
+    "stablehlo.async_start": "XLA reads it as other operations",
+    "stablehlo.async_done": "likewise",
+    "stablehlo.collective_reduce": "XLA does not read it",
+    "stablehlo.composite": "XLA does not read it; it stands for another function",
+    "stablehlo.dynamic_conv": "XLA reads no operand of padding that it could count",
+    "stablehlo.dynamic_gather": "XLA reads it as a gather",
+    "stablehlo.unary_einsum": "XLA does not read it",
+    "stablehlo.uniform_quantize": "XLA does not read quantized types here",
+    "stablehlo.uniform_dequantize": "likewise",
 }
 
 

@@ -80,7 +80,109 @@ def _window(given: str, padding: str, window: str) -> str:
     return program(f"%a: {given}, %z: <f32>", operation, given)
 
 
+def _made_of(operand: str, operation: str, result: str, constants: str = "") -> str:
+    """An operation on `%a`, and on constants `%n`."""
+    return program(f"%a: {operand}", f"{constants}%r = {operation}", result)
+
+
+def _batch_norm(word: str, operands: str, types: str, results: str) -> str:
+    image, row = "<6x7x5xf32>", "<5xf32>"
+    operation = (
+        f'"stablehlo.batch_norm_{word}"({operands}) <{{epsilon = 0.1 : f32, feature_index = 2 : i64}}> : ({types}) '
+        f"-> {results}"
+    )
+    return program(f"%a: {image}, %s: {row}", f"%r{':3' if ',' in results else ''} = {operation}", image).replace(
+        "return %r :", "return %r#0 :" if "," in results else "return %r :"
+    )
+
+
+def _solve(left: str, b: str) -> str:
+    operation = (
+        f'%r = "stablehlo.triangular_solve"(%a, %b) <{{left_side = {left}, lower = true, unit_diagonal = false, '
+        f"transpose_a = #stablehlo<transpose NO_TRANSPOSE>}}> : (<8x8xf32>, {b}) -> {b}"
+    )
+    return program(f"%a: <8x8xf32>, %b: {b}", operation, b)
+
+
+_DIMENSIONS = "%n = stablehlo.constant dense<{}> : <{}xi64>\n "
+_ROWS = "<6x7x5xf32>, <5xf32>, <5xf32>"
+LEGACY: Mapping[str, str] = {
+    "dot": program(
+        "%a: <6x7xf32>, %b: <7x5xf32>", "%r = stablehlo.dot %a, %b : (<6x7xf32>, <7x5xf32>) -> <6x5xf32>", "<6x5xf32>"
+    ),
+    "dot of a vector": program(
+        "%a: <7xf32>, %b: <7x5xf32>", "%r = stablehlo.dot %a, %b : (<7xf32>, <7x5xf32>) -> <5xf32>", "<5xf32>"
+    ),
+    "einsum": program(
+        "%a: <2x6x7xf32>, %b: <2x7x5xf32>",
+        '%r = stablehlo.einsum %a, %b, config = "bij,bjk->bik" : (<2x6x7xf32>, <2x7x5xf32>) -> <2x6x5xf32>',
+        "<2x6x5xf32>",
+    ),
+    "broadcast": _made_of("<7xf32>", "stablehlo.broadcast %a, sizes = [6] : (<7xf32>) -> <6x7xf32>", "<6x7xf32>"),
+    "torch_index_select": program(
+        "%a: <6x7xf32>, %b: <3xi32>",
+        '%r = "stablehlo.torch_index_select"(%a, %b) <{batch_dims = 0 : i64, dim = 1 : i64}> '
+        ": (<6x7xf32>, <3xi32>) -> <6x3xf32>",
+        "<6x3xf32>",
+    ),
+    "batch_norm_training": _batch_norm("training", "%a, %s, %s", _ROWS, "(<6x7x5xf32>, <5xf32>, <5xf32>)"),
+    "batch_norm_inference": _batch_norm("inference", "%a, %s, %s, %s, %s", f"{_ROWS}, <5xf32>, <5xf32>", "<6x7x5xf32>"),
+    "batch_norm_grad": _batch_norm(
+        "grad", "%a, %s, %s, %s, %a", f"{_ROWS}, <5xf32>, <6x7x5xf32>", "(<6x7x5xf32>, <5xf32>, <5xf32>)"
+    ),
+    "triangular_solve from the left": _solve("true", "<8x3xf32>"),
+    "triangular_solve from the right": _solve("false", "<3x8xf32>"),
+    "map": _made_of(
+        "<6x7xf32>",
+        '"stablehlo.map"(%a) <{dimensions = array<i64: 0, 1>}> ({\n ^bb0(%x: <f32>):\n '
+        "%y = stablehlo.sine %x : <f32>\n %z = stablehlo.multiply %x, %y : <f32>\n "
+        "stablehlo.return %z : <f32> }) : (<6x7xf32>) -> <6x7xf32>",
+        "<6x7xf32>",
+    ),
+    "tuple": program(
+        "%a: <6x7xf32>",
+        "%t = stablehlo.tuple %a, %a : tuple<tensor<6x7xf32>, tensor<6x7xf32>>\n "
+        "%r = stablehlo.get_tuple_element %t[1] : (tuple<tensor<6x7xf32>, tensor<6x7xf32>>) -> <6x7xf32>",
+        "<6x7xf32>",
+    ),
+    "dynamic_reshape": _made_of(
+        "<6x7xf32>",
+        "stablehlo.dynamic_reshape %a, %n : (<6x7xf32>, <1xi64>) -> <42xf32>",
+        "<42xf32>",
+        _DIMENSIONS.format("[42]", 1),
+    ),
+    "dynamic_broadcast_in_dim": _made_of(
+        "<7xf32>",
+        "stablehlo.dynamic_broadcast_in_dim %a, %n, dims = [1] : (<7xf32>, <2xi64>) -> <6x7xf32>",
+        "<6x7xf32>",
+        _DIMENSIONS.format("[6, 7]", 2),
+    ),
+    "dynamic_iota": _made_of(
+        "<f32>", "stablehlo.dynamic_iota %n, dim = 0 : (<1xi64>) -> <42xf32>", "<42xf32>", _DIMENSIONS.format("[42]", 1)
+    ),
+    "dynamic_pad": program(
+        "%a: <7xf32>, %b: <f32>",
+        _DIMENSIONS.format("[1]", 1)
+        + "%r = stablehlo.dynamic_pad %a, %b, %n, %n, %n : (<7xf32>, <f32>, <1xi64>, <1xi64>, <1xi64>) -> <15xf32>",
+        "<15xf32>",
+    ),
+    "real_dynamic_slice": _made_of(
+        "<7xf32>",
+        "stablehlo.real_dynamic_slice %a, %n, %m, %n : (<7xf32>, <1xi64>, <1xi64>, <1xi64>) -> <3xf32>",
+        "<3xf32>",
+        _DIMENSIONS.format("[1]", 1) + _DIMENSIONS.format("[4]", 1).replace("%n", "%m"),
+    ),
+    "get_dimension_size": _made_of(
+        "<6x7xf32>", "stablehlo.get_dimension_size %a, dim = 0 : (<6x7xf32>) -> <i32>", "<i32>"
+    ),
+    "set_dimension_size": program(
+        "%a: <6x7xf32>, %b: <i32>",
+        "%r = stablehlo.set_dimension_size %a, %b, dim = 0 : (<6x7xf32>, <i32>) -> <6x7xf32>",
+        "<6x7xf32>",
+    ),
+}
 TEXTS: Mapping[str, str] = {
+    **LEGACY,
     **dict(elementwise()),
     "cholesky": program("%a: <9x9xf32>", "%r = stablehlo.cholesky %a, lower = true : <9x9xf32>", "<9x9xf32>"),
     "cholesky in batches": program(
@@ -129,6 +231,9 @@ TEXTS: Mapping[str, str] = {
     "window over nearly all of a dimension": _window("<6x9xf32>", "[0, 0], [7, 7]", "1, 15"),
 }
 DIFFERENT: Mapping[str, str] = {
+    "batch_norm_training": "XLA does not count it; here it is 8 operations for each element, as its formula has them",
+    "batch_norm_inference": "likewise, 4 operations for each element",
+    "batch_norm_grad": "likewise, 12 operations for each element",
     "largest": "XLA does not count `top_k`; here it counts as the sort that it stands for",
     "convert to the same type": "XLA drops it when it reads the module",
     "custom_call": "XLA says -1, for unknown; here it is one for each element of the results",

@@ -10,6 +10,7 @@ import pytest
 
 import recompute
 from recompute.support.disk_cache import SUFFIX
+from recompute.support.interrupts import Interrupt
 from recompute.test.imports import ROOT
 from recompute.tools import recompute_opt
 from recompute.tools.pipeline import ModuleRun
@@ -50,7 +51,7 @@ def runs(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
 
 def test_the_result_is_the_same(runs: Runs):
     plans = [runs.folder / name for name in ("fresh.json", "stored.json", "cached.json")]
-    arguments = str(STEP), "-p", "recompute{segments=block*}", "--emit-plan"
+    arguments = str(STEP), "-p", "recompute{segments=block*}", "--no-print-debuginfo", "--emit-plan"
     fresh = runs(*arguments, str(plans[0]))
     assert "note: locations are not printed" in fresh[1] and runs.entries == 0
     assert [runs(*arguments, str(plan), "--cache") for plan in plans[1:]] == [fresh, fresh]
@@ -66,7 +67,7 @@ def test_other_input_options_and_forms(runs: Runs):
         [str(text)],  # remarks name the file
         [str(STEP), "-p", "recompute"],
         [str(STEP), "-p", "recompute{copies=1}"],
-        [str(STEP), "-p", "recompute", "--print-debuginfo"],
+        [str(STEP), "-p", "recompute", "--no-print-debuginfo"],
         [str(STEP), "-p", "recompute", "--print-op-generic"],
         [str(STEP), "-p", "recompute", "--no-proof"],
     ]
@@ -112,6 +113,22 @@ def test_passes_of_other_packages(runs: Runs, monkeypatch: pytest.MonkeyPatch):
     for _ in range(2):
         runs(str(STEP), "-p", "recompute-inline", "--cache")
     assert runs.modules == 2 and runs.entries == 0
+
+
+def test_what_a_limit_or_an_interrupt_ends(runs: Runs, monkeypatch: pytest.MonkeyPatch):
+    """Another run may find more."""
+    for _ in range(2):
+        runs(str(STEP), "-p", "recompute{budget=min memory-model=order time-limit=60.0}", "--cache")
+    assert runs.modules == 2 and runs.entries == 0
+    process = ModuleRun.process
+
+    def interrupted(run: ModuleRun, text: str) -> str:
+        monkeypatch.setattr(Interrupt, "count", Interrupt.count + 1)
+        return process(run, text)
+
+    monkeypatch.setattr(ModuleRun, "process", interrupted)
+    runs(str(STEP), "-p", "recompute", "--cache")
+    assert runs.entries == 0
 
 
 def test_off(runs: Runs, monkeypatch: pytest.MonkeyPatch):

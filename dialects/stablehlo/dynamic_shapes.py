@@ -1,0 +1,374 @@
+"""Operations whose result has a shape that is computed at run time.
+
+%0 = stablehlo.dynamic_reshape %a, %shape : (tensor<?xf32>, tensor<2xi64>) -> tensor<?x?xf32>
+%1 = stablehlo.dynamic_broadcast_in_dim %a, %shape, dims = [1] : (tensor<?xf32>, tensor<2xi64>) -> tensor<?x?xf32>
+%2 = stablehlo.get_dimension_size %1, dim = 0 : (tensor<?x?xf32>) -> tensor<i32>
+
+A constraint on numbers in an operand is checked where that is a constant. `set_dimension_size` and
+`real_dynamic_slice` are not in the specification, so their constraints have no labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import ClassVar
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, TensorType, i32, i64
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from .checks import (
+    check_count,
+    check_distinct,
+    check_element,
+    check_shape,
+    check_within,
+    element_of,
+    is_number,
+    is_numeric,
+    shape_of,
+)
+from .constraints import Constraint, verify_constraints
+from .formats import I64_ATTR, FunctionTypeOp, Properties, parse_field, print_field
+from .padding import padded_shape
+from .shape_operands import check_dimension_tensor, check_fixed_length, constant_integers, constants_of
+from .shapes import I64_ARRAY, is_static
+from .structs import parse_int64
+from .tensors import NUMBERS
+
+
+class DimensionOp(FunctionTypeOp):
+    """`name %a, dim = 0 : (…) -> …`; the only spelled property is the dimension."""
+
+    SPELLED: ClassVar[tuple[str, ...]] = ("dimension",)
+
+    @classmethod
+    def parse_own(cls, parser: Parser) -> Properties:
+        parser.parse_punctuation(",")
+        parser.parse_keyword("dim")
+        parser.parse_punctuation("=")
+        return {cls.SPELLED[0]: IntegerAttr(parse_int64(parser), i64)}
+
+    def print_own(self, printer: Printer) -> None:
+        dimension = self.properties[self.SPELLED[0]]
+        assert isinstance(dimension, IntegerAttr), "the definition of the operation requires an integer"
+        printer.print_string(f", dim = {dimension.value.data}")
+
+
+@irdl_op_definition
+class GetDimensionSizeOp(DimensionOp):
+    """The extent of a dimension."""
+
+    name = "stablehlo.get_dimension_size"
+
+    operand = operand_def(TensorType)
+    dimension = prop_def(I64_ATTR)
+    result = result_def(TensorType(i32, []))
+
+    traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        verify_constraints(self, OF_DIMENSION_SIZE)
+
+
+@irdl_op_definition
+class SetDimensionSizeOp(DimensionOp):
+    """The operand, of which only the first `size` slices along a dimension count."""
+
+    name = "stablehlo.set_dimension_size"
+
+    operand = operand_def(NUMBERS)
+    size = operand_def(NUMBERS)
+    dimension = prop_def(I64_ATTR)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    ARITY: ClassVar[int] = 2
+
+    def verify_(self) -> None:
+        dimension, operand, result = self.dimension.value.data, shape_of(self.operand), shape_of(self.result)
+        check_within("dimension", [dimension], len(operand))
+        check_shape("the size", shape_of(self.size), [])
+        check_element("the size", element_of(self.size), i32)
+        check_element("the result", element_of(self.result), element_of(self.operand))
+        check_count("dimensions of the result", len(result), len(operand))
+        others = [[*shape[:dimension], *shape[dimension + 1 :]] for shape in (result, operand)]
+        check_shape("the result without the dimension", *others)
+
+
+@irdl_op_definition
+class DynamicIotaOp(DimensionOp):
+    """Each element is its index along the dimension."""
+
+    name = "stablehlo.dynamic_iota"
+
+    output_shape = operand_def(NUMBERS)
+    iota_dimension = prop_def(I64_ATTR)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    SPELLED: ClassVar[tuple[str, ...]] = ("iota_dimension",)
+
+    def verify_(self) -> None:
+        verify_constraints(self, OF_IOTA)
+
+
+@irdl_op_definition
+class DynamicReshapeOp(FunctionTypeOp):
+    """The same elements in row-major order under the shape `output_shape`."""
+
+    name = "stablehlo.dynamic_reshape"
+
+    operand = operand_def(TensorType)
+    output_shape = operand_def(NUMBERS)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    ARITY: ClassVar[int] = 2
+
+    def verify_(self) -> None:
+        verify_constraints(self, OF_RESHAPE)
+
+
+@irdl_op_definition
+class DynamicBroadcastInDimOp(FunctionTypeOp):
+    """As `broadcast_in_dim`, to the shape `output_dimensions`."""
+
+    name = "stablehlo.dynamic_broadcast_in_dim"
+
+    operand = operand_def(TensorType)
+    output_dimensions = operand_def(NUMBERS)
+    broadcast_dimensions = prop_def(I64_ARRAY)
+    known_expanding_dimensions = opt_prop_def(I64_ARRAY)
+    known_nonexpanding_dimensions = opt_prop_def(I64_ARRAY)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    ARITY: ClassVar[int] = 2
+    SPELLED: ClassVar[tuple[str, ...]] = ("broadcast_dimensions",)
+
+    def verify_(self) -> None:
+        verify_constraints(self, OF_BROADCAST)
+
+    @classmethod
+    def parse_own(cls, parser: Parser) -> Properties:
+        return {"broadcast_dimensions": parse_field(parser, "dims")}
+
+    def print_own(self, printer: Printer) -> None:
+        print_field(printer, "dims", self.broadcast_dimensions)
+
+
+@irdl_op_definition
+class DynamicPadOp(FunctionTypeOp):
+    """As `pad`, with amounts that are operands."""
+
+    name = "stablehlo.dynamic_pad"
+
+    operand = operand_def(NUMBERS)
+    padding_value = operand_def(NUMBERS)
+    edge_padding_low = operand_def(NUMBERS)
+    edge_padding_high = operand_def(NUMBERS)
+    interior_padding = operand_def(NUMBERS)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    ARITY: ClassVar[int] = 5
+
+    def verify_(self) -> None:
+        verify_constraints(self, OF_PAD)
+
+
+@irdl_op_definition
+class RealDynamicSliceOp(FunctionTypeOp):
+    """As `slice`, with starts, limits and strides that are operands."""
+
+    name = "stablehlo.real_dynamic_slice"
+
+    operand = operand_def(NUMBERS)
+    start_indices = operand_def(NUMBERS)
+    limit_indices = operand_def(NUMBERS)
+    strides = operand_def(NUMBERS)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    ARITY: ClassVar[int] = 4
+
+    def verify_(self) -> None:
+        rank, numbers = len(shape_of(self.operand)), (self.start_indices, self.limit_indices, self.strides)
+        check_count("dimensions of the result", len(shape_of(self.result)), rank)
+        check_element("the result", element_of(self.result), element_of(self.operand))
+        for subject, value in zip(("start_indices", "limit_indices", "strides"), numbers, strict=True):
+            check_dimension_tensor(subject, value, rank)
+        if (constants := constants_of(numbers)) is not None:
+            check_shape("the result", shape_of(self.result), _sliced(shape_of(self.operand), *constants))
+
+
+def _sliced(
+    shape: Sequence[int], starts: Sequence[int], limits: Sequence[int], strides: Sequence[int]
+) -> Sequence[int]:
+    """The shape of a slice. Raises `VerifyException` for a range outside of the shape."""
+    extents = list[int]()
+    for extent, start, limit, stride in zip(shape, starts, limits, strides, strict=True):
+        if not 0 <= start <= limit or stride < 1 or (extent != DYNAMIC_INDEX and limit > extent):
+            raise VerifyException(f"{start}:{limit}:{stride} is not a range within an extent of {extent}")
+        extents.append(-((start - limit) // stride))
+    return extents
+
+
+def _check_same_element(op: Operation) -> None:
+    """Check that operand and result have one element type; that of a quantized tensor may name another dimension."""
+    operand, result = element_of(op.operands[0]), element_of(op.results[0])
+    if is_numeric(operand) or is_numeric(result):
+        check_element("the result", result, operand)
+
+
+def _names_shape(name: str) -> Callable[[Operation], None]:
+    """Check that the operand of this name has one number for each dimension of the result."""
+    return lambda op: check_dimension_tensor(name, getattr(op, name), len(shape_of(op.results[0])))
+
+
+def _has_fixed_length(name: str) -> Callable[[Operation], None]:
+    return lambda op: check_fixed_length(name, getattr(op, name))
+
+
+def _check_stated_shape(result: SSAValue, shape: SSAValue) -> None:
+    """Check that the result has the shape that an operand holds, if that is a constant."""
+    if (extents := constant_integers(shape)) is not None:
+        if any(extent < 0 for extent in extents):
+            raise VerifyException(f"the shape {extents} has a negative extent")
+        check_shape("the result", shape_of(result), extents)
+
+
+OF_DIMENSION_SIZE: tuple[Constraint[GetDimensionSizeOp], ...] = (
+    Constraint("C1", lambda op: check_within("dimension", [op.dimension.value.data], len(shape_of(op.operand)))),
+)
+
+
+def _check_countable(op: DynamicIotaOp) -> None:
+    if not is_number(element_of(op.result)):
+        raise VerifyException(f"an index is no {element_of(op.result)}")
+
+
+OF_IOTA: tuple[Constraint[DynamicIotaOp], ...] = (
+    Constraint("I1", _has_fixed_length("output_shape")),
+    Constraint("C1", lambda op: check_within("dim", [op.iota_dimension.value.data], shape_of(op.output_shape)[0])),
+    Constraint("C2", _names_shape("output_shape")),
+    Constraint("C2", lambda op: _check_stated_shape(op.result, op.output_shape)),
+    Constraint("C2", _check_countable),
+)
+
+
+def _check_size(op: DynamicReshapeOp) -> None:
+    before, after = prod(shape_of(op.operand)), prod(shape_of(op.result))
+    if is_static(op.operand, op.result) and before != after:
+        raise VerifyException(f"the result has {after} elements, the operand {before}")
+    stated = constant_integers(op.output_shape)
+    if stated is not None and is_static(op.operand) and prod(stated) != before:
+        raise VerifyException(f"the shape {stated} has {prod(stated)} elements, the operand {before}")
+
+
+OF_RESHAPE: tuple[Constraint[DynamicReshapeOp], ...] = (
+    Constraint("I2", _has_fixed_length("output_shape")),
+    Constraint("C1", _check_same_element),
+    Constraint("C4", _names_shape("output_shape")),
+    Constraint("C2", _check_size),
+    Constraint("C4", lambda op: _check_stated_shape(op.result, op.output_shape)),
+)
+
+
+def _known(op: DynamicBroadcastInDimOp, *names: str) -> list[int]:
+    """The dimensions of the operand that properties of these names list."""
+    arrays = (op.properties.get(name) for name in names)
+    return [int(number) for array in arrays if array is not None for number in array.get_values()]  # pyright: ignore
+
+
+EXPANDING, NOT_EXPANDING = "known_expanding_dimensions", "known_nonexpanding_dimensions"
+
+
+def _check_known(name: str) -> Callable[[DynamicBroadcastInDimOp], None]:
+    return lambda op: check_within(name, _known(op, name), len(shape_of(op.operand)))
+
+
+def _check_extents(op: DynamicBroadcastInDimOp) -> None:
+    after = shape_of(op.result)
+    for extent, dimension in zip(shape_of(op.operand), op.broadcast_dimensions.get_values(), strict=True):
+        if extent not in (1, DYNAMIC_INDEX) and after[dimension] not in (extent, DYNAMIC_INDEX):
+            raise VerifyException(f"an extent of {extent} does not broadcast to one of {after[dimension]}")
+
+
+OF_BROADCAST: tuple[Constraint[DynamicBroadcastInDimOp], ...] = (
+    Constraint("I2", _has_fixed_length("output_dimensions")),
+    Constraint("C1", _check_same_element),
+    Constraint(
+        "C2",
+        lambda op: check_count("broadcast_dimensions", len(op.broadcast_dimensions), len(shape_of(op.operand))),
+    ),
+    Constraint(
+        "C3",
+        lambda op: check_within("broadcast_dimensions", op.broadcast_dimensions.get_values(), len(shape_of(op.result))),
+    ),
+    Constraint("C4", lambda op: check_distinct("broadcast_dimensions", op.broadcast_dimensions.get_values())),
+    Constraint("C5", _check_extents),
+    Constraint("C7", _names_shape("output_dimensions")),
+    Constraint("C7", lambda op: _check_stated_shape(op.result, op.output_dimensions)),
+    Constraint("C8", lambda op: check_distinct("known dimensions", _known(op, EXPANDING, NOT_EXPANDING))),
+    Constraint("C9", _check_known(EXPANDING)),
+    Constraint("C10", _check_known(NOT_EXPANDING)),
+)
+
+AMOUNTS = ("edge_padding_low", "edge_padding_high", "interior_padding")
+
+
+def _amounts(op: DynamicPadOp) -> tuple[SSAValue, ...]:
+    return op.edge_padding_low, op.edge_padding_high, op.interior_padding
+
+
+def _check_pad_elements(op: DynamicPadOp) -> None:
+    check_element("the padding value", element_of(op.padding_value), element_of(op.operand))
+    check_element("the result", element_of(op.result), element_of(op.operand))
+
+
+def _check_amounts(op: DynamicPadOp) -> None:
+    for name, value in zip(AMOUNTS, _amounts(op), strict=True):
+        check_dimension_tensor(name, value, len(shape_of(op.operand)))
+
+
+def _check_interior(op: DynamicPadOp) -> None:
+    if any(amount < 0 for amount in constant_integers(op.interior_padding) or ()):
+        raise VerifyException("interior_padding is negative: only the edges can be cut off")
+
+
+def _check_padded(op: DynamicPadOp) -> None:
+    check_count("dimensions of the result", len(shape_of(op.result)), len(shape_of(op.operand)))
+    if (constants := constants_of(_amounts(op))) is not None:
+        check_shape("the result", shape_of(op.result), padded_shape(shape_of(op.operand), *constants))
+
+
+OF_PAD: tuple[Constraint[DynamicPadOp], ...] = (
+    Constraint("I2", lambda op: check_shape("the padding value", shape_of(op.padding_value), [])),
+    Constraint("C1", _check_pad_elements),
+    Constraint("C2", _check_amounts),
+    Constraint("C3", _check_interior),
+    Constraint("C4", _check_padded),
+)
+
+DYNAMIC_SHAPES: list[type[Operation]] = [
+    GetDimensionSizeOp,
+    SetDimensionSizeOp,
+    DynamicIotaOp,
+    DynamicReshapeOp,
+    DynamicBroadcastInDimOp,
+    DynamicPadOp,
+    RealDynamicSliceOp,
+]

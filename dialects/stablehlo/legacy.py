@@ -1,0 +1,181 @@
+"""Operations that StableHLO keeps for older exporters, and that its specification no longer describes.
+
+%0 = stablehlo.dot %a, %b, precision = [HIGH, DEFAULT] : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+%1 = stablehlo.broadcast %a, sizes = [2] : (tensor<8xf32>) -> tensor<2x8xf32>
+%2 = stablehlo.einsum %a, %b, config = "ab,bc->ac" : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+
+Their constraints have no labels. `create_token` is in `tokens.py`, `rng` in `foreign.py`.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, TensorType
+from xdsl.ir import Operation
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from .checks import check_element, check_shape, check_within, element_of, is_integer_or_bool, shape_of
+from .contraction import parse_precisions
+from .einsum import Einsum
+from .enumerations import PrecisionAttr, check_precisions
+from .formats import I64_ATTR, FunctionTypeOp, Properties, parse_field, print_field
+from .shapes import I64_ARRAY
+from .tensors import NUMBERS
+
+
+@irdl_op_definition
+class DotOp(FunctionTypeOp):
+    """The product of two matrices, of a matrix and a vector, or of two vectors."""
+
+    name = "stablehlo.dot"
+
+    lhs = operand_def(NUMBERS)
+    rhs = operand_def(TensorType)
+    precision_config = opt_prop_def(ArrayAttr[PrecisionAttr])
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    ARITY: ClassVar[int] = 2
+    SPELLED: ClassVar[tuple[str, ...]] = ("precision_config",)
+
+    def verify_(self) -> None:
+        check_precisions(self.precision_config)
+        left, right = shape_of(self.lhs), shape_of(self.rhs)
+        if not (1 <= len(left) <= 2 and 1 <= len(right) <= 2):
+            raise VerifyException(f"operands have ranks {len(left)} and {len(right)}, expected 1 or 2")
+        check_shape("the contracted dimension of the right operand", right[:1], left[-1:])
+        check_shape("the result", shape_of(self.result), [*left[:-1], *right[1:]])
+
+    @classmethod
+    def parse_own(cls, parser: Parser) -> Properties:
+        if parser.parse_optional_punctuation(",") is None:
+            return {}
+        parser.parse_keyword("precision")
+        parser.parse_punctuation("=")
+        return {"precision_config": parse_precisions(parser)}
+
+    def print_own(self, printer: Printer) -> None:
+        if self.precision_config is not None:
+            names = (precision.data.value for precision in self.precision_config)
+            printer.print_string(f", precision = [{', '.join(names)}]")
+
+
+@irdl_op_definition
+class BroadcastOp(FunctionTypeOp):
+    """The operand, repeated along new leading dimensions."""
+
+    name = "stablehlo.broadcast"
+
+    operand = operand_def(NUMBERS)
+    broadcast_sizes = prop_def(I64_ARRAY)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    SPELLED: ClassVar[tuple[str, ...]] = ("broadcast_sizes",)
+
+    def verify_(self) -> None:
+        sizes = self.broadcast_sizes.get_values()
+        if any(size < 0 for size in sizes):
+            raise VerifyException(f"broadcast_sizes {list(sizes)} are not all positive or zero")
+        check_element("the result", element_of(self.result), element_of(self.operand))
+        check_shape("the result", shape_of(self.result), [*sizes, *shape_of(self.operand)])
+
+    @classmethod
+    def parse_own(cls, parser: Parser) -> Properties:
+        return {"broadcast_sizes": parse_field(parser, "sizes")}
+
+    def print_own(self, printer: Printer) -> None:
+        print_field(printer, "sizes", self.broadcast_sizes)
+
+
+class EinsumFormatOp(FunctionTypeOp):
+    """`name %a, config = "ab->ba"`"""
+
+    einsum_config = prop_def(StringAttr)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    SPELLED: ClassVar[tuple[str, ...]] = ("einsum_config",)
+
+    @property
+    def equation(self) -> Einsum:
+        """The equation for the shapes of the operands. Raises `VerifyException` for one that does not fit them."""
+        try:
+            return Einsum.parse(self.einsum_config.data, [shape_of(operand) for operand in self.operands])
+        except ValueError as error:
+            raise VerifyException(str(error)) from None
+
+    def verify_(self) -> None:
+        check_shape("the result", shape_of(self.result), self.equation.result_shape())
+
+    @classmethod
+    def parse_own(cls, parser: Parser) -> Properties:
+        parser.parse_punctuation(",")
+        parser.parse_keyword("config")
+        parser.parse_punctuation("=")
+        return {"einsum_config": StringAttr(parser.parse_str_literal())}
+
+    def print_own(self, printer: Printer) -> None:
+        printer.print_string(", config = ")
+        printer.print_attribute(self.einsum_config)
+
+
+@irdl_op_definition
+class EinsumOp(EinsumFormatOp):
+    """Sums of products along the dimensions that the result does not name."""
+
+    name = "stablehlo.einsum"
+
+    lhs = operand_def(NUMBERS)
+    rhs = operand_def(NUMBERS)
+
+    ARITY: ClassVar[int] = 2
+
+
+@irdl_op_definition
+class UnaryEinsumOp(EinsumFormatOp):
+    """Sums along the dimensions that the result does not name; the others transposed."""
+
+    name = "stablehlo.unary_einsum"
+
+    operand = operand_def(NUMBERS)
+
+
+@irdl_op_definition
+class TorchIndexSelectOp(IRDLOperation):
+    """The slices of a dimension that an index tensor names, as `torch.index_select`. StableHLO prints it in generic
+    form."""
+
+    name = "stablehlo.torch_index_select"
+
+    operand = operand_def(NUMBERS)
+    index = operand_def(NUMBERS)
+    dim = prop_def(I64_ATTR)
+    batch_dims = prop_def(I64_ATTR)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        operand, index = shape_of(self.operand), shape_of(self.index)
+        dimension, batch = self.dim.value.data, self.batch_dims.value.data
+        check_within("dim", [dimension], len(operand))
+        if not 0 <= batch <= min(dimension, len(index)):
+            raise VerifyException(f"batch_dims is {batch}, expected 0 to {min(dimension, len(index))}")
+        if not is_integer_or_bool(element_of(self.index)):
+            raise VerifyException(f"the index has elements of type {element_of(self.index)}, expected integers")
+        check_shape("the batch dimensions of the index", index[:batch], operand[:batch])
+        check_element("the result", element_of(self.result), element_of(self.operand))
+        expected = [*operand[:dimension], *index[batch:], *operand[dimension + 1 :]]
+        check_shape("the result", shape_of(self.result), expected)
+
+
+LEGACY: list[type[Operation]] = [DotOp, BroadcastOp, EinsumOp, UnaryEinsumOp, TorchIndexSelectOp]

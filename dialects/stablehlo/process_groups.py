@@ -1,0 +1,119 @@
+"""The devices that exchange values: groups of them, pairs of source and target, and the number of a channel.
+
+replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>; a group that is shorter than the others ends in -1
+source_target_pairs = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>
+channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>
+
+Groups that are given as axes of a mesh are not checked.
+"""
+
+from __future__ import annotations
+
+import re
+
+from xdsl.dialects.builtin import BoolAttr, UnregisteredAttr
+from xdsl.ir import Attribute
+from xdsl.utils.exceptions import VerifyException
+
+from ...support.type_guards import AnyDense, is_standard_dense
+from ..dense import to_numpy
+
+DEVICE_TO_DEVICE, DEVICE_TO_HOST, HOST_TO_DEVICE = 1, 2, 3
+"""The types of channels."""
+PADDING = -1
+"""Fills up groups that are shorter than the longest one."""
+_FIELD = re.compile(r"\b(handle|type)\s*=\s*(-?\d+)")
+
+
+def channel_field(handle: Attribute | None, name: str) -> int:
+    """A field of a channel handle, `handle` or `type`; 0 without a handle."""
+    text = handle.value.data if isinstance(handle, UnregisteredAttr) else ""
+    return int(dict(_FIELD.findall(text)).get(name, 0))
+
+
+def check_channel_type(handle: Attribute, is_host_transfer: BoolAttr | None, is_sent: bool) -> None:
+    """Check that the channel leads to the host, or from it, only for a transfer with the host."""
+    expected = DEVICE_TO_DEVICE
+    if is_host_transfer is not None and bool(is_host_transfer):
+        expected = DEVICE_TO_HOST if is_sent else HOST_TO_DEVICE
+    if (type_ := channel_field(handle, "type")) != expected:
+        raise VerifyException(f"the channel has type {type_}, expected {expected}")
+
+
+def check_channel(handle: Attribute | None, is_global: bool, least: int = 1) -> None:
+    """Check that global device numbers come with a channel."""
+    if is_global and (number := channel_field(handle, "handle")) < least:
+        raise VerifyException(f"the channel has number {number}, expected at least {least} for global device ids")
+
+
+def rows_of(groups: Attribute | None) -> list[list[int]] | None:
+    """The rows of a table of device numbers; None if it is not given as one."""
+    if groups is None or not is_standard_dense(groups):
+        return None
+    return [[int(number) for number in row] for row in to_numpy(groups)] if _rank(groups) == 2 else None
+
+
+def _rank(groups: AnyDense) -> int:
+    return len(groups.get_shape())
+
+
+def check_is_table(subject: str, groups: Attribute | None) -> None:
+    """Check that device numbers have two dimensions."""
+    if groups is not None and is_standard_dense(groups) and _rank(groups) != 2:
+        raise VerifyException(f"{subject} have {_rank(groups)} dimensions, expected 2")
+
+
+def _members(groups: Attribute | None) -> list[int]:
+    return [number for row in rows_of(groups) or () for number in row if number != PADDING]
+
+
+def check_groups_distinct(groups: Attribute | None) -> None:
+    check_distinct_numbers("replica_groups", _members(groups))
+
+
+def check_distinct_numbers(subject: str, numbers: list[int]) -> None:
+    repeated = next((number for index, number in enumerate(numbers) if number in set(numbers[:index])), None)
+    if repeated is not None:
+        raise VerifyException(f"{subject} have device {repeated} twice")
+
+
+def check_groups_complete(groups: Attribute | None) -> None:
+    """Check that the devices are numbered from 0 without gaps."""
+    members = set(_members(groups))
+    missing = next((number for number in range(len(members)) if number not in members), None)
+    if missing is not None:
+        raise VerifyException(f"replica_groups have {len(members)} devices, but not device {missing}")
+
+
+def check_groups_not_negative(groups: Attribute | None) -> None:
+    if any(number < 0 for row in rows_of(groups) or () for number in row):
+        raise VerifyException("replica_groups have a negative number")
+
+
+def check_groups_full(groups: Attribute | None) -> None:
+    """Check that all groups have the same number of devices."""
+    if any(number == PADDING for row in rows_of(groups) or () for number in row):
+        raise VerifyException("replica_groups have -1: groups of different lengths, which this operation does not take")
+
+
+def check_groups_given(groups: Attribute | None, is_global: bool) -> None:
+    """Check that global device numbers are listed."""
+    if is_global and groups is not None and is_standard_dense(groups) and 0 in groups.get_shape():
+        raise VerifyException("replica_groups are empty, expected all devices for global device ids")
+
+
+def check_pairs_have_two_columns(pairs: Attribute | None) -> None:
+    if pairs is None or not is_standard_dense(pairs):
+        return
+    shape = pairs.get_shape()
+    if len(shape) != 2 or shape[1] != 2:
+        raise VerifyException(f"source_target_pairs have shape {list(shape)}, expected two columns")
+
+
+def check_distinct_pairs(subject: str, pairs: Attribute | None, column: int) -> None:
+    check_distinct_numbers(f"the {subject}", [row[column] for row in rows_of(pairs) or ()])
+
+
+def check_pairs_not_negative(pairs: Attribute | None) -> None:
+    if any(number < 0 for row in rows_of(pairs) or () for number in row):
+        raise VerifyException("source_target_pairs have a negative number")

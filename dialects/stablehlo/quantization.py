@@ -1,0 +1,83 @@
+"""Conversions between floats and quantized numbers, `!quant.uniform<i8:f32, 0.5:3>`."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Operation
+from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from .checks import check_element, check_shape, element_of, is_float, shape_of
+from .constraints import Constraint, verify_constraints
+from .formats import SameTypeOp
+from .quantized_types import QuantizedType
+
+
+def _quantized(subject: str, element: Attribute) -> QuantizedType:
+    """The parts of a quantized element type. Raises `VerifyException` for any other type."""
+    type_ = QuantizedType.of(element)
+    if type_ is None:
+        raise VerifyException(f"{subject} has elements of type {element}, expected quantized ones")
+    return type_
+
+
+@irdl_op_definition
+class UniformQuantizeOp(SameTypeOp):
+    """Floats, or quantized numbers, in a quantized type."""
+
+    name = "stablehlo.uniform_quantize"
+
+    operand = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        verify_constraints(self, OF_QUANTIZE)
+
+
+@irdl_op_definition
+class UniformDequantizeOp(SameTypeOp):
+    """The floats that quantized numbers stand for."""
+
+    name = "stablehlo.uniform_dequantize"
+
+    operand = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        verify_constraints(self, OF_DEQUANTIZE)
+
+
+def _check_operand(op: UniformQuantizeOp) -> None:
+    element = element_of(op.operand)
+    if not is_float(element) and QuantizedType.of(element) is None:
+        raise VerifyException(f"the operand has elements of type {element}, expected floats or quantized ones")
+
+
+def _check_expressed(op: UniformQuantizeOp) -> None:
+    source = QuantizedType.of(element_of(op.operand))
+    expected = element_of(op.operand) if source is None else source.expressed
+    check_element("the expressed result", _quantized("the result", element_of(op.result)).expressed, expected)
+
+
+OF_QUANTIZE: tuple[Constraint[UniformQuantizeOp], ...] = (
+    Constraint("I1", _check_operand),
+    Constraint("C1", lambda op: check_shape("the result", shape_of(op.result), shape_of(op.operand))),
+    Constraint("C2", _check_expressed),
+)
+OF_DEQUANTIZE: tuple[Constraint[UniformDequantizeOp], ...] = (
+    Constraint("I1", lambda op: _quantized("the operand", element_of(op.operand))),
+    Constraint("C1", lambda op: check_shape("the result", shape_of(op.result), shape_of(op.operand))),
+    Constraint(
+        "C2",
+        lambda op: check_element(
+            "the result", element_of(op.result), _quantized("the operand", element_of(op.operand)).expressed
+        ),
+    ),
+)
+
+QUANTIZATION: list[type[Operation]] = [UniformQuantizeOp, UniformDequantizeOp]

@@ -1,0 +1,310 @@
+"""Tokens that order effects, the effects themselves, and computations that run in the background.
+
+%t = stablehlo.create_token : !stablehlo.token
+%u = stablehlo.after_all %t, %t : !stablehlo.token
+
+StableHLO prints the others in generic form.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, StringAttr
+from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    param_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import AttrParser, Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure, RecursiveMemoryEffect
+from xdsl.utils.exceptions import VerifyException
+
+from ...support.type_guards import is_tensor
+from .constraints import Constraint, verify_constraints
+from .control import ReturnOp, check_all, returned_types
+from .formats import SameTypeOp, parse_all_operands, parse_attributes, print_attributes
+from .process_groups import check_channel_type, check_distinct_pairs, check_pairs_have_two_columns
+
+
+@irdl_attr_definition
+class TokenType(ParametrizedAttribute, TypeAttribute):
+    """A value without data, by which effects are ordered."""
+
+    name = "stablehlo.token"
+
+
+@irdl_attr_definition
+class FutureType(ParametrizedAttribute, TypeAttribute):
+    """`!stablehlo.future<tensor<4xf32>>`: the results of a computation that may still run."""
+
+    name = "stablehlo.future"
+
+    types: ArrayAttr[Attribute] = param_def()
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        return [ArrayAttr(parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parser.parse_type))]
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_list(self.types, printer.print_attribute)
+
+
+@irdl_op_definition
+class CreateTokenOp(IRDLOperation):
+    """A token that nothing has to precede."""
+
+    name = "stablehlo.create_token"
+
+    output = result_def(TokenType)
+
+    traits = traits_def(Pure())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        _, attributes = parse_attributes(parser, cls)
+        parser.parse_punctuation(":")
+        return cls.create(result_types=[parser.parse_type()], attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        print_attributes(printer, self)
+        printer.print_string(" : ")
+        printer.print_attribute(self.output.type)
+
+
+@irdl_op_definition
+class AfterAllOp(SameTypeOp):
+    """A token that exists once all of these do."""
+
+    name = "stablehlo.after_all"
+
+    inputs = var_operand_def(TokenType)
+    result = result_def(TokenType)
+
+    traits = traits_def(Pure())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        start = parser.pos
+        return cls.parse_rest(parser, parse_all_operands(parser), start)
+
+
+def _check_received(op: InfeedOp | RecvOp) -> None:
+    """Check that the results are tensors, and a token at the end."""
+    if not op.received:
+        raise VerifyException("there is no result, expected a token at least")
+
+
+def _check_data(op: InfeedOp | RecvOp) -> None:
+    for type_ in op.result_types[:-1]:
+        if not is_tensor(type_):
+            raise VerifyException(f"a result has type {type_}, expected a tensor")
+
+
+def _check_last(op: InfeedOp | RecvOp) -> None:
+    if not isinstance(op.result_types[-1], TokenType):
+        raise VerifyException(f"the last result has type {op.result_types[-1]}, expected a token")
+
+
+def _check_layout(op: InfeedOp) -> None:
+    """Check that there is a layout, an array of integers, for each result but the token."""
+    if op.layout is None:
+        return
+    if len(op.layout) != len(op.result_types) - 1:
+        raise VerifyException(f"there are {len(op.layout)} layouts for {len(op.result_types) - 1} tensors")
+    for layout in op.layout:
+        if not isinstance(layout, ArrayAttr):
+            raise VerifyException(f"the layout {layout} is no array of integers")
+
+
+@irdl_op_definition
+class InfeedOp(IRDLOperation):
+    """Tensors from a queue that the host fills."""
+
+    name = "stablehlo.infeed"
+
+    token = operand_def(TokenType)
+    infeed_config = opt_prop_def(StringAttr)
+    layout = opt_prop_def(ArrayAttr)
+    received = var_result_def()
+
+    def verify_(self) -> None:
+        verify_constraints(self, OF_INFEED)
+
+
+OF_INFEED: tuple[Constraint[InfeedOp], ...] = (
+    Constraint("C1", _check_received),
+    Constraint("C2", _check_data),
+    Constraint("C3", _check_last),
+    Constraint("layout", _check_layout),
+)
+
+
+@irdl_op_definition
+class OutfeedOp(IRDLOperation):
+    """Writes tensors to a queue that the host reads."""
+
+    name = "stablehlo.outfeed"
+
+    inputs = var_operand_def()
+    token = operand_def(TokenType)
+    outfeed_config = opt_prop_def(StringAttr)
+    result = result_def(TokenType)
+
+
+@irdl_op_definition
+class SendOp(IRDLOperation):
+    """Sends tensors over a channel."""
+
+    name = "stablehlo.send"
+
+    inputs = var_operand_def()
+    token = operand_def(TokenType)
+    channel_handle = prop_def()
+    is_host_transfer = opt_prop_def(BoolAttr)
+    source_target_pairs = opt_prop_def()
+    result = result_def(TokenType)
+
+    def verify_(self) -> None:
+        verify_constraints(self, OF_SEND)
+
+
+OF_SEND: tuple[Constraint[SendOp], ...] = (
+    Constraint("C1", lambda op: check_pairs_have_two_columns(op.source_target_pairs)),
+    Constraint("C2", lambda op: check_distinct_pairs("sources", op.source_target_pairs, 0)),
+    Constraint("C3", lambda op: check_distinct_pairs("targets", op.source_target_pairs, 1)),
+    Constraint("C5", lambda op: check_channel_type(op.channel_handle, op.is_host_transfer, is_sent=True)),
+)
+
+
+@irdl_op_definition
+class RecvOp(IRDLOperation):
+    """Receives tensors over a channel."""
+
+    name = "stablehlo.recv"
+
+    token = operand_def(TokenType)
+    channel_handle = prop_def()
+    is_host_transfer = opt_prop_def(BoolAttr)
+    source_target_pairs = opt_prop_def()
+    received = var_result_def()
+
+    def verify_(self) -> None:
+        verify_constraints(self, OF_RECV)
+
+
+OF_RECV: tuple[Constraint[RecvOp], ...] = (
+    Constraint("results", _check_received),
+    Constraint("results", _check_data),
+    Constraint("results", _check_last),
+    Constraint("C1", lambda op: check_pairs_have_two_columns(op.source_target_pairs)),
+    Constraint("C2", lambda op: check_distinct_pairs("sources", op.source_target_pairs, 0)),
+    Constraint("C3", lambda op: check_distinct_pairs("targets", op.source_target_pairs, 1)),
+    Constraint("C5", lambda op: check_channel_type(op.channel_handle, op.is_host_transfer, is_sent=False)),
+)
+
+
+@irdl_op_definition
+class AsyncStartOp(IRDLOperation):
+    """Starts the operation of its region, a collective or a slice, in the background."""
+
+    name = "stablehlo.async_start"
+
+    inputs = var_operand_def()
+    body = region_def("single_block")
+    result = result_def(FutureType)
+
+    traits = traits_def(RecursiveMemoryEffect())
+
+    def verify_(self) -> None:
+        verify_constraints(self, OF_START)
+
+
+IN_BACKGROUND = frozenset(
+    f"stablehlo.{name}"
+    for name in """
+    all_reduce all_gather all_to_all collective_permute reduce_scatter collective_broadcast slice dynamic_slice
+    dynamic_update_slice
+    """.split()
+)
+
+
+def _operations(block: Block) -> list[Operation]:
+    return [op for op in block.ops if not isinstance(op, ReturnOp)]
+
+
+def _check_single(op: AsyncStartOp) -> None:
+    if len(_operations(op.body.block)) != 1 or not isinstance(op.body.block.last_op, ReturnOp):
+        raise VerifyException(f"the region has {len(_operations(op.body.block))} operations, expected one and a return")
+
+
+def _check_kind(op: AsyncStartOp) -> None:
+    (inner,) = _operations(op.body.block)
+    if inner.name not in IN_BACKGROUND:
+        raise VerifyException(f"{inner.name} cannot run in the background: expected a collective or a slice")
+
+
+def _check_arguments(op: AsyncStartOp) -> None:
+    block = op.body.block
+    (inner,) = _operations(block)
+    check_all("the arguments of the region", block.arg_types, op.operand_types)
+    if tuple(inner.operands) != tuple(block.args):
+        raise VerifyException(f"the operands of {inner.name} are not the arguments of the region")
+
+
+def _check_future(op: AsyncStartOp) -> None:
+    assert isinstance(op.result.type, FutureType), "the definition of the operation requires a future"
+    check_all("the types of the future", op.result.type.types.data, returned_types(op.body.block))
+
+
+OF_START: tuple[Constraint[AsyncStartOp], ...] = (
+    Constraint("C1", _check_single),
+    Constraint("C2", _check_kind),
+    Constraint("C3", _check_arguments),
+    Constraint("C4", _check_future),
+)
+
+
+@irdl_op_definition
+class AsyncDoneOp(IRDLOperation):
+    """The results of an operation that runs in the background, once it has finished."""
+
+    name = "stablehlo.async_done"
+
+    operand = operand_def(FutureType)
+    finished = var_result_def()
+
+    def verify_(self) -> None:
+        verify_constraints(self, OF_DONE)
+
+
+def _check_finished(op: AsyncDoneOp) -> None:
+    assert isinstance(op.operand.type, FutureType), "the definition of the operation requires a future"
+    check_all("the results", op.result_types, op.operand.type.types.data)
+
+
+OF_DONE: tuple[Constraint[AsyncDoneOp], ...] = (Constraint("C1", _check_finished),)
+
+TOKEN_TYPES: list[type[Attribute]] = [TokenType, FutureType]
+TOKENS: list[type[Operation]] = [
+    CreateTokenOp,
+    AfterAllOp,
+    InfeedOp,
+    OutfeedOp,
+    SendOp,
+    RecvOp,
+    AsyncStartOp,
+    AsyncDoneOp,
+]

@@ -1,0 +1,116 @@
+"""Run functions on several simulated devices, which exchange values by collectives.
+
+    results = run_on_devices([[f, f], [f, f]], inputs)        two replicas of two partitions each
+
+Device number = replica x partitions + partition. Each device runs in a thread of its own. The n-th collective of a
+device in a group over a channel meets the n-th collective of every other device of the group over that channel. A
+device that ends without it is an error at those that wait.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from threading import Condition, Thread
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.func import FuncOp
+
+from .arguments import checked_inputs
+from .kernels.arrays import Array
+from .kernels.many_devices import Device, Group, Values
+from .preparation import Preparation
+
+
+@dataclass
+class _Meetings:
+    """The exchanges in progress, by group, channel and number."""
+
+    condition: Condition = field(default_factory=Condition)
+    values: dict[Any, dict[int, Values]] = field(default_factory=dict[Any, dict[int, Values]])
+    ended: set[int] = field(default_factory=set[int])
+
+    def exchange(self, device: int, key: Any, group: Group, values: Values) -> list[Values]:
+        """The values of all devices of a group, in its order. Raises `ValueError` if one of them does not come."""
+        with self.condition:
+            arrived = self.values.setdefault(key, {})
+            arrived[device] = values
+            self.condition.notify_all()
+            while len(arrived) < len(group):
+                if missing := [other for other in group if other not in arrived and other in self.ended]:
+                    raise ValueError(f"device {missing[0]} ends without this exchange")
+                self.condition.wait()
+            return [arrived[other] for other in group]
+
+    def end(self, device: int) -> None:
+        with self.condition:
+            self.ended.add(device)
+            self.condition.notify_all()
+
+
+class _Meeting(Device):
+    """A device that meets others."""
+
+    def __init__(self, number: int, replicas: int, partitions: int, meetings: _Meetings):
+        super().__init__(number, replicas, partitions)
+        self._meetings = meetings
+        self._counts = Counter[tuple[Group, int]]()
+
+    def exchange(self, group: Group, channel: int, values: Values) -> list[Values]:
+        number = self._counts[group, channel]
+        self._counts[group, channel] += 1
+        return self._meetings.exchange(self.number, (group, channel, number), group, values)
+
+
+def run_on_devices(programs: Sequence[Sequence[FuncOp]], inputs: Sequence[Sequence[Any]]) -> list[tuple[Array, ...]]:
+    """Run a function on each device, at the same time.
+
+    Args:
+        programs: for each replica the function of each of its partitions; as many for each replica.
+        inputs: the inputs of each device, in the order of the device numbers.
+
+    Returns: the results of each device.
+
+    Raises `ValueError` for programs or inputs of other numbers, and what the execution of a device raises.
+    """
+    functions = [function for replica in programs for function in replica]
+    partitions = len(programs[0]) if programs else 0
+    if any(len(replica) != partitions for replica in programs) or len(inputs) != len(functions):
+        raise ValueError(f"{len(inputs)} inputs are given for {len(functions)} devices, or replicas differ")
+    meetings = _Meetings()
+    runs = [
+        _Run(function, values, _Meeting(number, len(programs), partitions, meetings), meetings)
+        for number, (function, values) in enumerate(zip(functions, inputs, strict=True))
+    ]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join()
+    # The first failure may make others wait in vain, so errors of the devices' own come first.
+    failures = [run.failure for run in runs if run.failure is not None]
+    for failure in sorted(failures, key=lambda error: "ends without this exchange" in str(error)):
+        raise failure
+    return [run.results for run in runs]
+
+
+class _Run(Thread):
+    """The execution of one device."""
+
+    def __init__(self, function: FuncOp, inputs: Sequence[Any], device: _Meeting, meetings: _Meetings):
+        super().__init__(daemon=True)
+        self._function, self._inputs, self._device, self._meetings = function, inputs, device, meetings
+        self.results: tuple[Array, ...] = ()
+        self.failure: Exception | None = None
+
+    def run(self) -> None:
+        try:
+            program = Preparation(device=self._device).function(self._function)
+            arrays = checked_inputs(self._function, self._inputs)
+            with np.errstate(all="ignore"):
+                self.results = program.run(*arrays)
+        except Exception as error:
+            self.failure = error
+        finally:
+            self._meetings.end(self._device.number)

@@ -1,0 +1,64 @@
+"""Operations that StableHLO keeps for older exporters: products, sums over labels, repetition, selection."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...dialects.elements import DType
+from ...dialects.stablehlo.legacy import BroadcastOp, DotOp, EinsumFormatOp, TorchIndexSelectOp
+from .arrays import Array, Kernel, dtype_at, on_one, on_two, owned, row_by_row, shape_at, wide
+from .conversion import convert
+
+
+def dot(op: DotOp) -> Kernel:
+    """Products and sums in the element type of the result, in f32 for smaller floats."""
+    dtype = dtype_at(op.result)
+    working = wide(dtype)
+    return on_two(lambda lhs, rhs: owned(np.matmul(_in(lhs, working), _in(rhs, working)), dtype))
+
+
+def _in(values: Array, dtype: DType) -> Array:
+    return row_by_row(values if values.dtype == dtype else convert(values, dtype))
+
+
+def broadcast(op: BroadcastOp) -> Kernel:
+    """A view that repeats elements with stride zero."""
+    shape = shape_at(op.result)
+    return on_one(lambda operand: np.broadcast_to(operand, shape))
+
+
+def einsum(op: EinsumFormatOp) -> Kernel:
+    """Products and sums in the element type of the result, in f32 for smaller floats."""
+    equation, dtype = op.equation, dtype_at(op.result)
+    working = wide(dtype)
+    # numpy takes any numbers for labels.
+    numbers = {label: number for number, label in enumerate(equation.extents)}
+    inputs = [[numbers[label] for label in labels] for labels in equation.operands]
+    output = [numbers[label] for label in equation.result]
+
+    def run(*operands: Array) -> tuple[Array, ...]:
+        terms = [
+            part for pair in zip((_in(value, working) for value in operands), inputs, strict=True) for part in pair
+        ]
+        return (owned(np.einsum(*terms, output), dtype),)
+
+    return run
+
+
+def torch_index_select(op: TorchIndexSelectOp) -> Kernel:
+    """An index that is out of range is clamped, as in the gather that XLA makes of the operation."""
+    shape, dimension, batch = shape_at(op.operand), op.dim.value.data, op.batch_dims.value.data
+
+    def run(operand: Array, index: Array) -> tuple[Array, ...]:
+        places = np.clip(np.asarray(index, np.int64), 0, shape[dimension] - 1)
+        batches = tuple(
+            np.arange(extent).reshape([-1 if at == own else 1 for at in range(places.ndim)])
+            for own, extent in enumerate(shape[:batch])
+        )
+        # The dimensions between the batch and the selected one come first, so that they stay in place.
+        between = range(batch, dimension)
+        moved = np.moveaxis(operand, tuple(between), tuple(range(dimension - batch)))
+        selected = moved[(slice(None),) * len(between) + (*batches, places)]
+        return (owned(np.moveaxis(selected, tuple(range(len(between))), tuple(between)), operand.dtype),)
+
+    return run

@@ -1,0 +1,218 @@
+"""Collectives between several simulated devices, as the specification of StableHLO describes them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from xdsl.ir import Operation
+
+from ...dialects.stablehlo.collectives import (
+    AllGatherOp,
+    AllToAllOp,
+    CollectiveOp,
+    CollectivePermuteOp,
+    ReduceScatterOp,
+)
+from ...dialects.stablehlo.process_groups import PADDING, channel_field, rows_of
+from .arrays import Array, Combine, Kernel, dtype_at, shape_at
+from .conversion import convert
+
+Group: TypeAlias = tuple[int, ...]
+"""Numbers of devices, in order."""
+Values: TypeAlias = tuple[Array, ...]
+
+
+class Device(ABC):
+    """One of `replicas` x `partitions` devices."""
+
+    def __init__(self, number: int, replicas: int, partitions: int):
+        self.number, self.replicas, self.partitions = number, replicas, partitions
+
+    @property
+    def replica(self) -> int:
+        return self.number // self.partitions
+
+    @property
+    def partition(self) -> int:
+        return self.number % self.partitions
+
+    @abstractmethod
+    def exchange(self, group: Group, channel: int, values: Values) -> list[Values]:
+        """The values that all devices of the group give, in its order."""
+
+    def group_of(self, op: CollectiveOp, across_partitions: bool) -> Group | None:
+        """The group that this device belongs to; None if it belongs to none.
+
+        across_partitions: groups of an operation with a channel are groups of partitions, not of replicas.
+        """
+        rows, channel = rows_of(op.replica_groups), channel_field(op.channel_handle, "handle")
+        if rows is None:
+            raise ValueError("its groups are not given as numbers of devices")
+        if op.is_global:
+            groups = rows or [list(range(self.replicas * self.partitions))]
+        elif channel > 0 and across_partitions:
+            rows = rows or [list(range(self.partitions))]
+            groups = [[replica * self.partitions + p for p in row] for replica in range(self.replicas) for row in rows]
+        else:
+            rows = [[replica for replica in row if replica != PADDING] for row in rows] or [list(range(self.replicas))]
+            groups = self._groups_of_replicas(rows, channel > 0)
+        members = [tuple(number for number in group if number != PADDING) for group in groups]
+        return next((group for group in members if self.number in group), None)
+
+    def _groups_of_replicas(self, rows: Sequence[Sequence[int]], joins_partitions: bool) -> list[list[int]]:
+        """Groups of replicas: within each partition, or of all partitions together."""
+        by_partition = [
+            [[replica * self.partitions + partition for replica in row] for row in rows]
+            for partition in range(self.partitions)
+        ]
+        if not joins_partitions:
+            return [group for groups in by_partition for group in groups]
+        return [[number for groups in by_partition for number in groups[index]] for index in range(len(rows))]
+
+
+def _given(op: CollectiveOp, device: Device, values: Values, across_partitions: bool = False) -> list[Values] | None:
+    """The operands of all devices of the group of this one; None if it belongs to no group."""
+    group = device.group_of(op, across_partitions)
+    return None if group is None else device.exchange(group, channel_field(op.channel_handle, "handle"), values)
+
+
+def _zeros(op: Operation) -> Values:
+    return tuple(np.zeros(shape_at(result), dtype_at(result)) for result in op.results)
+
+
+def all_gather(op: AllGatherOp, device: Device) -> Kernel:
+    along = op.all_gather_dim.value.data
+
+    def run(*values: Array) -> Values:
+        given = _given(op, device, values)
+        return (
+            _zeros(op) if given is None else tuple(np.concatenate(parts, along) for parts in zip(*given, strict=True))
+        )
+
+    return run
+
+
+def all_to_all(op: AllToAllOp, device: Device) -> Kernel:
+    split, concat, count = (part.value.data for part in (op.split_dimension, op.concat_dimension, op.split_count))
+
+    def run(*values: Array) -> Values:
+        group = device.group_of(op, across_partitions=True)
+        if group is None:
+            return _zeros(op)
+        given = device.exchange(group, channel_field(op.channel_handle, "handle"), values)
+        own = group.index(device.number)
+        parts = ([np.split(whole, count, split)[own] for whole in wholes] for wholes in zip(*given, strict=True))
+        return tuple(np.concatenate(slices, concat) for slices in parts)
+
+    return run
+
+
+def collective_broadcast(op: CollectiveOp, device: Device) -> Kernel:
+    def run(*values: Array) -> Values:
+        given = _given(op, device, values, across_partitions=True)
+        if given is None:
+            return _zeros(op)
+        roots = values[-1] if op.has_dynamic_root else [0] * len(values)
+        return tuple(given[int(root)][index].copy() for index, root in enumerate(roots))
+
+    return run
+
+
+def collective_permute(op: CollectivePermuteOp, device: Device) -> Kernel:
+    """Zeros if no device sends to this one."""
+    pairs, channel = rows_of(op.source_target_pairs) or [], channel_field(op.channel_handle, "handle")
+    numbers = range(device.partitions if channel > 0 else device.replicas)
+    own = device.partition if channel > 0 else device.replica
+    group = tuple(
+        device.replica * device.partitions + number if channel > 0 else number * device.partitions + device.partition
+        for number in numbers
+    )
+    source = next((source for source, target in pairs if target == own), None)
+
+    def run(value: Array) -> Values:
+        given = device.exchange(group, channel, (value,))
+        return _zeros(op) if source is None else (given[source][0].copy(),)
+
+    return run
+
+
+def _combined(op: CollectiveOp, combine: Combine, given: Sequence[Array], captured: Values) -> Array:
+    """The elements of all devices, combined in the order of the group."""
+    dtype = dtype_at(op.regions[0].block.args[0])
+    result = convert(given[0], dtype).reshape(-1)
+    for other in given[1:]:
+        (result,) = combine(result, convert(other, dtype).reshape(-1), *captured)
+    return result.reshape(given[0].shape)
+
+
+def all_reduce(op: CollectiveOp, device: Device, combine: Combine) -> Kernel:
+    count = len(op.operands)
+
+    def run(*values: Array) -> Values:
+        given = _given(op, device, values[:count])
+        if given is None:
+            return _zeros(op)
+        return tuple(_combined(op, combine, parts, values[count:]) for parts in zip(*given, strict=True))
+
+    return run
+
+
+def reduce_scatter(op: ReduceScatterOp, device: Device, combine: Combine) -> Kernel:
+    along = op.scatter_dimension.value.data
+
+    def run(value: Array, *captured: Array) -> Values:
+        group = device.group_of(op, across_partitions=False)
+        if group is None:
+            return _zeros(op)
+        given = device.exchange(group, channel_field(op.channel_handle, "handle"), (value,))
+        whole = _combined(op, combine, [part for (part,) in given], captured)
+        return (np.split(whole, len(group), along)[group.index(device.number)].copy(),)
+
+    return run
+
+
+def collective_reduce(op: CollectiveOp, device: Device, combine: Combine) -> Kernel:
+    """The result for the root of the group, zeros for the others."""
+    count = len(op.operands)
+
+    def run(*values: Array) -> Values:
+        group = device.group_of(op, across_partitions=False)
+        if group is None:
+            return _zeros(op)
+        given = device.exchange(group, channel_field(op.channel_handle, "handle"), values[:count])
+        data = len(op.data)
+        roots = [int(root) for root in values[count - 1]] if op.has_dynamic_root else [0] * data
+        own, nothing = group.index(device.number), _zeros(op)
+        parts = [[part[index] for part in given] for index in range(data)]
+        return tuple(
+            _combined(op, combine, parts[index], values[count:]) if root == own else nothing[index]
+            for index, root in enumerate(roots)
+        )
+
+    return run
+
+
+def partition_id(op: Operation, device: Device) -> Kernel:
+    return lambda: (np.array(device.partition, np.uint32),)
+
+
+def replica_id(op: Operation, device: Device) -> Kernel:
+    return lambda: (np.array(device.replica, np.uint32),)
+
+
+ON_DEVICES: dict[str, Callable[..., Kernel]] = {
+    "stablehlo.all_gather": all_gather,
+    "stablehlo.all_to_all": all_to_all,
+    "stablehlo.collective_broadcast": collective_broadcast,
+    "stablehlo.collective_permute": collective_permute,
+    "stablehlo.partition_id": partition_id,
+    "stablehlo.replica_id": replica_id,
+}
+REDUCING_ON_DEVICES: dict[str, Callable[..., Kernel]] = {
+    "stablehlo.all_reduce": all_reduce,
+    "stablehlo.collective_reduce": collective_reduce,
+    "stablehlo.reduce_scatter": reduce_scatter,
+}

@@ -1,0 +1,80 @@
+"""Batch normalization, as the specification of StableHLO writes it down; in f32 for smaller floats, rounded once."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from ...dialects.stablehlo.normalization import (
+    BatchNormGradOp,
+    BatchNormInferenceOp,
+    BatchNormOp,
+    BatchNormTrainingOp,
+)
+from .arrays import Array, Kernel, dtype_at, owned, shape_at, wide
+from .conversion import convert
+
+
+class _Features:
+    """The dimension of the features of an operation, and the type that it computes in."""
+
+    def __init__(self, op: BatchNormOp):
+        shape = shape_at(op.operand)
+        self.dimension, self.dtype = op.feature_index.value.data, dtype_at(op.operand)
+        self.working = wide(self.dtype)
+        self.others = tuple(dimension for dimension in range(len(shape)) if dimension != self.dimension)
+        self.shape = [extent if dimension == self.dimension else 1 for dimension, extent in enumerate(shape)]
+        self.epsilon = np.asarray(op.epsilon.value.data, np.float32).astype(self.working)
+        self.count = np.asarray(prod(shape[dimension] for dimension in self.others)).astype(self.working)
+
+    def widened(self, values: Array) -> Array:
+        return convert(values, self.working)
+
+    def along(self, values: Array) -> Array:
+        """One value for each feature, along the dimension of the features."""
+        return self.widened(values).reshape(self.shape)
+
+    def sums(self, values: Array) -> Array:
+        """The sum for each feature: rows in memory, so that layouts do not change the order of additions."""
+        rows = np.ascontiguousarray(np.moveaxis(values, self.dimension, 0)).reshape(values.shape[self.dimension], -1)
+        return np.sum(rows, axis=1, dtype=self.working)
+
+    def normalized(self, operand: Array, scale: Array, offset: Array, mean: Array, variance: Array) -> Array:
+        deviation = np.sqrt(self.along(variance) + self.epsilon)
+        return (self.widened(operand) - self.along(mean)) / deviation * self.along(scale) + self.along(offset)
+
+
+def batch_norm_inference(op: BatchNormInferenceOp) -> Kernel:
+    features = _Features(op)
+    return lambda *operands: (owned(features.normalized(*operands), features.dtype),)
+
+
+def batch_norm_training(op: BatchNormTrainingOp) -> Kernel:
+    features = _Features(op)
+
+    def run(operand: Array, scale: Array, offset: Array) -> tuple[Array, ...]:
+        values = features.widened(operand)
+        mean = features.sums(values) / features.count
+        variance = features.sums(np.square(values - mean.reshape(features.shape))) / features.count
+        output = features.normalized(values, scale, offset, mean, variance)
+        return tuple(owned(result, features.dtype) for result in (output, mean, variance))
+
+    return run
+
+
+def batch_norm_grad(op: BatchNormGradOp) -> Kernel:
+    features = _Features(op)
+
+    def run(operand: Array, scale: Array, mean: Array, variance: Array, grad: Array) -> tuple[Array, ...]:
+        centered, grad_output = features.widened(operand) - features.along(mean), features.widened(grad)
+        shifted = features.along(variance) + features.epsilon
+        deviation = np.sqrt(shifted)
+        grad_offset = features.sums(grad_output)
+        products = features.sums(grad_output * centered).reshape(features.shape)
+        inner = grad_output * features.count - grad_offset.reshape(features.shape) - products * centered / shifted
+        grad_operand = features.along(scale) / deviation / features.count * inner
+        grad_scale = features.sums(grad_output * (centered / deviation))
+        return tuple(owned(result, features.dtype) for result in (grad_operand, grad_scale, grad_offset))
+
+    return run

@@ -1,0 +1,72 @@
+"""The corpus of training scripts: what the runner says of a script, and that scripts are fit for it."""
+
+# pyright: basic, reportMissingImports=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the scripts are of PyTorch")
+
+from recompute.benchmarks.torch.scripts import judge as judging  # noqa: E402
+from recompute.benchmarks.torch.scripts.judge import Ours, Verdict, judge  # noqa: E402
+from recompute.benchmarks.torch.scripts.registry import scripts  # noqa: E402
+from recompute.benchmarks.torch.scripts.script import Script, batches, final, mlp, train  # noqa: E402
+
+
+def verdict(eager: Any, ours: Any, theirs: Any) -> Verdict:
+    """The verdict on a script that does these things, by what compiles it: returns a number, or raises an error."""
+
+    def body(compile: Any) -> dict[str, Any]:
+        result = eager if compile is judging.eager else ours if isinstance(compile, Ours) else theirs
+        if isinstance(result, Exception):
+            raise result
+        return {"x": torch.tensor(result)}
+
+    return judge(Script("made", body), "min").verdict
+
+
+@pytest.mark.parametrize(
+    ("eager", "ours", "theirs", "expected"),
+    [
+        (1.0, 1.0, 1.0, Verdict.EQUAL),
+        (1.0, 2.0, 2.0, Verdict.AS_TORCH),
+        (1.0, 2.0, 1.0, Verdict.WRONG),
+        (1.0, 2.0, ValueError("x"), Verdict.WRONG),
+        (1.0, KeyError("x"), 1.0, Verdict.CRASH),
+        (1.0, KeyError("x"), ValueError("x"), Verdict.CRASH),
+        (1.0, ValueError("x"), ValueError("x"), Verdict.ERROR_AS_TORCH),
+        (1.0, RuntimeError("raised: BudgetNotKept: no plan"), 1.0, Verdict.REFUSED),
+        (ValueError("x"), 1.0, 1.0, Verdict.BROKEN),
+    ],
+)
+def test_verdicts(eager: Any, ours: Any, theirs: Any, expected: Verdict):
+    assert verdict(eager, ours, theirs) is expected
+    assert expected.is_fault == (expected in (Verdict.WRONG, Verdict.CRASH))
+
+
+def test_a_negative_zero_is_a_difference():
+    assert verdict(0.0, -0.0, 0.0) is Verdict.WRONG
+
+
+def test_each_script_says_what_it_does():
+    assert len(scripts()) > 50
+    assert all(script.purpose.endswith(".") for script in scripts().values())
+
+
+@pytest.mark.parametrize("name", ["plain_loop", "mutated_buffers", "random_operations", "checkpoint_inside"])
+def test_an_eager_run_repeats_itself(name: str):
+    first, second = (judging.attempt(scripts()[name], judging.eager) for _ in range(2))
+    assert first.error is None and first.results is not None and second.results is not None
+    assert judging.Outcome(first.results).differences(judging.Outcome(second.results)) == []
+    assert any(key.startswith("grad ") for key in first.results)
+
+
+def test_training_lowers_the_loss():
+    torch.manual_seed(0)
+    model, (batch,) = mlp(dropout=0.0), batches(1, 64, 32)
+    losses = train(model, lambda x: (model(x) - x).square().mean(), [batch] * 20)
+    assert losses[-1] < losses[0]
+    assert "random state" in final(model, losses)

@@ -1,0 +1,128 @@
+"""recompute-flatten-tuples: return the elements of a tuple instead of the tuple, and read no element from a tuple.
+
+    func.func @main(%a: A, %b: B) -> tuple<A, B> {             func.func @main(%a: A, %b: B) -> (A, B) {
+      %t = stablehlo.tuple %a, %b : tuple<A, B>                  %c = stablehlo.add %b, %b : B
+      %b1 = stablehlo.get_tuple_element %t[1]           ->       return %a, %c
+      %c = stablehlo.add %b1, %b1 : B                          }
+      %u = stablehlo.tuple %a, %c : tuple<A, B>
+      return %u
+    }
+
+Older exporters, PyTorch/XLA among them, return one tuple. The interface of a function changes, but for functions that
+are called; the proof takes the elements for the tuple, and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp, TupleType
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
+
+from ..analysis.step.order import functions_of, single_block
+from ..dialects.names import Names
+from ..dialects.stablehlo.tuples import GetTupleElementOp, TupleOp
+from ..support.diagnostics import Refusal
+from ..support.walk import every_operation
+
+
+def flatten_tuples(module: ModuleOp) -> int:
+    """Flatten the results of all functions that are not called; returns the number of these functions.
+
+    Raises `Refusal` for attributes of a tuple that would be lost.
+    """
+    called = {op.callee.string_value() for op in every_operation(module) if isinstance(op, CallOp)}
+    flattened = 0
+    for function in functions_of(module):
+        has_tuple = any(isinstance(type_, TupleType) for type_ in function.function_type.outputs)
+        if has_tuple and function.sym_name.data not in called:
+            _flatten_results(function)
+            flattened += 1
+    read_elements(module)
+    return flattened
+
+
+def read_elements(module: ModuleOp) -> None:
+    """Replace elements of tuples by the values that the tuples were made of, and drop tuples without uses."""
+    operations = every_operation(module)
+    for op in operations:
+        if isinstance(op, GetTupleElementOp) and (value := _element(op)) is not None:
+            value.name_hint = value.name_hint or op.result.name_hint
+            op.result.replace_all_uses_with(value)
+            _erase(op)
+    for op in reversed(operations):
+        if isinstance(op, TupleOp) and not _has_attributes(op) and not op.result.uses:
+            _erase(op)
+
+
+def _erase(op: Operation) -> None:
+    op.detach()
+    op.erase()
+
+
+def _has_attributes(op: Operation) -> bool:
+    """Whether an operation has attributes of other tools, which would be lost with it."""
+    return any(not name.startswith(Names.PREFIX) for name in op.attributes)
+
+
+def _element(op: GetTupleElementOp) -> SSAValue | None:
+    """The value that the tuple was made of; None if that is not known, or if an attribute or a type would be lost."""
+    owner = op.operand.owner
+    if not isinstance(owner, TupleOp) or _has_attributes(op) or _has_attributes(owner):
+        return None
+    value = owner.operands[op.index.value.data]
+    return value if value.type == op.result.type else None
+
+
+def _flatten_results(function: FuncOp) -> None:
+    if any(_attributes_of_result(function)):
+        raise Refusal(function, "the attributes of a result that is a tuple would be lost; remove them first")
+    end = single_block(function).last_op
+    assert end is not None, "a function ends with a return"
+    returned = [leaf for value in end.operands for leaf in _leaves(value, end)]
+    end.operands = returned
+    outputs = [value.type for value in returned]
+    function.function_type = FunctionType.from_lists(list(function.function_type.inputs), outputs)
+    function.properties.pop("res_attrs", None)
+
+
+def _attributes_of_result(function: FuncOp) -> Iterator[DictionaryAttr]:
+    """The attributes of the results."""
+    attributes = function.res_attrs
+    yield from (entry for entry in attributes or ArrayAttr[DictionaryAttr]([]) if entry.data)
+
+
+def _leaves(value: SSAValue, end: Operation) -> Sequence[SSAValue]:
+    """The elements of a returned value, from nested tuples in order; elements are read before the return."""
+    if not isinstance(value.type, TupleType):
+        return [value]
+    if isinstance(value, OpResult) and isinstance(value.op, TupleOp):
+        if _has_attributes(value.op):
+            raise Refusal(value.op, "the attributes of a tuple that is returned would be lost; remove them first")
+        elements: Sequence[SSAValue] = value.op.operands
+    else:
+        elements = [_read(value, index, end) for index in range(len(value.type.types))]
+    return [leaf for element in elements for leaf in _leaves(element, end)]
+
+
+def _read(value: SSAValue[Attribute], index: int, end: Operation) -> SSAValue:
+    element = GetTupleElementOp(value, index)
+    element.location = end.location
+    block = end.parent
+    assert block is not None, "a return stands in a block"
+    block.insert_op_before(element, end)
+    return element.result
+
+
+@dataclass(frozen=True)
+class FlattenTuplesPass(ModulePass):
+    """Return the elements of tuples, and read them without tuples."""
+
+    name = "recompute-flatten-tuples"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        flatten_tuples(op)

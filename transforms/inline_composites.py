@@ -1,0 +1,55 @@
+"""recompute-inline-composites: replace composites by their decompositions, and inline all calls of private functions.
+
+    %1 = stablehlo.composite "acme.twice" %0 {decomposition = @twice}        ->        %1 = stablehlo.add %0, %0
+
+A composite is an operation of another library, and is never copied: a consumer that replaces it by a kernel of its own
+would compute a copy differently. Where the consumer has no such kernel, its decomposition can be recomputed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from ..dialects.context import tell
+from ..dialects.stablehlo.composite import CompositeOp
+from ..support.diagnostics import Refusal
+from ..support.walk import every_operation
+from .calls.call_attributes import kept_whole
+from .inline import inline, why_calls_stay
+
+
+def call_decompositions(module: ModuleOp) -> int:
+    """Replace each composite by a call of its decomposition; returns the number of composites.
+
+    Raises `Refusal` for a composite with regions, and for one whose decomposition is not in the module.
+    """
+    composites = [op for op in every_operation(module) if isinstance(op, CompositeOp)]
+    for op in composites:
+        name = op.composite_name.data
+        if op.regions:
+            raise Refusal(op, f"composite '{name}' has regions, which its decomposition does not take")
+        if op.callee is None:
+            raise Refusal(op, f"the decomposition of '{name}' is not in the module")
+        call = CallOp(op.decomposition, op.operands, op.result_types)
+        call.attributes, call.location = op.attributes, op.location
+        Rewriter.replace_op(op, call)
+    return len(composites)
+
+
+@dataclass(frozen=True)
+class InlineCompositesPass(ModulePass):
+    """Inline composites through their decompositions, with all other calls of private functions."""
+
+    name = "recompute-inline-composites"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if call_decompositions(op):
+            with kept_whole(op):
+                tell(ctx, why_calls_stay(op))
+                inline(op)
