@@ -47,16 +47,18 @@ def names_of(module: ModuleType, prefix: str) -> Iterator[str]:
 def signature(name: str, thing: Any) -> str:
     """The call on one line, or with a line for each parameter where it is long."""
     try:
-        found = inspect.signature(thing)
+        inspected = inspect.signature(thing)
     except (TypeError, ValueError):
         return f"{name}(...)"
     # The address of a default value differs from run to run.
-    parameters = [re.sub(r" at 0x[0-9a-f]+", "", _unquoted(str(one))) for one in found.parameters.values()]
-    keyword_only = [one.kind is inspect.Parameter.KEYWORD_ONLY for one in found.parameters.values()]
-    variadic = any(one.kind is inspect.Parameter.VAR_POSITIONAL for one in found.parameters.values())
+    parameters = [
+        re.sub(r" at 0x[0-9a-f]+", "", _unquoted(str(parameter))) for parameter in inspected.parameters.values()
+    ]
+    keyword_only = [parameter.kind is inspect.Parameter.KEYWORD_ONLY for parameter in inspected.parameters.values()]
+    variadic = any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in inspected.parameters.values())
     if any(keyword_only) and not variadic:
         parameters.insert(keyword_only.index(True), "*")
-    result = found.return_annotation
+    result = inspected.return_annotation
     arrow = "" if result is inspect.Signature.empty or isinstance(thing, type) else f" -> {_text(result)}"
     line = f"{name}({', '.join(parameters)}){arrow}"
     return line if len(line) <= 100 else f"{name}(\n    " + ",\n    ".join(parameters) + f",\n){arrow}"

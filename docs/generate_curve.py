@@ -45,7 +45,7 @@ def curve() -> Curve:
 
 def pytorch(problem: Problem) -> list[Marker]:
     rows = json.loads((GRAPHS / "gpt24L.pytorch.json").read_text())
-    return [Marker(PYTORCH[one["tag"]], one["peak_bytes"], problem.percent(one["rec_cost"])) for one in rows]
+    return [Marker(PYTORCH[row["tag"]], row["peak_bytes"], problem.percent(row["rec_cost"])) for row in rows]
 
 
 if __name__ == "__main__":

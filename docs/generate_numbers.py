@@ -59,42 +59,42 @@ QUOTES: Mapping[str, tuple[str, ...]] = {
 
 def numbers(measured: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]) -> dict[str, str]:
     """What the holes stand for."""
-    found = dict[str, str]()
+    texts = dict[str, str]()
     for example, costs in measured["against_jax_checkpoint"].items():
         plain = costs[PLAIN]
         for short, name in {PLAIN: PLAIN, **FORMS}.items():
-            found[f"{example} {short} mib"] = f"{costs[name]['temp_bytes'] / 2**20:.0f}"
-            found[f"{example} {short} temporaries"] = f"{costs[name]['temp_bytes'] / plain['temp_bytes']:.3f}"
-            found[f"{example} {short} flops"] = f"{costs[name]['flops'] / plain['flops']:.3f}"
-    return found | {name: str(version) for name, version in measured["versions"].items()}
+            texts[f"{example} {short} mib"] = f"{costs[name]['temp_bytes'] / 2**20:.0f}"
+            texts[f"{example} {short} temporaries"] = f"{costs[name]['temp_bytes'] / plain['temp_bytes']:.3f}"
+            texts[f"{example} {short} flops"] = f"{costs[name]['flops'] / plain['flops']:.3f}"
+    return texts | {name: str(version) for name, version in measured["versions"].items()}
 
 
-def table(known: Mapping[str, str]) -> Iterator[str]:
+def table(texts: Mapping[str, str]) -> Iterator[str]:
     """The table of the README."""
     yield "| step | temporaries: `jax.checkpoint` per block | ours | FLOPs: `jax.checkpoint` | ours |"
     yield "|---|---|---|---|---|"
     for example, title in TITLES.items():
-        theirs, ours = (known[f"{example} {form} temporaries"] for form in ("jax", "ours"))
+        theirs, ours = (texts[f"{example} {form} temporaries"] for form in ("jax", "ours"))
         shown = f"**{ours}**" if float(ours) < CLEARLY_LESS * float(theirs) else ours
-        flops = [known[f"{example} {form} flops"] for form in ("jax", "ours")]
+        flops = [texts[f"{example} {form} flops"] for form in ("jax", "ours")]
         yield f"| {title} | {theirs} | {shown} | {' | '.join(flops)} |"
 
 
 def with_table(page: str, lines: Iterator[str]) -> str:
-    before, place, rest = page.partition("<!-- against jax.checkpoint -->\n")
-    _, end, after = rest.partition("<!-- end -->")
+    before, place, table_and_after = page.partition("<!-- against jax.checkpoint -->\n")
+    _, end, after = table_and_after.partition("<!-- end -->")
     assert place and end, "the README has no place for the table"
     return f"{before}{place}{chr(10).join(lines)}\n{end}{after}"
 
 
-def with_quotes(page: str, sentences: tuple[str, ...], known: Mapping[str, str]) -> str:
+def with_quotes(page: str, sentences: tuple[str, ...], numbers_of: Mapping[str, str]) -> str:
     """Only what fills the holes changes; lines may break anywhere."""
     for sentence in sentences:
         texts, holes = re.split(r"\{[^}]*\}", sentence), re.findall(r"\{([^}]*)\}", sentence)
         pattern = r"[\d.]*\d".join(map(_group, texts))
         match = re.search(pattern, page)
         assert match is not None, f"not on the page: {sentence}"
-        filled = zip(match.groups(), [known[hole] for hole in holes] + [""], strict=True)
+        filled = zip(match.groups(), [numbers_of[hole] for hole in holes] + [""], strict=True)
         page = page[: match.start()] + "".join(text + number for text, number in filled) + page[match.end() :]
     return page
 
@@ -105,9 +105,11 @@ def _group(text: str) -> str:
 
 def pages() -> dict[Path, str]:
     """What the pages should say."""
-    known = numbers(json.loads(MEASURED.read_text()))
-    found = {ROOT / name: with_quotes((ROOT / name).read_text(), said, known) for name, said in QUOTES.items()}
-    return found | {ROOT / "README.md": with_table(found[ROOT / "README.md"], table(known))}
+    texts = numbers(json.loads(MEASURED.read_text()))
+    page_texts = {
+        ROOT / name: with_quotes((ROOT / name).read_text(), sentences, texts) for name, sentences in QUOTES.items()
+    }
+    return page_texts | {ROOT / "README.md": with_table(page_texts[ROOT / "README.md"], table(texts))}
 
 
 if __name__ == "__main__":

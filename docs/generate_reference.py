@@ -44,35 +44,35 @@ def reference() -> str:
 def passes() -> Iterator[str]:
     yield "## Passes\n"
     for name, factory in PASSES.items():
-        found = factory()
+        pass_class = factory()
         yield f"### `{name}`\n"
-        yield f"{module_text(found)}\n"
-        yield from options(found)
+        yield f"{module_text(pass_class)}\n"
+        yield from options(pass_class)
 
 
 def targets() -> Iterator[str]:
     yield "## Targets\n"
     for name, factory in TARGETS.items():
-        found = factory()
+        target_class = factory()
         yield f"### `{name}`\n"
-        yield f"{summary(found)}\n"
-        yield from options(found)
+        yield f"{summary(target_class)}\n"
+        yield from options(target_class)
 
 
-def module_text(found: type[ModulePass]) -> str:
+def module_text(pass_class: type[ModulePass]) -> str:
     """The module's docstring without the pass name in front. Its indented examples are code in Markdown too."""
-    module = inspect.getmodule(found)
+    module = inspect.getmodule(pass_class)
     assert module is not None and module.__doc__ is not None, "every pass file explains itself"
     text = module.__doc__.partition(": ")[2].rstrip()
     return text[0].upper() + text[1:]
 
 
-def options(found: type[ModulePass] | type[Target]) -> Iterator[str]:
-    if listed := options_of(found):
+def options(option_class: type[ModulePass] | type[Target]) -> Iterator[str]:
+    if listed := options_of(option_class):
         yield "| option | type | default | meaning |\n|---|---|---|---|"
-        for one in listed:
-            default = f"`{one.default}`" if one.default else ""
-            yield _row(f"`{one.name}`", f"`{one.type}`", default, one.meaning)
+        for option in listed:
+            default = f"`{option.default}`" if option.default else ""
+            yield _row(f"`{option.name}`", f"`{option.type}`", default, option.meaning)
         yield ""
 
 
@@ -141,8 +141,8 @@ def attributes() -> Iterator[str]:
     yield "## Attributes\n"
     yield "On any operation of any dialect. The driver and `recompute-verify` check them.\n"
     yield "| attribute | on | value | meaning |\n|---|---|---|---|"
-    for name, known in KNOWN.items():
-        yield f"| `{name}` | {known.carrier} | {known.words} | {known.meaning} |"
+    for name, rule in KNOWN.items():
+        yield f"| `{name}` | {rule.carrier} | {rule.words} | {rule.meaning} |"
     yield ""
 
 

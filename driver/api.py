@@ -117,50 +117,52 @@ def rewrite(step: ModuleOp | str, options: RecomputeOptions = DEFAULT, *, name: 
         ValueError: For options that contradict one another, an unknown target, or a plan that cannot be parsed.
     """
     options = options.validated()
-    original, said = _unmarked(_module(step, name))
-    remarks = without_move_remarks(said, bool(options.offload))
+    original, import_remarks = _unmarked(_module(step, name))
+    remarks = without_move_remarks(import_remarks, bool(options.offload))
     if options.pipeline is not None:
         return _through(original, options, options.pipeline, remarks)
     if options.measure is not None and options.planned is None and options.budget is None:
         least = _least(original, options, options.measure)
         return replace(least, remarks=(*remarks, *least.remarks))
     budget = None if options.budget is None else Budget.of(options.budget, options.memory_model, options.target)
-    resolved, done = with_moves(original, options), list[Recomputation]()
+    resolved, outcomes = with_moves(original, options), list[Recomputation]()
 
     def write(module: ModuleOp) -> ModuleOp:
         start = _start(module, resolved)
         if budget is None:
-            work, said = recomputed(start, resolved)
+            work, outcome = recomputed(start, resolved)
         else:
             with stopping(options.time_limit) as stop:
-                found = recomputed_within(start, budget, resolved, stop)
-            work, said = found.module, found.outcome
-        done.append(said)
-        if options.strict and not said.copies:
-            raise Refusal(module, f"{said.remarks[-1].reason} (strict)")
+                result = recomputed_within(start, budget, resolved, stop)
+            work, outcome = result.module, result.outcome
+        outcomes.append(outcome)
+        if options.strict and not outcome.copies:
+            raise Refusal(module, f"{outcome.remarks[-1].reason} (strict)")
         return start.clone() if work is None else work
 
     try:
         module, proof = changed_copy(original, write, options.proof)
     except NotProved as error:
-        if options.planned is not None or not done or not done[0].rolled.copies:
+        if options.planned is not None or not outcomes or not outcomes[0].rolled.copies:
             raise
         left = rewrite(original, replace(options, loops=False))
-        said = Remark(functions_of(original)[0], f"loops are left as they are: not proved: {error.proof.reason}")
-        return replace(left, remarks=(*remarks, said, *left.remarks))
-    remarks = (*remarks, *done[0].remarks, *(assumption_remarks(proof, module) if proof is not None else ()))
-    first = done[0]
+        loops_left = Remark(functions_of(original)[0], f"loops are left as they are: not proved: {error.proof.reason}")
+        return replace(left, remarks=(*remarks, loops_left, *left.remarks))
+    remarks = (*remarks, *outcomes[0].remarks, *(assumption_remarks(proof, module) if proof is not None else ()))
+    first = outcomes[0]
     return Rewritten(module, first.plans, remarks, proof, first.copies, first.extra_flops, original, first.saving)
 
 
-def _through(original: ModuleOp, options: RecomputeOptions, pipeline: Pipeline, said: tuple[Remark, ...]) -> Rewritten:
+def _through(
+    original: ModuleOp, options: RecomputeOptions, pipeline: Pipeline, remarks_before: tuple[Remark, ...]
+) -> Rewritten:
     """The passes of the pipeline, each verified, and the proof. Raises `BadPipeline`, a `ValueError`."""
     if (other := options.beside_pipeline()) is not None:
         raise ValueError(f"a pipeline says what is done: {other} is an option of the pass 'recompute'")
     module, context = original.clone(), make_context()
-    changes = [partial(one.apply, context) for one in passes_of(pipeline)]
+    changes = [partial(module_pass.apply, context) for module_pass in passes_of(pipeline)]
     proof = change_in_place(module, changes, proof=options.proof, original=original)
-    remarks = (*said, *context.remarks, *(assumption_remarks(proof, module) if proof is not None else ()))
+    remarks = (*remarks_before, *context.remarks, *(assumption_remarks(proof, module) if proof is not None else ()))
     copies = [op for op in every_operation(module) if is_copy(op)]
     if options.strict and not copies:
         raise Refusal(module, "the pipeline makes no copies (strict)")
@@ -171,26 +173,30 @@ def _through(original: ModuleOp, options: RecomputeOptions, pipeline: Pipeline, 
 def _least(original: ModuleOp, options: RecomputeOptions, measure: Callable[[ModuleOp], int]) -> Rewritten:
     """Rewrite every candidate, measure each, and return the cheapest; the original if none improves on it."""
     plans = attempt_plans(_start(original, options), replace(options, offload=""))
-    rest = replace(options, selection=of_rest(options.selection))
-    tried = [(str(plan.attempt), replace(rest, plan=plan.plans, measure=None)) for plan in plans if plan.copies]
+    without_budgeted = replace(options, selection=of_rest(options.selection))
+    choices = [
+        (str(plan.attempt), replace(without_budgeted, plan=plan.plans, measure=None)) for plan in plans if plan.copies
+    ]
     if not options.selection.segment_budgets:
-        tried.append(("loops alone", replace(options, planner=_nothing, measure=None, strict=False)))
-    named = [(words, one) for words, each in tried if (one := rewrite(original, each)).copies]
-    written = [one for _, one in named]
+        choices.append(("loops alone", replace(options, planner=_nothing, measure=None, strict=False)))
+    named = [(words, candidate) for words, each in choices if (candidate := rewrite(original, each)).copies]
+    written = [candidate for _, candidate in named]
     if not written:
         return rewrite(original, replace(options, measure=None))
     with ThreadPoolExecutor(options.workers) as pool:
-        before, *sizes = pool.map(measure, [original, *(one.module for one in written)])
+        before, *sizes = pool.map(measure, [original, *(candidate.module for candidate in written)])
     listed = "; ".join(f"{words}: {size}" for (words, _), size in zip(named, sizes, strict=True))
-    said = f"measured, in bytes: as it is: {before}; {listed}"
+    summary = f"measured, in bytes: as it is: {before}; {listed}"
     if min(sizes) <= before * (1 - WORTH_IT):
-        _, _, place = min((size, one.extra_flops, n) for n, (size, one) in enumerate(zip(sizes, written, strict=True)))
+        _, _, place = min(
+            (size, candidate.extra_flops, n) for n, (size, candidate) in enumerate(zip(sizes, written, strict=True))
+        )
         least = written[place]
-        return replace(least, remarks=(Remark(functions_of(least.module)[0], said), *least.remarks))
+        return replace(least, remarks=(Remark(functions_of(least.module)[0], summary), *least.remarks))
     if options.strict:
-        raise Refusal(functions_of(original)[0], f"{said}: {LEFT} (strict)")
+        raise Refusal(functions_of(original)[0], f"{summary}: {LEFT} (strict)")
     left = original.clone()
-    return Rewritten(left, (), (Remark(functions_of(left)[0], f"{said}: {LEFT}"),), None, 0, 0, original)
+    return Rewritten(left, (), (Remark(functions_of(left)[0], f"{summary}: {LEFT}"),), None, 0, 0, original)
 
 
 def _nothing(graph: Graph) -> Plan:

@@ -57,7 +57,7 @@ class Fit:
         verdict: Whether it fits, unchanged or with recomputation.
         plain: Bytes of the unchanged step.
         around: Bytes that arguments and results add on the device.
-        wanted: Bytes that the budget allows.
+        limits: Bytes that the budget allows.
         peaks: Bytes of the rewritten step; empty if it does not fit.
         copies: The number of operations that run again.
         extra_percent: Extra FLOPs.
@@ -73,7 +73,7 @@ class Fit:
     verdict: Verdict
     plain: Mapping[str, int]
     around: Mapping[str, int]
-    wanted: Mapping[str, int]
+    limits: Mapping[str, int]
     peaks: Mapping[str, int]
     copies: int = 0
     extra_percent: float = 0.0
@@ -127,18 +127,18 @@ def _fit(module: ModuleOp, text: str, model: str, stop: Stop, effort: Effort) ->
     if text.lower() == MINIMUM:
         raise ValueError("invalid budget 'min': a fit needs bytes ('8GiB') or a share ('50%')")
     lines = dict(timelines_of(module, budget.model))
-    plain = {name: one.peak_bytes for name, one in lines.items()}
-    around = {name: one.device_bytes - one.peak_bytes for name, one in lines.items()}
+    plain = {name: timeline.peak_bytes for name, timeline in lines.items()}
+    around = {name: timeline.device_bytes - timeline.peak_bytes for name, timeline in lines.items()}
     whole = _whole(module, True, len(plain), budget.model)
     held = lower_bound(whole.step) if whole is not None and not whole.is_cut else None
     none = Fit(text, budget.by, Verdict.NO, plain, around, {}, {}, lower_bound=held)
     try:
-        asked = budget_limits(module, budget)
+        limits = budget_limits(module, budget)
     except Refusal as error:
         return replace(none, reason=error.reason)
-    if asked.is_kept:
-        return replace(none, verdict=Verdict.AS_IT_IS, wanted=asked.bytes or {}, peaks=plain)
-    return _recomputed(module, budget, none, asked, stop, effort)
+    if limits.is_kept:
+        return replace(none, verdict=Verdict.AS_IT_IS, limits=limits.bytes or {}, peaks=plain)
+    return _recomputed(module, budget, none, limits, stop, effort)
 
 
 @dataclass(frozen=True)
@@ -160,34 +160,34 @@ def _whole(module: ModuleOp, loops: Loops, functions: int, model: str) -> _Whole
     return _Whole(steps[0][1], rolled.extra_flops + rolled.copies, rolled.copies > 0)
 
 
-def _recomputed(module: ModuleOp, budget: Budget, none: Fit, asked: BudgetLimits, stop: Stop, effort: Effort) -> Fit:
-    wanted = asked.bytes or {}
+def _recomputed(module: ModuleOp, budget: Budget, none: Fit, limits: BudgetLimits, stop: Stop, effort: Effort) -> Fit:
+    limit_bytes = limits.bytes or {}
     try:
-        found = recomputed_within(module, budget, stop=stop)
+        result = recomputed_within(module, budget, stop=stop)
     except Refusal as error:
-        return replace(none, wanted=wanted, reason=error.reason, finished=not stop())
-    done = replace(
+        return replace(none, limits=limit_bytes, reason=error.reason, finished=not stop())
+    fit_result = replace(
         none,
         verdict=Verdict.RECOMPUTED,
-        wanted=wanted,
-        peaks=found.peaks,
-        copies=found.outcome.copies,
-        extra_percent=100 * found.outcome.extra_flops / max(1, _flops(module)),
+        limits=limit_bytes,
+        peaks=result.peaks,
+        copies=result.outcome.copies,
+        extra_percent=100 * result.outcome.extra_flops / max(1, _flops(module)),
         finished=not stop(),
     )
-    whole = _whole(module, found.loops, len(wanted), budget.model)
+    whole = _whole(module, result.loops, len(limit_bytes), budget.model)
     if whole is None:
-        return done
-    plain = _whole(module, False, len(wanted), budget.model)
+        return fit_result
+    plain = _whole(module, False, len(limit_bytes), budget.model)
     assert plain is not None, "loops that are left as they are make no other blocks"
     # Costs of problems are one more for each execution, so that what costs nothing is not free.
     # A loop's own cost is that of one iteration, what it runs again that of all.
     total = max(problem_of_graph(plain.step.graph).total_cost, _flops(module))
-    percent = 100 * (found.outcome.extra_flops + found.outcome.copies) / max(1, total)
+    percent = 100 * (result.outcome.extra_flops + result.outcome.copies) / max(1, total)
     problem = problem_of_graph(whole.step.graph)
-    bound = 100 * (whole.extra + _bound(problem, next(iter(wanted.values())), stop, effort)) / max(1, total)
-    loops = found.loops if whole.is_cut or plain.step.graph.fingerprint != whole.step.graph.fingerprint else None
-    return replace(done, extra_percent=percent, bound_percent=min(bound, percent), loops=loops)
+    bound = 100 * (whole.extra + _bound(problem, next(iter(limit_bytes.values())), stop, effort)) / max(1, total)
+    loops = result.loops if whole.is_cut or plain.step.graph.fingerprint != whole.step.graph.fingerprint else None
+    return replace(fit_result, extra_percent=percent, bound_percent=min(bound, percent), loops=loops)
 
 
 def _flops(module: ModuleOp) -> int:
@@ -198,5 +198,5 @@ def _flops(module: ModuleOp) -> int:
 
 def _bound(problem: Problem, budget: int, stop: Stop, effort: Effort) -> float:
     """The proven lower bound on the extra cost."""
-    found = solve(problem, budget, best=Incumbent(problem, budget, interrupt=stop), effort=effort)
-    return found.bound_percent / 100 * problem.total_cost if isinstance(found, Result) else 0.0
+    solved = solve(problem, budget, best=Incumbent(problem, budget, interrupt=stop), effort=effort)
+    return solved.bound_percent / 100 * problem.total_cost if isinstance(solved, Result) else 0.0

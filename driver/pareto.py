@@ -56,19 +56,21 @@ class Swept:
     curve: Curve
 
 
-def swept_steps(module: ModuleOp, how: Sweeping, cost: str = FLOPS) -> list[Swept]:
+def swept_steps(module: ModuleOp, sweeping: Sweeping, cost: str = FLOPS) -> list[Swept]:
     """One for each block with a gradient. The module stays as it is. Raises `Refusal` where there is none, for dynamic
     shapes, and for what is no cost."""
     prepared = prepare(module)
     steps = numbered_steps(prepared.module, costs=cost_option(prepared.module, cost).of)
     loops = f", loops cut for {prepared.rolled.extra_flops} FLOPs more" if prepared.rolled.copies else ""
-    return [_swept(f"@{function.sym_name.data}{loops}", step, how) for function, step in steps]
+    return [_swept(f"@{function.sym_name.data}{loops}", step, sweeping) for function, step in steps]
 
 
-def _swept(name: str, step: Step, how: Sweeping) -> Swept:
+def _swept(name: str, step: Step, sweeping: Sweeping) -> Swept:
     problem, plain = problem_of_graph(step.graph), peak_bytes(step.graph)
-    budgets = tuple(max(1, plain * at // how.count) for at in range(1, how.count + 1))
-    outcomes = tuple(sweep(budgets, lambda budget, starts: _solved(step, problem, budget, starts, how), how.stop))
+    budgets = tuple(max(1, plain * at // sweeping.count) for at in range(1, sweeping.count + 1))
+    outcomes = tuple(
+        sweep(budgets, lambda budget, starts: _solved(step, problem, budget, starts, sweeping), sweeping.stop)
+    )
     labels = Labels.of(step.phases)
 
     def again(result: Result) -> tuple[Again, ...]:
@@ -79,16 +81,18 @@ def _swept(name: str, step: Step, how: Sweeping) -> Swept:
     return Swept(name, problem, plain, budgets, outcomes, curve)
 
 
-def _solved(step: Step, problem: Problem, budget: int, starts: Iterable[frozenset[Pair]], how: Sweeping) -> Outcome:
-    how.progress(f"budget {budget} bytes of temporaries")
+def _solved(
+    step: Step, problem: Problem, budget: int, starts: Iterable[frozenset[Pair]], sweeping: Sweeping
+) -> Outcome:
+    sweeping.progress(f"budget {budget} bytes of temporaries")
     starts = tuple(starts)
 
-    def solved(asked: int) -> Outcome:
-        best = Incumbent(problem, asked, how.seconds, how.progress, how.stop)
-        return solve(problem, asked, how.solver, best, starts, how.effort)
+    def solved(limit: int) -> Outcome:
+        best = Incumbent(problem, limit, sweeping.seconds, sweeping.progress, sweeping.stop)
+        return solve(problem, limit, sweeping.solver, best, starts, sweeping.effort)
 
-    found = carried_within(step.graph, problem, budget, solved)
-    return found if isinstance(found, Infeasible) else found.result
+    carried = carried_within(step.graph, problem, budget, solved)
+    return carried if isinstance(carried, Infeasible) else carried.result
 
 
 def _again(step: Step, problem: Problem, labels: Labels, pairs: Iterable[Pair]) -> Iterator[Again]:
@@ -100,7 +104,7 @@ def _again(step: Step, problem: Problem, labels: Labels, pairs: Iterable[Pair]) 
     def cost(operations: Iterable[int]) -> int:
         return sum(int(problem.costs[op]) for op in operations)
 
-    for segment, operations in sorted(runs.items(), key=lambda one: (-cost(one[1]), one[0])):
+    for segment, operations in sorted(runs.items(), key=lambda run: (-cost(run[1]), run[0])):
         largest = sorted(set(operations), key=lambda op: (-int(problem.costs[op]), op))[:NAMED]
         values = tuple(named(step, op) for op in largest)
         yield Again(segment, len(operations), problem.percent(cost(operations)), values)

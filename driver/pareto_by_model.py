@@ -46,18 +46,18 @@ class _Written:
     flops: dict[int, int] = field(default_factory=dict[int, int])
 
     def needed(self, at: int) -> float | None:
-        one = self.pool[at]
+        candidate = self.pool[at]
         try:
-            found, done = recomputed(self.module, RecomputeOptions(plan=one.plans, loops=one.loops))
+            rewritten, outcome = recomputed(self.module, RecomputeOptions(plan=candidate.plans, loops=candidate.loops))
         except Refusal:
             return None
-        peaks = {name: line.peak_bytes for name, line in timelines_of(found or self.module, XLA)}
-        self.flops[at] = done.extra_flops
+        peaks = {name: line.peak_bytes for name, line in timelines_of(rewritten or self.module, XLA)}
+        self.flops[at] = outcome.extra_flops
         return max(peaks[name] / max(before, 1) for name, before in self.plain.items())
 
     def look(self, share: float) -> None:
         """Write what may keep the budget at less work than what is known."""
-        choices = [one.prediction for one in self.pool]
+        choices = [candidate.prediction for candidate in self.pool]
         CalibratedSearch(choices, share, (1.0, 1.0), self.needs).run(self.needed, ROUNDS)
 
     def best(self, share: float) -> int | None:
@@ -84,10 +84,10 @@ def swept_by_model(module: ModuleOp, count: int, progress: Progress, stop: Stop)
     most = max(plain.values(), default=0)
     points, refused = list[Point](), list[Refused]()
     for share in shares:
-        one = _outcome(written, share, most, finished=not stop())
-        (points if isinstance(one, Point) else refused).append(one)  # pyright: ignore[reportArgumentType]
+        point = _outcome(written, share, most, finished=not stop())
+        (points if isinstance(point, Point) else refused).append(point)  # pyright: ignore[reportArgumentType]
     points.append(Point(most, most, 0.0, 0.0, "nothing runs again", "plain", True))
-    name = f"{', '.join(f'@{one}' for one in plain)} by the model of XLA:CPU, {ERROR}"
+    name = f"{', '.join(f'@{point}' for point in plain)} by the model of XLA:CPU, {ERROR}"
     return Curve(name, most, 0, (), tuple(points), tuple(refused))
 
 
@@ -98,10 +98,10 @@ def _outcome(written: _Written, share: float, most: int, finished: bool) -> Poin
             f"of {len(written.flops)} that were written the least needs {written.least:.4f} of the plain temporaries"
         )
         return Refused(budget, least if finished else f"stopped: {least}", proved=False)
-    total, one = _total(written.module), written.pool[at]
-    again = tuple(_again(written.module, one, total))
+    total, candidate = _total(written.module), written.pool[at]
+    again = tuple(_again(written.module, candidate, total))
     need, percent = int(written.needs[at] * most), 100 * written.flops[at] / total
-    return Point(budget, need, percent, None, NO_BOUND, one.words, finished, again)
+    return Point(budget, need, percent, None, NO_BOUND, candidate.words, finished, again)
 
 
 def _total(module: ModuleOp) -> int:
@@ -109,17 +109,19 @@ def _total(module: ModuleOp) -> int:
     return max(1, sum(flops(op) for block in blocks for op in block.ops))
 
 
-def _again(module: ModuleOp, one: Candidate, total: int) -> Iterator[Again]:
+def _again(module: ModuleOp, candidate: Candidate, total: int) -> Iterator[Again]:
     """By segment, those that cost most first; of loops, what their bodies compute again is not told."""
-    plans = {plan.function: plan for plan in one.plans}
+    plans = {plan.function: plan for plan in candidate.plans}
     runs = dict[str, list[tuple[int, Operation]]]()
-    for function, step in numbered_steps(prepare(module, RecomputeOptions(loops=one.loops)).module):
+    for function, step in numbered_steps(prepare(module, RecomputeOptions(loops=candidate.loops)).module):
         labels = Labels.of(step.phases)
         for op in _copied(plans.get(function.sym_name.data)):
             operation = step.operation(op)
             runs.setdefault(labels.segment_of(operation), []).append((step.graph.flops[op], operation))
-    for segment, ran in sorted(runs.items(), key=lambda one: (-sum(cost for cost, _ in one[1]), one[0])):
-        dearest = sorted(ran, key=lambda one: -one[0])
+    for segment, ran in sorted(
+        runs.items(), key=lambda candidate: (-sum(cost for cost, _ in candidate[1]), candidate[0])
+    ):
+        dearest = sorted(ran, key=lambda candidate: -candidate[0])
         named = tuple(dict.fromkeys(described(op) for _, op in dearest))[:NAMED]
         yield Again(segment, len(ran), 100 * sum(cost for cost, _ in ran) / total, named)
 

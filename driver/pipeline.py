@@ -33,15 +33,15 @@ def passes_known() -> Passes:
 
 def passes_of(pipeline: Pipeline) -> tuple[ModulePass, ...]:
     """The passes; a list may hold passes beside names. Raises `BadPipeline`."""
-    known, found = passes_known(), list[ModulePass]()
-    for one in [pipeline] if isinstance(pipeline, str) else pipeline:
-        if isinstance(one, ModulePass):
-            found.append(one)
-        elif isinstance(one, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            found.extend(resolve(spec, known, "pass") for spec in specs(one))
+    registered, passes = passes_known(), list[ModulePass]()
+    for part in [pipeline] if isinstance(pipeline, str) else pipeline:
+        if isinstance(part, ModulePass):
+            passes.append(part)
+        elif isinstance(part, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            passes.extend(resolve(spec, registered, "pass") for spec in specs(part))
         else:
-            raise BadPipeline(f"a pipeline is made of names and passes, not of {type(one).__name__}")
-    return tuple(found)
+            raise BadPipeline(f"a pipeline is made of names and passes, not of {type(part).__name__}")
+    return tuple(passes)
 
 
 def specs(text: str) -> list[ArgSpec]:
@@ -54,15 +54,15 @@ def specs(text: str) -> list[ArgSpec]:
         ) from error
 
 
-def resolve(spec: ArgSpec, known: Mapping[str, Callable[[], type[Any]]], kind: str) -> Any:
+def resolve(spec: ArgSpec, registered: Mapping[str, Callable[[], type[Any]]], kind: str) -> Any:
     """The pass or target that a spec names, with its options. Raises `BadPipeline`."""
     if (renamed := new_name_of_pass(spec.name)) is not None:
         raise BadPipeline(f"{kind} '{spec.name}' {renamed}")
-    if spec.name not in known:
-        raise BadPipeline(f"unknown {kind} '{spec.name}'{did_you_mean(spec.name, known)}")
-    found = known[spec.name]()
+    if spec.name not in registered:
+        raise BadPipeline(f"unknown {kind} '{spec.name}'{did_you_mean(spec.name, registered)}")
+    option_class = registered[spec.name]()
     spec = spec.normalize_parameter_names()
-    options = [field.name for field in fields(found)]
+    options = [field.name for field in fields(option_class)]
     if (renamed := new_name_of_option(spec)) is not None:
         raise BadPipeline(f"{kind} '{spec.name}': {renamed}")
     for given in spec.parameters:
@@ -70,15 +70,15 @@ def resolve(spec: ArgSpec, known: Mapping[str, Callable[[], type[Any]]], kind: s
             exist = f"; its options are {', '.join(options)}" if options else "; it has no options"
             raise BadPipeline(f"{kind} '{spec.name}' has no option '{given}'{did_you_mean(given, options) or exist}")
     try:
-        return found.from_spec(spec)
+        return option_class.from_spec(spec)
     except ValueError as error:
-        raise BadPipeline(f"{kind} '{spec.name}': {error}; its options are {_typed_options(found)}") from error
+        raise BadPipeline(f"{kind} '{spec.name}': {error}; its options are {_typed_options(option_class)}") from error
 
 
-def _typed_options(found: type[Any]) -> str:
-    return ", ".join(f"{field.name}=<{field.type}>" for field in fields(found))
+def _typed_options(option_class: type[Any]) -> str:
+    return ", ".join(f"{field.name}=<{field.type}>" for field in fields(option_class))
 
 
-def did_you_mean(given: str, known: Sequence[str] | Mapping[str, Any]) -> str:
-    close = get_close_matches(given, known, n=1)
+def did_you_mean(given: str, names: Sequence[str] | Mapping[str, Any]) -> str:
+    close = get_close_matches(given, names, n=1)
     return f"; did you mean '{close[0]}'?" if close else ""

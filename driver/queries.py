@@ -34,8 +34,8 @@ def explanations_of(module: ModuleOp, selection: Selection, cost: str = FLOPS) -
     outline_nested_steps(copy)
     selection, _ = as_stated(copy, selection)
     explanations, misfits = list[Explanation](), Misfits()
-    for function, found in steps_of(copy):
-        explanation = misfits.fitted(function, partial(explain, function, found, selection, cost))
+    for function, step in steps_of(copy):
+        explanation = misfits.fitted(function, partial(explain, function, step, selection, cost))
         explanations.extend([] if explanation is None else [explanation])
     misfits.refuse()
     return explanations

@@ -160,8 +160,8 @@ def size_with_calls(functions: Mapping[str, Operation], roots: Iterable[str]) ->
     Raises `Refusal` for recursion.
     """
     sizes, active = dict[str, int](), dict[str, list[tuple[Operation, str]]]()
-    wanted = list(roots)
-    pending = list(reversed(wanted))
+    names = list(roots)
+    pending = list(reversed(names))
     while pending:
         name = pending[-1]
         if name in sizes:
@@ -178,4 +178,4 @@ def size_with_calls(functions: Mapping[str, Operation], roots: Iterable[str]) ->
             continue
         inlined = sum(sizes[callee] for _, callee in active.pop(name))
         sizes[name] = len(every_operation(functions[name])) - 1 + inlined
-    return sum(sizes[name] for name in wanted)
+    return sum(sizes[name] for name in names)

@@ -17,8 +17,8 @@ from xdsl.dialects.func import FuncOp
 from ..support.diagnostics import Refusal
 from .arguments import checked_inputs
 from .kernels.arrays import Array
-from .nested_modules import named_modules
 from .kernels.tuples import leaves
+from .nested_modules import named_modules
 from .preparation import Preparation
 from .program import BlockProgram, Observer
 

@@ -20,17 +20,17 @@ class BadOffload(BadSelection):
     """What was asked for says nothing of what may lie on the host."""
 
 
-def offload_named(said: str, cost: str) -> Offload:
+def offload_named(text: str, cost: str) -> Offload:
     """What is asked for, read; "" is nothing. Raises `BadOffload`, and `BadCost` for an unknown cost."""
-    if said == "":
+    if text == "":
         return NOTHING_MOVED
-    if said == MARKED:
+    if text == MARKED:
         return Offload(marked=True, cost=cost)
-    stated = None if said == AUTO_SPEED else _stated(said)
+    stated = None if text == AUTO_SPEED else _stated(text)
     device = device_of(cost)
     if device is None:
         raise BadOffload(
-            f"offload={said} weighs moves against work in seconds: give cost=roofline(h100), or another device"
+            f"offload={text} weighs moves against work in seconds: give cost=roofline(h100), or another device"
         )
     speed = stated or device.host_bytes_per_second
     if speed is None:
@@ -38,11 +38,11 @@ def offload_named(said: str, cost: str) -> Offload:
     return Offload(True, int(speed), cost=cost)
 
 
-def _stated(said: str) -> int:
+def _stated(text: str) -> int:
     """The bytes per second of a speed such as `25GB/s`. Raises `BadOffload`."""
     try:
-        if not said.endswith("/s") or said[:1].isspace():
+        if not text.endswith("/s") or text[:1].isspace():
             raise ValueError
-        return parse_bytes(said.removesuffix("/s"))
+        return parse_bytes(text.removesuffix("/s"))
     except ValueError:
-        raise BadOffload(f"offload is {POSSIBLE}, not '{said}'") from None
+        raise BadOffload(f"offload is {POSSIBLE}, not '{text}'") from None

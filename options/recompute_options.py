@@ -103,7 +103,7 @@ class RecomputeOptions:
     time_limit: float | None = None
 
     @classmethod
-    def of_pass(cls, options: Selection) -> RecomputeOptions:
+    def of_pass(cls, options: ModulePass) -> RecomputeOptions:
         """The options of a pass, whose fields have the names of these. Its plan is a file, and is read by the pass."""
         own = _names(cls) - _names(Selection) - {"plan"}
         values = {name: getattr(options, name) for name in own & _names(type(options))}
@@ -172,5 +172,5 @@ class RecomputeOptions:
 DEFAULT = RecomputeOptions()
 
 
-def _names(options: type[RecomputeOptions | Selection]) -> set[str]:
+def _names(options: type[RecomputeOptions | Selection | ModulePass]) -> set[str]:
     return {field.name for field in fields(options)}

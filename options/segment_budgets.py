@@ -24,12 +24,12 @@ class SegmentBudget:
         return parse_budget(self.text, plain)
 
 
-def read_budgets(said: Sequence[str]) -> tuple[SegmentBudget, ...]:
+def read_budgets(texts: Sequence[str]) -> tuple[SegmentBudget, ...]:
     """Raises `BadSelection`, in words, for what is none."""
-    found = [_read(one) for text in said for part in text.split(",") if (one := part.strip())]
-    if said and not found:
+    budgets = [_read(budget) for text in texts for part in text.split(",") if (budget := part.strip())]
+    if texts and not budgets:
         raise BadSelection("segment-budgets says nothing; write layer*:30%,head:8MiB")
-    return tuple(found)
+    return tuple(budgets)
 
 
 def _read(text: str) -> SegmentBudget:

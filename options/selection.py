@@ -59,8 +59,8 @@ class Selection:
     cotangents: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, options: Selection) -> Selection:
-        """The selection in an object with more fields, such as a pass."""
+    def of(cls, options: object) -> Selection:
+        """The selection in an object that has its fields, such as a pass (`has_options`)."""
         return cls(**{field.name: getattr(options, field.name) for field in fields(Selection)})
 
     @property

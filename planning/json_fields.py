@@ -21,12 +21,12 @@ class JsonFields:
     where: str
 
     @classmethod
-    def of(cls, data: object, where: str, known: Iterable[str]) -> JsonFields:
-        """Wrap an object. Raises `BadPlan` if `data` is no object, or has fields that are not `known`."""
+    def of(cls, data: object, where: str, names: Iterable[str]) -> JsonFields:
+        """Wrap an object. Raises `BadPlan` if `data` is no object, or has fields that are not in `names`."""
         if not isinstance(data, dict):
             raise BadPlan(f"{where} is no object")
         fields = cls(cast(dict[str, Any], data), where)
-        for name in fields.data.keys() - set(known):
+        for name in fields.data.keys() - set(names):
             raise BadPlan(f"{where} has an unknown field '{name}'")
         return fields
 
@@ -59,15 +59,15 @@ class JsonFields:
             raise self.wrong(name, "truth value")
         return value
 
-    def objects(self, name: str, known: Iterable[str]) -> list[JsonFields]:
+    def objects(self, name: str, names: Iterable[str]) -> list[JsonFields]:
         value = self._value(name)
         if not isinstance(value, list):
             raise self.wrong(name, "list")
         entries = cast(list[object], value)
-        return [JsonFields.of(entry, f"{self.where}.{name}[{index}]", known) for index, entry in enumerate(entries)]
+        return [JsonFields.of(entry, f"{self.where}.{name}[{index}]", names) for index, entry in enumerate(entries)]
 
-    def object(self, name: str, known: Iterable[str]) -> JsonFields:
-        return JsonFields.of(self._value(name), f"{self.where}.{name}", known)
+    def object(self, name: str, names: Iterable[str]) -> JsonFields:
+        return JsonFields.of(self._value(name), f"{self.where}.{name}", names)
 
     def wrong(self, name: str, expected: str) -> BadPlan:
         return BadPlan(f"{self.where}.{name} is no {expected}: {self.data[name]!r}"[:200])

@@ -13,7 +13,7 @@ Value = TypeVar("Value", bound=Hashable)
 
 
 def min_cut(
-    wanted: Iterable[Value],
+    needed: Iterable[Value],
     needs: Mapping[Value, Sequence[Value]],
     cost: Mapping[Value, int],
     work: Mapping[Value, int] | None = None,
@@ -33,7 +33,7 @@ def min_cut(
     flow = nx.DiGraph()
     flow.add_node(_SOURCE)
     flow.add_node(_SINK)
-    pending, visited = list(dict.fromkeys(wanted)), set[Value]()
+    pending, visited = list(dict.fromkeys(needed)), set[Value]()
     for value in pending:
         flow.add_edge((value, "out"), _SINK)
     while pending:

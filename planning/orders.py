@@ -33,7 +33,7 @@ class Ready(Generic[Node]):
     def at_start(self) -> list[Node]:
         return [node for node, missing in self.missing.items() if not missing]
 
-    def done(self, node: Node) -> list[Node]:
+    def complete(self, node: Node) -> list[Node]:
         """Mark a node as completed. Returns the nodes that become ready."""
         successors = self._waiting.get(node, ())
         for successor in successors:
@@ -61,13 +61,13 @@ def eager(graph: Graph) -> list[int]:
         while queue:
             op = queue.popleft()
             order.append(op)
-            queue.extend(ready.done(op))
+            queue.extend(ready.complete(op))
 
     run(deque(ready.at_start()))
     for op in range(len(graph)):
         if not graph.gradient[op] and op not in last:
             order.append(op)
-            run(deque(ready.done(op)))
+            run(deque(ready.complete(op)))
     return [*order, *sorted(last)]
 
 

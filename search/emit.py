@@ -52,7 +52,7 @@ def emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) ->
         lower(work, emission.target)
     if emission.staggered and emission.target == "stablehlo":
         with part("stagger"):
-            stagger(work, known=phases_of)
+            stagger(work, phases_of=phases_of)
     steps = numbered_steps(work, bare=True)
     with part("verify"):
         if emission.is_ordered:

@@ -96,18 +96,18 @@ def recomputed(module: ModuleOp, options: RecomputeOptions) -> Written:
     The module has been verified. Marks that are written as calls in it become attributes.
     """
     cost, moves = cost_option(module, options.cost), options.planned_moves
-    said = without_move_remarks(take_marks(module).remarks, options.moves.marked)
+    remarks_before = without_move_remarks(take_marks(module).remarks, options.moves.marked)
     if any(map(is_copy, every_operation(module))):
-        return None, unchanged(module, said, "the step has copies already, from an earlier run", ())
+        return None, unchanged(module, remarks_before, "the step has copies already, from an earlier run", ())
     prepared, emission = prepare(module, options), options.emission
     work, rolled = prepared.module, prepared.rolled
     steps, chosen = numbered_steps(work, costs=cost.of), replace(options, selection=prepared.selection)
     if options.planned is None:
         cloned = carry_out_best(work, steps, chosen, rolled.copies > 0)
-        remarks = [*said, *prepared.remarks, *cloned.remarks]
+        remarks = [*remarks_before, *prepared.remarks, *cloned.remarks]
     else:
         cloned = carry_out_planned(work, steps, chosen)
-        remarks = [*said, *why_calls_stay(module), *prepared.demands.remarks, *cloned.remarks]
+        remarks = [*remarks_before, *why_calls_stay(module), *prepared.demands.remarks, *cloned.remarks]
     check_limits(work, prepared.demands.of, cloned.steps)
     if not cloned.copies and not rolled.copies:
         return None, unchanged(module, remarks, "nothing is recomputed", steps)
@@ -116,7 +116,7 @@ def recomputed(module: ModuleOp, options: RecomputeOptions) -> Written:
     written = emit(work, prepared.origins, emission, steps)
     peaks = peaks_of(written, cloned)
     if (worse := why_all_worse(peaks, cloned, emission)) is not None:
-        remarks = [*said, *prepared.remarks, worse]
+        remarks = [*remarks_before, *prepared.remarks, worse]
         if not rolled.copies:
             return None, unchanged(module, remarks, worse.reason, steps)
         work, outcome = recomputed(module, options.with_planned(_nothing))
@@ -124,9 +124,9 @@ def recomputed(module: ModuleOp, options: RecomputeOptions) -> Written:
     if emission.is_ordered:
         # Merging what is the same may have it live longer than was planned.
         remarks.extend(
-            Remark(function, said, RemarkKind.ANALYSIS)
+            Remark(function, note, RemarkKind.ANALYSIS)
             for function, forecast in peaks.items()
-            for said in forecast.notes()
+            for note in forecast.notes()
         )
     prepared.put_back(emission.is_ordered and emission.staggered)
     held = None if emission.is_ordered or not options.calls else in_order(work)
@@ -137,9 +137,11 @@ def recomputed(module: ModuleOp, options: RecomputeOptions) -> Written:
             return inlined, replace(outcome, remarks=(*outcome.remarks, why))
     if prepared.structured:
         outline_gradient(work)
-    said = with_loops_cut(remarks) if rolled.copies else tuple(remarks)
+    remarks_before = with_loops_cut(remarks) if rolled.copies else tuple(remarks)
     eager, waits = max((peak.eager for peak in peaks.values()), default=0), waits_for(moved, moves, steps)
-    return work, Recomputation(cloned.steps, said, restored, rolled, eager, moves, moved, waits, cloned.saving)
+    return work, Recomputation(
+        cloned.steps, remarks_before, restored, rolled, eager, moves, moved, waits, cloned.saving
+    )
 
 
 def recomputed_within(

@@ -27,9 +27,9 @@ def _near(op: Operation) -> Iterator[Operation]:
     while (parent := around[-1].parent_op()) is not None:
         around.append(parent)
     yield from around
-    for one in around:
+    for operation in around:
         # A function behind a function is another one.
-        behind = one.next_op if one.parent_op() is not None else None
+        behind = operation.next_op if operation.parent_op() is not None else None
         while behind is not None and not behind.regions:
             yield behind
             behind = behind.next_op

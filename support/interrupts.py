@@ -18,11 +18,11 @@ class Interrupt:
     """The number of interrupts so far, of all contexts: what was found meanwhile may not be all there is."""
 
     def __init__(self) -> None:
-        self._asked = False
+        self._is_set = False
         self._before: Any = None
 
-    def asked(self) -> bool:
-        return self._asked
+    def is_set(self) -> bool:
+        return self._is_set
 
     def __enter__(self) -> Interrupt:
         try:
@@ -36,7 +36,7 @@ class Interrupt:
             signal.signal(signal.SIGINT, self._before)
 
     def _note(self, _number: int, _frame: FrameType | None) -> None:
-        self._asked = True
+        self._is_set = True
         Interrupt.count += 1
         print("interrupted: the best so far follows", file=sys.stderr, flush=True)
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -47,4 +47,4 @@ def stopping(seconds: float | None = None) -> Generator[Callable[[], bool], None
     """A predicate that is true once `seconds` have passed since now, if given, and after a Ctrl-C."""
     end = None if seconds is None else monotonic() + seconds
     with Interrupt() as interrupt:
-        yield lambda: interrupt.asked() or (end is not None and monotonic() > end)
+        yield lambda: interrupt.is_set() or (end is not None and monotonic() > end)

@@ -106,16 +106,16 @@ def each_part(location: Attribute) -> Iterator[Attribute]:
             ahead.extend(reversed(parts_of(part)))
 
 
-def parts_first(location: Attribute, known: Container[int]) -> Iterator[Attribute]:
-    """The location and all that it is made of, each behind its own parts; none whose id is in `known`.
+def parts_first(location: Attribute, seen: Container[int]) -> Iterator[Attribute]:
+    """The location and all that it is made of, each behind its own parts; none whose id is in `seen`.
 
-    The caller adds the id of each part to `known` before it takes the next one.
+    The caller adds the id of each part to `seen` before it takes the next one.
     """
     ahead = [location]
     while ahead:
-        missing = [part for part in parts_of(ahead[-1]) if id(part) not in known]
+        missing = [part for part in parts_of(ahead[-1]) if id(part) not in seen]
         ahead.extend(reversed(missing))
-        if not missing and id(part := ahead.pop()) not in known:
+        if not missing and id(part := ahead.pop()) not in seen:
             yield part
 
 
@@ -154,14 +154,14 @@ class LocationNumbers:
 
 def location_text(location: Attribute) -> str:
     """What stands between `loc(` and `)`, in full."""
-    found, ahead = list[str](), list[str | Attribute]([location])
+    text, ahead = list[str](), list[str | Attribute]([location])
     while ahead:
         piece = ahead.pop()
         if isinstance(piece, str):
-            found.append(piece)
+            text.append(piece)
         else:
             ahead.extend(reversed(location_pieces(piece)))
-    return "".join(found)
+    return "".join(text)
 
 
 def location_pieces(location: Attribute) -> list[str | Attribute]:

@@ -16,7 +16,7 @@ Key = tuple[object, ...]
 class RememberingPrinter(Printer):
     """xDSL's printer. The ids in the keys are those of types and properties, which live while a module is printed."""
 
-    _known: dict[Key, str] = field(default_factory=dict[Key, str], init=False)
+    _texts: dict[Key, str] = field(default_factory=dict[Key, str], init=False)
 
     def print_string(self, text: str, *, indent: int | None = None) -> None:
         if self.stream is None or "\n" in text:
@@ -34,8 +34,8 @@ class RememberingPrinter(Printer):
         return text
 
     def print_once(self, key: Key, write: Callable[[Printer], None]) -> None:
-        if (text := self._known.get(key)) is None:
-            text = self._known[key] = self.text_of(write)
+        if (text := self._texts.get(key)) is None:
+            text = self._texts[key] = self.text_of(write)
         self.print_string(text, indent=0)
 
 

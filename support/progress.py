@@ -65,9 +65,9 @@ class Line:
 
     def __str__(self) -> str:
         seconds = monotonic() - self.start
-        done = f"about {100 * self.share:.0f} % done" if self.share else f"{seconds:.0f} s so far"
+        share = f"about {100 * self.share:.0f} % done" if self.share else f"{seconds:.0f} s so far"
         left = f", {seconds * (1 / self.share - 1):.0f} s left" if self.share >= LEAST_SHARE else ""
-        return f"{self.task}: {self.phase or 'working'}, {done}{left}"
+        return f"{self.task}: {self.phase or 'working'}, {share}{left}"
 
 
 @contextmanager

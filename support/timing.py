@@ -57,15 +57,15 @@ def part(name: str) -> _Section:
 
 class _Running:
     # No generator: `contextlib` writes to the exceptions that pass through one, and ours may be frozen.
-    def __init__(self, one: TimedPart):
-        self._one = one
+    def __init__(self, timed_part: TimedPart):
+        self._timed_part = timed_part
 
     def __enter__(self) -> TimedPart:
-        self._before, self._start = _current.set(self._one), perf_counter()
-        return self._one
+        self._before, self._start = _current.set(self._timed_part), perf_counter()
+        return self._timed_part
 
     def __exit__(self, *error: object) -> None:
-        self._one.seconds += perf_counter() - self._start
+        self._timed_part.seconds += perf_counter() - self._start
         _current.reset(self._before)
 
 

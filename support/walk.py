@@ -7,18 +7,18 @@ from xdsl.ir import Operation
 
 def every_operation(root: Operation) -> list[Operation]:
     """The operation and all inside of it, in the order in which they are printed."""
-    found = [root]
+    operations = [root]
     if root.regions:
-        _collect(root, found)
-    return found
+        _collect(root, operations)
+    return operations
 
 
-def _collect(op: Operation, found: list[Operation]) -> None:
+def _collect(op: Operation, operations: list[Operation]) -> None:
     for region in op.regions:
         for block in region.blocks:
             inner = block.first_op
             while inner is not None:
-                found.append(inner)
+                operations.append(inner)
                 if inner.regions:
-                    _collect(inner, found)
+                    _collect(inner, operations)
                 inner = inner.next_op

@@ -4,7 +4,7 @@
     outputs: recompute what leaves a segment too.
 
 A description begins on the line that begins with the name of the option, and ends at the next one or at an empty line.
-A class inherits the descriptions of its bases.
+A class inherits the descriptions of its bases, and those of the classes whose options it has (`has_options`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
+
+from ..options.pass_options import option_sources
 
 _ENTRY = re.compile(r"([a-z]\w*): (.+)")
 
@@ -31,8 +33,8 @@ class Option:
 def options_of(kind: type[Any]) -> list[Option]:
     """The options of a pass or a target, in their order."""
     meanings = dict[str, str]()
-    for base in reversed(kind.__mro__):
-        meanings |= _meanings(base)
+    for source in option_sources(kind):
+        meanings |= _meanings(source)
     return [
         Option(field.name, str(field.type), str(field.default), meanings.get(field.name, "").rstrip("."))
         for field in fields(kind)

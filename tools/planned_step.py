@@ -53,7 +53,7 @@ def planned_step(options: argparse.Namespace, text: str, name: str) -> int:
 def _fit(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
     effort = effort_of(options, default="brief")
     with Interrupt() as interrupt:
-        answer = fit(module, options.fit, options.memory_model, interrupt.asked, effort)
+        answer = fit(module, options.fit, options.memory_model, interrupt.is_set, effort)
     say(fit_lines(answer, options.memory_model, name))
     if not answer.fits and not answer.finished:
         return INTERRUPTED
@@ -70,7 +70,7 @@ def _sweep(options: argparse.Namespace, module: ModuleOp) -> int:
             effort_of(options),
             options.time_limit,
             progress_of(options),
-            interrupt.asked,
+            interrupt.is_set,
         )
         steps = swept_steps(module, sweeping)
     say([line for step in steps for line in _sweep_lines(step)])
@@ -83,7 +83,7 @@ def _sweep_by_model(options: argparse.Namespace, module: ModuleOp) -> int:
     if options.solver != "auto" or options.time_limit is not None:
         raise ValueError("--solver and --time-limit are for program order; the model xla has a search of its own")
     with Interrupt() as interrupt:
-        curve = swept_by_model(module, count_of(options), progress_of(options), interrupt.asked)
+        curve = swept_by_model(module, count_of(options), progress_of(options), interrupt.is_set)
     peak = curve.plain_peak_bytes
     lines = [f"{curve.name}: plain peak {peak} bytes of temporaries ({format_bytes(peak)}); {NO_BOUND}"]
     lines += [*unproved_lines(curve), "what runs again"]
@@ -155,9 +155,9 @@ def _recomputed(answer: Fit, model: str, name: str) -> Iterator[str]:
 
 
 def _no(answer: Fit) -> Iterator[str]:
-    if not answer.wanted:
+    if not answer.limits:
         yield f"no: {answer.reason}"
-    elif answer.lower_bound is not None and answer.lower_bound.bytes > min(answer.wanted.values(), default=0):
+    elif answer.lower_bound is not None and answer.lower_bound.bytes > min(answer.limits.values(), default=0):
         least, around = answer.lower_bound.bytes, sum(answer.around.values())
         yield (
             f"no: the step does not fit {answer.budget}: the proven minimum is {format_bytes(least + around)} of the "

@@ -69,7 +69,7 @@ class _Task:
 
     def solve(self, budget: int, starts: Iterable[frozenset[Pair]] = ()) -> Outcome:
         options, views = self.options, self.options.view_copies == "on"
-        best = Incumbent(self.problem, budget, options.time_limit, self.progress, self.interrupt.asked)
+        best = Incumbent(self.problem, budget, options.time_limit, self.progress, self.interrupt.is_set)
         # With copies of views, operation numbers differ between plans, so that starts cannot be shared.
         effort = effort_of(options)
         return solve(self.problem, budget, options.solver, best, () if views else starts, effort, view_copies=views)
@@ -122,7 +122,7 @@ def _plan(options: argparse.Namespace) -> int:
         if options.sweep is not None:
             return _sweep(task)
         budget = parse_budget(options.fit if options.budget is None else options.budget, plain_peak)
-        outcome = task.solve(least_budget(problem, interrupt.asked) if budget is None else budget)
+        outcome = task.solve(least_budget(problem, interrupt.is_set) if budget is None else budget)
     return _write(task, outcome)
 
 
@@ -161,7 +161,7 @@ def _sweep(task: _Task) -> int:
         task.progress(f"budget {budgets.index(budget) + 1} of {count}: {budget} bytes")
         return task.solve(budget, starts)
 
-    outcomes = sweep(budgets, solve_budget, task.interrupt.asked)
+    outcomes = sweep(budgets, solve_budget, task.interrupt.is_set)
     lines = [*sweep_lines(budgets, outcomes, task.plain_peak), *marker_lines(markers, task.plain_peak)]
     say([title(task.name, task.problem, task.plain_peak), *lines])
     if options.curve is not None:

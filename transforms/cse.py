@@ -85,20 +85,20 @@ def _same_regions(op: Operation, other: Operation) -> bool:
 
 def cse(
     module: ModuleOp,
-    known: Mapping[FuncOp, Phases] = MappingProxyType({}),
+    phases_of: Mapping[FuncOp, Phases] = MappingProxyType({}),
     call_of: Callable[[Operation], object] = lambda op: None,
 ) -> int:
     """Merge equal operations and drop dead ones; returns the number of removed operations.
 
-    `known`: phases of functions from before operations that wait for the gradient were inserted. `call_of`: the inlined
-    call that an operation comes from. Twins of different calls are not merged, except for constants, and neither are
-    operations in the loops of a call: otherwise the call could not be outlined again.
+    `phases_of`: phases of functions from before operations that wait for the gradient were inserted. `call_of`: the
+    inlined call that an operation comes from. Twins of different calls are not merged, except for constants, and
+    neither are operations in the loops of a call: otherwise the call could not be outlined again.
     """
     before = len(every_operation(module))
     for function in functions_of(module):
         block = single_block(function)
         drop_dead_code(function.body)
-        classified = phases_now(known[function]) if function in known else phases(function)
+        classified = phases_now(phases_of[function]) if function in phases_of else phases(function)
         # Merged twins have the same operands, so no further operation becomes dead, and no phase changes.
         kinds = _merge_twins(block, _place(classified), call_of)
         if classified is not None:

@@ -16,6 +16,7 @@ from functools import partial
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
+from xdsl.passes import ModulePass
 
 from ..analysis.copies.loop_chunks import SavedCarries, held_of
 from ..analysis.copies.loop_cuts import SMALLEST, LoopCut, MayRepeat, corner_within, left_alone, loop_cut
@@ -27,11 +28,11 @@ from ..analysis.step.stacks import LoopPair
 from ..dialects.context import tell
 from ..dialects.dead_code import drop_dead_code
 from ..options.loop_schedule import Loops, LoopSchedule, schedule_of
+from ..options.pass_options import has_options
 from ..options.selection import AUTO, BadSelection, Selection
 from ..rules.effects import why_impure
 from ..rules.names import name_of
 from ..support.diagnostics import Refusal, Remark, RemarkKind
-from .mark import MarkPass
 from .per_device.outline import outline_device_steps
 from .per_device.split import split_device_steps
 from .plans.apply_plan import Numbers
@@ -192,7 +193,8 @@ def _run_once(cut: LoopCut) -> Iterator[Remark]:
 
 
 @dataclass(frozen=True)
-class LoopsPass(MarkPass):
+@has_options(Selection)
+class LoopsPass(ModulePass):
     """Recompute the values that an earlier loop stacks in the loop that reads them.
 
     Selection options are those of recompute-mark.
@@ -208,12 +210,13 @@ class LoopsPass(MarkPass):
     loops: bool | str = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.segment_budgets:
+        selection = Selection.of(self)
+        if selection.segment_budgets:
             raise Refusal(op, 'segment-budgets does not apply to loops; limit what loops keep by loops="keep(30%)"')
         try:
             per_device = outline_device_steps(op)
             try:
-                rolled = recompute_loops(op, self, self.loops)
+                rolled = recompute_loops(op, selection, self.loops)
             finally:
                 split_device_steps(per_device)
         except BadSelection as error:

@@ -26,6 +26,7 @@ from ..analysis.request.checkpoints import as_stated
 from ..analysis.step.marks import Policy, is_forced
 from ..dialects.context import tell
 from ..dialects.recompute import Names
+from ..options.pass_options import has_options
 from ..options.selection import AUTO, Selection
 from ..rules.names import name_of
 from ..support.diagnostics import Remark
@@ -51,9 +52,9 @@ def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
     guessed = state_phases(module, selection.phase_hint)
     state_repeatable(module, selection.repeatable)
     selection, overridden = as_stated(module, selection)
-    steps, rest = numbered_steps(module), of_rest(selection)
+    steps, without_budgeted = numbered_steps(module), of_rest(selection)
     demands = mark_segment_budgets(steps, selection) if selection.segment_budgets else StepLimits()
-    return [*guessed, *overridden, *demands.remarks, *mark_steps(steps, rest)]
+    return [*guessed, *overridden, *demands.remarks, *mark_steps(steps, without_budgeted)]
 
 
 @part("mark")
@@ -115,14 +116,14 @@ def _write(decision: Decision) -> None:
     for op in decision.operations:
         if is_stand_in(op):
             continue
-        wanted = [result in decision.values and result not in decision.own for result in op.results]
+        recomputed_results = [result in decision.values and result not in decision.own for result in op.results]
         if decision.segment:
             op.attributes[Names.SEGMENT] = segment
-        if not any(wanted):
+        if not any(recomputed_results):
             op.attributes[Names.CHECKPOINT] = kept
         elif explicit_mark(op) is None:
-            marks = [recomputed if is_wanted else BoolAttr.from_bool(False) for is_wanted in wanted]
-            op.attributes[Names.RECOMPUTE] = recomputed if all(wanted) else ArrayAttr(marks)
+            marks = [recomputed if is_wanted else BoolAttr.from_bool(False) for is_wanted in recomputed_results]
+            op.attributes[Names.RECOMPUTE] = recomputed if all(recomputed_results) else ArrayAttr(marks)
             op.attributes.pop(Names.CHECKPOINT, None)
 
 
@@ -158,15 +159,12 @@ def _subject(segments: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class MarkPass(Selection, ModulePass):
+@has_options(Selection)
+class MarkPass(ModulePass):
     """Mark operations by policy; the options are those of `Selection`."""
 
     name = "recompute-mark"
 
-    @property
-    def selection(self) -> Selection:
-        return Selection.of(self)
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         with nested_steps_apart(op):
-            tell(ctx, mark(op, self.selection))
+            tell(ctx, mark(op, Selection.of(self)))

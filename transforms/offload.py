@@ -38,6 +38,7 @@ from ..analysis.step.unplaced import unplaced_values
 from ..dialects.context import tell
 from ..dialects.placements import is_from_host, is_offload, is_placement, is_to_host, to_device, to_host
 from ..dialects.recompute import Names
+from ..options.pass_options import has_options
 from ..options.selection import AUTO, Selection
 from ..planning.host_moves import Offload
 from ..rules.costs.cost import PICOSECONDS, cost_named
@@ -236,7 +237,8 @@ def _erase(op: Operation, value: SSAValue) -> None:
 
 
 @dataclass(frozen=True)
-class OffloadPass(Selection, ModulePass):
+@has_options(Selection)
+class OffloadPass(ModulePass):
     """Offload values marked `offload` to the host until their gradient.
 
     Offloading policies, such as `save_and_offload_only_these_names`, select values by name.
@@ -245,4 +247,4 @@ class OffloadPass(Selection, ModulePass):
     name = "recompute-offload"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        tell(ctx, offered(op, self))
+        tell(ctx, offered(op, Selection.of(self)))

@@ -18,13 +18,16 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import BoolAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
+from xdsl.passes import ModulePass
 
 from ..analysis.step.step import Step
 from ..dialects.context import RecomputeContext, tell
 from ..dialects.placements import is_offload
 from ..dialects.recompute import Names
 from ..options.loop_schedule import Loops
+from ..options.pass_options import has_options
 from ..options.recompute_options import RecomputeOptions
+from ..options.selection import Selection
 from ..planning.objective import ATTEMPTS
 from ..planning.plan import Plan
 from ..planning.plan_file import to_json
@@ -38,7 +41,7 @@ from ..search.prepare import Prepared, prepare
 from ..search.recompute import Recomputation, recomputed, recomputed_within
 from ..support.diagnostics import Remark, RemarkKind
 from .calls.call_attributes import kept_whole
-from .mark import NAMED, MarkPass
+from .mark import NAMED
 from .offload import mark_moved
 from .outline_gradient import outline_gradient
 from .phase import numbered_steps
@@ -86,7 +89,8 @@ def _named(op: Operation) -> str:
 
 
 @dataclass(frozen=True)
-class PlanPass(MarkPass):
+@has_options(Selection)
+class PlanPass(ModulePass):
     """Choose under a budget which operations are recomputed: marks, and a plan for `--emit-plan`.
 
     budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, at the least extra work; else an error.

@@ -11,9 +11,12 @@ from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from ..dialects.context import RecomputeContext, tell
+from ..options.pass_options import has_options
 from ..options.recompute_options import RecomputeOptions
+from ..options.selection import Selection
 from ..planning.objective import ATTEMPTS
 from ..planning.plan_file import to_json
 from ..rules.costs.cost import FLOPS
@@ -25,12 +28,12 @@ from ..search.recompute import recompute, recomputed_within
 from ..support.diagnostics import Refusal
 from ..support.interrupts import stopping
 from ..support.timing import part
-from .mark import MarkPass
 from .verify import verify_input
 
 
 @dataclass(frozen=True)
-class RecomputePass(MarkPass):
+@has_options(Selection)
+class RecomputePass(ModulePass):
     """Recompute segments of a training step: inline, mark, clone, clean up, verify, lower.
 
     Selection options are those of recompute-mark.

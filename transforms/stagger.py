@@ -36,14 +36,16 @@ from .plans.nested_steps import nested_steps_apart
 
 
 def stagger(
-    module: ModuleOp, segments: str = "auto", known: Mapping[FuncOp, Phases] = MappingProxyType({})
+    module: ModuleOp, segments: str = "auto", phases_of: Mapping[FuncOp, Phases] = MappingProxyType({})
 ) -> list[Early]:
     """Put a barrier in front of each early part; returns the parts. Raises `Refusal` if there is no such segment.
 
-    `known`: phases of functions from before operations that wait for the gradient were inserted.
+    `phases_of`: phases of functions from before operations that wait for the gradient were inserted.
     """
     early = list[Early]()
-    steps = ((function, phases_now(before)) for function, before in known.items()) if known else steps_of(module)
+    steps = (
+        ((function, phases_now(before)) for function, before in phases_of.items()) if phases_of else steps_of(module)
+    )
     for function, phases in steps:
         try:
             segment_of = find_segments(phases, segments)

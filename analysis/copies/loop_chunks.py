@@ -46,7 +46,7 @@ class LoopPart:
 
 
 def demand(
-    loop: CountedLoop, wanted: Iterable[SSAValue], results: Iterable[int], available: Collection[SSAValue] = ()
+    loop: CountedLoop, needed: Iterable[SSAValue], results: Iterable[int], available: Collection[SSAValue] = ()
 ) -> LoopPart:
     """The part of the loop that computes the wanted values of the body and these results.
 
@@ -54,7 +54,7 @@ def demand(
     """
     invariant = {loop.counter, *(argument.index for argument in loop.block.args if loop.is_invariant(argument.index))}
     carries, operations, visited = set(results) - invariant, set[Operation](), set[SSAValue]()
-    pending = [*wanted, *(loop.yielded[index] for index in carries)]
+    pending = [*needed, *(loop.yielded[index] for index in carries)]
     while pending:
         value = pending.pop()
         if value in visited or value in available:
@@ -160,7 +160,7 @@ class Chunks(SavedCarries):
         return self.link.writer.trips // self.every
 
     @property
-    def rest(self) -> int:
+    def remainder(self) -> int:
         """Number of iterations in the incomplete last chunk; 0 if there is none."""
         return self.link.writer.trips - self.whole * self.every
 
@@ -168,7 +168,7 @@ class Chunks(SavedCarries):
     @override
     def after_bytes(self) -> int:
         """Bytes of all checkpoints, including that of the incomplete chunk, and of the slices of one chunk."""
-        return (self.whole + (self.rest > 0)) * self.carry_bytes + self.every * self.slice_bytes
+        return (self.whole + (self.remainder > 0)) * self.carry_bytes + self.every * self.slice_bytes
 
     @property
     @override

@@ -201,9 +201,9 @@ class _Flow:
         users = [order.owner_here(use.operation) for use in value.uses]
         return any(user is not None and order.position[user] >= order.position[reader] for user in users)
 
-    def closure(self, wanted: list[SSAValue], kept: frozenset[SSAValue]) -> tuple[Operation, ...]:
+    def closure(self, needed: list[SSAValue], kept: frozenset[SSAValue]) -> tuple[Operation, ...]:
         """The operations that compute the wanted values from the kept ones, in program order."""
-        operations, pending = set[Operation](), list(wanted)
+        operations, pending = set[Operation](), list(needed)
         while pending:
             value = pending.pop()
             if value in kept or not isinstance(value, OpResult) or not _is_inside(value, self._link.writer):

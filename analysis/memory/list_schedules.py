@@ -167,7 +167,7 @@ def just_in_time(stretch: Stretch) -> list[int]:
     stack, order = ready.at_start(), list[int]()
     while stack:
         order.append(stack.pop())
-        stack += sorted(ready.done(order[-1]))
+        stack += sorted(ready.complete(order[-1]))
     return order[::-1]
 
 
@@ -188,7 +188,7 @@ def _list_schedule(
         ready.remove(op)
         order.append(op)
         cheaper = [other for other in run(op) if other in ready]
-        new = sorted(readiness.done(op))
+        new = sorted(readiness.complete(op))
         ready.update(new)
         for other in (*cheaper, *new):
             heapq.heappush(heap, (cost(other), other))

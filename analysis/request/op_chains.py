@@ -96,4 +96,4 @@ def _matches(op: Operation, names: Sequence[str], inside: Collection[Operation])
         yield (op,)
         return
     for reader in dict.fromkeys(use.operation for result in op.results for use in result.uses):
-        yield from ((op, *rest) for rest in _matches(reader, names[1:], inside))
+        yield from ((op, *chain) for chain in _matches(reader, names[1:], inside))

@@ -32,13 +32,13 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True)
 class NoSuchSegment(BadSelection):
-    """A pattern that no scope matches; `known`: the existing scopes."""
+    """A pattern that no scope matches; `scopes`: the existing ones."""
 
     pattern: str
-    known: tuple[str, ...]
+    scopes: tuple[str, ...]
 
     def __str__(self) -> str:
-        scopes = ", ".join(self.known) if self.known else "none: the locations name no scope (see jax.named_scope)"
+        scopes = ", ".join(self.scopes) if self.scopes else "none: the locations name no scope (see jax.named_scope)"
         return f"no segment matches '{self.pattern}'; the scopes are: {scopes}"
 
 

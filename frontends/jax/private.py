@@ -94,7 +94,7 @@ def dispatched(name: str, miss: Callable[..., Missed], statics: Statics) -> Any 
     """A function that serves calls as one of `jax.jit` does: by structure, types, shardings and settings of a call it
     finds what was compiled, and asks `miss` where it finds nothing. None where this JAX has no such thing."""
     try:
-        pjit, keys, shard, registry, *_ = (_of_module(*one) for one in OF_DISPATCH)
+        pjit, keys, shard, registry, *_ = (_of_module(*place) for place in OF_DISPATCH)
         return pjit(name, None, miss, list(statics.numbers), list(statics.names), keys(), registry, shard)
     except (UnsupportedJax, TypeError):
         return None
@@ -105,7 +105,7 @@ def called(compiled: jax.stages.Compiled, args: Any, kwargs: Any) -> Missed:
     whole: Any = compiled
     try:
         executable, params = whole._executable, whole._params
-        fastpath, call = (_of_module(*one) for one in OF_DISPATCH[4:])
+        fastpath, call = (_of_module(*place) for place in OF_DISPATCH[4:])
         needs_python = params.const_args or params.is_high or executable._mut
     except (UnsupportedJax, AttributeError):
         return compiled(*args, **kwargs), None, False

@@ -34,19 +34,19 @@ def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[st
     Raises:
         UnknownName: For a pattern that matches nothing; the message has similar names.
     """
-    wanted = [(option, pattern) for option, names in patterns.items() for pattern in names]
-    if not wanted or not _without_match(every_operation(module), wanted):
+    requested = [(option, pattern) for option, names in patterns.items() for pattern in names]
+    if not requested or not _without_match(every_operation(module), requested):
         return
     # Scopes of a called function are complete after inlining only.
     flat = as_module(module).clone()
     inline(flat)
     operations = every_operation(flat)
-    for option, pattern in _without_match(operations, wanted):
+    for option, pattern in _without_match(operations, requested):
         near = get_close_matches(pattern, {name for op in operations for name in names_of(op)}, NEAR)
         similar = f"similar names are: {', '.join(near)}" if near else NAME_IT
         raise UnknownName(f"{step}: {option}={pattern!r} matches no value of the step; {similar}")
 
 
-def _without_match(operations: Sequence[Operation], wanted: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    matches = named_by(operations, [pattern for _, pattern in wanted])
-    return [(option, pattern) for option, pattern in wanted if not matches[pattern]]
+def _without_match(operations: Sequence[Operation], requested: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    matches = named_by(operations, [pattern for _, pattern in requested])
+    return [(option, pattern) for option, pattern in requested if not matches[pattern]]

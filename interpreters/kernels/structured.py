@@ -83,8 +83,8 @@ class _Loops:
         if -1 in extents:
             raise ValueError("no operand has the extent of one of its loops")
         # Points write to different elements only if each parallel loop is a dimension of its own of every output.
-        wanted = sorted(loop for loop, is_parallel in enumerate(parallel) if is_parallel)
-        apart = all(sorted(_plain(map_) or []) == wanted for map_ in maps[len(maps) - outputs :])
+        parallel_loops = sorted(loop for loop, is_parallel in enumerate(parallel) if is_parallel)
+        apart = all(sorted(_plain(map_) or []) == parallel_loops for map_ in maps[len(maps) - outputs :])
         if not apart and any(_plain(map_) is None for map_ in maps[len(maps) - outputs :]):
             raise ValueError("an output is indexed by more than loop numbers")
         return cls(tuple(extents), tuple(is_parallel and apart for is_parallel in parallel))

@@ -86,11 +86,11 @@ def convolve(op: ConvolvingOp, moves: Sequence[DimWindow]) -> Callable[[Array, A
 
     def run(lhs: Array, rhs: Array) -> Array:
         lhs_windows = windows_over(convert(lhs, working).transpose(image), np.zeros((), working), moves)
-        batch, features, *rest = lhs_windows.shape
-        places = rest[: len(moves)]
+        batch, features, *window_shape = lhs_windows.shape
+        places = window_shape[: len(moves)]
         weights: Array = np.flip(convert(rhs, working).transpose(kernel), flipped)
         split = lhs_windows.reshape(
-            batch_groups, batch // batch_groups, feature_groups, features // feature_groups, *rest
+            batch_groups, batch // batch_groups, feature_groups, features // feature_groups, *window_shape
         )
         # Groups, batch, places, then the summed dimensions: features and positions within the window.
         order = (0, 2, 1, *range(4, 4 + len(moves)), 3, *range(4 + len(moves), split.ndim))

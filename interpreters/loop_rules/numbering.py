@@ -249,8 +249,8 @@ class LoopNumbering(Numbering):
             if not substitution:
                 return loop, counted, scopes
             noted = [term for scope in scopes for term in (*scope.kept, *scope.ran)]
-            lead, *rest = self._rules.substituted((loop.lead, *loop.next, *noted), substitution, loop.depth)
-            following, left = tuple(rest[: len(loop.next)]), iter(rest[len(loop.next) :])
+            lead, *substituted = self._rules.substituted((loop.lead, *loop.next, *noted), substitution, loop.depth)
+            following, left = tuple(substituted[: len(loop.next)]), iter(substituted[len(loop.next) :])
             scopes = [
                 replace(
                     scope,

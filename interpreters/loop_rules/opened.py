@@ -141,12 +141,12 @@ def _discover(
         pending.extend(reversed(terms.operands_of(term)))
 
 
-def reaches(terms: Terms, roots: tuple[int, ...], wanted: frozenset[int], depth: int) -> bool:
-    """Whether a root is computed from one of the `wanted` terms, all of which have at least this depth."""
+def reaches(terms: Terms, roots: tuple[int, ...], target: frozenset[int], depth: int) -> bool:
+    """Whether a root is computed from one of the `target` terms, all of which have at least this depth."""
     pending, visited = list(roots), set[int]()
     while pending:
         term = pending.pop()
-        if term in wanted:
+        if term in target:
             return True
         if term not in visited and terms.depth_of(term) >= depth:
             visited.add(term)

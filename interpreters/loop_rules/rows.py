@@ -81,8 +81,8 @@ class RowTermBuilder:
             return None
         if self._terms.bodies[inner.bodies[0]].types != index:
             return None
-        rest = self._integers.sum_of(total).minus(self._integers.sum_of(place).times(outer[1]))
-        at = self._integers.written(rest, self._terms.head_of(total))
+        remaining = self._integers.sum_of(total).minus(self._integers.sum_of(place).times(outer[1]))
+        at = self._integers.written(remaining, self._terms.head_of(total))
         value = self._instance(inner, self._terms.operands_of(row), at)
         if reaches(self._terms, (value,), frozenset({place}), depth):
             return None

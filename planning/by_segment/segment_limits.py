@@ -290,23 +290,27 @@ class StorageRestrictions:
 
 
 def plan_segments_within(
-    graph: Graph, segments: Mapping[str, Segment], once: Collection[int], outputs: bool, known: StorageRestrictions
+    graph: Graph,
+    segments: Mapping[str, Segment],
+    once: Collection[int],
+    outputs: bool,
+    accumulated: StorageRestrictions,
 ) -> Mapping[str, SegmentPlan] | SegmentInfeasible:
     """Plan all segments.
 
     Args:
         once: operations that must not run twice.
         outputs: whether outputs of a segment may be recomputed too.
-        known: restrictions on storages.
+        accumulated: restrictions on storages.
     """
     named = {v for segment in segments.values() for op in segment.operations for v in graph.makes[op]}
     rules = SegmentRules(frozenset(once), outputs, frozenset(named))
     order = sorted(segments, key=lambda name: -max(segments[name].operations))
     barred = set[int]()
     while True:
-        outcome = _plan_once(graph, segments, order, rules, known, barred)
+        outcome = _plan_once(graph, segments, order, rules, accumulated, barred)
         if isinstance(outcome, SegmentInfeasible) and not outcome.proved:
-            return _plan_together(graph, segments, rules, known, outcome)
+            return _plan_together(graph, segments, rules, accumulated, outcome)
         if outcome is not None:
             return outcome
 
@@ -316,21 +320,21 @@ def _plan_once(
     segments: Mapping[str, Segment],
     order: list[str],
     rules: SegmentRules,
-    known: StorageRestrictions,
+    accumulated: StorageRestrictions,
     barred: set[int],
 ) -> Mapping[str, SegmentPlan] | SegmentInfeasible | None:
     """Plan each segment in turn. If storages must be barred, add them to `barred` and return None."""
-    read, plans, pending = set(known.read), dict[str, SegmentPlan](), list(order)
+    read, plans, pending = set(accumulated.read), dict[str, SegmentPlan](), list(order)
     while pending:
         name = pending.pop(0)
-        restrictions = Restrictions(known.stays, known.again, frozenset(barred), frozenset(read))
+        restrictions = Restrictions(accumulated.stays, accumulated.again, frozenset(barred), frozenset(read))
         piece = segment_problem(graph, segments[name].operations, rules, restrictions)
         plan = _settle(graph, name, segments[name], piece)
         if isinstance(plan, SegmentInfeasible):
             # Either other segments read too many storages of this one, or its budget is too small by itself.
-            read_by_others = (read - known.read) & piece.sizes.keys() - barred
+            read_by_others = (read - accumulated.read) & piece.sizes.keys() - barred
             if not read_by_others:
-                return _prove_alone(graph, name, segments[name], rules, known, plan)
+                return _prove_alone(graph, name, segments[name], rules, accumulated, plan)
             barred |= read_by_others
             return None
         plans[name] = plan
@@ -363,11 +367,11 @@ def _prove_alone(
     name: str,
     segment: Segment,
     rules: SegmentRules,
-    known: StorageRestrictions,
+    accumulated: StorageRestrictions,
     failure: SegmentInfeasible,
 ) -> Mapping[str, SegmentPlan] | SegmentInfeasible:
     """Try to prove that the segment exceeds its budget for any plan of the others: without barred storages."""
-    restrictions = Restrictions(known.stays, known.again, read=frozenset(known.read))
+    restrictions = Restrictions(accumulated.stays, accumulated.again, read=frozenset(accumulated.read))
     piece = segment_problem(graph, segment.operations, rules, restrictions)
     least = least_kept(piece)
     return _too_little(name, failure.most, piece, least, proved=True) if piece.bytes(least) > failure.most else failure
@@ -383,10 +387,10 @@ def _plan_together(
     graph: Graph,
     segments: Mapping[str, Segment],
     rules: SegmentRules,
-    known: StorageRestrictions,
+    accumulated: StorageRestrictions,
     failure: SegmentInfeasible,
 ) -> Mapping[str, SegmentPlan] | SegmentInfeasible:
-    restrictions = Restrictions(known.stays, known.again, read=frozenset(known.read))
+    restrictions = Restrictions(accumulated.stays, accumulated.again, read=frozenset(accumulated.read))
     pieces = {
         name: segment_problem(graph, segment.operations, rules, restrictions) for name, segment in segments.items()
     }

@@ -237,8 +237,8 @@ def _amount(reading: _Reading, node: Node, name: str) -> int:
 
 def _elements(node: Node) -> int:
     shape = node.get("shape")
-    known = isinstance(shape, list) and all(type(extent) is int and extent >= 0 for extent in cast(list[object], shape))
-    return prod(cast(list[int], shape)) if known else 0
+    names = isinstance(shape, list) and all(type(extent) is int and extent >= 0 for extent in cast(list[object], shape))
+    return prod(cast(list[int], shape)) if names else 0
 
 
 def _note_view(reading: _Reading, dep: int, op: int) -> None:

@@ -35,7 +35,7 @@ class Incumbent:
     pairs: frozenset[Pair] | None = None
     evaluation: Evaluation | None = None
     solver: str = ""
-    found: dict[str, int] = field(default_factory=dict[str, int])
+    best_costs: dict[str, int] = field(default_factory=dict[str, int])
     began: float = field(default_factory=perf_counter)
     cut_short: bool = False
     several: list[tuple[str, frozenset[Pair]]] = field(default_factory=list[tuple[str, frozenset[Pair]]])
@@ -47,7 +47,7 @@ class Incumbent:
         evaluation = evaluate(self.problem, sequence_of(self.problem, pairs))
         if evaluation.peak_bytes > self.budget:
             return False
-        self.found[solver] = min(evaluation.extra_cost, self.found.get(solver, evaluation.extra_cost))
+        self.best_costs[solver] = min(evaluation.extra_cost, self.best_costs.get(solver, evaluation.extra_cost))
         self._remember(frozenset(pairs), solver)
         if self.evaluation is not None and evaluation.extra_cost >= self.evaluation.extra_cost:
             return False

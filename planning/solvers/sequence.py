@@ -134,17 +134,17 @@ def at_first_need(
     alive: Collection[int],
     again: Collection[int],
     end: int | None = None,
-    wanted: Collection[int] = (),
+    live_at_end: Collection[int] = (),
 ) -> frozenset[Pair]:
     """Copies behind the cut, up to stage `end`, of the operations `again`, for storages not `alive` at the cut.
 
-    `wanted`: storages that must be live at the end; those without an earlier use are recomputed there.
+    `live_at_end`: storages that must be live at the end; those without an earlier use are recomputed there.
     """
     maker: list[int] = problem.maker.tolist()
     ready, pairs = set(alive), set[Pair]()
     end = len(problem) if end is None else end
     for t in range(cut + 1, end + 1):
-        needed = [*(problem.reads_of(t) if t < len(problem) else ()), *(wanted if t == end else ())]
+        needed = [*(problem.reads_of(t) if t < len(problem) else ()), *(live_at_end if t == end else ())]
         stack = [v for v in needed if v not in ready and maker[v] <= cut]
         while stack:
             v = stack.pop()

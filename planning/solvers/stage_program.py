@@ -84,9 +84,9 @@ class _StageProgramWriter:
         self.percent = [problem.percent(int(cost)) for cost in problem.costs]
 
     def write(self) -> StageProgram:
-        wanted = [self._wanted(k) for k in range(len(self.cuts))]
-        saved = tuple([self._saved(k, wanted[k]) for k in range(len(self.cuts))])
-        again = tuple([self._again(k, wanted[k]) for k in range(len(self.cuts))])
+        needed = [self._needed(k) for k in range(len(self.cuts))]
+        saved = tuple([self._saved(k, needed[k]) for k in range(len(self.cuts))])
+        again = tuple([self._again(k, needed[k]) for k in range(len(self.cuts))])
         held = tuple([self._held(k, saved, again) for k in range(len(self.cuts))])
         for k in range(len(self.cuts)):
             self._capacity(k, saved[k])
@@ -102,7 +102,7 @@ class _StageProgramWriter:
         self.low.append(low)
         return len(self.costs) - 1
 
-    def _wanted(self, k: int) -> tuple[set[int], set[int]]:
+    def _needed(self, k: int) -> tuple[set[int], set[int]]:
         """Storages from before the cut that are needed behind it, and operations that could recompute them."""
         cut, problem = self.cuts[k], self.problem
         values = {v for op in range(cut + 1, len(problem)) for v in self.reads[op] if self.maker[v] <= cut}
@@ -119,14 +119,14 @@ class _StageProgramWriter:
             stack += fresh
         return values, operations
 
-    def _saved(self, k: int, wanted: tuple[set[int], set[int]]) -> dict[int, int]:
+    def _saved(self, k: int, needed: tuple[set[int], set[int]]) -> dict[int, int]:
         cut, problem = self.cuts[k], self.problem
         present = {*self.reads[cut], *problem.makes_of(cut)}
         forced = {v for v in present if self.counted[v]}
-        return {v: self._column(low=1.0 if v in forced else 0.0) for v in sorted(wanted[0] | forced)}
+        return {v: self._column(low=1.0 if v in forced else 0.0) for v in sorted(needed[0] | forced)}
 
-    def _again(self, k: int, wanted: tuple[set[int], set[int]]) -> dict[int, int]:
-        return {op: self._column(self.percent[op]) for op in sorted(wanted[1])}
+    def _again(self, k: int, needed: tuple[set[int], set[int]]) -> dict[int, int]:
+        return {op: self._column(self.percent[op]) for op in sorted(needed[1])}
 
     def _held(self, k: int, saved: Sequence[dict[int, int]], again: Sequence[dict[int, int]]) -> dict[int, int]:
         """Columns of H, and the first half of rows (5)."""

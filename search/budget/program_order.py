@@ -66,8 +66,8 @@ class _InOrder(Generic[O]):
     def _with_loops(
         self, loops: Loops, results: Sequence[Evaluated[O]], seen: set[frozenset[str]]
     ) -> Evaluated[O] | None:
-        """None where the loops alone take more than what was `found`, or where the steps are those that were `seen`: no
-        loop was cut. Raises `Refusal`."""
+        """None where the loops alone take more than one of the `results`, or where the steps are those that were
+        `seen`: no loop was cut. Raises `Refusal`."""
         graphs = dict[str, Graph]()
         segments = BesideSegments.of(self.problem.module, replace(self.problem.options, loops=loops))
 

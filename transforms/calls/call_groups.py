@@ -150,14 +150,14 @@ class Group:
 
 
 def whole_body(
-    group: Group, reading: CallReading, wanted: Collection[SSAValue], passed: Mapping[int, SSAValue]
+    group: Group, reading: CallReading, needed: Collection[SSAValue], passed: Mapping[int, SSAValue]
 ) -> InlinedBody | None:
     """The body if it is that of the unmodified function, else None; `passed`: values of unread arguments."""
     template = reading.template
     operations = len(reading.members.keys() | reading.cloned.keys())
     if operations != template.length - 1 or (group.copy and template.is_marked):
         return None
-    if not set(wanted).issubset(template.returned):
+    if not set(needed).issubset(template.returned):
         return None
     arguments = dict(passed) | _arguments(reading)
     if len(arguments) != len(template.block.args):
@@ -169,13 +169,13 @@ def whole_body(
     return body if same_body(body.block, template.block) else None
 
 
-def part_body(reading: CallReading, wanted: Iterable[SSAValue]) -> InlinedBody:
+def part_body(reading: CallReading, needed: Iterable[SSAValue]) -> InlinedBody:
     """A body of the remaining operations of the function. Raises `LeftInlined`."""
     template = reading.template
     if template.is_marked:
         raise LeftInlined("operations of the function are marked")
     order = {value: place for place, value in reversed(list(enumerate(template.returned)))}
-    listed = sorted(wanted, key=lambda value: (order.get(value, len(order)), _rank(template, value)))
+    listed = sorted(needed, key=lambda value: (order.get(value, len(order)), _rank(template, value)))
     if not listed:
         raise LeftInlined("its results are unused")
     return body_of(reading, _arguments(reading), tuple(listed))

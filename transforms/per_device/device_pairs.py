@@ -145,8 +145,8 @@ def arrive(cotangents: Sequence[SSAValue], needed: Sequence[SSAValue], held: int
     """Delay the cotangents of the gradient, whose first operation is `before`, until `needed` is defined, while `held`
     other bytes are live."""
     left = UnrealizedConversionCastOp(operands=[needed], result_types=[[TensorType(i8, [0])]])
-    rest = [TensorType(i8, [held])] if held else []
-    types = [*(value.type for value in cotangents), *rest]
+    held_types = [TensorType(i8, [held])] if held else []
+    types = [*(value.type for value in cotangents), *held_types]
     arrived = UnrealizedConversionCastOp(operands=[[*cotangents, *left.outputs]], result_types=[types])
     arrived.attributes[Names.PHASE] = StringAttr("gradient")
     for value, result in zip(cotangents, arrived.outputs, strict=False):

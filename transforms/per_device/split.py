@@ -60,9 +60,9 @@ def whole_type(step: DeviceStep, part: TensorType[Attribute]) -> TensorType[Attr
 def sharding_of(step: DeviceStep, part: TensorType[Attribute]) -> str:
     """Shard along all axes of these devices; other axes of the mesh are left to the partitioner."""
     manual = step.forward.manual_axes.data
-    rest = "" if set(manual) == set(axes_of_mesh(step.forward, step.mesh)) else "?"
-    first = ", ".join([*(f'"{axis}"' for axis in manual), *filter(None, [rest])])
-    return f"@{step.mesh}, [{', '.join([f'{{{first}}}', *[f'{{{rest}}}'] * (part.get_num_dims() - 1)])}]"
+    open_axes = "" if set(manual) == set(axes_of_mesh(step.forward, step.mesh)) else "?"
+    first = ", ".join([*(f'"{axis}"' for axis in manual), *filter(None, [open_axes])])
+    return f"@{step.mesh}, [{', '.join([f'{{{first}}}', *[f'{{{open_axes}}}'] * (part.get_num_dims() - 1)])}]"
 
 
 def split_device_steps(steps: Sequence[DeviceStep]) -> None:

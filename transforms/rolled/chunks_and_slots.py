@@ -248,9 +248,9 @@ def _forward_in_chunks(chunks: Chunks, numbers: Numbers, replaced: Replaced) -> 
     results = place.loop(chunks.whole, [*initial, *empty], chunk)
     values, stacks = results[: len(initial)], results[len(initial) :]
     last = [values[index] for index in kept]
-    if chunks.rest:
+    if chunks.remainder:
         number = IterationNumber(loop.start + chunks.whole * chunks.every)
-        values = iterations.run(place, chunks.rest, values, number, clone_duplicate(numbers))
+        values = iterations.run(place, chunks.remainder, values, number, clone_duplicate(numbers))
     replace_loop(loop, dict(zip(needs.carries, values, strict=True)), place, replaced)
     return _Checkpoints(stacks, last)
 
@@ -259,7 +259,7 @@ def _backward_in_chunks(chunks: Chunks, numbers: Numbers, kept: _Checkpoints, re
     loop, readings = chunks.link.reader, chunks.readings
     read = {result.index for result in loop.op.results if any(result.uses)}
     needs = demand(loop, [], read, {reading.op.result for reading in readings})
-    place, whole, every, rest = builder_before(loop), chunks.whole, chunks.every, chunks.rest
+    place, whole, every, remainder = builder_before(loop), chunks.whole, chunks.every, chunks.remainder
     writer = chunks.link.writer
     rerun, iterations = Rerun(writer, chunks.again, chunks.dropped), Iterations(loop, needs)
     slices = [[reading.op.result for reading in readings if reading.stack is stack] for stack in chunks.dropped]
@@ -286,20 +286,20 @@ def _backward_in_chunks(chunks: Chunks, numbers: Numbers, kept: _Checkpoints, re
         q = place.minus_from(whole - 1, p) if chunks.is_reversed else p
         begin = [place.read_value(stack, q) for stack in kept.stacks]
         stacks = rerun.run(place, every, begin, IterationNumber(writer.start, every, q), numbers)
-        number = IterationNumber(loop.start + rest * chunks.is_reversed, every, p)
+        number = IterationNumber(loop.start + remainder * chunks.is_reversed, every, p)
         return gradients(place, every, carried, stacks, number, clone_once)
 
-    def remainder(carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        stacks = rerun.run(place, rest, kept.last, IterationNumber(writer.start + whole * every), numbers)
+    def last_chunk(carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        stacks = rerun.run(place, remainder, kept.last, IterationNumber(writer.start + whole * every), numbers)
         number = IterationNumber(loop.start if chunks.is_reversed else loop.start + whole * every)
-        return gradients(place, rest, carried, stacks, number, clone_duplicate(numbers))
+        return gradients(place, remainder, carried, stacks, number, clone_duplicate(numbers))
 
     carried: Sequence[SSAValue] = [loop.op.operands[index] for index in needs.carries]
-    if rest and chunks.is_reversed:
-        carried = remainder(carried)
+    if remainder and chunks.is_reversed:
+        carried = last_chunk(carried)
     carried = place.loop(whole, carried, chunk)
-    if rest and not chunks.is_reversed:
-        carried = remainder(carried)
+    if remainder and not chunks.is_reversed:
+        carried = last_chunk(carried)
     replace_loop(loop, dict(zip(needs.carries, carried, strict=True)), place, replaced)
 
 

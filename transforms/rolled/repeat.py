@@ -185,8 +185,8 @@ class _Repetition:
         """Map the inputs of the copies: loop-invariant values, the counter, and slices of stacks."""
         writer, mapping = self.cut.link.writer, dict[SSAValue, SSAValue]()
         read = dict.fromkeys(value for op in self.cut.again for value in read_values(op))
-        wanted = [*read, *(reading.stack.slice for reading in self.cut.replaced)]
-        for value in dict.fromkeys(wanted):
+        inputs = [*read, *(reading.stack.slice for reading in self.cut.replaced)]
+        for value in dict.fromkeys(inputs):
             if (outside := given(value, writer)) is not None:
                 mapping[value] = outside
         counter = writer.block.args[writer.counter]

@@ -45,7 +45,7 @@ def breadth_first(needs: Mapping[int, Set[int]], names: Sequence[str]) -> Sequen
             queue.append((op, steps - 1))
         else:
             schedule.append(op)
-            queue.extend((reader, _steps(names[reader])) for reader in ready.done(op))
+            queue.extend((reader, _steps(names[reader])) for reader in ready.complete(op))
     return schedule
 
 

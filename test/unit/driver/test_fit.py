@@ -50,7 +50,7 @@ def test_stopped_with_the_best_so_far(name: str) -> None:
     assert not stopped.finished and (stopped.fits or stopped.reason)
     if stopped.fits:
         assert stopped.extra_percent >= whole.bound_percent
-        assert all(stopped.peaks[one] <= most for one, most in stopped.wanted.items())
+        assert all(stopped.peaks[one] <= most for one, most in stopped.limits.items())
 
 
 def test_a_bound_where_loops_are_cut(scanned: str) -> None:

@@ -28,7 +28,7 @@ def random_order(one: Graph, random: Random) -> list[int]:
     waiting, found = ready.at_start(), list[int]()
     while waiting:
         found.append(waiting.pop(random.randrange(len(waiting))))
-        waiting += [op for op in ready.done(found[-1]) if op != last]
+        waiting += [op for op in ready.complete(found[-1]) if op != last]
     return [*found, last]
 
 

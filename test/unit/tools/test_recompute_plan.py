@@ -192,9 +192,9 @@ def test_nothing_has_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_the_first_interrupt_is_a_question_the_second_an_exception(capsys: pytest.CaptureFixture[str]) -> None:
     before = signal.getsignal(signal.SIGINT)
     with Interrupt() as interrupt:
-        assert not interrupt.asked()
+        assert not interrupt.is_set()
         signal.raise_signal(signal.SIGINT)
-        assert interrupt.asked() and "the best so far follows" in capsys.readouterr().err
+        assert interrupt.is_set() and "the best so far follows" in capsys.readouterr().err
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before
@@ -205,7 +205,7 @@ def test_no_signals_outside_of_the_main_thread() -> None:
 
     def elsewhere() -> None:
         with Interrupt() as interrupt:
-            asked.append(interrupt.asked())
+            asked.append(interrupt.is_set())
 
     thread = threading.Thread(target=elsewhere)
     thread.start()

@@ -1,0 +1,46 @@
+"""Passes that have the fields of an options class as their own options.
+
+    @dataclass(frozen=True)
+    @has_options(Selection)
+    class MarkPass(ModulePass):
+        name = "recompute-mark"
+
+xDSL parses the options of a pass into its fields, and knows no nested ones. So `recompute-mark{segments=auto}` needs
+the fields of `Selection` on the pass. Inheriting from `Selection` would make each pass a selection, which `replace`
+copies as a pass and which functions accept in place of one. The decorator copies the fields, and `Selection.of` reads
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from inspect import get_annotations
+from typing import Any, TypeVar
+
+T = TypeVar("T", bound=type)
+
+
+def has_options(options: type[Any]) -> Callable[[T], T]:
+    """Declare the fields of a dataclass on a class, in front of its own; `@dataclass` follows.
+
+    Args:
+        options: A dataclass whose fields all have immutable defaults.
+    """
+
+    def declare(declared: T) -> T:
+        own = get_annotations(declared)
+        for option in fields(options):
+            assert option.default is not MISSING, f"{options.__name__}.{option.name} has no default"
+            if option.name not in own:
+                setattr(declared, option.name, option.default)
+        declared.__annotations__ = {option.name: option.type for option in fields(options)} | own
+        declared.option_sources = (options,)
+        return declared
+
+    return declare
+
+
+def option_sources(declared: type[Any]) -> tuple[type[Any], ...]:
+    """The classes whose docstrings describe the options of a pass or a target, the most specific last."""
+    return (*getattr(declared, "option_sources", ()), *reversed(declared.__mro__))

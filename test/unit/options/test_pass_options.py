@@ -1,0 +1,71 @@
+"""Passes have the options of a class without being one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import pytest
+from xdsl.passes import ModulePass
+
+from recompute.driver.pipeline import passes_of
+from recompute.options.pass_options import has_options
+from recompute.options.selection import Selection
+from recompute.tools.options import options_of
+from recompute.transforms.loops import LoopsPass
+from recompute.transforms.mark import MarkPass
+from recompute.transforms.offload import OffloadPass
+from recompute.transforms.plan import PlanPass
+from recompute.transforms.recompute import RecomputePass
+
+PASSES: tuple[type[ModulePass], ...] = (MarkPass, LoopsPass, OffloadPass, PlanPass, RecomputePass)
+
+
+@pytest.mark.parametrize("pass_class", PASSES)
+def test_a_pass_has_a_selection_and_is_none(pass_class: type[ModulePass]) -> None:
+    (parsed,) = passes_of(f"{pass_class.name}{{segments=block* skip=1,2 outputs=true}}")
+    assert not isinstance(parsed, Selection)
+    assert Selection.of(parsed) == Selection(segments="block*", skip=(1, 2), outputs=True)
+
+
+@pytest.mark.parametrize("pass_class", PASSES)
+def test_every_option_has_its_default_and_its_meaning(pass_class: type[ModulePass]) -> None:
+    options = {option.name: option for option in options_of(pass_class)}
+    for field in fields(Selection):
+        assert options[field.name].default == str(field.default) and options[field.name].meaning
+
+
+def test_own_options_follow_and_replace_those_of_the_class() -> None:
+    @dataclass(frozen=True)
+    class Options:
+        """Two options.
+
+        first: the first.
+        second: the second.
+        """
+
+        first: int = 1
+        second: int = 2
+
+    @dataclass(frozen=True)
+    @has_options(Options)
+    class Pass:
+        """A pass.
+
+        third: the third.
+        """
+
+        third: int = 3
+        second: int = 4
+
+    options = [(option.name, option.default, option.meaning) for option in options_of(Pass)]
+    assert options == [("first", "1", "the first"), ("second", "4", "the second"), ("third", "3", "the third")]
+    assert replace(Pass(), third=5) == Pass(third=5)
+
+
+def test_an_option_without_a_default() -> None:
+    @dataclass(frozen=True)
+    class Options:
+        required: int
+
+    with pytest.raises(AssertionError, match=r"Options\.required has no default"):
+        has_options(Options)(type("Pass", (), {}))
