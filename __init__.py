@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .planning.graph import Graph as Graph
     from .planning.pairs import plan_of_pairs as plan_of_pairs
     from .planning.plan import Plan as Plan
+    from .support.config import config as config
     from .support.diagnostics import Refusal as Refusal
 
 _PLACES = {
@@ -40,6 +41,7 @@ _PLACES = {
     "RecomputeOptions": "options.recompute_options",
     "Selection": "options.selection",
     "Refusal": "support.diagnostics",
+    "config": "support.config",
     "Graph": "planning.graph",
     "Plan": "planning.plan",
     "plan_of_pairs": "planning.pairs",
@@ -53,6 +55,7 @@ __all__ = [
     "Refusal",
     "Rewritten",
     "Selection",
+    "config",
     "context",
     "explain",
     "fit",

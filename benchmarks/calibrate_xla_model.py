@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from examples.export import BUILDERS
 from examples.with_jax import compile_keeping_barriers, with_module
 from recompute.analysis.memory.xla.memory import xla_timeline
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.order import functions_of
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions

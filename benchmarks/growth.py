@@ -20,10 +20,9 @@ from time import process_time
 from long_steps import KINDS, Kind, blocks_for, long_step
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.analysis.memory.eager import eager_timeline
-from recompute.analysis.memory.timeline import timeline
+from recompute.analysis.memory.timeline import eager_timeline, timeline
 from recompute.analysis.memory.xla.memory import xla_timeline
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.driver.verification import verify_module
 from recompute.interpreters.prove import prove

@@ -12,17 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.explain.explanation import Explanation
-from ..analysis.explain.saved_values import SavedValue
+from ..analysis.explain.explanation import Explanation, SavedValue
 from ..analysis.memory.timeline import Timeline
-from ..analysis.step.copied import is_copy
-from ..analysis.step.functions import functions_of
+from ..analysis.step.marks import is_copy
+from ..analysis.step.order import functions_of
 from ..dialects.context import make_context
 from ..dialects.marks import is_named_as_mark
 from ..interpreters.prove import Proof
@@ -38,16 +37,16 @@ from ..planning.plan_file import StepPlan, from_json, to_json
 from ..reports.explain import to_summary, to_text
 from ..rules.costs.cost import FLOPS
 from ..rules.flops import flops
-from ..search.budget.limit import Budget
+from ..search.budget.limits import Budget
 from ..search.budget.moves import with_moves
+from ..search.candidates import attempt_plans
 from ..search.carry_out import LEFT
 from ..search.recompute import Recomputation, recomputed, recomputed_within
-from ..search.tried import attempt_plans
 from ..support.diagnostics import Refusal, Remark
 from ..support.interrupts import stopping
 from ..support.walk import every_operation
 from ..transforms.merge_remat import without_remat
-from ..transforms.plans.segment_budgets import of_rest
+from ..transforms.plans.limit_segments import of_rest
 from ..transforms.take_marks import take_marks, without_move_remarks
 from .pipeline import passes_of
 from .queries import MODELS, explanations_of, still_saved_of, timelines_of
@@ -88,7 +87,7 @@ class Rewritten:
         kept = {kept.segment: kept.reason for step in self.plans for kept in step.plan.kept}
         return tuple(sorted(still_saved_of(self.module, kept), key=lambda value: -value.bytes))
 
-    @property
+    @cached_property
     def predicted_saving(self) -> float:
         """The share of the peak that is saved, by the model of XLA:CPU; of several functions the least. What the search
         has forecast is not computed again."""

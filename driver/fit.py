@@ -15,7 +15,7 @@ from enum import Enum
 from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.step.counted_loops import counted_loop
-from ..analysis.step.functions import functions_of
+from ..analysis.step.order import functions_of
 from ..analysis.step.step import Step
 from ..options.loop_schedule import Loops
 from ..options.recompute_options import RecomputeOptions
@@ -26,7 +26,7 @@ from ..planning.solvers.registry import solve
 from ..planning.solvers.result import Result, never
 from ..planning.solvers.solve_graph import problem_of_graph
 from ..rules.flops import flops
-from ..search.budget.limit import Budget, BudgetLimits, budget_limits
+from ..search.budget.limits import Budget, BudgetLimits, budget_limits
 from ..search.prepare import prepare
 from ..search.recompute import recomputed_within
 from ..support.diagnostics import Refusal

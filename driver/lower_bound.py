@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..analysis.memory.labels import described
+from ..analysis.memory.timeline import described
 from ..analysis.step.step import Step
 from ..planning.solvers.problem import Problem
 from ..planning.solvers.solve_graph import problem_of_graph

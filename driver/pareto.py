@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.memory.labels import Labels
+from ..analysis.memory.timeline import Labels
 from ..analysis.step.step import Step
 from ..planning.liveness import peak_bytes
 from ..planning.solvers.effort import Effort

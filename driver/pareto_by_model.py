@@ -12,17 +12,16 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ..analysis.memory.labels import Labels, described
-from ..analysis.step.functions import functions_of
+from ..analysis.memory.timeline import Labels, described
+from ..analysis.step.order import functions_of
 from ..options.recompute_options import DEFAULT, RecomputeOptions
 from ..planning.calibrated_search import CalibratedSearch
 from ..planning.plan_file import StepPlan
 from ..planning.solvers.result import Progress, Stop
 from ..reports.curve import Again, Curve, Point, Refused
 from ..rules.flops import flops
-from ..search.budget.limit import ERROR
-from ..search.candidates import Candidate
-from ..search.pools import pool_of
+from ..search.budget.limits import ERROR
+from ..search.candidates import Candidate, pool_of
 from ..search.prepare import prepare
 from ..search.recompute import recomputed
 from ..support.diagnostics import Refusal

@@ -7,9 +7,8 @@ from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.explain.explanation import Explanation, explain
-from ..analysis.explain.saved_values import SavedValue, still_saved
-from ..analysis.request.stated_checkpoints import as_stated
+from ..analysis.explain.explanation import Explanation, SavedValue, explain, still_saved
+from ..analysis.request.checkpoints import as_stated
 from ..options.selection import Selection
 from ..rules.costs.cost import FLOPS, BadCost, cost_named
 from ..support.diagnostics import Refusal

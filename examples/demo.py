@@ -16,9 +16,7 @@ from time import perf_counter
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from recompute.analysis.memory.eager import eager_timeline
-from recompute.analysis.memory.labels import Labels
-from recompute.analysis.memory.timeline import Timeline, timeline
+from recompute.analysis.memory.timeline import Labels, Timeline, eager_timeline, timeline
 from recompute.driver.verification import verify_module
 from recompute.interpreters.execute_check import differing
 from recompute.interpreters.inputs import random_inputs

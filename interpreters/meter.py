@@ -18,9 +18,7 @@ import numpy as np
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from ..analysis.step.constants import constants_only
-from ..analysis.step.functions import single_block
-from ..analysis.step.order import Order
+from ..analysis.step.order import Order, constants_only, single_block
 from ..analysis.step.storage import storages
 from ..dialects.placements import is_to_host
 from ..rules.names import name_of

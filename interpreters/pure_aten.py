@@ -4,10 +4,10 @@ Each is a function of its operands and its argument list: it draws no random num
 nothing else. `aten.empty` and its like are assumed to hold the same elements each time, as `tensor.empty` is.
 
 A random operation is a function of the state that was drawn for it, `torch.seeded.…`: with its generator in that state
-it returns the same numbers. The draw itself, `torch.draw`, is an effect, and so is `torch.read`, whose position among
-the writes counts. Left out on purpose: every operation in place (`copy_`); `native_batch_norm`, which updates its
-statistics in place although its schema does not say so; collectives; checks (`_assert_async`); and whatever depends on
-a file, a device's clock or a hidden cache.
+it returns the same numbers. Inductor's random operations are functions of a seed, an operand. The draw itself,
+`torch.draw`, is an effect, and so is `torch.read`, whose position among the writes counts. Left out on purpose: every
+operation in place (`copy_`); `native_batch_norm`, which updates its statistics in place although its schema does not
+say so; collectives; checks (`_assert_async`); and whatever depends on a file, a device's clock or a hidden cache.
 Source: the reference of each operation, https://docs.pytorch.org/docs/stable/torch.html, and native_functions.yaml.
 """
 
@@ -151,7 +151,11 @@ view_as_complex.default view_as_real.default where.self xlogy.Scalar_Other xlogy
 zeros.default zeros_like.default
 """
 
-_PRIMS = "convert_element_type.default"
+_PRIMS = """
+_low_memory_max_pool_offsets_to_indices.default _low_memory_max_pool_with_offsets.default convert_element_type.default
+fma.default inductor_force_stride_order.default inductor_lookup_seed.default inductor_randint.default
+inductor_random.default prepare_softmax_online.default
+"""
 
 _RANDOM = """
 _efficient_attention_forward.default _flash_attention_forward.default _fused_dropout.default

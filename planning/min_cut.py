@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-import networkx as nx
-
 Value = TypeVar("Value", bound=Hashable)
 
 
@@ -29,6 +27,9 @@ def min_cut(
         cost: the cost of keeping each value.
         work: the cost of recomputing a value, in the same unit; 0 for missing entries.
     """
+    # Only loops and segment budgets get here, and the package takes as long to import as all planning.
+    import networkx as nx
+
     flow = nx.DiGraph()
     flow.add_node(_SOURCE)
     flow.add_node(_SINK)

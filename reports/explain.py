@@ -6,8 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from ..analysis.explain.explanation import Explanation, SegmentRow
-from ..analysis.explain.loop_rows import LoopRow
+from ..analysis.explain.explanation import Explanation, LoopRow, SegmentRow
 from ..rules.costs.cost import FLOPS
 from ..support.units import format_bytes
 

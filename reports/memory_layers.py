@@ -10,8 +10,7 @@ from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Any
 
-from ..analysis.memory.labels import Buffer
-from ..analysis.memory.timeline import Timeline
+from ..analysis.memory.timeline import Buffer, Timeline
 from .memory_bands import Band, BandKind, bands, kinds_of, shortened, stages
 
 COLUMNS = 500

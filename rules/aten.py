@@ -8,17 +8,28 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xdsl.dialects.builtin import IntegerAttr
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import FixedBitwidthType, IntegerAttr
+from xdsl.ir import Attribute, Operation
 
 from ..dialects import aten
 from ..dialects.torch import DRAW, FLOPS, GET_ATTR, PREFIX, READ, SEEDED
-from .counts import per_element
+from ..support.type_guards import is_shaped
+from .counts import elements, per_element
 from .facts import Facts, cast, communication, constant, impure, nothing, product, pure, random, view
 
 _OVERWRITTEN = "it reads an argument that the step overwrites"
 _ADVANCES = "it advances the generator of random numbers"
 _WRITES = "it writes to an operand"
+_OF_INDUCTOR = """
+prims._low_memory_max_pool_offsets_to_indices.default prims._low_memory_max_pool_with_offsets.default prims.fma.default
+prims.inductor_force_stride_order.default prims.inductor_lookup_seed.default prims.inductor_randint.default
+prims.inductor_random.default prims.prepare_softmax_online.default
+"""
+"""Random numbers are functions of a seed, an operand; the seeds themselves are drawn, and never copied."""
+_MEANS = """
+aten.binary_cross_entropy.default aten.mse_loss.default aten.smooth_l1_loss.default aten.soft_margin_loss.default
+"""
+"""Losses that reduce in place what they have computed for each element: their scalar keeps that storage."""
 _ONE_EACH = per_element(1)
 
 _CASTS = "aten._to_copy.default prims.convert_element_type.default"
@@ -72,6 +83,18 @@ _OF_SCHEMAS: dict[str, Facts] = {
 }
 
 
+def _operand_bytes(op: Operation) -> int:
+    """The bytes of the largest operand."""
+    return max(_tensor_bytes(operand.type) or 0 for operand in op.operands)
+
+
+def _tensor_bytes(type_: Attribute) -> int | None:
+    """Bytes of a tensor of a static shape; None for other types."""
+    if not is_shaped(type_) or not isinstance(element := type_.element_type, FixedBitwidthType):
+        return None
+    return -(-element.bitwidth // 8) * elements(type_)
+
+
 def _as_products(facts: dict[str, Facts]) -> dict[str, Facts]:
     products = {f"{prefix}{name}" for name in _PRODUCTS.split() for prefix in (PREFIX, SEEDED)}
     return {name: product(fact) if name in products else fact for name, fact in facts.items()}
@@ -84,6 +107,8 @@ OPERATIONS: dict[str, Facts] = {
         **_table(_MOVES, pure(nothing)),
         **_table(_CASTS, replace(cast(), flops=_counted)),
         **_table(_ON_SIZES, pure(nothing)),
+        **_table(_OF_INDUCTOR, pure(_counted)),
+        **_table(_MEANS, replace(pure(_counted), stored_bytes=_operand_bytes)),
         **_table("aten.copy_.default", impure(_WRITES)),
         **_table(_COLLECTIVES, communication()),
         READ: impure(_OVERWRITTEN),

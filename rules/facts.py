@@ -99,6 +99,7 @@ class Facts:
         allocated: The executor allocates the results when it runs the operation, also those that are computed from
             constants alone, and counts those that are returned: PyTorch. A compiler (XLA) folds the former, and the
             caller provides the latter.
+        stored_bytes: Bytes of the storage of each result; None for those of its type.
         on_tensors: No operation of this name has operands or results that refer to memory.
     """
 
@@ -115,6 +116,7 @@ class Facts:
     regions: tuple[RegionStorage, ...] = ()
     on_host: bool = False
     allocated: bool = False
+    stored_bytes: Count | None = None
     on_tensors: bool = field(default=False, compare=False)
 
 

@@ -83,6 +83,11 @@ def registrations_undone() -> Generator[None]:
             table.update(old)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
+def registrations() -> tuple[dict[str, Facts], dict[str, Callable[[Attribute], int]]]:
+    """The declared facts by operation, and the declared bytes by type: what an answer depends on beside the tables."""
+    return dict(_declared), dict(_type_bytes)
+
+
 def facts_named(name: str) -> Facts | None:
     return BUILT_IN.get(name) or _declared.get(name)
 

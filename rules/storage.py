@@ -77,6 +77,12 @@ def is_allocated(op: Operation) -> bool:
     return facts is not None and facts.allocated
 
 
+def stored_bytes(op: Operation) -> int | None:
+    """Bytes of the storage of each result, if they are not those of its type."""
+    facts = facts_of(op)
+    return None if facts is None or facts.stored_bytes is None else facts.stored_bytes(op)
+
+
 def region_storage(op: Operation) -> tuple[RegionStorage, ...]:
     """The storage of each region of a loop or branch; empty if the regions compute scalars."""
     facts = facts_of(op)

@@ -3,22 +3,32 @@
 The candidates are those of `recompute` without a budget, whole and with fewer segments, and the plans of the solvers
 under budgets in program order, whole and with fewer copies: those go first that come first in the backward pass, or
 that free least for their work. Nothing is rewritten here.
+
+A cache of the candidates of recent steps, so that several budgets on one step share them.
+
+Candidates and their forecasts do not depend on the budget. They refer to a step by numbers, and each plan is checked
+against the step when it is applied.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
+from pathlib import Path
 from typing import TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from ..analysis.memory.peaks import Forecast, Peaks
+from ..analysis.step.phase_sources import sources
 from ..analysis.step.step import Step
+from ..mlir_io.printer import print_module
 from ..options.loop_schedule import Loops
-from ..options.recompute_options import RecomputeOptions
+from ..options.recompute_options import DEFAULT, RecomputeOptions
 from ..options.selection import BadSelection
 from ..planning.calibrated_search import Prediction
 from ..planning.graph import Graph
@@ -27,14 +37,17 @@ from ..planning.pairs import plan_of_pairs
 from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import Note, StepPlan
 from ..planning.solvers.result import Stop, never
+from ..rules.names import name_of
+from ..rules.registry import BUILT_IN
 from ..support.diagnostics import Refusal
 from ..support.timing import part
 from ..support.walk import every_operation
 from ..transforms.mark import write_marks
-from ..transforms.per_device.bodies import is_stand_in
+from ..transforms.per_device.outline import is_stand_in
 from ..transforms.phase import numbered_steps
+from ..transforms.plans.limit_segments import SegmentLimits
+from ..transforms.plans.misfits import Misfits
 from ..transforms.plans.notes import notes_of, write_notes
-from ..transforms.plans.segment_budgets import SegmentLimits
 from .budget.beside_segments import BesideSegments
 from .budget.loop_choices import loop_choices
 from .carry_out import cost_option
@@ -296,3 +309,83 @@ def _fewer(order: Sequence[T], steps: int) -> Iterator[Sequence[T]]:
 def _worth(groups: Iterable[CopyGroup]) -> float:
     copied = list(groups)
     return sum(group.saved_bytes for group in copied) / (1 + sum(group.extra_flops for group in copied))
+
+
+@dataclass(frozen=True)
+class AttemptPlans:
+    """`attempt`: the segmentation in words, with a plan for each step. `peak_bytes`: the largest forecast peak."""
+
+    attempt: str
+    plans: tuple[StepPlan, ...]
+    peak_bytes: int
+
+    @property
+    def copies(self) -> int:
+        return sum(plan.plan.copies for plan in self.plans)
+
+
+def attempt_plans(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Iterator[AttemptPlans]:
+    """The candidates of `recompute`, in their order. Where a step has fewer than another, its last one is repeated.
+
+    Raises `Refusal` as `recompute` does.
+    """
+    emission, misfits = options.emission, Misfits()
+    per_step = list[tuple[str, Step, tuple[ScoredAttempt, ...]]]()
+    prepared = prepare(module, options)
+    for function, step in numbered_steps(prepared.module):
+        forecast = Forecast.of(function, step, emission.is_ordered, emission.staggered)
+        chosen = partial(choose, step, prepared.selection, forecast, options.attempts, options.copies)
+        choice = misfits.fitted(function, chosen)
+        if choice is not None:
+            per_step.append((function.sym_name.data, step, tuple(choice.tried)))
+    misfits.refuse()
+    for index in range(max((len(attempts) for _, _, attempts in per_step), default=0)):
+        scored = [(name, step, attempts[min(index, len(attempts) - 1)]) for name, step, attempts in per_step]
+        words = "; ".join(dict.fromkeys(str(attempt.planned.attempt) for _, _, attempt in scored))
+        peaks = [attempt.peaks.xla if emission.is_ordered else attempt.peaks.in_order for _, _, attempt in scored]
+        yield AttemptPlans(words, tuple(_step_plan(*attempt) for attempt in scored), max(peaks))
+
+
+def _step_plan(name: str, step: Step, attempt: ScoredAttempt) -> StepPlan:
+    """The plan with the notes of its marks; the step is left without them."""
+    plain = tuple(notes_of(step))
+    write_marks(attempt.planned.decided)
+    notes = tuple(notes_of(step))
+    write_notes(step, plain)
+    return StepPlan(name, step.graph.fingerprint, attempt.planned.plan, notes)
+
+
+MOST = 4
+"""Size of the cache."""
+_HOLDERS = {"builtin.module", "func.func"}
+_pools: OrderedDict[object, tuple[Candidate, ...]] = OrderedDict()
+
+
+def pool_of(module: ModuleOp, options: RecomputeOptions, stop: Stop = never) -> Sequence[Candidate]:
+    """The result of `candidates`, cached by the text of the module. Raises `Refusal` as that does."""
+    key = _key(module, options)
+    if key is not None and key in _pools:
+        _pools.move_to_end(key)
+        return _pools[key]
+    pool = tuple(candidates(module, options, stop))
+    if key is not None and not stop():
+        _pools[key] = pool
+        while len(_pools) > MOST:
+            _pools.popitem(last=False)
+    return pool
+
+
+def forget_pools() -> None:
+    """Empty the cache."""
+    _pools.clear()
+
+
+def _key(module: ModuleOp, options: RecomputeOptions) -> object | None:
+    """The cache key; None where the candidates depend on a file of costs or on registered rules."""
+    names = set(map(name_of, every_operation(module)))
+    declared = not names <= BUILT_IN.keys() | _HOLDERS
+    if declared or Path(options.cost).exists():
+        return None
+    text = sha256(print_module(module, debuginfo=True).encode()).hexdigest()
+    relevant = options.selection, options.copies, options.emission, options.loops, options.cost, options.moves
+    return text, relevant, tuple(sources())

@@ -11,10 +11,10 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ..analysis.copies.legality import refused
+from ..analysis.copies.copying import refused
 from ..analysis.memory.peaks import Forecast, Peaks
 from ..analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_again
-from ..analysis.step.functions import functions_of
+from ..analysis.step.order import functions_of
 from ..analysis.step.step import Step
 from ..dialects.placements import is_offload
 from ..options.recompute_options import RecomputeOptions

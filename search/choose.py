@@ -11,9 +11,8 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from ..analysis.copies.attempts import FIRST, Attempt, attempts_for
-from ..analysis.copies.copying import CloneOptions
+from ..analysis.copies.copying import CloneOptions, completed, refused_marks
 from ..analysis.copies.decide import Decisions, decide, explicit_mark
-from ..analysis.copies.marked import completed, refused_marks
 from ..analysis.memory.peaks import Forecast, Peaks
 from ..analysis.request.segments import named_segments
 from ..analysis.step.marks import asks_to_recompute, is_forced, is_to_recompute

@@ -14,7 +14,7 @@ from xdsl.dialects.func import FuncOp
 
 from ..analysis.memory.peaks import Peaks
 from ..analysis.memory.timeline import timeline
-from ..analysis.step.functions import functions_of
+from ..analysis.step.order import functions_of
 from ..analysis.step.phases import phases
 from ..options.recompute_options import Emission
 from ..planning.objective import WORTH_IT

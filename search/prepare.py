@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ..analysis.request.names import named_by
-from ..analysis.request.stated_checkpoints import as_stated
-from ..analysis.step.functions import functions_of
+from ..analysis.request.checkpoints import as_stated
+from ..analysis.request.value_names import named_by
+from ..analysis.step.order import functions_of
 from ..dialects.dead_code import drop_dead_code
 from ..dialects.names import Names
 from ..options.loop_schedule import Loops
@@ -28,9 +28,9 @@ from ..transforms.offload import offered
 from ..transforms.per_device.outline import DeviceStep, outline_device_steps
 from ..transforms.per_device.split import split_device_steps
 from ..transforms.phase import numbered_steps, state_phases
+from ..transforms.plans.limit_segments import StepLimits, mark_segment_budgets, of_rest
 from ..transforms.plans.nested_steps import NestedStep, outline_nested_steps, put_back
 from ..transforms.plans.repeatable import state_repeatable
-from ..transforms.plans.segment_budgets import StepLimits, mark_segment_budgets, of_rest
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.step.functions import functions_of
+from ..analysis.step.order import functions_of
 from ..planning.host_moves import NOTHING_MOVED, Offload
 from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import StepPlan

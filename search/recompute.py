@@ -8,7 +8,7 @@ from functools import wraps
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.step.copied import is_copy
+from ..analysis.step.marks import is_copy
 from ..dialects.names import Names
 from ..options.loop_schedule import Loops
 from ..options.recompute_options import DEFAULT, Planner, RecomputeOptions
@@ -20,17 +20,17 @@ from ..planning.solvers.result import Stop, never
 from ..support.diagnostics import Refusal, Remark
 from ..support.timing import part
 from ..support.walk import every_operation
+from ..transforms.calls.call_attributes import attributed, kept_whole, remove_whole_marks
 from ..transforms.calls.restore import nothing_restored, restore_calls
-from ..transforms.calls.whole import attributed, kept_whole, remove_whole_marks
 from ..transforms.inline import why_calls_stay
 from ..transforms.offload import withdraw
 from ..transforms.outline_gradient import outline_gradient
 from ..transforms.phase import numbered_steps
-from ..transforms.plans.segment_budgets import check_limits
+from ..transforms.plans.limit_segments import check_limits
 from ..transforms.shard_kept import shard_kept
 from ..transforms.take_marks import take_marks, without_move_remarks
 from ..transforms.verify import verify_input
-from .budget.limit import Budget
+from .budget.limits import Budget
 from .budget.moves import cheapest_moves, require_order_model, waits_for, with_moves
 from .budget.within import BudgetResult, within_budget
 from .carry_out import carry_out_best, carry_out_planned, cost_option, cost_remarks, with_loops_cut

@@ -8,11 +8,14 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from time import monotonic
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 
 class Interrupt:
     """A context in which the first Ctrl-C sets a flag and prints a line; the second one raises `KeyboardInterrupt`."""
+
+    count: ClassVar[int] = 0
+    """The number of interrupts so far, of all contexts: what was found meanwhile may not be all there is."""
 
     def __init__(self) -> None:
         self._asked = False
@@ -34,6 +37,7 @@ class Interrupt:
 
     def _note(self, _number: int, _frame: FrameType | None) -> None:
         self._asked = True
+        Interrupt.count += 1
         print("interrupted: the best so far follows", file=sys.stderr, flush=True)
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
     NameLoc,
     NoneAttr,
     StringAttr,
+    UnknownLoc,
 )
 from xdsl.ir import Attribute, BuiltinAttribute, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition
@@ -79,7 +80,7 @@ _FRONTENDS = str(Path(__file__).resolve().parents[1] / "frontends")
 def parts_of(location: Attribute) -> tuple[Attribute, ...]:
     """The locations that the location is directly made of."""
     match location:
-        case NameLoc(location=NoneAttr()):
+        case NameLoc(location=NoneAttr() | UnknownLoc()):
             return ()
         case NameLoc():
             return (location.location,)
@@ -168,7 +169,7 @@ def location_pieces(location: Attribute) -> list[str | Attribute]:
     match location:
         case FileLineColLoc():
             return [f"{_literal(location.filename)}:{location.line.data}:{location.column.data}"]
-        case NameLoc(location=NoneAttr()):
+        case NameLoc(location=NoneAttr() | UnknownLoc()):
             return [_literal(location.desc)]
         case NameLoc():
             return [f"{_literal(location.desc)}(", location.location, ")"]

@@ -5,7 +5,7 @@
         line.at("compiled plan 2 of 4", 0.5)
         line.result = "580 operations are computed again"
 
-    recompute.jax: train_step: proving, about 75 % done, 4 s left
+    recompute.jax: train_step: proving, about 90 % done, 1 s left
     recompute.jax: train_step: 580 operations are computed again, after 14 s
 
 On a terminal the line is rewritten in place. Elsewhere it is printed once, and then once a minute.
@@ -29,18 +29,18 @@ TERMINAL_SECONDS, FILE_SECONDS = 0.5, 60.0
 """Seconds until the first line, and between lines."""
 PHASES = {
     "parse": ("reading", 0.0),
-    "prepare": ("preparing", 0.05),
-    "plan": ("planning", 0.2),
-    "clone": ("copying", 0.5),
-    "lower": ("writing", 0.6),
-    "prove": ("proving", 0.75),
-    "print": ("printing", 0.95),
+    "prepare": ("preparing", 0.1),
+    "plan": ("planning", 0.3),
+    "clone": ("copying", 0.75),
+    "lower": ("writing", 0.8),
+    "prove": ("proving", 0.9),
+    "print": ("printing", 0.97),
 }
-"""What the parts of a rewrite are called, and the share of the time before them, roughly, on the examples."""
+"""The phases of a rewrite by the names of their parts, and the share of the time before them in a small GPT."""
 LEAST_SHARE = 0.1
 """Below this share an estimate of the rest means nothing."""
 _LOG = logging.getLogger("recompute.progress")
-_is_shown: ContextVar[bool] = ContextVar("whether a line of progress is shown", default=False)
+_shown: ContextVar[Line | None] = ContextVar("the line of progress that is shown", default=None)
 
 
 @dataclass
@@ -72,16 +72,19 @@ class Line:
 
 @contextmanager
 def progress(task: str, only_on_terminal: bool = False) -> Generator[Line, None, None]:
-    """Show a line for the work inside, if it takes longer than `FIRST_SECONDS`. Inside of another one it shows none.
+    """Show a line for the work inside, if it takes longer than `FIRST_SECONDS`. Inside of another one it is that line.
 
     only_on_terminal: For tools, whose standard error is read by scripts.
     """
+    if (outer := _shown.get()) is not None:
+        yield outer
+        return
     line, finished = Line(task), threading.Event()
     is_terminal = sys.stderr.isatty()
-    if _is_shown.get() or (only_on_terminal and not is_terminal):
+    if only_on_terminal and not is_terminal:
         yield line
         return
-    token = _is_shown.set(True)
+    token = _shown.set(line)
     printer = threading.Thread(target=_show, args=(line, finished, is_terminal), daemon=True)
     printer.start()
     try:
@@ -90,7 +93,7 @@ def progress(task: str, only_on_terminal: bool = False) -> Generator[Line, None,
     finally:
         finished.set()
         printer.join()
-        _is_shown.reset(token)
+        _shown.reset(token)
         _end(line, is_terminal)
 
 

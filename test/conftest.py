@@ -31,6 +31,8 @@ RARE_COLLECTIONS = (500_000, 20, 100)
 
 
 def pytest_configure() -> None:
+    # No test reads or writes the user's cache, nor do the processes that tests start.
+    os.environ["RECOMPUTE_CACHE_DIR"] = ""
     gc.set_threshold(*RARE_COLLECTIONS)
 
 

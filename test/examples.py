@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from recompute.analysis.memory.peaks import Peaks
 from recompute.analysis.memory.xla.memory import xla_timeline
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import Phases, phases
 from recompute.analysis.step.step import Step
 from recompute.mlir_io.parser import parse_module

@@ -13,12 +13,14 @@ from xdsl.utils.arg_spec import ArgSpec
 from xdsl.utils.target import Target
 
 from ..dialects.context import make_context
+from ..dialects.recompute import RECOMPUTE
 from ..driver.nested_pipelines import ScheduledPass, module_schedule, schedule
 from ..driver.pipeline import BadPipeline, Passes, did_you_mean, passes_known, resolve, specs
 from ..universe import UNIVERSE
 from .completion import completion
 from .files import demand_different_files
 from .ir_dumps import DumpRequest
+from .irdl import irdl_of
 from .opt_arguments import MLIR, argument_parser
 from .options import options_of, spelled
 from .remark_formats import CATEGORIES
@@ -100,7 +102,9 @@ class CommandLine:
     reproducers: Reproducers
     runs_reproducer: bool = False
     emit_plan: str | None = None
+    bytecode: bool = False
     rules: tuple[str, ...] = ()
+    cache: bool = False
     answer: str | None = None
 
 
@@ -140,7 +144,9 @@ def _command_line(parser: argparse.ArgumentParser, options: argparse.Namespace) 
         reproducers=Reproducers(options.crash_reproducer, options.generate_reproducer, options.local_reproducer),
         runs_reproducer=options.run_reproducer,
         emit_plan=options.emit_plan,
+        bytecode=options.emit_bytecode,
         rules=tuple(options.load_rules),
+        cache=options.cache,
         answer=_answer(parser, options, passes),
     )
 
@@ -195,6 +201,8 @@ def _check_options_that_exclude_each_other(options: argparse.Namespace) -> None:
         raise UsageError("--emit-plan writes the plan of one module, and --split-input-file makes several")
     if options.emit_plan is not None and options.verify_diagnostics:
         raise UsageError("--emit-plan writes a plan beside its program, and --verify-diagnostics writes none")
+    if options.emit_bytecode and (options.split_input_file or options.target != MLIR):
+        raise UsageError("--emit-bytecode writes one module: leave --split-input-file and --target out")
     outputs = {
         "-o": options.output_file,
         "--emit-plan": options.emit_plan,
@@ -221,6 +229,8 @@ def _answer(parser: argparse.ArgumentParser, options: argparse.Namespace, passes
     if options.show_dialects:
         dialects = sorted(dialect.name for dialect in make_context().loaded_dialects)
         return f"Available Dialects: {','.join(dialects)}\n"
+    if options.emit_irdl:
+        return irdl_of(RECOMPUTE)
     if options.completion is not None:
         values = {name: names for name in ("-p", "--help-pass", "--print-ir-before", "--print-ir-after")}
         return completion(parser, options.completion, values | {"-t": [MLIR, *UNIVERSE.all_targets]})

@@ -9,6 +9,8 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..frontends.bytecode import BytecodeError, is_bytecode, text_of_bytecode
+
 TEMPORARY = ".recompute-tmp"
 
 
@@ -17,18 +19,30 @@ class FileError(Exception):
 
 
 def read_text(path: str | None) -> tuple[str, str]:
-    """(text, name for diagnostics) of a file, or of standard input for None and `-`. Raises `FileError`."""
+    """(text, name for diagnostics) of a file, or of standard input for None and `-`. Raises `FileError`.
+
+    MLIR bytecode becomes text.
+    """
     name = "<stdin>" if path in (None, "-") else str(path)
     try:
         data = sys.stdin.buffer.read() if path in (None, "-") else Path(path or "").read_bytes()
     except OSError as error:
         raise FileError(f"{name}: error: cannot be read: {error.strerror}") from error
+    if is_bytecode(data):
+        return _text_of_bytecode(data, name), name
     try:
         return data.decode("utf-8"), name
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - data.rfind(b"\n", 0, error.start)
-        raise FileError(f"{name}:{line}:{column}: error: not UTF-8 text; MLIR bytecode is not read here") from error
+        raise FileError(f"{name}:{line}:{column}: error: neither UTF-8 text nor MLIR bytecode") from error
+
+
+def _text_of_bytecode(data: bytes, name: str) -> str:
+    try:
+        return text_of_bytecode(data)
+    except BytecodeError as error:
+        raise FileError(f"{name}:1:1: error: the bytecode is not read: {error}") from error
 
 
 def write_text(path: str | None, text: str) -> None:
@@ -55,7 +69,7 @@ def write_outputs(outputs: Sequence[tuple[str | None, bytes]]) -> None:
                     staged.append((path, _stage(target, data), target))
         for path, data in outputs:
             if path is None or path == "-":
-                _print(data.decode())
+                _print(data)
             elif _regular(path) is None:
                 with _errors_of(path):
                     Path(path).write_bytes(data)
@@ -112,9 +126,12 @@ def _errors_of(path: str) -> Generator[None]:
         raise FileError(f"{path}: error: cannot be written: {error}") from error
 
 
-def _print(text: str) -> None:
+def _print(data: bytes) -> None:
     try:
-        sys.stdout.write(text)
+        if is_bytecode(data):
+            sys.stdout.buffer.write(data)
+        else:
+            sys.stdout.write(data.decode())
         sys.stdout.flush()
     except BrokenPipeError:
         raise

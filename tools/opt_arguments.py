@@ -13,6 +13,7 @@ from .start import version_of
 
 MLIR = "mlir"
 EPILOG = "Exit codes: 0 done; 1 bad input, a refused request or a failed proof; 2 wrong usage."
+CACHED = "reuse the result of an earlier run with the same input, from the folder RECOMPUTE_CACHE_DIR or the user's"
 STATISTICS = "print counts after each pass, then the seconds of each pass and of its parts, to standard error"
 DISPLAYS = ("tree", "list", "json")
 
@@ -44,6 +45,7 @@ def _add_input_and_output(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="print locations; by default if the input has some",
     )
+    add("--emit-bytecode", action="store_true", help="write MLIR bytecode, with locations; needs jaxlib")
     add("--emit-plan", metavar="FILE", help="write the plan of 'recompute', for 'recompute{plan=FILE}'")
     add("--allow-unregistered-dialect", action="store_true", help="accepted for scripts of mlir-opt: always on")
 
@@ -63,6 +65,7 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
         metavar="BOOL",
         help="verify after each pass; 'false' is --disable-verify",
     )
+    add("--cache", action="store_true", help=CACHED)
     add_rules_option(parser)
 
 
@@ -142,6 +145,7 @@ def _add_information(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--list-passes", action="store_true", help="list the passes in a line each, ours first, and exit")
     add("--show-dialects", action="store_true", help="list the dialects with operations of their own, and exit")
+    add("--emit-irdl", action="store_true", help="print the dialect 'recompute' for mlir-opt --irdl-file, and exit")
     add("--help-pass", metavar="NAME", help="explain a pass and its options, and exit")
     add_completion_option(parser)
     add("-v", "--version", action="version", version=version_of("recompute-opt"))

@@ -90,7 +90,7 @@ class ModuleRun:
 
     def _process(self, text: str) -> str:
         request = self.request
-        debuginfo = bool(_LOCATION.search(text)) if request.debuginfo is None else request.debuginfo
+        debuginfo = request.bytecode or bool(_LOCATION.search(text)) if request.debuginfo is None else request.debuginfo
         with part("parse"):
             module = parse_module(text, self.file, self.context)
         dumps = Dumps(request.instrumentation.dumps, self.prefix, debuginfo)
@@ -109,7 +109,8 @@ class ModuleRun:
         if not debuginfo and any(path_of(op.location) for op in every_operation(module)):
             self.notes.append(Diagnostic("note", self.file, 1, 1, LOST))
         with part("print"):
-            return print_module(module, generic=request.generic, debuginfo=debuginfo)
+            # MLIR, which writes the bytecode, does not know the custom forms of this project's dialect.
+            return print_module(module, generic=request.generic or request.bytecode, debuginfo=debuginfo)
 
     def _apply(self, scheduled: ScheduledPass, dumps: Dumps, module: ModuleOp) -> None:
         self._running = scheduled

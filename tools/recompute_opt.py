@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ..driver.nested_pipelines import pipeline_text
+from ..frontends.bytecode import BytecodeError, bytecode_of_text
 from ..support.progress import progress
 from .collection import rare_collections
 from .command_line import CommandLine, UsageError, parse_arguments, reproduced
@@ -28,6 +29,7 @@ from .pipeline import ModuleRun
 from .remark_formats import formatted, selected
 from .reproducer import pipeline_in
 from .rule_files import loaded_rules
+from .run_cache import Answer, RunCache
 from .splitting import chunks
 
 
@@ -75,9 +77,18 @@ def run(request: CommandLine) -> int:
         raise Failed(errors, "text" if request.verify_diagnostics else request.remarks.form)
     if not request.verify_diagnostics:
         written = f"{request.output_split_marker}\n".join(module.text for module in modules)
+        output = _bytecode(written) if request.bytecode else written.encode()
         plans = [(request.emit_plan, module.plan.encode()) for module in modules if module.plan is not None]
-        write_outputs([(request.output, written.encode()), *plans])
+        write_outputs([(request.output, output), *plans])
     return 0
+
+
+def _bytecode(text: str) -> bytes:
+    """The module as bytecode. Raises `FileError`."""
+    try:
+        return bytecode_of_text(text)
+    except BytecodeError as error:
+        raise FileError(f"recompute-opt: error: --emit-bytecode: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -92,6 +103,9 @@ class Processed:
 
 def process(request: CommandLine, text: str, name: str, number: int) -> Processed:
     """Process module `number` of the file. With --verify-diagnostics, the errors are the mismatches."""
+    cache = RunCache.of(request, text, name)
+    if (answer := cache.get()) is not None:
+        return Processed(answer.text, _plan_of(request, answer.plan), answer.diagnostics)
     module_run = ModuleRun(request, name, prefix=f"{number:02}_" if request.split else "")
     result, errors = "", list[Diagnostic]()
     try:
@@ -104,8 +118,11 @@ def process(request: CommandLine, text: str, name: str, number: int) -> Processe
         reported = [*module_run.remarks, *errors]
         return Processed(errors=tuple(mismatches(text, name, reported, only_expected=only_expected)))
     remarks = (*selected(module_run.remarks, request.remarks.categories), *module_run.notes)
-    plan = None if request.emit_plan is None or errors else _plan_of(module_run)
-    return Processed(result, plan, remarks, tuple(errors))
+    if errors:
+        return Processed(result, None, remarks, tuple(errors))
+    plan = module_run.context.plans[-1] if module_run.context.plans else None
+    cache.put(Answer(result, plan, remarks))
+    return Processed(result, _plan_of(request, plan), remarks)
 
 
 def _write_remarks(request: CommandLine, modules: Sequence[Processed]) -> None:
@@ -118,11 +135,11 @@ def _write_remarks(request: CommandLine, modules: Sequence[Processed]) -> None:
         print(line, file=sys.stderr)
 
 
-def _plan_of(module_run: ModuleRun) -> str:
-    """The plan of the last pass that made one."""
-    if not module_run.context.plans:
+def _plan_of(request: CommandLine, plan: str | None) -> str | None:
+    """The plan of the last pass that made one, with --emit-plan."""
+    if request.emit_plan is not None and plan is None:
         raise UsageError("--emit-plan: none of the passes makes a plan; 'recompute' does")
-    return module_run.context.plans[-1]
+    return None if request.emit_plan is None else plan
 
 
 if __name__ == "__main__":

@@ -27,9 +27,15 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from ..analysis.copies.copying import DEFAULT, CloneOptions
-from ..analysis.copies.legality import refused
-from ..analysis.copies.marked import kept_results, plan_of_marks, refused_marks, without_effect
+from ..analysis.copies.copying import (
+    DEFAULT,
+    CloneOptions,
+    kept_results,
+    plan_of_marks,
+    refused,
+    refused_marks,
+    without_effect,
+)
 from ..analysis.memory.peaks import Peaks
 from ..analysis.step.marks import with_kept
 from ..analysis.step.step import Step

@@ -22,8 +22,8 @@ from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
 from ..analysis.step.direction import Direction
-from ..analysis.step.functions import functions_of, single_block
 from ..analysis.step.jax_paths import scope_of
+from ..analysis.step.order import functions_of, single_block
 from ..analysis.step.phases import BACKWARD, Phases, phases, phases_now
 from ..dialects.dead_code import drop_dead_code
 from ..dialects.recompute import Names

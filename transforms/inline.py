@@ -22,17 +22,16 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from ..analysis.request.names import hand_on_names
-from ..analysis.step.functions import single_block
+from ..analysis.request.value_names import hand_on_names
 from ..analysis.step.marks import say
+from ..analysis.step.order import single_block
 from ..dialects.context import tell
 from ..dialects.recompute import Names
 from ..dialects.reserved_names import is_reserved, reserved_name
 from ..support.diagnostics import Refusal, Remark
 from ..support.walk import every_operation
-from .calls.call_attributes import Inherited, called_from
+from .calls.call_attributes import Inherited, attributed, called_from, is_private, kept_whole
 from .calls.origins import Origins
-from .calls.whole import attributed, is_private, kept_whole
 
 MAX_OPERATIONS = 1_000_000
 """Maximum size of a function after inlining: functions that call each other twice double at each level."""

@@ -19,8 +19,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
-from ..analysis.step.constants import constants_only
-from ..analysis.step.order import Order, producers
+from ..analysis.step.order import Order, constants_only, producers
 from ..dialects.recompute import Names
 from ..dialects.structured import GradientOp, splice
 from ..support.diagnostics import Refusal

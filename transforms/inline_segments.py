@@ -24,8 +24,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ..analysis.copies.decide import explicit_mark, stays
-from ..analysis.request.names import hand_on_names
 from ..analysis.request.switches import hand_on, switches_in
+from ..analysis.request.value_names import hand_on_names
 from ..analysis.step.order import Order
 from ..analysis.step.phases import Phases, phases
 from ..analysis.step.step import Step

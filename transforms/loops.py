@@ -18,12 +18,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
 from ..analysis.copies.loop_chunks import SavedCarries, held_of
-from ..analysis.copies.loop_cuts import SMALLEST, LoopCut, MayRepeat, left_alone, loop_cut
-from ..analysis.copies.loop_prices import corner_within
+from ..analysis.copies.loop_cuts import SMALLEST, LoopCut, MayRepeat, corner_within, left_alone, loop_cut
 from ..analysis.request.in_loops import asked_whole, repeatable
 from ..analysis.step.crossings import Crossings
 from ..analysis.step.exchanges import holds_collective
-from ..analysis.step.functions import functions_of, single_block
+from ..analysis.step.order import functions_of, single_block
 from ..analysis.step.stacks import LoopPair
 from ..dialects.context import tell
 from ..dialects.dead_code import drop_dead_code
@@ -38,7 +37,7 @@ from .per_device.split import split_device_steps
 from .plans.apply_plan import Numbers
 from .rolled.branches import JoinedBranches, join_branches, split_branches
 from .rolled.carries import Replaced, drop_dead_carries
-from .rolled.carry_out import carry_out
+from .rolled.chunks_and_slots import carry_out
 from .rolled.repeat import repeat
 
 

@@ -22,7 +22,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ..analysis.copies.decide import Decision, Decisions, decide, explicit_mark
-from ..analysis.request.stated_checkpoints import as_stated
+from ..analysis.request.checkpoints import as_stated
 from ..analysis.step.marks import Policy, is_forced
 from ..dialects.context import tell
 from ..dialects.recompute import Names
@@ -31,12 +31,12 @@ from ..rules.names import name_of
 from ..support.diagnostics import Remark
 from ..support.timing import part
 from .inline_segments import inline_segments
-from .per_device.bodies import is_stand_in
+from .per_device.outline import is_stand_in
 from .phase import Steps, numbered_steps, state_phases
+from .plans.limit_segments import StepLimits, mark_segment_budgets, of_rest
 from .plans.misfits import Misfits
 from .plans.nested_steps import nested_steps_apart
 from .plans.repeatable import state_repeatable
-from .plans.segment_budgets import StepLimits, mark_segment_budgets, of_rest
 
 NAMED = 3
 """Maximum number of segments that a remark names."""

@@ -20,15 +20,14 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from ..analysis.step.direction import Direction
-from ..analysis.step.functions import functions_of, single_block
 from ..analysis.step.jax_paths import as_forward, path_of, scope_of, split_path
-from ..analysis.step.order import producers
+from ..analysis.step.order import functions_of, producers, single_block
 from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..rules.effects import why_impure
 from ..rules.kinds import is_constant
 from ..rules.names import name_of
 from ..support.walk import every_operation
-from .calls.whole import kept_whole
+from .calls.call_attributes import kept_whole
 from .cse import merge_into_first
 from .inline import inline
 

@@ -30,8 +30,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..analysis.request.policies import OFFLOADING
 from ..analysis.request.resolved import resolve
-from ..analysis.step.constants import constants_only
 from ..analysis.step.marks import Policy, asks_to_recompute, mark_of, say
+from ..analysis.step.order import constants_only
 from ..analysis.step.phases import Phases
 from ..analysis.step.storage import value_bytes
 from ..analysis.step.unplaced import unplaced_values

@@ -21,8 +21,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ..analysis.step.functions import functions_of
-from ..analysis.step.order import Order
+from ..analysis.step.order import Order, functions_of
 from ..analysis.step.phases import phases
 from ..dialects.recompute import Names
 from ..dialects.structured import GradientOp, YieldOp

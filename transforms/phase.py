@@ -15,12 +15,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from ..analysis.request.names import named_by
+from ..analysis.request.value_names import named_by
 from ..analysis.step.direction import Direction
-from ..analysis.step.functions import functions_of, single_block
 from ..analysis.step.guessed_phases import guessed_phases
 from ..analysis.step.jax_paths import path_of, scope_of, transpositions
-from ..analysis.step.order import Order
+from ..analysis.step.order import Order, functions_of, single_block
 from ..analysis.step.phases import Phases, phases
 from ..analysis.step.phases_by_results import late_operations, phases_by_results
 from ..analysis.step.step import Step

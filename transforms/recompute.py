@@ -17,7 +17,7 @@ from ..options.recompute_options import RecomputeOptions
 from ..planning.objective import ATTEMPTS
 from ..planning.plan_file import to_json
 from ..rules.costs.cost import FLOPS
-from ..search.budget.limit import budget_option, check_target
+from ..search.budget.limits import budget_option, check_target
 from ..search.carry_out import read_plan
 from ..search.emit import replace_content
 from ..search.recomputation import Recomputation

@@ -18,9 +18,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..analysis.memory.schedules.schedule import low_peak
-from ..analysis.step.functions import functions_of
-from ..analysis.step.order import Order
+from ..analysis.memory.list_schedules import low_peak
+from ..analysis.step.order import Order, functions_of
 from ..dialects.context import tell
 from ..support.diagnostics import Remark
 

@@ -22,7 +22,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ..analysis.step.functions import functions_of
+from ..analysis.step.order import functions_of
 from ..dialects.context import tell
 from ..dialects.recompute import DependOp, Names
 from ..dialects.sdy import MeshOp, ShardingConstraintOp

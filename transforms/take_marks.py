@@ -23,10 +23,10 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from ..analysis.request.names import add_names
-from ..analysis.request.stated_checkpoints import state_checkpoints
-from ..analysis.step.functions import functions_of
+from ..analysis.request.checkpoints import state_checkpoints
+from ..analysis.request.value_names import add_names
 from ..analysis.step.marks import Policy, say
+from ..analysis.step.order import functions_of
 from ..dialects.context import tell
 from ..dialects.marks import CHECKPOINTS, NAME, POLICY_OF, is_mark, is_named_as_mark, name_in, why_malformed
 from ..dialects.recompute import Names

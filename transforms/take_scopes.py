@@ -6,7 +6,7 @@
     %0 = stablehlo.sine %x {recompute.segment = "block"}
     %1 = stablehlo.exponential %0 {recompute.segment = "block", recompute.recompute = false}
 
-`analysis/request/called.py` lists the names of such scopes. Of nested segments the outermost counts; the innermost
+`analysis/request/scope_names.py` lists the names of such scopes. Of nested segments the outermost counts; the innermost
 scope decides whether an operation inside is kept or recomputed. Operations that are recomputed outside of every segment
 form a segment of their own. A conditional belongs to the segment of one of its branches. An operation whose region
 contains a kept operation is kept: it is copied as a unit.
@@ -22,13 +22,13 @@ from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from ..analysis.request.called import Called, CallTreatment, Switches, read
+from ..analysis.request.scope_names import Called, CallTreatment, Switches, read
 from ..analysis.request.segments import numbered_repetitions
 from ..analysis.request.switches import hand_on
 from ..analysis.step.direction import Direction
-from ..analysis.step.functions import functions_of
 from ..analysis.step.jax_paths import path_of, scope_of
 from ..analysis.step.marks import Policy
+from ..analysis.step.order import functions_of
 from ..dialects.recompute import Names
 from ..rules.names import name_of
 from ..support.diagnostics import Refusal

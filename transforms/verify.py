@@ -12,8 +12,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..analysis.step.copied import is_copy
-from ..analysis.step.functions import functions_of
+from ..analysis.step.marks import is_copy
+from ..analysis.step.order import functions_of
 from ..analysis.step.phases import phases
 from ..analysis.step.step import Step
 from ..analysis.verify.dominance import verify_dominance

@@ -1,16 +1,51 @@
-"""Options of copying: those of `recompute-clone` as data."""
+"""Plans from marks: which marked operations may be copied, and the options of copying."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects.recompute import Names
 from ...planning.by_segment.copy_groups import plan_segments
-from ...planning.by_segment.copy_requests import Targets
+from ...planning.by_segment.copy_requests import LIVES_ON, NO_GATE, UPDATE_READS, Targets, with_residuals, with_views
 from ...planning.by_segment.each_pass import in_each_pass
-from ...planning.plan import Plan
+from ...planning.plan import Kept, Plan
+from ...rules.names import name_of
 from ...rules.permission import NOTHING, Permission
+from ...support.diagnostics import Remark
+from ...support.timing import part
+from ..step.exchanges import why_not_again
+from ..step.marks import asks_to_recompute, is_demanded, is_to_recompute
 from ..step.step import Step
-from .legality import refused
+
+
+def refused(step: Step, permission: Permission) -> frozenset[int]:
+    """The operations that must not run twice."""
+    impure = step.graph.impure
+    return frozenset(index for index in impure if why_not_again(step.operation(index), permission) is not None)
+
+
+def why_not_recomputable(step: Step, op: Operation, permission: Permission = NOTHING) -> str | None:
+    """The reason that the operation must not run twice; None if it may."""
+    if not step.phases.is_forward(op):
+        return f"{name_of(op)} is not recomputed: it runs in phase '{step.phases.phase[op]}', not in the forward pass"
+    if (reason := why_not_again(op, permission)) is not None:
+        return f"{name_of(op)} is not recomputed: {reason}"
+    staying = [why_stays(step, result) for result in op.results]
+    if staying and None not in staying:
+        return f"{name_of(op)} is not recomputed: {LIVES_ON if LIVES_ON in staying else UPDATE_READS}"
+    return None
+
+
+def why_stays(step: Step, value: SSAValue) -> str | None:
+    """The reason that a value is live after the backward pass; None if it need not be."""
+    graph, number = step.graph, step.number(value)
+    if graph.root[number] not in graph.lives_on:
+        return None
+    return LIVES_ON if number in graph.returned else UPDATE_READS
 
 
 @dataclass(frozen=True)
@@ -44,3 +79,72 @@ class CloneOptions:
 
 
 DEFAULT = CloneOptions()
+
+
+def refused_marks(step: Step, permission: Permission) -> Iterator[tuple[Operation, str]]:
+    """Marks on operations that must not run twice, with the reason."""
+    for op in step.phases.order.operations:
+        if Names.RECOMPUTE not in op.attributes:
+            continue
+        if not op.results:
+            yield op, f"{name_of(op)} is not recomputed: it has no result that could be needed again"
+        elif asks_to_recompute(op) and (reason := why_not_recomputable(step, op, permission)) is not None:
+            yield op, reason
+
+
+@part("plan")
+def plan_of_marks(step: Step, copying: CloneOptions, without: Iterable[Operation] = ()) -> Plan:
+    """Plan the marked operations, except for those in `without`."""
+    targets, marked = _targets(step, frozenset(without))
+    return copying.plan(step, completed(step, targets, marked))
+
+
+def completed(step: Step, targets: Targets, marked: Collection[int]) -> Targets:
+    """Add values computed from the targets for the backward pass alone, and views of targets.
+
+    `marked`: operations with attributes of their own, which are not added.
+    """
+    demanded = [value for value in targets.values if is_demanded(step.value(value))]
+    residual_targets = with_residuals(step.graph, targets, demanded, marked)
+    return with_views(step.graph, residual_targets, marked)
+
+
+def _targets(step: Step, without: frozenset[Operation]) -> tuple[Targets, frozenset[int]]:
+    """The marked forward values, and all operations with a mark. Marks outside of segments form one segment, ""."""
+    segments, values, marked = dict[int, str](), set[int](), set[int]()
+    for index, op in enumerate(step.phases.order.operations):
+        if op not in without and not _MARKS.isdisjoint(op.attributes):
+            marked.add(index)
+        if not step.graph.forward[index]:
+            continue
+        segment = op.attributes.get(Names.SEGMENT)
+        if isinstance(segment, StringAttr):
+            segments[index] = segment.data
+        if op not in without and asks_to_recompute(op):
+            segments.setdefault(index, "")
+            made = zip(step.graph.makes[index], op.results, strict=True)
+            values.update(number for number, result in made if is_to_recompute(result))
+    return Targets(segments, frozenset(values)), frozenset(marked)
+
+
+_MARKS = frozenset({Names.RECOMPUTE, Names.CHECKPOINT})
+
+
+def without_effect(step: Step, plan: Plan) -> Iterator[Remark]:
+    """Remarks on marked values that the plan keeps, with the reason."""
+    return (_left_alone(step, kept) for kept in plan.kept)
+
+
+def _left_alone(step: Step, kept: Kept) -> Remark:
+    subject = f"segment '{kept.segment}'" if kept.segment else "the marked operation"
+    return Remark(step.operation(kept.operation), f"{subject} is not recomputed: {kept.reason}")
+
+
+def kept_results(step: Step, plan: Plan) -> Iterator[tuple[Operation, int, str]]:
+    """Marked results that are kept although their operation is copied for another result: operation, index, reason."""
+    graph, replaced = step.graph, plan.replaced
+    for number in dict.fromkeys(op for group in plan.groups for op in group.operations):
+        op = step.operation(number)
+        for index, (value, result) in enumerate(zip(graph.makes[number], op.results, strict=True)):
+            if value not in replaced and is_to_recompute(result) and graph.gradient_readers[value]:
+                yield op, index, why_stays(step, result) or NO_GATE

@@ -17,8 +17,7 @@ from ...planning.plan import Plan
 from ...planning.simulate import Barrier, SimulatedProgram, as_graph, insert_barriers, simulate
 from ...support.timing import part
 from ..step.step import Step
-from .xla.memory import xla_timeline
-from .xla.planned import Plain
+from .xla.memory import Plain, xla_timeline
 
 
 @dataclass(frozen=True)

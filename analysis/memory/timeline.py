@@ -1,26 +1,121 @@
-"""Live bytes at each operation of a step, in program order: the counts of `planning/liveness.py` with labels.
+"""Live bytes at each operation of a step, in program order or as an eager executor runs it, with labels for buffers.
 
-Model `order`: every result is stored, views share the storage of their operand, a storage is freed after its last
-reader. Temporaries are the storages other than arguments and results of the function; constants, and values computed
-from constants alone, cost nothing.
+The counts are those of `planning/liveness.py`. Model `order`: every result is stored, views share the storage of their
+operand, a storage is freed after its last reader. Temporaries are the storages other than arguments and results of the
+function; constants, and values computed from constants alone, cost nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import ArrayAttr
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
+from ...dialects.recompute import Names
 from ...planning import liveness
-from ..step.functions import single_block
+from ...planning.orders import eager as eager_order
+from ...rules.names import name_of
+from ...support.locations import source_position
+from ...support.type_guards import is_tensor
+from ..request.segments import find_segments
 from ..step.graph_of import graph_of
-from ..step.order import Order
+from ..step.jax_paths import path_of, scope_of
+from ..step.order import Order, single_block
 from ..step.phases import Phases
+from ..step.step import Step
 from ..step.storage import value_bytes
-from .labels import Buffer, Labels
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """One storage with all of its views. `first` and `last` are positions in program order, both inclusive.
+
+    `name` and `source`: as in `value_name` and `source_of`; `module`: as in `module_of`; `type`: as in `type_text`; ""
+    if unknown.
+    """
+
+    label: str
+    phase: str
+    segment: str
+    bytes: int
+    first: int
+    last: int
+    recomputed: bool
+    name: str = ""
+    source: str = ""
+    module: str = ""
+    type: str = ""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Phases and segments for labels. `segments`: the segments of operations without a segment attribute."""
+
+    phases: Phases | None = None
+    segments: Mapping[Operation, str] = field(default_factory=dict[Operation, str])
+
+    @classmethod
+    def of(cls, phases: Phases | None) -> Labels:
+        """Labels with the segments of `segments=auto`."""
+        return cls(phases, {} if phases is None else dict(find_segments(phases, "auto")))
+
+    def buffer(self, op: Operation, size: int, first: int, last: int, value: SSAValue | None = None) -> Buffer:
+        """The label of a storage that the operation makes; `value`: the result, if known."""
+        return Buffer(
+            label=name_of(op),
+            phase="" if self.phases is None else self.phases.phase[op],
+            segment=self.segment_of(op),
+            bytes=size,
+            first=first,
+            last=last,
+            recomputed=Names.DUPLICATED in op.attributes,
+            name=value_name(op, value),
+            source=source_of(op),
+            module=module_of(op),
+            type=type_text(value or op.results[0]) if op.results else "",
+        )
+
+    def segment_of(self, op: Operation) -> str:
+        """The segment in the attribute of the operation, else in `segments`; "" outside of segments."""
+        stated = op.attributes.get(Names.SEGMENT)
+        return stated.data if isinstance(stated, StringAttr) else self.segments.get(op, "")
+
+
+def value_name(op: Operation, value: SSAValue | None = None) -> str:
+    """The name of the value in the model (`recompute.name`), else its SSA name (`%h`), else the location's path."""
+    stated = op.attributes.get(Names.NAME)
+    if isinstance(stated, StringAttr):
+        return stated.data
+    hint = (value or op.results[0]).name_hint if op.results else None
+    return f"%{hint}" if hint is not None else path_of(op.location)
+
+
+def source_of(op: Operation) -> str:
+    """`file:line:col` from the location of the operation; "" if it has none."""
+    position = source_position(op.location)
+    return "" if position is None else ":".join(map(str, position))
+
+
+def module_of(op: Operation) -> str:
+    """The named scopes of the operation, joined by slashes: `LM/Block_0/Dense_1`; "" outside of scopes."""
+    return "/".join(scope_of(op.location).path)
+
+
+def type_text(value: SSAValue) -> str:
+    """The type of a tensor as `f32[256,64]`; other types as in MLIR."""
+    if not is_tensor(value.type):
+        return str(value.type)
+    shape = ["?" if size < 0 else str(size) for size in value.type.get_shape()]
+    return f"{value.type.get_element_type()}[{','.join(shape)}]"
+
+
+def described(op: Operation) -> str:
+    """The operation, its result and its source: `stablehlo.tanh %h (train.py:41:9)`; unknown parts are left out."""
+    words = [name_of(op), value_name(op), f"({source_of(op)})" if source_of(op) else ""]
+    return " ".join(filter(None, words))
 
 
 @dataclass(frozen=True)
@@ -86,3 +181,15 @@ def _is_aliased(function: FuncOp, argument: BlockArgument) -> bool:
     if not isinstance(function.arg_attrs, ArrayAttr):
         return False
     return "tf.aliasing_output" in function.arg_attrs.data[argument.index].data
+
+
+def eager(phases: Phases) -> Phases:
+    """The same function in the order of the eager schedule."""
+    step = Step.of(phases)
+    operations = step.numbered.operations_of(eager_order(step.graph))
+    return Phases(Order.from_operations(phases.order.block, operations), phases.phase)
+
+
+def eager_timeline(function: FuncOp, phases: Phases) -> Timeline:
+    """Live bytes over the eager schedule; rule R8 compares its `peak_bytes` with that of the program order."""
+    return timeline(function, eager(phases))

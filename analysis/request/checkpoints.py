@@ -1,4 +1,6 @@
-"""Segments between named values, by data flow, as in Paddle's `RecomputeOptimizer` with `checkpoints`.
+"""Checkpoints: named values that cut the step into segments.
+
+Segments between named values, by data flow, as in Paddle's `RecomputeOptimizer` with `checkpoints`.
 
     x -> a -> h0 -> b -> h1 -> c -> loss        checkpoints h0, h1: segments {a, h0} and {b, h1}; c is the tail
 
@@ -11,16 +13,49 @@ the forward operation that reads the same values.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from typing import cast
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...options.selection import BadSelection
+from ...dialects.names import Names
+from ...options.selection import BadSelection, Selection
 from ...support.diagnostics import Remark
-from ..step.order import producers, read_values
+from ..step.order import functions_of, producers, read_values
 from ..step.phases import Phases
-from .names import is_named, named_by, names_of
+from .value_names import is_named, named_by, names_of
+
+
+def state_checkpoints(function: FuncOp, names: list[str]) -> None:
+    """Append names to the checkpoints in the attribute of the function."""
+    checkpoints = dict.fromkeys([*stated_checkpoints(function), *names])
+    function.attributes[Names.CHECKPOINTS] = ArrayAttr(map(StringAttr, checkpoints))
+
+
+def stated_checkpoints(function: FuncOp) -> list[str]:
+    stated = function.attributes.get(Names.CHECKPOINTS)
+    entries = cast(ArrayAttr[Attribute], stated) if isinstance(stated, ArrayAttr) else [stated]
+    return [name.data for name in entries if isinstance(name, StringAttr)]
+
+
+def as_stated(module: ModuleOp, selection: Selection) -> tuple[Selection, list[Remark]]:
+    """Add the checkpoints in the attributes of the module's steps to the selection.
+
+    A selection with segments or checkpoints of its own takes precedence, and is returned with a remark.
+    """
+    stating = [function for function in functions_of(module) if stated_checkpoints(function)]
+    if not stating:
+        return selection, []
+    if selection.segments != "auto" or selection.checkpoints is not None:
+        return selection, [Remark(stating[0], OVERRIDDEN)]
+    names = dict.fromkeys(name for function in stating for name in stated_checkpoints(function))
+    return replace(selection, checkpoints=tuple(names)), []
+
+
+OVERRIDDEN = "the checkpoints in the attributes of the step are ignored: the options define its segments"
 
 
 class NoSuchCheckpoint(BadSelection):

@@ -17,9 +17,9 @@ from ...support.walk import every_operation
 from ..step.exchanges import why_not_again
 from ..step.jax_paths import scope_of
 from ..step.marks import asks_to_recompute, mark_of
-from .names import is_named
-from .patterns import parse_chain, saved_by
+from .op_chains import parse_chain, saved_by
 from .policies import saves_of
+from .value_names import is_named
 
 
 def repeatable(root: Operation, selection: Selection) -> Callable[[Operation], bool]:

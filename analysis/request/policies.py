@@ -15,7 +15,7 @@ from ...dialects.stablehlo.records import DotAttr
 from ...options.selection import BadSelection, Selection
 from ...rules.kinds import is_product
 from ...rules.names import name_of
-from .names import given_names, is_named
+from .value_names import given_names, is_named
 
 Saves = Callable[[Operation, tuple[str, ...]], bool]
 

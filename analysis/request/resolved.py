@@ -14,13 +14,13 @@ from ...options.selection import BadSelection, Selection
 from ...rules.names import name_of
 from ...support.diagnostics import Remark
 from ...support.walk import every_operation
-from ..step.copied import is_repeated_inside
+from ..step.marks import is_repeated_inside
 from ..step.phases import Phases
 from .checkpoints import segments_between
-from .names import is_named, named_by
-from .patterns import parse_chain, saved_by
+from .op_chains import parse_chain, saved_by
 from .policies import OFFLOADING, saves_of
 from .segments import find_segments
+from .value_names import is_named, named_by
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
-"""Convert the operations of a block to a graph of integers, with maps back to operations and values."""
+"""The graph of a function for planners: operations and values as numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import chain
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
@@ -14,13 +15,51 @@ from ...rules.effects import why_impure
 from ...rules.flops import flops
 from ...rules.kinds import is_cast, is_constant
 from ...rules.names import name_of
-from ...rules.storage import carried_values, is_allocated, region_storage, viewed_operand
+from ...rules.storage import carried_values, is_allocated, region_storage, stored_bytes, viewed_operand
 from ...support.diagnostics import Refusal
-from .alike_regions import Key, region_key
-from .constants import constants_only
-from .copied import is_copy
-from .order import Order
+from .marks import is_copy
+from .order import Order, constants_only
 from .storage import Storages, storages, value_bytes
+
+Key = tuple[object, ...]
+
+
+def region_key(op: Operation, constants: Set[SSAValue], strided: Set[SSAValue]) -> Key:
+    """A key that is equal for operations whose regions need equally many bytes.
+
+    It contains operation names, use-def edges and types, and for captured values whether they are in `constants` or in
+    `strided`; no attributes. It contains ids of types, and is valid as long as these types live.
+    """
+    numbers = dict[int, int]()
+    key = list[object]()
+
+    def add_use(value: SSAValue) -> None:
+        if (number := numbers.get(id(value))) is None:
+            # A captured value.
+            numbers[id(value)] = number = len(numbers)
+            key.extend((id(value.type), value in constants, value in strided))
+        key.append(number)
+
+    def add_def(value: SSAValue) -> None:
+        numbers[id(value)] = len(numbers)
+        key.append(id(value.type))
+
+    def visit(current: Operation) -> None:
+        key.extend((name_of(current), len(current.operands), len(current.results), len(current.regions)))
+        for operand in current.operands:
+            add_use(operand)
+        for result in current.results:
+            add_def(result)
+        for block in chain.from_iterable(region.blocks for region in current.regions):
+            key.append(len(block.args))
+            for argument in block.args:
+                add_def(argument)
+            for inner in block.ops:
+                visit(inner)
+            key.append(None)
+
+    visit(op)
+    return tuple(key)
 
 
 @dataclass(frozen=True)
@@ -67,6 +106,7 @@ def graph_of(
     index = {id(value): index for index, value in enumerate(values)}
     made = [[index[id(result)] for result in op.results] for op in operations]
     inner = _InnerBytes(constants, shared)
+    allocated, sizes = any(map(is_allocated, operations)), _sizes(values, constants, shared)
     graph = Graph(
         names=tuple(map(name_of, operations)),
         phases=tuple([phase[op] for op in operations]) if phase is not None else ("",) * len(operations),
@@ -78,12 +118,12 @@ def graph_of(
         effects=() if bare else tuple(map(why_impure, operations)),
         maker=_makers(made, len(values)),
         root=_roots(index, values, shared),
-        sizes=_sizes(values, constants, shared),
+        sizes=_with_stored(sizes, made, operations) if allocated else sizes,
         constants=frozenset([number[value] for value in constants if value in number]),
         literals=frozenset([i for i, op in enumerate(operations) if is_constant(op)]),
         copies=frozenset() if bare else frozenset([i for i, op in enumerate(operations) if is_copy(op)]),
         costs=() if bare or costs is None else costs(operations),
-        counts_returned=any(map(is_allocated, operations)),
+        counts_returned=allocated,
     )
     return Numbered(graph, operations, values, number, shared.strided)
 
@@ -135,6 +175,18 @@ def _sizes(values: Sequence[SSAValue], constants: Set[SSAValue], shared: Storage
                 sized_types[id(type_)] = entry
         sizes.append(entry[1])
     return tuple(sizes)
+
+
+def _with_stored(
+    sizes: tuple[int, ...], made: Sequence[Sequence[int]], operations: Sequence[Operation]
+) -> tuple[int, ...]:
+    """The sizes, with those of storages that are not of the size of their value."""
+    corrected = list(sizes)
+    for op, results in zip(operations, made, strict=True):
+        if (size := stored_bytes(op)) is not None:
+            for result in results:
+                corrected[result] = size
+    return tuple(corrected)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,6 @@
-"""Marks: the policy for each result of an operation in the attribute `recompute.recompute`.
+"""Attributes of operations: marks of the user, and the marks of copies.
+
+Marks: the policy for each result of an operation in the attribute `recompute.recompute`.
 
     {recompute.recompute = true}                      every result: must_recompute
     {recompute.recompute = "prefer_save"}             every result: a policy
@@ -20,6 +22,17 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.discardable import POLICIES
 from ...dialects.recompute import Names
+from ...support.walk import every_operation
+
+
+def is_copy(op: Operation) -> bool:
+    return Names.COPY in op.attributes and isinstance(op.attributes[Names.COPY], IntegerAttr)
+
+
+def is_repeated_inside(op: Operation) -> bool:
+    """Whether another loop recomputes operations of this loop: its body contains originals of copies."""
+    inside = every_operation(op)[1:] if op.regions else []
+    return any(Names.ID in inner.attributes and not is_copy(inner) for inner in inside)
 
 
 class Policy(Enum):

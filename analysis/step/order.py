@@ -1,4 +1,4 @@
-"""Positions of the operations of a block. xDSL's `is_before_in_block` walks the block at each query; this does once."""
+"""The operations of a function in order, their reads, and constants."""
 
 from __future__ import annotations
 
@@ -6,10 +6,36 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...rules.effects import why_impure
 from ...rules.storage import is_allocated
+from ...support.diagnostics import Refusal
+
+
+def functions_of(module: ModuleOp) -> list[FuncOp]:
+    """Functions with a body that can be called from outside, in program order."""
+    return [
+        op
+        for op in module.ops
+        if isinstance(op, FuncOp)
+        and op.body.blocks
+        and (op.sym_visibility is None or op.sym_visibility.data != "private")
+    ]
+
+
+def single_block(function: FuncOp) -> Block:
+    """The function's only block. Raises `Refusal` for control flow between blocks, which has no program order."""
+    blocks = list(function.body.blocks)
+    if len(blocks) != 1:
+        raise Refusal(
+            function,
+            f"function '{function.sym_name.data}' has {len(blocks)} blocks; recomputation needs one block: "
+            "express the control flow with stablehlo.while, stablehlo.case or scf",
+        )
+    return blocks[0]
 
 
 @dataclass(frozen=True)
@@ -108,3 +134,12 @@ def _add_inner(op: Operation, read: dict[SSAValue, None], made: set[SSAValue]) -
 def producers(op: Operation) -> list[Operation]:
     """The operations that define the values that `op` reads."""
     return [value.op for value in read_values(op) if isinstance(value, OpResult)]
+
+
+def constants_only(order: Order, outside: Iterable[SSAValue] = ()) -> frozenset[SSAValue]:
+    """The values of a block that are computed from constants alone; `outside`: captured constants."""
+    constants = set(outside)
+    if not constants:
+        return order.constants
+    order.add_constants(constants)
+    return frozenset(constants)

@@ -91,6 +91,11 @@ def registrations_undone() -> Generator[None]:
         _sources.update(before)
 
 
+def registered_sources() -> dict[str, PhaseSource]:
+    """The sources that are not built in, by name, in order."""
+    return {name: source for name, source in _sources.items() if name not in BUILT_IN}
+
+
 def sources(use_attributes: bool = True) -> tuple[PhaseSource, ...]:
     """The registered sources, in order."""
     return tuple(source for source in _sources.values() if use_attributes or source is not ATTRIBUTE)

@@ -26,10 +26,8 @@ from ...dialects.names import Names
 from ...rules.names import name_of
 from ...rules.storage import type_bytes
 from ...support.diagnostics import Refusal
-from .constants import constants_only
 from .direction import Direction
-from .functions import single_block
-from .order import Order
+from .order import Order, constants_only, single_block
 from .phase_sources import PhaseSource, directions_of, source_of, sources, stated_phase
 
 FORWARD = frozenset({"primal", "residual"})

@@ -24,9 +24,8 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from ...options.phase_hint import PhaseHint
 from ...rules.names import name_of
 from ...support.diagnostics import Refusal
-from .constants import constants_only
 from .direction import Direction
-from .order import Order
+from .order import Order, constants_only
 from .phase_sources import directions_of, source_of, sources
 
 _FORWARD = frozenset({"primal", "residual"})

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from .constants import constants_only
+from .order import constants_only
 from .phases import Phases
 
 

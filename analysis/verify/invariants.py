@@ -15,8 +15,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from ...dialects.recompute import Names
 from ...rules.names import name_of
 from ...rules.storage import FORWARDS
-from ..step.copied import is_copy
-from ..step.marks import asks_to_recompute, is_to_recompute
+from ..step.marks import asks_to_recompute, is_copy, is_to_recompute
 from ..step.order import read_values
 from ..step.phases import Phases
 from ..step.step import Step

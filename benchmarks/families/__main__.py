@@ -25,6 +25,8 @@ import recompute
 from . import blocks, gradients, loops
 from .parts import STEPS
 
+recompute.config.cache_dir = ""  # Seconds are those of a rewrite.
+
 FAMILIES = loops, gradients, blocks
 KEPT: Any = {"xla_disable_hlo_passes": "cse_barrier_expander"}
 POLICIES = jax.checkpoint_policies

@@ -30,13 +30,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
 from examples.with_jax import with_module
 from recompute.analysis.memory.xla.memory import xla_timeline
-from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.jax_paths import path_of, split_path, unwrap
+from recompute.analysis.step.order import functions_of
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
+from recompute.search.candidates import attempt_plans
 from recompute.search.recompute import recompute
-from recompute.search.tried import attempt_plans
 from recompute.transforms.inline import inline
 
 from .loops import LOOPS

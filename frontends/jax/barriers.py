@@ -1,4 +1,4 @@
-"""Compiler options that keep the optimization barriers of a rewritten step."""
+"""Compiler options: those that keep the optimization barriers of a rewritten step, and those that only measure one."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import jax
 DROPS_BARRIERS = "cse_barrier_expander"
 """The pass of XLA:CPU that removes barriers before scheduling; the recomputed copies are then merged (CSE)."""
 DISABLED = "xla_disable_hlo_passes"
+MEASURING: Mapping[str, Any] = {"xla_backend_optimization_level": 0}
+"""Options with which XLA:CPU counts the same temporaries and FLOPs in less time (`benchmarks/level_zero.py`)."""
 _FLAG = re.compile(rf"--{DISABLED}=[\"']?([^\s\"']+)")
 
 

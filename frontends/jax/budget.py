@@ -8,9 +8,9 @@ until no cheaper candidate is predicted to fit, or `COMPILES` candidates are com
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import jax
@@ -23,14 +23,14 @@ from ...planning.calibrated_search import CalibratedSearch
 from ...planning.solvers.result import Stop
 from ...planning.solvers.time_limit import SECONDS_AS_PYTHON, SLOW, is_compiled, limited
 from ...search.budget.moves import with_moves
-from ...search.candidates import Candidate
-from ...search.pools import pool_of
+from ...search.candidates import Candidate, pool_of
 from ...support.diagnostics import Refusal
 from ...support.interrupts import stopping
 from ...support.progress import Line
 from ...support.units import MINIMUM, budget_text, is_share, parse_budget
-from ...transforms.plans.segment_budgets import of_rest
+from ...transforms.plans.limit_segments import of_rest
 from ...transforms.take_marks import take_marks
+from .barriers import MEASURING
 
 _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
@@ -39,6 +39,7 @@ ORDINARY = -1
 COMPILES = 4
 """The maximum number of rewritten steps that are compiled; the plain step is not counted."""
 DEVICE = "device"
+CompileModule = Callable[[ModuleOp, Mapping[str, Any]], jax.stages.Compiled]
 BEFORE_PLANS = 0.4
 """The share of the time that the predictions take, roughly, before the first candidate is compiled."""
 _LOG = logging.getLogger("recompute.jax")
@@ -81,6 +82,7 @@ class BudgetedCompile:
         rounds: The candidates that were compiled.
         rewritten: The best of them; None if the plain step fits.
         compiled: That step, or the plain one, compiled.
+        is_complete: Whether the search was not ended by a time limit or by Ctrl-C.
     """
 
     budget: str
@@ -89,10 +91,28 @@ class BudgetedCompile:
     rounds: tuple[Round, ...]
     rewritten: Rewritten | None
     compiled: jax.stages.Compiled
+    is_complete: bool = True
 
     @property
     def nothing_to_do(self) -> str:
         return f"nothing to do: the plain step needs {self.plain} bytes of temporaries, within the budget {self.budget}"
+
+
+def record_of_within(result: BudgetedCompile) -> dict[str, Any]:
+    """How a budget was kept, as values of JSON, without the compiled step and its rewrite."""
+    record = {name: getattr(result, name) for name in ("budget", "temporaries", "plain")}
+    needs = _temporaries_of(result.compiled)
+    return {**record, "rounds": [asdict(compiled) for compiled in result.rounds], "needs": needs}
+
+
+def within_from(
+    record: Mapping[str, Any], rewritten: Rewritten | None, compiled: jax.stages.Compiled
+) -> BudgetedCompile | None:
+    """The result of a record, for the step compiled anew; None if that does not need the bytes of the record."""
+    if _temporaries_of(compiled) != record["needs"]:
+        return None
+    rounds = tuple([Round(**compiled_before) for compiled_before in record["rounds"]])
+    return BudgetedCompile(record["budget"], record["temporaries"], record["plain"], rounds, rewritten, compiled)
 
 
 def checked_budget(budget: Any) -> str:
@@ -114,13 +134,14 @@ def within(
     options: RecomputeOptions,
     budget: str,
     compile_plain: Callable[[], jax.stages.Compiled],
-    compile_module: Callable[[ModuleOp], jax.stages.Compiled],
+    compile_module: CompileModule,
     line: Line,
 ) -> BudgetedCompile:
     """Compile the step within the budget, or with the best candidate when its time limit or a Ctrl-C ends the search.
 
-    line: Where progress is shown. Raises `Refusal` if no compiled candidate keeps the budget, and if the compiler or
-    the device reports no sizes.
+    compile_module: Compiles a rewritten step, with these compiler options beside its own. line: Where progress is
+    shown. Raises `Refusal` if no compiled candidate keeps the budget, and if the compiler or the device reports no
+    sizes.
     """
     plain = compile_plain()
     plain_bytes = _temporaries(module, plain)
@@ -162,10 +183,15 @@ def free_bytes(module: ModuleOp) -> int:
 
 
 def _temporaries(module: ModuleOp, compiled: jax.stages.Compiled) -> int:
-    analysis: Any = compiled.memory_analysis()
-    if analysis is None:
+    if (size := _temporaries_of(compiled)) is None:
         raise Refusal(module, "a budget needs a compiler that reports what it allocates, and this one does not")
-    return int(analysis.temp_size_in_bytes)
+    return size
+
+
+def _temporaries_of(compiled: jax.stages.Compiled) -> int | None:
+    """Bytes of temporaries by the compiler; None if it reports none."""
+    analysis: Any = compiled.memory_analysis()
+    return None if analysis is None else int(analysis.temp_size_in_bytes)
 
 
 @dataclass(frozen=True)
@@ -179,7 +205,7 @@ class _Rounds:
     budget: str
     plain_bytes: int
     limit: int | None
-    compile_module: Callable[[ModuleOp], jax.stages.Compiled]
+    compile_module: CompileModule
     line: Line
     stop: Stop
 
@@ -189,6 +215,7 @@ class _Rounds:
         limit = float(self.limit or 0)
         picking = CalibratedSearch([candidate.prediction for candidate in pool], limit, (1.0, float(self.plain_bytes)))
         rounds, steps = list[Round](), dict[int, tuple[Rewritten, jax.stages.Compiled]]()
+        measured = set[int]()
 
         def try_candidate(at: int) -> float | None:
             if steps and self.stop():
@@ -205,8 +232,12 @@ class _Rounds:
             return measure(at, rewritten, pool[at].words, predicted)
 
         def measure(at: int, rewritten: Rewritten, words: str, predicted: int | None) -> float:
-            compiled = self.compile_module(rewritten.module)
+            # With a limit the last candidate is likely to run; with "min" it is the one predicted to need least.
+            only_measured = self.limit is None and bool(rounds)
+            compiled = self.compile_module(rewritten.module, MEASURING if only_measured else {})
             steps[at] = rewritten, compiled
+            if only_measured:
+                measured.add(at)
             needs = _temporaries(self.module, compiled)
             fits = None if self.limit is None else needs <= limit
             rounds.append(Round(words, predicted, needs, rewritten.extra_flops, fits))
@@ -226,7 +257,13 @@ class _Rounds:
                     best = ORDINARY
         if best is None:
             raise Refusal(self.module, self._not_reached(rounds))
-        return BudgetedCompile(self.budget, self.limit, self.plain_bytes, tuple(rounds), *steps[best])
+        rewritten, compiled = steps[best]
+        if best in measured:
+            compiled = self.compile_module(rewritten.module, {})
+        is_complete = is_compiled() and not self.stop()
+        return BudgetedCompile(
+            self.budget, self.limit, self.plain_bytes, tuple(rounds), rewritten, compiled, is_complete
+        )
 
     def _pool(self) -> Sequence[Candidate]:
         marked = self.module.clone()

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import jax
 
-from ...analysis.request.called import DEFAULT, Called, CallTreatment, Switches, spelled
+from ...analysis.request.scope_names import DEFAULT, Called, CallTreatment, Switches, spelled
 
 R = TypeVar("R")
 _NUMBERS = count()

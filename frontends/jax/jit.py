@@ -12,6 +12,7 @@ from jax.extend import source_info_util
 from typing_extensions import Unpack
 
 from ...driver.api import Explanations, explain
+from ...support.progress import progress
 from . import private, warning
 from .calls import Call, key_of
 from .crossing import module_of
@@ -67,7 +68,8 @@ class Jitted(Generic[P, R]):
             return self._nested(call, key, args, kwargs), None, False
         compiled = None if key is None else self._compiled.get(key)
         if compiled is None:
-            choice = self.lower_quietly(*args, **kwargs).choice
+            with progress(f"recompute.jax: {self._name}"):
+                choice = self.lower_quietly(*args, **kwargs).choice
             if choice.why is not None and self._options.budget is None:
                 warning.warn(choice.why)
             compiled = choice.compiled
@@ -110,7 +112,8 @@ class Jitted(Generic[P, R]):
 
     def report(self, *args: Any, **kwargs: Any) -> Report:
         """What the plain step needs and the rewritten one, both compiled; what is kept and why, what is recomputed."""
-        return report(self.lower_quietly(*args, **kwargs))
+        with progress(f"recompute.jax: {self._name}"):
+            return report(self.lower_quietly(*args, **kwargs))
 
     def trace(self, *args: Any, **kwargs: Any) -> jax.stages.Traced:
         """As of `jax.jit`."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any
+from typing import Any, cast
 
 import jax
 from jax.extend import source_info_util
@@ -66,7 +66,7 @@ def _in_its_scope(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _name_of(module: Any, parent: Any) -> str:
-    members = {} if parent is None else vars(parent)
+    members = cast(dict[str, Any], {} if parent is None else vars(parent))
     for name, member in members.items():
         if member is module:
             return name
@@ -81,4 +81,6 @@ def _elements(member: Any) -> list[Any]:
     if isinstance(member, dict):
         values: list[Any] = list(member.values())  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
         return values
-    return list(member) if isinstance(member, list | tuple) or type(member).__name__ == "List" else []
+    is_sequence = isinstance(member, list | tuple) or type(member).__name__ == "List"
+    elements: list[Any] = list(member) if is_sequence else []  # pyright: ignore[reportUnknownArgumentType]
+    return elements

@@ -24,6 +24,7 @@ from jax.extend import source_info_util
 from typing_extensions import Unpack
 
 from ...driver.api import Explanations
+from ...support.progress import progress
 from .jit import Jitted
 from .keywords import Keywords
 from .lowered import Lowered
@@ -78,8 +79,9 @@ class NnxJitted(Generic[P, R]):
 
     def report(self, *args: Any, **kwargs: Any) -> Report:
         """As of `recompute.jax.jit`. The modules among the arguments stay as they are."""
-        lowered: Lowered = self._of_arrays(self._inner.lower_quietly, args, kwargs)
-        return report(lowered)
+        with progress(f"recompute.nnx: {self._inner.__name__}"):
+            lowered: Lowered = self._of_arrays(self._inner.lower_quietly, args, kwargs)
+            return report(lowered)
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
         """As of `recompute.jax.jit`. The modules among the arguments stay as they are."""

@@ -14,8 +14,8 @@ import jax
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation
 
-from ...analysis.request.names import names_of
 from ...analysis.request.policies import SAVEABLE, SelectionByFunction
+from ...analysis.request.value_names import names_of
 from ...options.selection import Selection
 from ...rules.names import name_of
 

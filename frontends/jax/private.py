@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from io import BytesIO
 from typing import Any
 
 import jax
@@ -148,6 +149,19 @@ def parsed(text: str) -> Any:
     """As a module of MLIR, verified."""
     with mlir_context():
         return _of_module(*OF_MODULES[3])(text)
+
+
+def bytecode_of(lowered: jax.stages.Lowered) -> bytes:
+    """The module as bytecode of MLIR, locations included; equal modules give equal bytes, in every process."""
+    stream = BytesIO()
+    _get(lowered, OF_LOWERED[0]).operation.write_bytecode(stream)
+    return stream.getvalue()
+
+
+def module_of_bytecode(data: bytes) -> Any:
+    """The module of `bytecode_of`, in a context of its own, verified. Raises MLIR's errors."""
+    with mlir_context():
+        return _of_module(*OF_MODULES[3])(data)
 
 
 @cache

@@ -14,7 +14,7 @@ from typing import Any
 
 import jax
 
-from ...analysis.explain.saved_values import SavedValue
+from ...analysis.explain.explanation import SavedValue
 from ...analysis.memory.timeline import Timeline
 from ...driver.api import Rewritten, explain
 from ...options.selection import AUTO

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from ...analysis.explain.saved_values import SavedValue
+from ...analysis.explain.explanation import SavedValue
 from ...reports import memory_html
 from ...reports.by_module import ModuleRow
 from ...reports.memory_html import Facts

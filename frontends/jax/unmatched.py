@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ...analysis.request.names import named_by, names_of
+from ...analysis.request.value_names import named_by, names_of
 from ...driver.api import as_module
 from ...options.selection import BadSelection
 from ...support.walk import every_operation

@@ -11,11 +11,13 @@ from torch._dynamo.backends.common import aot_autograd
 from typing_extensions import Unpack
 
 from ...driver.api import Explanations, explain
+from .inductor import InductorPartitioner
 from .options import OURS, Keywords, options_of
 from .partition import Partitioner
 from .report import GraphReport, Report
 from .run import in_order
 
+ROADS = ("aot_eager", "inductor")
 _OF_TORCH = frozenset({"fullgraph", "dynamic"})
 """The keywords that are passed to `torch.compile`."""
 
@@ -73,12 +75,15 @@ def backend(**keywords: Unpack[Keywords]) -> Backend:
     return Backend(Partitioner(options_of(keywords)))
 
 
-def compile(model: Callable[..., Any] | None = None, /, **keywords: Any) -> Any:
+def compile(model: Callable[..., Any] | None = None, /, *, backend: str = "aot_eager", **keywords: Any) -> Any:
     """`torch.compile` for training steps, in less memory; the results are equal, bit for bit.
 
     Args:
         model: A module or a function. Without it, `compile` is a decorator.
         budget, reserve, segments, policy, ...: As of `backend`.
+        backend: `"aot_eager"` runs operations in program order, within the budget. `"inductor"` compiles kernels: the
+            plan is the same, but fusion and another order change the peak, which is not measured; and rounding is that
+            of Inductor.
         fullgraph, dynamic: As of `torch.compile`.
 
     Returns:
@@ -93,13 +98,23 @@ def compile(model: Callable[..., Any] | None = None, /, **keywords: Any) -> Any:
         >>> print(step.report())  # doctest: +SKIP
     """
     if model is None:
-        return partial(compile, **keywords)
+        return partial(compile, backend=backend, **keywords)
+    road = backend
     ours = {name: value for name, value in keywords.items() if name in OURS}
     theirs = {name: value for name, value in keywords.items() if name in _OF_TORCH}
     if unknown := sorted(keywords.keys() - ours.keys() - theirs.keys()):
         raise TypeError(f"recompute.torch.compile: unknown option '{unknown[0]}'")
-    made = backend(**ours)
-    step: Any = torch.compile(model, backend=made, **theirs)
+    if road not in ROADS:
+        raise ValueError(f"recompute.torch.compile: unknown backend '{road}'; known are {', '.join(ROADS)}")
+    options = options_of(ours)
+    if road == "inductor":
+        partitioner = InductorPartitioner(options)
+        made = Backend(partitioner.partitioner)
+        compiled = torch.compile(model, options={"custom_partitioner_fn": partitioner}, **theirs)
+    else:
+        made = Backend(Partitioner(options))
+        compiled = torch.compile(model, backend=made, **theirs)
+    step: Any = compiled
     # Not by `setattr`, which an optimized module passes on to the module of the user.
     vars(step).update(report=made.report, explain=made.explain)
     return step

@@ -18,8 +18,8 @@ from torch._prims.rng_prims import run_and_save_rng_state, run_with_rng_state
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from ...analysis.step.copied import is_copy
-from ...analysis.step.functions import functions_of, single_block
+from ...analysis.step.marks import is_copy
+from ...analysis.step.order import functions_of, single_block
 from ...dialects.names import Names
 from ...dialects.torch import DRAW, GET_ATTR, READ, SEEDED, arguments_of, called_name, node_of
 from ...rules.names import name_of

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from time import perf_counter
 from typing import Any
 
@@ -15,20 +16,24 @@ import torch
 from functorch.compile import default_partition
 from xdsl.dialects.builtin import ModuleOp
 
-from ...driver.api import Rewritten, rewrite
+from ...analysis.step.order import functions_of
+from ...analysis.step.storage import value_bytes
+from ...driver.api import Rewritten, memory, rewrite
 from ...driver.verified import NotProved
 from ...interpreters.prove import prove
 from ...support.diagnostics import Refusal
-from ...support.units import MINIMUM
+from ...support.units import MINIMUM, is_share, parse_budget
 from .exporter import write_joint
 from .importer import read_joint
 from .options import Options
 from .report import GraphReport, plain_report, report_of
-from .unsupported import Unsupported
 from .warning import warn_plain
 
 Partitioned = tuple[torch.fx.GraphModule, torch.fx.GraphModule]
 Partition = Callable[..., Partitioned]
+
+
+_KEYWORDS = frozenset(signature(default_partition).parameters)
 
 
 class BudgetNotKept(RuntimeError):
@@ -60,9 +65,12 @@ class Partitioner:
         try:
             module = read_joint(joint, num_fwd_outputs, marked=self.options.budget is None)
             rewritten, graph = self._rewritten(module, joint, num_fwd_outputs)
-        except (Unsupported, Refusal, NotProved) as error:
+        except Exception as error:
+            # Whatever goes wrong here, the step runs without us: only what was asked for in so many words is an error.
             if isinstance(error, Refusal) and self.options.budget is not None:
                 raise BudgetNotKept(error.reason) from error
+            if isinstance(error, Refusal) and self.options.rewrite.strict:
+                raise
             return self._left_alone(error, joint, inputs, num_fwd_outputs=num_fwd_outputs, **keywords)
         except Exception as error:
             # A mistake of ours must not stop a step that runs without us.
@@ -70,7 +78,8 @@ class Partitioner:
                 raise
             internal = Unsupported("internal error", f"{type(error).__name__}: {error}; please report it")
             return self._left_alone(internal, joint, inputs, num_fwd_outputs=num_fwd_outputs, **keywords)
-        self.reports.append(report_of(module, rewritten, perf_counter() - start))
+        report = report_of(module, rewritten, _tangent_bytes(module, joint), perf_counter() - start)
+        self.reports.append(report)
         return default_partition(graph, inputs, num_fwd_outputs=num_fwd_outputs, **_for_graph(keywords, graph))
 
     def _left_alone(self, error: Unsupported | Refusal | NotProved, *arguments: Any, **keywords: Any) -> Partitioned:
@@ -82,7 +91,7 @@ class Partitioner:
         self, module: ModuleOp, joint: torch.fx.GraphModule, num_fwd_outputs: int
     ) -> tuple[Rewritten, torch.fx.GraphModule]:
         """The rewritten step and its graph, proved equal to the joint graph as it is imported again."""
-        rewritten = _rewrite(module, self.options)
+        rewritten = _rewrite(module, self.options, _tangent_bytes(module, joint))
         graph = write_joint(rewritten.module, joint)
         proof = prove(module, read_joint(graph, num_fwd_outputs))
         if not proof.proved:
@@ -90,9 +99,17 @@ class Partitioner:
         return rewritten, graph
 
 
-def _rewrite(module: ModuleOp, options: Options) -> Rewritten:
-    """The rewrite; for the budget `min`, the one by segments if it needs less. Raises `Refusal` and `NotProved`."""
-    within = rewrite(module, options.rewrite)
+def _rewrite(module: ModuleOp, options: Options, tangent_bytes: int) -> Rewritten:
+    """The rewrite; for the budget `min`, the one by segments if it needs less. Raises `Refusal` and `NotProved`.
+
+    `tangent_bytes`: of the gradients of what the step returns, which are arguments and part of the peak.
+    """
+    chosen = options.rewrite
+    if options.budget is not None and is_share(options.budget) and tangent_bytes:
+        (plain,) = memory(module).values()
+        limit = parse_budget(options.budget, plain.peak_bytes + tangent_bytes) or 0
+        chosen = replace(chosen, budget=f"{limit - tangent_bytes + plain.argument_bytes}B")
+    within = rewrite(module, chosen)
     if options.budget != MINIMUM:
         return within
     by_segments = rewrite(module, replace(options.rewrite, budget=None))
@@ -104,8 +121,18 @@ def _peak_bytes(rewritten: Rewritten) -> int:
     return after.peak_bytes
 
 
-def _for_graph(keywords: dict[str, Any], graph: torch.fx.GraphModule) -> dict[str, Any]:
-    """The keywords of the default partitioner with nodes of the new graph in place of those of the old one."""
+def _tangent_bytes(module: ModuleOp, joint: torch.fx.GraphModule) -> int:
+    """Bytes of the gradients of what the step returns: PyTorch makes them when the backward pass begins, and holds them
+    until it ends."""
+    (function,) = functions_of(module)
+    arguments = zip(function.args, joint.graph.find_nodes(op="placeholder"), strict=True)
+    return sum(value_bytes(argument) for argument, node in arguments if node.name.startswith("tangents"))
+
+
+def _for_graph(given: dict[str, Any], graph: torch.fx.GraphModule) -> dict[str, Any]:
+    """The keywords of the default partitioner with nodes of the new graph in place of those of the old one, and without
+    those of Inductor's."""
+    keywords = {name: value for name, value in given.items() if name in _KEYWORDS}
     nodes = keywords.get("static_lifetime_input_nodes")
     if not nodes:
         return keywords

@@ -7,7 +7,6 @@ from typing import Any
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
-from ...analysis.memory.timeline import Timeline
 from ...dialects.torch import FLOPS
 from ...driver.api import Rewritten
 from ...support.units import format_bytes
@@ -20,7 +19,7 @@ class GraphReport:
 
     Attributes:
         reason: Why the graph was left alone; empty if it was rewritten.
-        plain_bytes: The peak of the plain step, with the gradients that it returns.
+        plain_bytes: The peak of the plain step, with the gradients that it returns and those that it is given.
         peak_bytes: The peak of the rewritten step.
         input_bytes: Bytes of inputs and weights.
         copies: The number of operations that run again.
@@ -75,13 +74,16 @@ class Report:
         return "\n".join(lines)
 
 
-def report_of(module: ModuleOp, rewritten: Rewritten, seconds: float) -> GraphReport:
-    """The report on a graph that was rewritten, or left as it is with the reason in its remarks."""
+def report_of(module: ModuleOp, rewritten: Rewritten, tangent_bytes: int, seconds: float) -> GraphReport:
+    """The report on a graph that was rewritten, or left as it is with the reason in its remarks.
+
+    `tangent_bytes`: of the gradients of what the step returns, which are arguments and part of the peak.
+    """
     ((before, after),) = rewritten.memory().values()
     return GraphReport(
-        plain_bytes=before.peak_bytes,
-        peak_bytes=after.peak_bytes,
-        input_bytes=_input_bytes(before),
+        plain_bytes=before.peak_bytes + tangent_bytes,
+        peak_bytes=after.peak_bytes + tangent_bytes,
+        input_bytes=before.argument_bytes - tangent_bytes,
         copies=rewritten.copies,
         plain_flops=_flops(module),
         flops=_flops(rewritten.module),
@@ -95,10 +97,6 @@ def report_of(module: ModuleOp, rewritten: Rewritten, seconds: float) -> GraphRe
 def plain_report(error: Any) -> GraphReport:
     """The report on a graph that was left to PyTorch's partitioner."""
     return GraphReport(reason=reason_of(error))
-
-
-def _input_bytes(timeline: Timeline) -> int:
-    return timeline.argument_bytes
 
 
 def _flops(module: ModuleOp) -> int:

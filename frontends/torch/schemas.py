@@ -10,14 +10,15 @@ import torch
 from torch._ops import OpOverload
 
 _ON_SIZES = (operator, torch)
+OF_SEEDS = frozenset({"prims.inductor_random.default", "prims.inductor_randint.default"})
 STATE_BYTES = {"cpu": 5056, "cuda": 16}
 """The size of the random state of a device's generator."""
 
 
 @cache
 def draws(target: OpOverload) -> bool:
-    """Whether the operation draws from a generator of random numbers."""
-    return torch.Tag.nondeterministic_seeded in target.tags
+    """Whether the operation draws from a generator of random numbers. Inductor's read a seed that was drawn before."""
+    return torch.Tag.nondeterministic_seeded in target.tags and qualified_name(target) not in OF_SEEDS
 
 
 @cache

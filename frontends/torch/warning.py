@@ -13,12 +13,14 @@ class NothingSaved(UserWarning):
     """A graph is left to PyTorch's own partitioner; the message has the reason."""
 
 
-def reason_of(error: Unsupported | Refusal | NotProved) -> str:
-    """The reason of a refusal, in one line."""
-    return error.reason if isinstance(error, Refusal) else str(error)
+def reason_of(error: Exception) -> str:
+    """The reason of a refusal, in one line; of any other error its kind, too."""
+    if isinstance(error, Refusal):
+        return error.reason
+    return str(error) if isinstance(error, Unsupported | NotProved) else f"{type(error).__name__}: {error}"
 
 
-def warn_plain(error: Unsupported | Refusal | NotProved) -> None:
+def warn_plain(error: Exception) -> None:
     """Warn that a graph is left to PyTorch's own partitioner."""
     words = f"recompute.torch: nothing is recomputed, PyTorch's own partitioner is used: {reason_of(error)}"
     warnings.warn(words, NothingSaved, stacklevel=2)

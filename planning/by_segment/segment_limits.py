@@ -2,7 +2,7 @@
 
 Choose the storages that a segment keeps within a byte budget, so that recomputing the others takes the least work.
 
-Without HiGHS: minimum cuts at several byte prices, as for the stacks of loops (`analysis/copies/loop_prices.py`); the
+Without HiGHS: minimum cuts at several byte prices, as for the stacks of loops (`analysis/copies/loop_cuts.py`); the
 remaining budget is filled greedily with the storages that save the most work. With HiGHS (`xdsl-recompute[plan]`): an
 integer program with that start solution. It minimises the work of recomputed operations, such that each storage that is
 wanted, or read by a recomputed operation, is kept or recomputed, and the kept bytes are within the budget.

@@ -18,7 +18,7 @@ from ...planning.pairs import plan_of_pairs
 from ...planning.plan import Plan
 from ...planning.simulate import SimulatedProgram, as_graph, simulate
 from ...transforms.phase import numbered_steps
-from ...transforms.plans.segment_budgets import SegmentLimits
+from ...transforms.plans.limit_segments import SegmentLimits
 from ..prepare import prepare
 
 FIRST = "with the budgets of segments first, which proves nothing of other choices"

@@ -1,6 +1,6 @@
 """Candidates for cutting loops under a budget: which loops, and how much of their stacks is saved.
 
-From loops as they are over the corners of `analysis/copies/loop_prices.py` to the smallest sets of stacks, and past
+From loops as they are over the corners of `analysis/copies/loop_cuts.py` to the smallest sets of stacks, and past
 these to carries that are kept every so many iterations.
 """
 
@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...analysis.copies.loop_prices import Corner, corners
+from ...analysis.copies.loop_cuts import Corner, corners
 from ...analysis.request.in_loops import repeatable
-from ...analysis.step.functions import functions_of
+from ...analysis.step.order import functions_of
 from ...options.loop_schedule import Loops
 from ...options.recompute_options import RecomputeOptions
 from ..prepare import flattened

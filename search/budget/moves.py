@@ -17,9 +17,8 @@ from ...transforms.offload import Moves
 from ...transforms.phase import Steps
 from ...transforms.plans.counted import ORDER
 from ..carry_out import plain_cost
-from .limit import Budget
+from .limits import Budget, O
 from .within import BudgetResult
-from .written import O
 
 
 def with_moves(module: ModuleOp, options: RecomputeOptions) -> RecomputeOptions:

@@ -14,7 +14,7 @@ from typing import Generic
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...analysis.step.functions import functions_of
+from ...analysis.step.order import functions_of
 from ...options.loop_schedule import Loops
 from ...options.recompute_options import RecomputeOptions
 from ...planning.calibrated_search import CalibratedSearch
@@ -22,11 +22,10 @@ from ...planning.plan import Plan
 from ...planning.solvers.result import Stop
 from ...support.diagnostics import Refusal, Remark
 from ...transforms.plans.counted import ORDER
-from ..pools import pool_of
-from .limit import ERROR, Budget, budget_limits
+from ..candidates import pool_of
+from .limits import ERROR, Budget, BudgetProblem, Evaluated, O, RunRewrite, budget_limits
 from .loop_choices import loops_option
 from .program_order import in_program_order
-from .written import BudgetProblem, Evaluated, O, RunRewrite
 
 ROUNDS = 6
 """Maximum number of rewrites."""

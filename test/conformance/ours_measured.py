@@ -11,8 +11,8 @@ from xdsl.transforms.common_subexpression_elimination import CommonSubexpression
 
 from recompute.analysis.memory.timeline import timeline
 from recompute.analysis.request.segments import find_segments
-from recompute.analysis.step.copied import is_copy
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.marks import is_copy
+from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import Phases, phases
 from recompute.analysis.step.residuals import residuals
 from recompute.dialects.context import make_context

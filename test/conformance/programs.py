@@ -16,10 +16,9 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from recompute.analysis.copies.copying import CloneOptions
-from recompute.analysis.memory.eager import eager_timeline
-from recompute.analysis.memory.timeline import timeline
-from recompute.analysis.step.copied import is_copy
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.memory.timeline import eager_timeline, timeline
+from recompute.analysis.step.marks import is_copy
+from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import Phases, phases
 from recompute.dialects.recompute import DependOp, Names, TokenOp
 from recompute.interpreters.execute_check import compare

@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 
 from recompute import interpreters, rules
-from recompute.analysis.step.copied import is_copy
+from recompute.analysis.step.marks import is_copy
 from recompute.analysis.step.residuals import residuals
 from recompute.dialects.context import make_context
 from recompute.interpreters.execute_check import compare

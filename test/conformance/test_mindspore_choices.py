@@ -9,8 +9,8 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from recompute.analysis.explain.explanation import explain
-from recompute.analysis.step.copied import is_copy
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.marks import is_copy
+from recompute.analysis.step.order import functions_of
 from recompute.dialects.recompute import Names
 from recompute.mlir_io.printer import print_module
 from recompute.options.selection import Selection

@@ -8,9 +8,8 @@ from xdsl.ir import Operation
 from xdsl.transforms.canonicalize import CanonicalizePass
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 
-from recompute.analysis.step.constants import constants_only
-from recompute.analysis.step.copied import is_copy
-from recompute.analysis.step.order import Order, producers
+from recompute.analysis.step.marks import is_copy
+from recompute.analysis.step.order import Order, constants_only, producers
 from recompute.analysis.verify.dominance import verify_dominance
 from recompute.dialects.context import make_context
 from recompute.dialects.recompute import DependOp, Names

@@ -9,9 +9,8 @@ import pytest
 from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr
 
 from recompute.analysis.explain.explanation import explain
-from recompute.analysis.step.copied import is_copy
-from recompute.analysis.step.functions import functions_of
-from recompute.analysis.step.order import Order
+from recompute.analysis.step.marks import is_copy
+from recompute.analysis.step.order import Order, functions_of
 from recompute.analysis.step.residuals import residuals
 from recompute.dialects.recompute import Names
 from recompute.mlir_io.printer import print_module

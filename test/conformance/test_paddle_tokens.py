@@ -8,9 +8,9 @@ from xdsl.transforms.canonicalize import CanonicalizePass
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
-from recompute.analysis.memory.eager import eager
-from recompute.analysis.step.copied import is_copy
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.memory.timeline import eager
+from recompute.analysis.step.marks import is_copy
+from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.residuals import residuals
 from recompute.dialects.context import make_context
 from recompute.dialects.recompute import DependOp

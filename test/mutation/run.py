@@ -58,7 +58,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         (*PASSES, "unit/planning"),
     ),
     **dict.fromkeys(("planning/gates.py", "planning/orders.py", "planning/liveness.py"), (*PASSES, "unit/planning")),
-    **dict.fromkeys(("analysis/request/names.py", "analysis/step/marks.py"), PASSES),
+    **dict.fromkeys(("analysis/request/value_names.py", "analysis/step/marks.py"), PASSES),
     "planning/by_segment/copy_requests.py": ("unit/planning/test_entries.py", "unit/planning/test_copy_requests.py"),
     "analysis/memory/peaks.py": ("filecheck/transforms", "unit/analysis/test_peaks.py"),
     **dict.fromkeys(("transforms/verify.py", "analysis/verify/invariants.py"), VERIFIER),

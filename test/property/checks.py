@@ -19,9 +19,7 @@ from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from recompute.analysis.copies.decide import explicit_mark
 from recompute.analysis.memory.xla.memory import xla_timeline
-from recompute.analysis.step.constants import constants_only
-from recompute.analysis.step.functions import single_block
-from recompute.analysis.step.order import read_values
+from recompute.analysis.step.order import constants_only, read_values, single_block
 from recompute.analysis.step.phases import Phases, phases
 from recompute.analysis.step.residuals import residuals
 from recompute.dialects.context import make_context

@@ -10,10 +10,10 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from recompute.analysis.memory.schedules.precedence import Precedence
+from recompute.analysis.memory.list_schedules import Precedence
 from recompute.analysis.step.direction import Direction
-from recompute.analysis.step.functions import single_block
 from recompute.analysis.step.jax_paths import path_of, scope_of, split_path
+from recompute.analysis.step.order import single_block
 from recompute.dialects.stablehlo.unary import TanhOp
 from recompute.driver.verification import verify_module
 from recompute.interpreters.prove import prove

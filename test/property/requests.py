@@ -10,9 +10,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
 from recompute.analysis.step.direction import Direction
-from recompute.analysis.step.functions import functions_of, single_block
 from recompute.analysis.step.jax_paths import scope_of
 from recompute.analysis.step.marks import Policy
+from recompute.analysis.step.order import functions_of, single_block
 from recompute.dialects.recompute import Names
 from recompute.driver.verification import verify_module
 from recompute.mlir_io.parser import parse_module

@@ -9,7 +9,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.transforms.dead_code_elimination import region_dce
 
-from recompute.analysis.step.functions import single_block
+from recompute.analysis.step.order import single_block
 from recompute.driver.verification import verify_module
 from recompute.transforms.inline import inline
 

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from recompute import planning
-from recompute.analysis.request import names
+from recompute.analysis.request import value_names
 from recompute.analysis.step import order
 from recompute.analysis.step.order import Order
 from recompute.mlir_io.parser import parse_module
@@ -72,7 +72,7 @@ def look_ups(monkeypatch: pytest.MonkeyPatch, kind: str, blocks: int) -> dict[st
         patch.setattr(SSAValue, "__eq__", counting("comparisons", operator.is_))
         patch.setattr(Order, "owner_here", counting("owners", Order.owner_here))
         patch.setattr(order, "read_values", counting("reads", order.read_values))
-        patch.setattr(names, "names_of", counting("names", names.names_of))
+        patch.setattr(value_names, "names_of", counting("names", value_names.names_of))
         before = sys.gettrace()
         sys.settrace(call)
         try:

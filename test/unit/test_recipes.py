@@ -41,7 +41,8 @@ def test_the_recipe_trains(name: str, tmp_path: Path):
         warnings.simplefilter("error", recompute.jax.NothingSaved)
         losses = losses_of(RECIPES[name], tmp_path / "ours.py")
     assert losses[0] > losses[-1]
-    assert losses == losses_of(with_their_jit(RECIPES[name]), tmp_path / "theirs.py")
+    # XLA may round the two programs differently: Keras's losses differ in the last bit.
+    assert losses == pytest.approx(losses_of(with_their_jit(RECIPES[name]), tmp_path / "theirs.py"), rel=1e-6)
 
 
 def losses_of(snippet: str, path: Path) -> list[float]:

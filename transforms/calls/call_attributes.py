@@ -1,9 +1,20 @@
-"""Move attributes between a call and its operations: copy number, segment, phase and location. The called functions do
-not carry them, since originals and copies share the functions."""
+"""Attributes of calls: shared by the operations that are inlined, and of functions that are kept whole.
+
+Move attributes between a call and its operations: copy number, segment, phase and location. The called functions do
+not carry them, since originals and copies share the functions.
+
+Keep calls whose inlining would lose foreign attributes of the call or the callee.
+
+    %1 = call @f(%0) {mhlo.frontend_attributes = {_xla_compute_type = "host"}}
+
+`recompute` inlines such calls to decide, and then outlines them again with their attributes. Where this fails, the step
+is rewritten again while the functions are marked `recompute.whole`, which the inliner skips.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
 
@@ -12,6 +23,7 @@ from xdsl.dialects.builtin import (
     DictionaryAttr,
     IntegerAttr,
     LocationAttr,
+    ModuleOp,
     NameLoc,
     StringAttr,
     UnitAttr,
@@ -21,10 +33,10 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
-from ...analysis.step.copied import is_copy
 from ...analysis.step.jax_paths import as_backward, path_of
-from ...analysis.step.marks import asks_to_recompute
+from ...analysis.step.marks import asks_to_recompute, is_copy
 from ...dialects.recompute import Names
+from ...support.walk import every_operation
 from .bodies import LeftInlined
 from .origins import InlinedCall
 
@@ -143,3 +155,40 @@ class Inherited:
                 )
             self._ids[identity, index] = IntegerAttr(self._first + len(self._ids), i64)
         return self._ids[identity, index]
+
+
+def is_private(function: FuncOp) -> bool:
+    return function.sym_visibility is not None and function.sym_visibility.data == "private"
+
+
+def attributed(module: ModuleOp) -> dict[FuncOp, str]:
+    """The private functions with foreign attributes, on them or on a call, and the names of the attributes."""
+    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and is_private(op)}
+    attribute_names = dict[FuncOp, str]()
+    for call in every_operation(module):
+        callee = functions.get(call.callee.string_value()) if isinstance(call, CallOp) else None
+        if callee is not None and (others := foreign_attributes(call.attributes, callee)):
+            attribute_names.setdefault(callee, ", ".join(others))
+    return attribute_names
+
+
+@contextmanager
+def kept_whole(module: ModuleOp) -> Generator[set[str]]:
+    """Mark the unmarked ones of these functions within the context, and yield their names."""
+    marked = {op.sym_name.data for op in attributed(module) if Names.WHOLE not in op.attributes}
+    for function in _named(module, marked):
+        function.attributes[Names.WHOLE] = UnitAttr()
+    try:
+        yield marked
+    finally:
+        remove_whole_marks(module, marked)
+
+
+def remove_whole_marks(module: ModuleOp | None, names: set[str]) -> None:
+    """Remove the marks from the functions of these names."""
+    for function in _named(module, names) if module is not None else ():
+        function.attributes.pop(Names.WHOLE, None)
+
+
+def _named(module: ModuleOp, names: set[str]) -> list[FuncOp]:
+    return [op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data in names]

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import IntegerAttr, LocationAttr, ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
-from ...analysis.step.copied import is_copy
+from ...analysis.step.marks import is_copy
 from ...dialects.recompute import Names
 from ...support.walk import every_operation
 

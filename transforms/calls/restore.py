@@ -21,8 +21,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from ...analysis.step.functions import functions_of
-from ...analysis.step.order import Order
+from ...analysis.step.order import Order, functions_of
 from ...dialects.dead_code import drop_dead_code
 from ...dialects.recompute import Names
 from ...rules.kinds import is_constant
@@ -30,11 +29,9 @@ from ...support.timing import part
 from ...support.walk import every_operation
 from .bodies import CallReading, InlinedBody, LeftInlined
 from .call_attributes import CallAttributes, foreign_attributes
-from .effects import Effects
-from .group import Group, erase, part_body, put, read_passed, whole_body
+from .call_groups import Effects, Group, Positions, erase, part_body, place_of, put, read_passed, whole_body
 from .origins import InlinedCall, Origin, Origins
 from .output_functions import OutputFunctions
-from .places import Positions, place_of
 from .templates import CallTemplate, Templates
 
 Waiting = dict[int, dict[tuple[InlinedCall, int, Block], Group]]

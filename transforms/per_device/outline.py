@@ -1,4 +1,10 @@
-"""Outline the forward pass and gradient of a per-device step as one function.
+"""Outline steps inside of bodies per device as functions, with the paths to their bodies.
+
+Complete the paths of per-device operations: JAX restarts paths inside of a `shard_map`.
+
+"layer0/sin"  in  "jit(loss)/jvp()/shard_map"      is      "jit(loss)/jvp()/layer0/sin"
+
+Outline the forward pass and gradient of a per-device step as one function.
 
     %0:2 = sdy.manual_computation(%x) {                   func.func @"main/devices0"(%x, %ct) {
       forward; sdy.return %y, %r }                          forward
@@ -12,21 +18,91 @@ with other uses, the other reads the cotangents and the operands of the forward 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
-from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, UnrealizedConversionCastOp
+from xdsl.dialects.builtin import FunctionType, LocationAttr, ModuleOp, NameLoc, StringAttr, UnrealizedConversionCastOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, Use
 
-from ...analysis.step.functions import functions_of
+from ...analysis.step.jax_paths import path_of, split_path
+from ...analysis.step.order import functions_of
 from ...dialects.computations import ManualComputationOp
 from ...dialects.computations import ReturnOp as HandOnOp
 from ...dialects.recompute import Names
-from .arrival import Arrival, arrive, come_late, held_between
-from .bodies import move, rebuild, replace_results
-from .pairs import DevicePair, pairs_of
-from .paths import continue_paths
+from ...dialects.shardings import ShardingPerValueAttr
+from ...support.walk import every_operation
+from .device_pairs import Arrival, DevicePair, arrive, come_late, held_between, pairs_of
+
+
+def continue_paths(around: Operation, inside: Iterable[Operation]) -> None:
+    """Write full paths on the operations `inside`, at every depth."""
+    prefix = split_path(path_of(around.location))[:-1]
+    if not prefix:
+        return
+    for op in inside:
+        for inner in every_operation(op):
+            inner.location = _continued(inner.location, "/".join(prefix), prefix[0])
+
+
+def _continued(location: LocationAttr, prefix: str, start: str) -> LocationAttr:
+    kinds, inner = list[StringAttr](), cast(Attribute, location)
+    while isinstance(inner, NameLoc) and inner.desc.data.endswith(":"):
+        kinds.append(inner.desc)
+        inner = inner.location
+    if not isinstance(inner, NameLoc) or not (name := inner.desc.data) or name == start or name.startswith(f"{start}/"):
+        return location
+    continued = NameLoc(StringAttr(f"{prefix}/{name}"), inner.location)
+    for kind in reversed(kinds):
+        continued = NameLoc(kind, continued)
+    return continued
+
+
+def is_stand_in(op: Operation) -> bool:
+    """Whether `op` is a placeholder for operations that are outlined meanwhile; reports skip it."""
+    if isinstance(op, ManualComputationOp):
+        return isinstance(op.body.block.first_op, UnrealizedConversionCastOp)
+    return isinstance(op, UnrealizedConversionCastOp)
+
+
+def rebuild(
+    op: ManualComputationOp,
+    operands: Sequence[tuple[SSAValue, str]],
+    results: Sequence[tuple[Attribute, str]],
+    block: Block,
+) -> ManualComputationOp:
+    """Insert a body before `op`, on its devices; operands and result types come with their shardings."""
+    rebuilt = ManualComputationOp.create(
+        operands=[value for value, _ in operands],
+        result_types=[type_ for type_, _ in results],
+        properties={
+            "in_shardings": ShardingPerValueAttr(tuple(sharding for _, sharding in operands)),
+            "out_shardings": ShardingPerValueAttr(tuple(sharding for _, sharding in results)),
+            "manual_axes": op.manual_axes,
+        },
+        attributes=dict(op.attributes),
+        regions=[Region(block)],
+    )
+    rebuilt.location = op.location
+    parent = op.parent
+    assert parent is not None, "the body stands in a block"
+    parent.insert_op_before(rebuilt, op)
+    return rebuilt
+
+
+def replace_results(op: ManualComputationOp, indices: Sequence[int], rebuilt: ManualComputationOp) -> None:
+    """Redirect uses of these results of `op` to the first results of `made`."""
+    for index, new in zip(indices, rebuilt.results, strict=False):
+        new.name_hint = op.results[index].name_hint
+        op.results[index].replace_all_uses_with(new)
+
+
+def move(operations: Sequence[Operation], into: Block) -> None:
+    """Move operations to the end of another block."""
+    for op in operations:
+        op.detach()
+        into.add_op(op)
 
 
 @dataclass(frozen=True)

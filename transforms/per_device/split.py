@@ -1,4 +1,12 @@
-"""Split the outlined function of a per-device step into its forward pass and gradient.
+"""Split an outlined step into its two bodies per device again.
+
+Types and shardings of per-device residuals: passed to a later body on the same device without moving.
+
+    tensor<4x8xf32> on each of 2 × 3 devices        tensor<24x8xf32>, [{"a", "b"}, {}]
+
+All axes shard the first dimension, as JAX passes residuals; a scalar becomes a row of one element.
+
+Split the outlined function of a per-device step into its forward pass and gradient.
 
 The gradient begins at the first operation that is marked as gradient, is a copy, or reads a cotangent. If it reads a
 value of the forward pass, that value is
@@ -12,21 +20,49 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
-from xdsl.dialects.builtin import LocationAttr, StringAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, LocationAttr, StringAttr, TensorType
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
-from ...analysis.step.copied import is_copy
+from ...analysis.step.marks import is_copy
 from ...analysis.step.order import read_values
 from ...dialects.computations import ReturnOp as HandOnOp
 from ...dialects.recompute import Names
+from ...dialects.sdy import axes_of_mesh
 from ...dialects.stablehlo.shapes import ReshapeOp
 from ...rules.kinds import is_constant
+from ...support.diagnostics import Refusal
+from ...support.type_guards import is_tensor
 from ...support.walk import every_operation
-from .arrival import take_out
-from .bodies import move, rebuild, replace_results
-from .handed_on import part_type, sharding_of, whole_type
-from .outline import DeviceStep
+from .device_pairs import take_out
+from .outline import DeviceStep, move, rebuild, replace_results
+
+NO_TENSOR = "the gradient on each device would read a {type} of the forward pass, which no array over devices can hold"
+
+
+def part_type(step: DeviceStep, value: SSAValue) -> TensorType[Attribute]:
+    """The type of a residual on one device. Raises `Refusal` unless it is a tensor of static shape."""
+    type_ = value.type
+    if not is_tensor(type_) or DYNAMIC_INDEX in type_.get_shape():
+        raise Refusal(step.forward, NO_TENSOR.format(type=type_))
+    return type_ if type_.get_num_dims() else TensorType(type_.element_type, [1], type_.encoding)
+
+
+def whole_type(step: DeviceStep, part: TensorType[Attribute]) -> TensorType[Attribute]:
+    """The type of the parts of all devices together."""
+    sizes = axes_of_mesh(step.forward, step.mesh)
+    rows, *others = part.get_shape()
+    devices = prod(sizes[axis] for axis in step.forward.manual_axes.data)
+    return TensorType(part.element_type, [rows * devices, *others], part.encoding)
+
+
+def sharding_of(step: DeviceStep, part: TensorType[Attribute]) -> str:
+    """Shard along all axes of these devices; other axes of the mesh are left to the partitioner."""
+    manual = step.forward.manual_axes.data
+    rest = "" if set(manual) == set(axes_of_mesh(step.forward, step.mesh)) else "?"
+    first = ", ".join([*(f'"{axis}"' for axis in manual), *filter(None, [rest])])
+    return f"@{step.mesh}, [{', '.join([f'{{{first}}}', *[f'{{{rest}}}'] * (part.get_num_dims() - 1)])}]"
 
 
 def split_device_steps(steps: Sequence[DeviceStep]) -> None:

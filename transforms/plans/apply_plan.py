@@ -1,4 +1,6 @@
-"""Apply a plan: insert its copies behind tokens into the backward pass and redirect uses to them.
+"""Write the copies and tokens of a plan into a step.
+
+Apply a plan: insert its copies behind tokens into the backward pass and redirect uses to them.
 
     %9 = stablehlo.multiply %ct, %1
 
@@ -18,19 +20,56 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import count
 from operator import itemgetter
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import IntegerAttr, LocationAttr, ModuleOp, NameLoc, StringAttr, UnitAttr, i64
 from xdsl.ir import Operation, SSAValue, Use
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from ...analysis.step.jax_paths import as_backward, as_read_by, path_of, split_path
 from ...analysis.step.step import Step
 from ...dialects.channels import free_channels, take_channels
-from ...dialects.recompute import DependOp, Names, TokenOp
+from ...dialects.names import Names
+from ...dialects.recompute import DependOp, TokenOp
 from ...planning.plan import Batch, CopyGroup, Plan
+from ...rules.names import name_of
 from ...support.walk import every_operation
-from .copies import beside, copy_of_original
+
+
+@lru_cache(maxsize=10_000)
+def _number(number: int) -> IntegerAttr:
+    return IntegerAttr(number, i64)
+
+
+def copy_of_original(
+    op: Operation, identity: int, number: int, mapping: dict[SSAValue, SSAValue], reader: str = ""
+) -> Operation:
+    """Clone an operation, map its operands and write ids and locations; the clone is not inserted.
+
+    `reader`: the path of the loop that executes the copy, or "".
+    """
+    op.attributes[Names.ID] = _number(identity)
+    copy = op.clone(mapping)
+    for name in (Names.RECOMPUTE, Names.PHASE, Names.CHECKPOINT):
+        copy.attributes.pop(name, None)
+    copy.attributes |= {Names.COPY: _number(number), Names.DUPLICATED: UnitAttr(), Names.NEED_CSE: UnitAttr()}
+    for inner in every_operation(copy):
+        path = path_of(inner.location) or name_of(inner)
+        inner.location = _at(inner.location, as_read_by(path, reader) if reader else as_backward(path))
+    return copy
+
+
+def beside(location: LocationAttr, word: str) -> LocationAttr:
+    """The location of a token: the same scope as the copies that wait for it."""
+    return _at(location, as_backward("/".join([*split_path(path_of(location))[:-1], word])))
+
+
+def _at(location: LocationAttr, path: str) -> LocationAttr:
+    """The same source position under another path."""
+    position = location.location if isinstance(location, NameLoc) else location
+    return NameLoc(StringAttr(path), position)
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ...analysis.memory.labels import Labels
-from ...analysis.memory.timeline import Timeline, timeline
+from ...analysis.memory.timeline import Labels, Timeline, timeline
 from ...analysis.memory.xla.memory import xla_timeline
-from ...analysis.step.functions import functions_of
+from ...analysis.step.order import functions_of
 from ...analysis.step.phases import Phases, phases
 from ..inline import inline
 from ..inline_gradient import inline_gradient

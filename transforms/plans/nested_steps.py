@@ -28,8 +28,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...analysis.step.direction import Direction
-from ...analysis.step.functions import functions_of
-from ...analysis.step.order import Order, read_values
+from ...analysis.step.order import Order, functions_of, read_values
 from ...analysis.step.phase_sources import PhaseSource, sources, stated_phase
 from ...analysis.step.phases import step_starts
 from ...dialects.stablehlo.control import OptimizationBarrierOp

@@ -1,4 +1,13 @@
-"""Apply a cut of a loop: the reading loop recomputes the values that are not kept.
+"""Repeat the operations of a loop in its gradient, in place of the stacks that it saved.
+
+Sink broadcasts into the body of the loop that reads them.
+
+    %m = broadcast_in_dim %row : 4x128x128                  while … do {
+    while … do { … %m … }                             ->      %m = broadcast_in_dim %row; … }
+
+Otherwise the broadcast values are live as long as both loops. XLA hoists nothing that is larger than its operands.
+
+Apply a cut of a loop: the reading loop recomputes the values that are not kept.
 
     forward:   %s1 = dynamic_update_slice %s, tanh(%h), %i        forward:   %s1 = dynamic_update_slice %s, %h, %i
     backward:  %y  = dynamic_slice %s, 7 - %j               ->    backward:  %x  = dynamic_slice %s, 7 - %j
@@ -15,14 +24,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from xdsl.dialects.builtin import LocationAttr, TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...analysis.copies.loop_cuts import LoopCut, given, seen_through
 from ...analysis.step.counted_loops import Affine, CountedLoop
 from ...analysis.step.jax_paths import path_of
-from ...analysis.step.order import read_values
+from ...analysis.step.order import captured_values, read_values
 from ...analysis.step.stacks import Stack, StackRead
+from ...analysis.step.storage import value_bytes
 from ...dialects.channels import take_channels
 from ...dialects.dense import DenseAttr
 from ...dialects.elements import dtype_of
@@ -32,10 +42,57 @@ from ...dialects.stablehlo.control import WhileOp
 from ...dialects.stablehlo.creation import ConstantOp
 from ...dialects.stablehlo.dynamic import DynamicSliceOp, DynamicUpdateSliceOp
 from ...dialects.stablehlo.shapes import BroadcastInDimOp, ReshapeOp
-from ..plans.apply_plan import Numbers
-from ..plans.copies import copy_of_original
+from ...rules.names import name_of
+from ..plans.apply_plan import Numbers, copy_of_original
 from .carries import Replaced, with_more_carries, without_dead_carries
-from .sink import sink_broadcasts
+
+_SHAPES = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.convert"})
+
+
+def sink_broadcasts(loop: WhileOp) -> None:
+    """Sink values that shape operations alone make larger than their operands."""
+    for outside, inside in list(_read_in_body(loop)):
+        chain = _chain(outside)
+        first = loop.body.block.first_op
+        if not chain or first is None:
+            continue
+        mapping = dict[SSAValue, SSAValue]()
+        copies = [op.clone(mapping) for op in chain]
+        for copy in copies:
+            # It runs where the loop runs: the original may stand in the forward pass.
+            copy.location = loop.location
+        Rewriter.insert_op(copies, InsertPoint.before(first))
+        sunk = copies[-1].results[0]
+        inside.replace_uses_with_if(sunk, lambda use: _is_read_in(loop, use.operation))
+
+
+def _read_in_body(loop: WhileOp) -> Iterator[tuple[SSAValue, SSAValue]]:
+    """Yield each loop-invariant value: outside of the loop, and in the body."""
+    block, last = loop.body.block, loop.body.block.last_op
+    assert last is not None, "verified: a body ends"
+    for index, argument in enumerate(block.args):
+        if last.operands[index] is argument:
+            yield loop.operands[index], argument
+    yield from ((value, value) for value in captured_values(loop))
+
+
+def _is_read_in(loop: WhileOp, op: Operation) -> bool:
+    """Whether the operation stands in the body and is not its terminator."""
+    current: Operation | None = op
+    while current is not None and current.parent is not loop.body.block:
+        current = current.parent_op()
+    return current is not None and current is not loop.body.block.last_op
+
+
+def _chain(value: SSAValue) -> list[Operation]:
+    """The shape operations from the smallest value to this one; empty if this one is not larger."""
+    chain, smallest, best = list[Operation](), value_bytes(value), 0
+    while isinstance(value, OpResult) and name_of(value.op) in _SHAPES:
+        chain.append(value.op)
+        value = value.op.operands[0]
+        if value_bytes(value) < smallest:
+            smallest, best = value_bytes(value), len(chain)
+    return chain[:best][::-1]
 
 
 def repeat(cut: LoopCut, numbers: Numbers, replaced: Replaced) -> int:

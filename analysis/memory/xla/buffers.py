@@ -1,21 +1,79 @@
-"""Buffer assignment of XLA:CPU: live ranges and shared places of the stored values of a block.
+"""Assign buffers to the values of scheduled kernels.
+
+Occupied places over time: a segment tree over the steps, with the set of occupied places as bits at each node.
+
+Node 1 covers all steps, node n covers the steps of nodes 2n and 2n + 1, and the leaves are single steps. Any span of
+steps consists of few nodes.
+
+Buffer assignment of XLA:CPU: live ranges and shared places of the stored values of a block.
 
 As in XLA's buffer assignment (`xla/service/buffer_assignment.cc`): a value that passes a barrier or a loop stays in
 place; an elementwise kernel overwrites an operand that dies with it; a value may use the place of a result of the step
 that is written later; a donated argument is copied if a reader of it is not needed for its new value.
+
+Copies of carried values in an iteration of a loop.
+
+As in XLA's copy insertion (`xla/service/copy_insertion.cc`), a new value overwrites the old one. The old value is
+copied first if a reader may run later: by use-def edges alone, independent of the schedule.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from ....planning.graph import OUTSIDE
 from ....rules.fusion import WRITES_OVER
 from ....rules.storage import FORWARDS
-from .fusion import Fusion
-from .taken import OccupiedPlaces
+from .kernel_fusion import Fusion
 from .traits import Trait
+
+_BEFORE = 1
+"""Number of steps before step 0: step -1 is valid too."""
+
+
+class OccupiedPlaces:
+    """`throughout`: the places that one `put` occupied for all steps of a node; `somewhere`: for some of them."""
+
+    def __init__(self, steps: int):
+        """All steps are less than `steps`."""
+        self._leaves = 1 << (steps + _BEFORE).bit_length()
+        self._throughout = [0] * (2 * self._leaves)
+        self._somewhere = [0] * (2 * self._leaves)
+
+    def put(self, place: int, first: int, last: int) -> None:
+        """Occupy the place from `first` to `last`, both inclusive. It may be occupied already."""
+        bit = 1 << place
+        for node in self._nodes(first, last):
+            self._throughout[node] |= bit
+            while node and not self._somewhere[node] & bit:
+                self._somewhere[node] |= bit
+                node >>= 1
+
+    def first_free(self, candidates: int, first: int, last: int) -> int | None:
+        """The lowest place of the bit set `candidates` that is free at all these steps; None if there is none."""
+        taken = 0
+        for node in self._nodes(first, last):
+            taken |= self._somewhere[node]
+            while node:
+                taken |= self._throughout[node]
+                node >>= 1
+        free = candidates & ~taken
+        return (free & -free).bit_length() - 1 if free else None
+
+    def _nodes(self, first: int, last: int) -> Iterator[int]:
+        """The disjoint nodes that cover exactly these steps."""
+        low, high = self._leaves + first + _BEFORE, self._leaves + last + _BEFORE + 1
+        while low < high:
+            if low & 1:
+                yield low
+                low += 1
+            if high & 1:
+                high -= 1
+                yield high
+            low >>= 1
+            high >>= 1
 
 
 @dataclass(frozen=True)
@@ -130,3 +188,35 @@ def outside_results(live_ranges: Sequence[Life], places: Sequence[list[Life]]) -
                 numbered_places[number].append(life)
                 taken.put(number, life.first, life.last)
     return unplaced
+
+
+def copied_bytes(body: Fusion) -> int:
+    """Bytes of the carried values that are copied in an iteration."""
+    program, owners, total = body.program, storage_owners(body), 0
+    readers = _carry_readers(body, owners)
+    for old, value in enumerate(program.returned[: program.arguments]):
+        new = owners.get(value, value)
+        maker = program.maker[new]
+        if new == old or new in program.constants or maker == OUTSIDE:
+            # A captured value is copied to the place of the old value.
+            total += program.sizes[old] if new != old and new < program.arguments else 0
+        elif not _all_read_before(maker, readers.get(old, frozenset()), body):
+            total += program.sizes[old]
+    return total
+
+
+def _carry_readers(body: Fusion, owners: Mapping[int, int]) -> Mapping[int, Set[int]]:
+    """The kernels that read each storage, without the terminator."""
+    readers = dict[int, set[int]]()
+    for op, values in body.reads.items():
+        for value in values if op != body.program.terminator else ():
+            readers.setdefault(owners.get(value, value), set()).add(op)
+    return readers
+
+
+def _all_read_before(maker: int, readers: Set[int], body: Fusion) -> bool:
+    """Whether all `readers` have run when `maker` writes; an elementwise `maker` may overwrite its own operand."""
+    program = body.program
+    by_element = program.traits[maker] & Trait.FUSIBLE and maker not in body.library
+    itself = {maker} if program.names[maker] in WRITES_OVER or by_element else set[int]()
+    return all_before(maker, readers - itself, body)

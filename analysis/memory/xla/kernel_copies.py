@@ -1,6 +1,18 @@
-"""Rewrites of XLA:CPU before fusion: operations that it inserts, replaces or removes.
+"""Rewrite a program as XLA:CPU does before it fuses: equal values merge, operations move and are copied.
 
-An operand whose layout differs from that of its kernel (`layouts.py`) is transposed into a copy. The convolution that
+Equal values that XLA makes once and that several operations overwrite: one of these operations needs no copy.
+
+It is the last one, if use-def edges order all other readers of the value before it (`xla/service/copy_insertion.cc`).
+
+The gradient of a maximum over windows, as XLA writes it (`xla/service/select_and_scatter_expander.cc`).
+
+`select_and_scatter` becomes a windowed reduction that finds the index of each maximum, and a scatter to these indices.
+The reduction depends on the operand alone, and so runs in the forward pass. It reads the indices of all elements, which
+are made at the start of the step: one array of the shape of the operand for each of its dimensions.
+
+Rewrites of XLA:CPU before fusion: operations that it inserts, replaces or removes.
+
+An operand whose layout differs from that of its kernel (`traits.py`) is transposed into a copy. The convolution that
 computes a kernel gradient reads the forward activation so, and the copy is made as soon as the activation is available.
 Products in bf16 are computed in f32. Equal values that are computed from constants alone are made once, and an
 operation that overwrites such a value with other readers gets a copy. The gradient of a maximum over windows becomes a
@@ -9,16 +21,88 @@ scatter.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from ....planning.graph import OUTSIDE
 from ....rules.fusion import WRITES_OVER
-from .alike_values import overwritten, places_of_alike_values
-from .draft import Draft, XlaForm
-from .pools import Pools
-from .program import Kernel, KernelProgram
+from .program import Draft, Kernel, KernelProgram, Pool, XlaForm
 from .traits import Trait, Traits
+
+_LOOP = "stablehlo.while"
+
+
+def overwritten(program: KernelProgram, op: int) -> Sequence[int]:
+    """The operands that an operation may write over."""
+    name, operands = program.names[op], program.operands[op]
+    return operands if name == _LOOP else operands[:1] if name in WRITES_OVER else ()
+
+
+def places_of_alike_values(program: KernelProgram) -> Mapping[int, tuple[int, int]]:
+    """For each number of `Program.alike` the operation and the operand number that overwrite the value itself."""
+    alike = program.alike
+    last = {
+        alike[value]: (op, index)
+        for op, name in enumerate(program.names)
+        if name in WRITES_OVER
+        for index, value in enumerate(overwritten(program, op))
+        if value in alike and index not in program.handed_on.get(op, ())
+    }
+    readers = dict[int, set[int]]()
+    for op, values in enumerate(program.reads) if last else ():
+        for value in values:
+            if (number := alike.get(value)) in last:
+                readers.setdefault(number, set()).add(op)
+    return {
+        number: (op, index)
+        for number, (op, index) in last.items()
+        if not _is_captured(program, op, number) and _all_before(program, op, readers[number] - {op})
+    }
+
+
+def _is_captured(program: KernelProgram, op: int, number: int) -> bool:
+    """Whether the regions of the loop capture the value too."""
+    captured = set(program.reads[op]).difference(program.operands[op])
+    return any(program.alike.get(value) == number for value in captured)
+
+
+def _all_before(program: KernelProgram, op: int, others: Set[int]) -> bool:
+    remaining, pending, visited = set(others), [op], set[int]()
+    while pending and remaining:
+        for source in program.sources[pending.pop()]:
+            if source != OUTSIDE and source not in visited:
+                visited.add(source)
+                remaining.discard(source)
+                pending.append(source)
+    return not remaining
+
+
+@dataclass
+class Pools:
+    """Expands pools. `iotas`: index arrays by shape and dimension, which operands of one shape share."""
+
+    new: Draft
+    iotas: dict[tuple[tuple[int, ...], int], int] = field(default_factory=dict[tuple[tuple[int, ...], int], int])
+
+    def add(self, op: int, operands: Sequence[int]) -> None:
+        new, pool, (operand, source, init) = self.new, self.new.program.pools[op], operands
+        iotas = [self._iota(op, operand, dimension, pool) for dimension in range(len(pool.shape))]
+        sizes = [new.columns.sizes[source]] + [pool.source_index_bytes] * len(pool.shape)
+        maxima = new.insert(op, "stablehlo.reduce_window", Trait.NONE, [operand, *iotas], sizes, operand)
+        index_bytes = [pool.source_index_bytes * len(pool.shape)]
+        (indices,) = new.insert(op, "stablehlo.concatenate", Trait.FUSIBLE, maxima[1:], index_bytes, operand)
+        (zeros,) = new.insert(
+            op, "stablehlo.broadcast_in_dim", Trait.NONE, [init], [new.columns.sizes[operand]], operand
+        )
+        new.replace(op, "stablehlo.scatter", [zeros, indices, source])
+
+    def _iota(self, op: int, operand: int, dimension: int, pool: Pool) -> int:
+        key = (pool.shape, dimension)
+        if key not in self.iotas:
+            size = pool.index_bytes
+            (self.iotas[key],) = self.new.insert(op, "stablehlo.iota", Trait.FUSIBLE, [], [size], operand)
+        return self.iotas[key]
+
 
 _CAST = "stablehlo.convert"
 _PRODUCTS = frozenset({"stablehlo.multiply", "stablehlo.divide"})

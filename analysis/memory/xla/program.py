@@ -1,4 +1,6 @@
-"""The input of the XLA:CPU model: a block as integers, for fusion, scheduling and buffer assignment.
+"""The program as XLA:CPU sees it, in columns by operation and value, and a draft to change it.
+
+The input of the XLA:CPU model: a block as integers, for fusion, scheduling and buffer assignment.
 
 Operations are 0 … n - 1 in program order, the terminator last; values are numbered as in `planning/graph.py`, and are
 defined by an operation or outside. This module contains no IR.
@@ -6,13 +8,81 @@ defined by an operation or outside. This module contains no IR.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from ....planning.graph import OUTSIDE
-from .traits import Traits
+from .traits import Trait, Traits
+
+
+class ColumnFields(TypedDict):
+    """The fields of a `Program` that come from `Columns`."""
+
+    names: tuple[str, ...]
+    traits: tuple[Traits, ...]
+    operands: tuple[tuple[int, ...], ...]
+    reads: tuple[tuple[int, ...], ...]
+    makes: tuple[tuple[int, ...], ...]
+    maker: tuple[int, ...]
+    sizes: tuple[int, ...]
+    ranks: tuple[int, ...]
+    root: tuple[int, ...]
+    constants: frozenset[int]
+
+
+@dataclass
+class Columns:
+    """Growing columns, as in `Program`; the number of an operation is its index."""
+
+    names: list[str] = field(default_factory=list[str])
+    traits: list[Traits] = field(default_factory=list[Traits])
+    operands: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
+    reads: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
+    makes: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
+    maker: list[int] = field(default_factory=list[int])
+    sizes: list[int] = field(default_factory=list[int])
+    ranks: list[int] = field(default_factory=list[int])
+    root: list[int] = field(default_factory=list[int])
+    constants: set[int] = field(default_factory=set[int])
+
+    def add_value(self, maker: int, size: int, rank: int, root: int | None = None) -> int:
+        """Append a value, and return its number. `root`: as in `Program`; the value itself if None."""
+        number = len(self.maker)
+        self.maker.append(maker)
+        self.sizes.append(size)
+        self.ranks.append(rank)
+        self.root.append(number if root is None else root)
+        return number
+
+    def add_operation(
+        self, name: str, traits: Traits, operands: Sequence[int], captured: Sequence[int], makes: Sequence[int]
+    ) -> None:
+        """Append an operation. `captured`: the values that its regions read."""
+        self.names.append(name)
+        self.traits.append(traits)
+        operand_numbers = tuple(operands)
+        self.operands.append(operand_numbers)
+        is_simple = not captured and len(operand_numbers) < 2
+        read = operand_numbers if is_simple else tuple(dict.fromkeys([*operand_numbers, *captured]))
+        # Share one tuple if both are equal, which makes later comparisons fast.
+        self.reads.append(operand_numbers if read == operand_numbers else read)
+        self.makes.append(tuple(makes))
+
+    def fields(self) -> ColumnFields:
+        return {
+            "names": tuple(self.names),
+            "traits": tuple(self.traits),
+            "operands": tuple(self.operands),
+            "reads": tuple(self.reads),
+            "makes": tuple(self.makes),
+            "maker": tuple(self.maker),
+            "sizes": tuple(self.sizes),
+            "ranks": tuple(self.ranks),
+            "root": tuple(self.root),
+            "constants": frozenset(self.constants),
+        }
 
 
 @dataclass(frozen=True)
@@ -123,3 +193,80 @@ class KernelProgram:
         return tuple(
             tuple([self.maker[value] for value in values if self.is_made_here(value)]) for values in looked_through
         )
+
+
+@dataclass(frozen=True)
+class XlaForm:
+    """A rewritten program. `origin`: for each operation the operation of the old program that it comes from."""
+
+    program: KernelProgram
+    origin: tuple[int, ...]
+
+
+@dataclass
+class Draft:
+    """Builds a new program from `program`. The values of `program` keep their numbers."""
+
+    program: KernelProgram
+    origin: list[int] = field(default_factory=list[int])
+    columns: Columns = field(init=False)
+
+    def __post_init__(self) -> None:
+        program = self.program
+        self.columns = Columns(
+            maker=list(program.maker),
+            sizes=list(program.sizes),
+            ranks=list(program.ranks),
+            root=list(program.root),
+            constants=set(program.constants),
+        )
+
+    def keep(
+        self, op: int, operands: Sequence[int], captured: Sequence[int] = (), without: Traits = Trait.NONE
+    ) -> None:
+        """Append an operation of the program with new operands. `captured`: the values that its regions read."""
+        program, columns = self.program, self.columns
+        self._set_makers(program.makes[op])
+        for value in program.makes[op]:
+            # A reshape keeps only the operand whose memory it shares.
+            columns.root[value] = columns.root[operands[0]] if op in program.reshapes else value
+        self.origin.append(op)
+        columns.add_operation(program.names[op], program.traits[op] & ~without, operands, captured, program.makes[op])
+
+    def leave_out(self, op: int) -> None:
+        """Remove an operation whose results have no readers."""
+        for value in self.program.makes[op]:
+            self.columns.maker[value] = OUTSIDE
+
+    def replace(self, op: int, name: str, operands: Sequence[int]) -> None:
+        """Append a new operation that makes the results of `op`."""
+        self._set_makers(self.program.makes[op])
+        self.origin.append(op)
+        self.columns.add_operation(name, Trait.NONE, operands, (), self.program.makes[op])
+
+    def insert(
+        self, origin: int, name: str, traits: Traits, operands: Sequence[int], sizes: Sequence[int], like: int
+    ) -> Sequence[int]:
+        """Append an additional operation. Returns the numbers of its results, of these sizes and the rank of `like`."""
+        columns = self.columns
+        made = [columns.add_value(len(columns.names), size, columns.ranks[like]) for size in sizes]
+        self.origin.append(origin)
+        columns.add_operation(name, traits, operands, (), made)
+        return made
+
+    def form(self) -> XlaForm:
+        program, makes = self.program, self.columns.makes
+        at = {origin: op for op, origin in enumerate(self.origin) if makes[op] == program.makes[origin]}
+        changed = replace(
+            program,
+            **self.columns.fields(),
+            reshapes={at[op]: 0 for op in program.reshapes},
+            bodies={at[op]: bodies for op, bodies in program.bodies.items()},
+            handed_on={at[op]: which for op, which in program.handed_on.items()},
+            kernels={at[op]: kernel for op, kernel in program.kernels.items()},
+        )
+        return XlaForm(changed, tuple(self.origin))
+
+    def _set_makers(self, values: Sequence[int]) -> None:
+        for value in values:
+            self.columns.maker[value] = len(self.columns.names)

@@ -1,27 +1,161 @@
-"""Convert a block of IR to a `KernelProgram`."""
+"""Read a block of MLIR into a program of kernels.
+
+Values that are computed from constants alone, as XLA treats them.
+
+XLA folds small ones at compile time, and they cost nothing. A splat is a broadcast, and an ascending range is an iota:
+values computed from these are computed at run time, equal values once, before all other operations. Kernels that can
+fuse such a value compute it themselves; for the others it is stored from the start of the step to its last reader.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Set
 from dataclasses import dataclass, field
+from math import prod
 
+from xdsl.dialects.builtin import bf16, f32
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
+from ....dialects.dense import DenseAttr, to_numpy
 from ....mlir_io.repeated_operations import key_of
 from ....planning.graph import OUTSIDE
+from ....rules.fusion import FUSIBLE
 from ....rules.names import name_of
-from ....rules.storage import DENSE_VIEWS, viewed_operand
+from ....rules.storage import DENSE_VIEWS, element_bytes, viewed_operand
 from ....support.diagnostics import Refusal
-from ...step.alike_regions import Key, region_key
-from ...step.constants import constants_only
-from ...step.order import Order, captured_values
+from ....support.type_guards import is_tensor
+from ...step.graph_of import Key, region_key
+from ...step.order import Order, captured_values, constants_only
 from ...step.storage import rank_of, value_bytes
-from .columns import Columns
-from .constants import FromConstants
-from .layouts import WANTED
-from .program import KernelProgram
-from .read_kernels import POOL, kernel_of, pool_of
-from .traits import Trait, Traits, divides_cheaply, does_nothing, is_mask_as_numbers, traits_of
+from .program import Columns, Kernel, KernelProgram, Pool
+from .traits import WANTED, Trait, Traits, copied, divides_cheaply, does_nothing, is_mask_as_numbers, traits_of
+
+
+@dataclass(frozen=True)
+class SplatNumber:
+    """A splat: all elements are one number. Equal for equal numbers."""
+
+    key: Hashable
+    literal: DenseAttr | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A value that is computed at run time: equal for equal computations."""
+
+    key: Hashable
+
+
+@dataclass
+class FromConstants:
+    """Classifies values; operations whose operands all come from constants must be added in program order."""
+
+    classes: dict[SSAValue, SplatNumber | Computed] = field(default_factory=dict[SSAValue, "SplatNumber | Computed"])
+
+    def add(self, op: Operation) -> None:
+        if len(op.results) == 1 and not op.regions and (classified := self._of(op)) is not None:
+            self.classes[op.results[0]] = classified
+
+    def alike(self, value: SSAValue) -> tuple[Hashable, Attribute] | None:
+        """A key that is equal for values that XLA makes once; None for values that cost nothing."""
+        classified = self.classes.get(value)
+        if classified is None or not is_tensor(value.type) or not value.type.get_shape():
+            return None
+        return classified, value.type
+
+    def is_one_number(self, value: SSAValue) -> bool:
+        return isinstance(self.classes.get(value), SplatNumber)
+
+    def left_alone(self, op: Operation) -> SSAValue | None:
+        """The operand that the operation returns unchanged: `x` of `x + 0` or of a maximum with minus infinity."""
+        neutral = _NEUTRAL.get(name_of(op))
+        if neutral is None:
+            return None
+        left, right = op.operands
+        if self._is(right, neutral):
+            return left
+        return right if name_of(op) not in _ONE_SIDED and self._is(left, neutral) else None
+
+    def _is(self, value: SSAValue, number: float) -> bool:
+        splat = self.classes.get(value)
+        if not isinstance(splat, SplatNumber) or not isinstance(splat.literal, DenseAttr):
+            return False
+        array = to_numpy(splat.literal)
+        return bool((array == number).all())
+
+    def _of(self, op: Operation) -> SplatNumber | Computed | None:
+        name, read = name_of(op), [self.classes.get(operand) for operand in op.operands]
+        if name == "stablehlo.constant":
+            return _literal(op.properties["value"])
+        if (
+            read
+            and all(isinstance(operand, SplatNumber) for operand in read)
+            and (name in FUSIBLE or name in DENSE_VIEWS)
+        ):
+            if name == "stablehlo.broadcast_in_dim" or name in DENSE_VIEWS:
+                return read[0]
+            return SplatNumber((name, _element(op.results[0]), *read))
+        runs = name == "stablehlo.iota" or any(self.alike(operand) for operand in op.operands)
+        if not runs:
+            return None
+        properties = tuple(sorted(op.properties.items()))
+        inputs = [classified or operand for classified, operand in zip(read, op.operands, strict=True)]
+        return Computed((name, properties, op.results[0].type, *inputs))
+
+
+_NEUTRAL = {
+    "stablehlo.add": 0.0,
+    "stablehlo.subtract": 0.0,
+    "stablehlo.multiply": 1.0,
+    "stablehlo.divide": 1.0,
+    "stablehlo.maximum": float("-inf"),
+    "stablehlo.minimum": float("inf"),
+}
+_ONE_SIDED = frozenset({"stablehlo.subtract", "stablehlo.divide"})
+
+
+def _literal(value: Attribute) -> SplatNumber | None:
+    if isinstance(value, DenseAttr) and (value.is_splat or not value.type.get_shape()):
+        return SplatNumber((value.data, value.type.element_type), value)
+    return None
+
+
+def _element(value: SSAValue) -> Attribute | None:
+    return value.type.element_type if is_tensor(value.type) else None
+
+
+POOL = "stablehlo.select_and_scatter"
+# XLA counts elements in s32.
+_INDEX = 4
+
+
+def kernel_of(op: Operation) -> Kernel:
+    (result,) = op.results
+    return Kernel(
+        transposed=copied(op),
+        wide=tuple([_bytes_in_f32(operand) if _is_bf16(operand) else 0 for operand in op.operands]),
+        wide_result=_bytes_in_f32(result) if _is_bf16(result) else 0,
+    )
+
+
+def pool_of(op: Operation) -> Pool:
+    operand, source, _ = op.operands
+    return Pool(_shape(operand), prod(_shape(operand)) * _INDEX, prod(_shape(source)) * _INDEX)
+
+
+def _is_bf16(value: SSAValue) -> bool:
+    return is_tensor(value.type) and value.type.element_type == bf16
+
+
+def _bytes_in_f32(value: SSAValue) -> int:
+    wide, narrow = element_bytes(f32), element_bytes(bf16)
+    assert wide is not None and narrow is not None, "both are numbers"
+    return value_bytes(value) // narrow * wide
+
+
+def _shape(value: SSAValue) -> tuple[int, ...]:
+    return value.type.get_shape() if is_tensor(value.type) else ()
+
 
 # Their regions run with memory of their own; the regions of a reduction see scalars.
 _BROADCAST = "stablehlo.broadcast_in_dim"

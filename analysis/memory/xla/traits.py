@@ -1,18 +1,191 @@
-"""Traits of operations for XLA:CPU's fusion; `fusion.py` and `library_kernels.py` decide by these alone."""
+"""Traits of operations for XLA:CPU: layouts, calls of its libraries, and what can be fused.
+
+Layouts that XLA:CPU's kernels require of their operands.
+
+Convolutions require `[b, 0, 1, f]` and `[0, 1, i, o]`; matrix products require the contracted dimensions last on the
+left and first on the right. A plain matrix may have either layout, since its transpose is folded into the product,
+unless the product drops a batch dimension of extent 1.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container, Mapping, Sequence
+from math import prod
 from typing import Final
 
-from xdsl.dialects.builtin import IntegerAttr, bf16, i1
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, bf16, f32, f64, i1, i8, i32
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ....dialects.placements import is_placement
-from ....rules.fusion import EXPENSIVE, FUSIBLE, REDUCTIONS
+from ....dialects.stablehlo.records import ConvolutionAttr, DotAttr, DotDimensions
+from ....rules.fusion import EXPENSIVE, FUSIBLE, LIBRARY, REDUCTIONS
 from ....rules.names import name_of
 from ....support.type_guards import is_tensor
-from .library import in_library, in_two_steps, integers, starts_a_library_kernel
+from ...step.storage import rank_of
+
+
+def _of_dot(op: Operation) -> Sequence[Sequence[int]]:
+    lhs, rhs = _rows_by_columns(op)
+    contracted = len(_numbers(op).lhs_contracting_dimensions)
+    read = [
+        range(len(permutation)) if _is_read_either_way(permutation, contracted) else permutation
+        for permutation in (lhs, rhs)
+    ]
+    return (lhs, rhs) if _drops_a_batch(op) and any(map(_is_moved, read)) else read
+
+
+def _is_moved(required: Sequence[int]) -> bool:
+    return list(required) != sorted(required)
+
+
+def _numbers(op: Operation) -> DotDimensions:
+    numbers = op.properties["dot_dimension_numbers"]
+    assert isinstance(numbers, DotAttr), "dot_general is registered and verified"
+    return numbers.data
+
+
+def _rows_by_columns(op: Operation) -> tuple[Sequence[int], Sequence[int]]:
+    numbers, (left, right) = _numbers(op), map(rank_of, op.operands)
+    batch, contracted = numbers.lhs_batching_dimensions, numbers.lhs_contracting_dimensions
+    lhs = [*batch, *(d for d in range(left) if d not in (*batch, *contracted)), *contracted]
+    batch, contracted = numbers.rhs_batching_dimensions, numbers.rhs_contracting_dimensions
+    rhs = [*batch, *contracted, *(d for d in range(right) if d not in (*batch, *contracted))]
+    return lhs, rhs
+
+
+def _drops_a_batch(op: Operation) -> bool:
+    left = op.operands[0].type
+    return is_tensor(left) and any(left.get_shape()[d] == 1 for d in _numbers(op).lhs_batching_dimensions)
+
+
+def _is_read_either_way(permutation: Sequence[int], contracted: int) -> bool:
+    """Whether the permutation only exchanges the last two dimensions of a matrix or of a batch of matrices."""
+    *batch, row, column = permutation if len(permutation) > 1 else (0, 1)
+    return contracted == 1 and batch == sorted(batch) and batch == list(range(len(batch))) and row > column
+
+
+def _of_convolution(op: Operation) -> Sequence[Sequence[int]]:
+    numbers = op.properties["dimension_numbers"]
+    assert isinstance(numbers, ConvolutionAttr), "convolution is registered and verified"
+    spatial = [str(dimension) for dimension in range(rank_of(op.operands[0]) - 2)]
+    lhs, rhs = ["b", *spatial, "f"], [*spatial, "i", "o"]
+    return [
+        [numbers.data.lhs.index(name) for name in lhs],
+        [numbers.data.rhs.index(name) for name in rhs],
+    ]
+
+
+WANTED: Mapping[str, Callable[[Operation], Sequence[Sequence[int]]]] = {
+    "stablehlo.dot_general": _of_dot,
+    "stablehlo.convolution": _of_convolution,
+}
+"""The required order of the dimensions in memory, for each of the two operands."""
+
+
+def copied(op: Operation) -> tuple[bool, ...]:
+    """For each operand, whether it is transposed into a copy."""
+    return tuple([_is_moved(required) for required in WANTED[name_of(op)](op)])
+
+
+_TYPES = frozenset({f64, f32, bf16, i8})
+# For fewer elements the overhead of a library call exceeds its gain.
+_LEAST_ELEMENTS = 4096
+_LEAST_SIDE = 8
+_COMBINERS = frozenset({"stablehlo.add", "stablehlo.maximum", "stablehlo.minimum"})
+_TREE = 32
+"""A reduction over more elements that the library does not support becomes a windowed reduction first."""
+
+
+def in_library(op: Operation) -> bool:
+    name = name_of(op)
+    if name in LIBRARY:
+        return _is_large(op) and all(_element_type(value) in _TYPES for value in (*op.operands, *op.results))
+    return name in _WHEN and _WHEN[name](op)
+
+
+def starts_a_library_kernel(op: Operation) -> bool:
+    return name_of(op) in _STARTERS and in_library(op)
+
+
+def in_two_steps(op: Operation) -> bool:
+    """Whether a reduction is rewritten as a windowed reduction and a reduction of its results."""
+    if name_of(op) != "stablehlo.reduce" or in_library(op):
+        return False
+    shape = _shape(op.operands[0])
+    return any(shape[dimension] > _TREE for dimension in integers(op, "dimensions"))
+
+
+def _reduces(op: Operation) -> bool:
+    first, last = op.regions[0].blocks[0].first_op, op.regions[0].blocks[0].last_op
+    return (
+        len(op.operands) == 2
+        and _is_large(op)
+        and _element_type(op.operands[0]) in _TYPES
+        and first is not None
+        and name_of(first) in _COMBINERS
+        and first.next_op is last
+    )
+
+
+def _reduces_windows(op: Operation) -> bool:
+    """Whether the library supports the windowed reduction: only adjacent windows without overlap."""
+    size, step = integers(op, "window_dimensions"), integers(op, "window_strides")
+    dilated = any(integer != 1 for name in ("base_dilations", "window_dilations") for integer in integers(op, name))
+    side_by_side = all(step[i] == size[i] for i in range(len(size)) if size[i] > 1 or step[i] > 1)
+    return _reduces(op) and side_by_side and not dilated and max(size) > 1
+
+
+def _is_row_by_column(op: Operation) -> bool:
+    numbers = op.properties["dot_dimension_numbers"]
+    assert isinstance(numbers, DotAttr), "dot_general is registered and verified"
+    left, right = _shape(op.operands[0]), _shape(op.operands[1])
+    batch, contracted = numbers.data.lhs_batching_dimensions, numbers.data.lhs_contracting_dimensions
+    rows = prod(size for i, size in enumerate(left) if i not in (*batch, *contracted))
+    inner = prod(left[i] for i in contracted)
+    columns = prod(right) // max(1, inner * prod(left[i] for i in batch))
+    # Operands in another layout are transposed into a copy, except for matrices: these are read in place, without the
+    # library.
+    read_by_columns = len(contracted) == 1 and contracted[0] == len(left) - 2 and len(batch) == len(left) - 2
+    return (
+        all(_element_type(value) in _TYPES for value in (*op.operands, *op.results))
+        and min(rows, columns) > 1
+        and max(rows, columns, inner) >= _LEAST_SIDE
+        and not (read_by_columns and not copied(op)[0])
+    )
+
+
+def _keeps_order(op: Operation) -> bool:
+    dimensions = integers(op, "broadcast_dimensions")
+    return _element_type(op.operands[0]) in _TYPES and list(dimensions) == sorted(set(dimensions))
+
+
+def _is_large(op: Operation) -> bool:
+    return any(prod(_shape(value)) >= _LEAST_ELEMENTS for value in (*op.results, *op.operands))
+
+
+_WHEN: Mapping[str, Callable[[Operation], bool]] = {
+    "stablehlo.reduce": _reduces,
+    "stablehlo.reduce_window": _reduces_windows,
+    "stablehlo.dot_general": _is_row_by_column,
+    "stablehlo.broadcast_in_dim": _keeps_order,
+    "stablehlo.pad": lambda op: _element_type(op.operands[0]) in _TYPES and not any(integers(op, "interior_padding")),
+    "stablehlo.iota": lambda op: _element_type(op.results[0]) in (f32, i32),
+}
+_STARTERS = frozenset({"stablehlo.reduce", "stablehlo.reduce_window"})
+
+
+def _element_type(value: SSAValue) -> Attribute | None:
+    return value.type.element_type if is_tensor(value.type) else None
+
+
+def _shape(value: SSAValue) -> tuple[int, ...]:
+    return value.type.get_shape() if is_tensor(value.type) else ()
+
+
+def integers(op: Operation, name: str) -> tuple[int, ...]:
+    attribute = op.properties.get(name)
+    return tuple(map(int, attribute.get_values())) if isinstance(attribute, DenseArrayBase) else ()
+
 
 Traits = int
 """The traits of one operation, as bits. Queries are frequent, and ten times as slow with Python's `Flag`."""

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import jax
 
-from ....analysis.request.called import Switches
+from ....analysis.request.scope_names import Switches
 from .. import checked
 from ..called import called
 

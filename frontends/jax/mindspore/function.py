@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ....analysis.request.called import Switches
+from ....analysis.request.scope_names import Switches
 from .. import checked
 from ..called import called
 

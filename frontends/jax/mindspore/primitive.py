@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from ....analysis.request.called import CallTreatment
+from ....analysis.request.scope_names import CallTreatment
 from .. import checked
 from ..called import called
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import jax
 import numpy as np
 
-from ....analysis.request.called import CallTreatment, Switches
+from ....analysis.request.scope_names import CallTreatment, Switches
 from .. import checked
 from ..called import called
 from ..marks import offload

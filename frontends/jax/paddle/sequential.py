@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
-from ....analysis.request.called import CallTreatment
+from ....analysis.request.scope_names import CallTreatment
 from ..called import called
 from .kinds import kind_of
 from .recompute import switches_of

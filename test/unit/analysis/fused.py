@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from recompute.analysis.memory.xla.kernel_copies import with_kernel_copies
 from recompute.analysis.memory.xla.program import KernelProgram
 from recompute.analysis.memory.xla.read_program import program_of
-from recompute.analysis.memory.xla.run import ScheduledKernels
-from recompute.analysis.step.functions import functions_of, single_block
+from recompute.analysis.memory.xla.scheduled_kernels import ScheduledKernels
+from recompute.analysis.step.order import functions_of, single_block
 from recompute.mlir_io.parser import parse_module
 
 

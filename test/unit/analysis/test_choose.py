@@ -9,19 +9,18 @@ import pytest
 from xdsl.ir import Block
 
 from recompute.analysis.copies.attempts import FIRST, Attempt, attempts_for
-from recompute.analysis.copies.copying import CloneOptions
-from recompute.analysis.copies.marked import plan_of_marks
+from recompute.analysis.copies.copying import CloneOptions, plan_of_marks
 from recompute.analysis.memory.peaks import Forecast, Peaks
-from recompute.analysis.memory.xla.planned import Plain
+from recompute.analysis.memory.xla.memory import Plain
 from recompute.analysis.memory.xla.read_program import program_of
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import AUTO, Selection
 from recompute.planning.by_segment.by_structure import Cuts
 from recompute.planning.check import violations
 from recompute.planning.simulate import SimulatedProgram
+from recompute.search.candidates import attempt_plans
 from recompute.search.choose import AttemptTargets, ScoredAttempt, choose, least, plan_attempt
 from recompute.search.recompute import recompute
-from recompute.search.tried import attempt_plans
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.mark import mark_steps
 from recompute.transforms.phase import numbered_steps

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from recompute.analysis.copies.decide import Decision, decide
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.mlir_io.parser import parse_module

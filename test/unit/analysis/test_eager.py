@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.analysis.memory.eager import eager, eager_timeline
-from recompute.analysis.memory.timeline import timeline
-from recompute.analysis.step.functions import functions_of
-from recompute.analysis.step.order import producers
+from recompute.analysis.memory.timeline import eager, eager_timeline, timeline
+from recompute.analysis.step.order import functions_of, producers
 from recompute.mlir_io.parser import parse_module
 from recompute.test.examples import PLAIN, classified, done, inlined, phases_after, recomputed, with_tokens
 from recompute.transforms.lower import lower

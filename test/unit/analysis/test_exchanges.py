@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recompute.analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_again
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.order import functions_of
 from recompute.mlir_io.parser import parse_module
 from recompute.rules.permission import Permission
 

@@ -8,8 +8,8 @@ import pytest
 from xdsl.dialects.func import FuncOp
 
 from recompute.analysis.step import guessed_phases as guessed_phases_module
-from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.guessed_phases import Guess, guessed_phases
+from recompute.analysis.step.order import functions_of
 from recompute.mlir_io.parser import parse_module
 
 T, SCALAR = "tensor<8x8xf32>", "tensor<f32>"

@@ -8,9 +8,8 @@ from itertools import combinations
 
 import pytest
 
-from recompute.analysis.copies.loop_cuts import loop_cut
-from recompute.analysis.copies.loop_prices import Corner, corner_within, corners
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.copies.loop_cuts import Corner, corner_within, corners, loop_cut
+from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.stacks import LoopPair, links_of
 from recompute.mlir_io.parser import parse_module
 from recompute.planning.min_cut import min_cut

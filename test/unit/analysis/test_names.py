@@ -6,8 +6,8 @@ import pytest
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Operation
 
-from recompute.analysis.request.names import is_named, named_by, names_of
-from recompute.analysis.step.functions import functions_of, single_block
+from recompute.analysis.request.value_names import is_named, named_by, names_of
+from recompute.analysis.step.order import functions_of, single_block
 from recompute.mlir_io.parser import parse_module
 
 T = "tensor<4xf32>"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.memory.eager import eager_timeline
 from recompute.analysis.memory.peaks import Peaks
-from recompute.analysis.memory.timeline import timeline
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.memory.timeline import eager_timeline, timeline
+from recompute.analysis.step.order import functions_of
 from recompute.search.choose import why_worse
 from recompute.test.examples import SMALL, classified, inlined, peaks_before
 

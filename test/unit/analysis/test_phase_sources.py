@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 from recompute.analysis.step.direction import Direction
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phase_sources import PhaseSource, register_source, registrations_undone
 from recompute.analysis.step.phases import Phases, phases
 from recompute.dialects.recompute import Names

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.explain.explanation import Explanation, explain
-from recompute.analysis.explain.saved_values import CHOSEN, MARKED, OUTPUT, OUTSIDE, OperationCounts, count_operations
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.explain.explanation import (
+    CHOSEN,
+    MARKED,
+    OUTPUT,
+    OUTSIDE,
+    Explanation,
+    OperationCounts,
+    count_operations,
+    explain,
+)
+from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection

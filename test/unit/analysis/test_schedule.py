@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.analysis.memory.eager import eager_timeline
-from recompute.analysis.memory.schedules.schedule import low_peak
-from recompute.analysis.memory.timeline import timeline
-from recompute.analysis.step.functions import functions_of
-from recompute.analysis.step.order import Order
+from recompute.analysis.memory.list_schedules import low_peak
+from recompute.analysis.memory.timeline import eager_timeline, timeline
+from recompute.analysis.step.order import Order, functions_of
 from recompute.analysis.step.phases import Phases
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.inputs import random_inputs

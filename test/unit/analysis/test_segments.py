@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recompute.analysis.request.segments import NoSuchSegment, find_segments
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import Phases, phases
 from recompute.mlir_io.parser import parse_module
 

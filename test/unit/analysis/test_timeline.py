@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recompute.analysis.memory.timeline import Timeline, timeline
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.order import functions_of
 from recompute.mlir_io.parser import parse_module
 from recompute.support.diagnostics import Refusal
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from recompute.analysis.memory.xla.memory import xla_timeline
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.order import functions_of
 from recompute.mlir_io.parser import parse_module
 from recompute.transforms.inline import inline
 

@@ -16,8 +16,8 @@ from xdsl.dialects.func import FuncOp
 from recompute.analysis.memory.timeline import timeline
 from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.memory.xla.read_program import program_of
-from recompute.analysis.memory.xla.run import ScheduledKernels
-from recompute.analysis.step.functions import functions_of, single_block
+from recompute.analysis.memory.xla.scheduled_kernels import ScheduledKernels
+from recompute.analysis.step.order import functions_of, single_block
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions

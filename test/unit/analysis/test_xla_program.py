@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.memory.xla.form import xla_form
+from recompute.analysis.memory.xla.memory import xla_form
 from recompute.analysis.memory.xla.program import KernelProgram
 from recompute.analysis.memory.xla.traits import Trait
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.order import functions_of
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 

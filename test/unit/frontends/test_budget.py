@@ -83,6 +83,21 @@ def test_the_minimum_is_never_above_the_choice_without_a_budget(monkeypatch: pyt
     assert [one.words for one in lowered.within.rounds] == ["as without a budget"]
 
 
+def test_only_the_plain_step_the_first_candidate_and_what_runs_are_optimized(monkeypatch: pytest.MonkeyPatch) -> None:
+    levels, compile = list[bool](), jax.stages.Lowered.compile
+
+    def counted(lowered: Any, options: Any = None) -> Any:
+        levels.append("xla_backend_optimization_level" in (options or {}))
+        return compile(lowered, options)
+
+    monkeypatch.setattr(jax.stages.Lowered, "compile", counted)
+    within = recompute.jax.jit(STEP, budget="min").lower(weights(), batch()).within
+    assert within is not None and len(within.rounds) > 1
+    assert levels[: len(within.rounds) + 1] == [False, False, *([True] * (len(within.rounds) - 1))]
+    assert levels[len(within.rounds) + 1 :] in ([], [False])
+    assert temporaries(within.compiled) == min(one.needs for one in within.rounds if one.needs is not None)
+
+
 def test_nothing_to_do_is_no_warning(plain: Any) -> None:
     step = recompute.jax.jit(STEP, budget="8GiB")
     with warnings.catch_warnings():

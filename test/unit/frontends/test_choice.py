@@ -13,7 +13,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 import recompute
 from recompute.frontends.jax import choice
-from recompute.frontends.jax.barriers import DISABLED, DROPS_BARRIERS
+from recompute.frontends.jax.barriers import DISABLED, DROPS_BARRIERS, MEASURING
+from recompute.frontends.jax.choice import Variant
 from recompute.test.unit.frontends.steps import batch, descent, far_apart, forward, jax, jnp, mlp, temporaries, weights
 
 
@@ -115,7 +116,7 @@ def useless(graph: recompute.Graph) -> recompute.Plan:
 def test_the_plain_step_is_run_where_it_needs_less(monkeypatch: pytest.MonkeyPatch):
     """The compiler's word counts, not the model's: here it says that the rewritten step needs more."""
     lowered = recompute.jax.jit(mlp().step, measure=True).lower(weights(), batch())
-    sizes = iter([200, 100])  # of the rewritten step, and of the plain one
+    sizes = iter([200, 100, 100])  # of the rewritten step, of the plain one, and of that as it runs
     monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: next(sizes))
     chosen = choice.chosen(lowered)
     assert "opt-barrier" not in str(chosen.compiled.as_text())
@@ -231,13 +232,70 @@ def test_a_step_with_barriers_of_its_own(measure: bool | str):
         assert temporaries(choice.chosen(lowered).compiled) <= kept
 
 
-def test_of_all_ways_the_one_that_needs_least(monkeypatch: pytest.MonkeyPatch):
+ALL = [Variant.MERGED, Variant.RECOMPUTED, Variant.KEEPING, Variant.PLAIN]
+
+
+@pytest.mark.parametrize(
+    ("predicted", "expected"),
+    [
+        ((100, 200, 300), [Variant.MERGED]),
+        ((200, 100, 300), [Variant.RECOMPUTED]),
+        ((110, 100, 300), [Variant.RECOMPUTED, Variant.MERGED]),
+        ((110, 100, 115), [Variant.RECOMPUTED, Variant.KEEPING]),  # the user's own before a second rewrite
+        ((100, 100, 100), [Variant.KEEPING, Variant.MERGED]),
+        ((300, 200, 100), [Variant.KEEPING, Variant.RECOMPUTED]),  # never unmeasured
+    ],
+)
+def test_at_most_two_ways_are_compiled(
+    predicted: tuple[int, ...], expected: list[Variant], monkeypatch: pytest.MonkeyPatch
+):
+    """The one that is predicted to need least, and another if the model may be wrong about the two."""
+    table = dict(zip(ALL, (*predicted, None), strict=True))
+    monkeypatch.setattr(choice, "_predicted_bytes", lambda lowered, way: table[way])
+    lowered: Any = None
+    assert choice.ranked(lowered, ALL) == expected
+    assert choice.ranked(lowered, [Variant.RECOMPUTED, Variant.PLAIN]) == [Variant.RECOMPUTED, Variant.PLAIN]
+
+
+def ways_compiled(monkeypatch: pytest.MonkeyPatch, sizes: list[int]) -> list[tuple[Variant, bool]]:
+    """Count compilations of a step with the user's own barriers: the way, and whether it is only measured.
+
+    sizes: the bytes of each way in the order of `ALL`.
+    """
+    seen, compile = list[tuple[Variant, bool]](), choice._compiled  # pyright: ignore[reportPrivateUsage]
+
+    def counted(lowered: Any, way: Variant, options: Any = None) -> Any:
+        seen.append((way, options is not None))
+        return compile(lowered, way, options)
+
+    monkeypatch.setattr(choice, "_compiled", counted)
+    monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: sizes[ALL.index(seen[-1][0])])
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ([200, 0, 100, 0], [(Variant.KEEPING, False), (Variant.MERGED, True)]),
+        ([99_900, 0, 100_000, 0], [(Variant.KEEPING, False), (Variant.MERGED, True)]),  # as good
+        ([100, 0, 200, 0], [(Variant.KEEPING, False), (Variant.MERGED, True), (Variant.MERGED, False)]),
+    ],
+)
+def test_the_way_that_is_only_measured_is_not_optimized(
+    sizes: list[int], expected: list[tuple[Variant, bool]], monkeypatch: pytest.MonkeyPatch
+):
     lowered = recompute.jax.jit(checkpointed(), measure=True).lower(*eight_layers())
-    ways = choice._ways(lowered)  # pyright: ignore[reportPrivateUsage]
-    order = [choice.Variant.RECOMPUTED] if lowered.why is None else []
-    assert ways == [choice.Variant.MERGED, *order, choice.Variant.KEEPING, choice.Variant.PLAIN]
-    for least in range(len(ways)):
-        sizes = iter([100 if way == least else 200 for way in range(len(ways))])
-        monkeypatch.setattr(choice, "temporary_bytes", lambda compiled, sizes=sizes: next(sizes))
-        text = str(choice.chosen(lowered).compiled.as_text())
-        assert ("opt-barrier" in text) == (ways[least] is not choice.Variant.PLAIN)
+    seen = ways_compiled(monkeypatch, sizes)
+    chosen = choice.chosen(lowered)
+    assert seen == expected and chosen.way is expected[-1 if len(expected) == 3 else 0][0]
+    assert "opt-barrier" in str(chosen.compiled.as_text())
+
+
+def test_measuring_gives_the_bytes_of_the_compiler():
+    """On XLA:CPU temporaries and FLOPs do not depend on the level of optimization."""
+    lowered = recompute.jax.jit(mlp().step).lower(*eight_layers())
+    for way in (Variant.RECOMPUTED, Variant.PLAIN):
+        full, measured = (choice._compiled(lowered, way, options) for options in (None, MEASURING))  # pyright: ignore[reportPrivateUsage]
+        assert temporaries(full) == temporaries(measured)
+        analyses: list[Any] = [compiled.cost_analysis() for compiled in (full, measured)]
+        assert analyses[0]["flops"] == analyses[1]["flops"]

@@ -91,6 +91,6 @@ def test_remarks_stand_at_the_lines_of_the_model():
 
     report = recompute.jax.jit(step).report(params, batch())
     places = {str(remark).partition(": remark")[0].rpartition("/")[2] for remark in report.remarks}
-    sources = {buffer.source.rpartition("/")[2] for name, timeline in report.timelines for buffer in timeline.buffers}
+    sources = {buffer.source.rpartition("/")[2] for _, timeline in report.timelines for buffer in timeline.buffers}
     assert {place.partition(":")[0] for place in places | sources} <= {"test_disabled.py", "<unknown>", ""}
     assert any(source.startswith("test_disabled.py:") for source in sources)

@@ -13,7 +13,7 @@ import pytest
 
 import recompute
 from recompute.analysis.memory.timeline import timeline
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.order import functions_of
 from recompute.dialects.context import make_context
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import execute, function_named

@@ -6,7 +6,7 @@ import pytest
 from xdsl.ir import Operation
 
 import recompute
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.order import functions_of
 from recompute.mlir_io.parser import parse_module
 from recompute.planning.liveness import live_bytes
 from recompute.planning.solvers.solve_graph import problem_of_graph
@@ -24,6 +24,7 @@ def call(result: str, name: str, operands: str, types: str, phase: str, args: st
 
 
 T = "tensor<256xf32>"
+LOSS_BACKWARD = f"(tensor<f32>, {T}, {T}) -> {T}"
 ONE, TWO = f"({T}) -> {T}", f"({T}, {T}) -> {T}"
 STEP = (
     f"func.func @step(%x: {T}, %g: {T}) -> ({T}, {T}) {{\n"
@@ -91,3 +92,23 @@ def test_a_budget_is_kept_with_the_gradients_counted(budget: str) -> None:
     rewritten = recompute.rewrite(STEP, options)
     assert rewritten.proof is not None and rewritten.proof.proved
     assert rewritten.memory()["step"][1].peak_bytes <= 4 * KIB
+
+
+def test_a_mean_keeps_the_storage_of_what_it_sums() -> None:
+    """PyTorch reduces some losses in place: the scalar lies in a storage of the size of their operand."""
+    loss = (
+        f"func.func @step(%x: {T}, %g: tensor<f32>) -> (tensor<f32>, {T}) {{\n"
+        + call("%a", "exp.default", "%x", ONE, "primal")
+        + call("%loss", "mse_loss.default", "%a, %x", f"({T}, {T}) -> tensor<f32>", "primal", "%0, %1")
+        + call(
+            "%d",
+            "mse_loss_backward.default",
+            "%g, %a, %x",
+            f"(tensor<f32>, {T}, {T}) -> {T}",
+            "gradient",
+            "%0, %1, %2, 1",
+        )
+        + f"func.return %loss, %d : tensor<f32>, {T}\n}}"
+    )
+    ((_, step),) = numbered_steps(parse_module(loss))
+    assert [count // KIB for count in live_bytes(step.graph).tolist()] == [1, 2, 3, 2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.mlir_io.parser import parse_module

@@ -6,7 +6,7 @@ import pytest
 from xdsl.ir import SSAValue
 
 from recompute.analysis.copies.decide import decide
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.mlir_io.parser import parse_module

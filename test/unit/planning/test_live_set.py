@@ -6,9 +6,8 @@ from random import Random
 
 import pytest
 
-from recompute.analysis.step.functions import functions_of, single_block
 from recompute.analysis.step.graph_of import graph_of
-from recompute.analysis.step.order import Order
+from recompute.analysis.step.order import Order, functions_of, single_block
 from recompute.planning.graph import Graph
 from recompute.planning.liveness import Footprint, LiveSet, live_bytes
 from recompute.planning.orders import Ready, eager

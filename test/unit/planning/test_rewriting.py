@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recompute.analysis.copies.copying import CloneOptions
-from recompute.analysis.memory.xla.memory import xla_timeline
-from recompute.analysis.memory.xla.planned import Plain
+from recompute.analysis.memory.xla.memory import Plain, xla_timeline
 from recompute.analysis.step.phases import phases_now
 from recompute.analysis.step.step import Step
 from recompute.dialects.dead_code import drop_dead_code

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recompute.analysis.memory.labels import Buffer
-from recompute.analysis.memory.timeline import Timeline
+from recompute.analysis.memory.timeline import Buffer, Timeline
 from recompute.reports.by_module import OUTSIDE, ModuleRow, module_rows
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from recompute.analysis.memory.labels import Buffer
-from recompute.analysis.memory.timeline import Timeline
+from recompute.analysis.memory.timeline import Buffer, Timeline
 from recompute.reports.holding import holding_of, lines_of
 
 SIZES = (5, 40, 20, 40, 0)

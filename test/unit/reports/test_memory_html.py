@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
-from recompute.analysis.memory.labels import Buffer
-from recompute.analysis.memory.timeline import Timeline
+from recompute.analysis.memory.timeline import Buffer, Timeline
 from recompute.reports.memory_html import Facts, to_html
 from recompute.reports.memory_layers import COLUMNS, chart_data
 

@@ -11,8 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from recompute.analysis.memory.labels import Buffer
-from recompute.analysis.memory.timeline import Timeline
+from recompute.analysis.memory.timeline import Buffer, Timeline
 from recompute.reports.memory_bands import BandKind, bands, kinds_of, shortened, stages
 from recompute.reports.memory_chart import COLUMNS, columns_of
 from recompute.reports.memory_timeline import to_json, to_svg, to_text

@@ -176,9 +176,9 @@ def test_missing_input(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_bytes_that_are_no_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "step.mlirbc"
-    source.write_bytes(b"ML\xefR\x00\xff")
+    source.write_bytes(b"ML\xff\x00\xff")
     assert main([str(source)]) == 1
-    assert ":1:3: error: not UTF-8 text" in capsys.readouterr().err
+    assert ":1:3: error: neither UTF-8 text nor MLIR bytecode" in capsys.readouterr().err
 
 
 def test_unwritable_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

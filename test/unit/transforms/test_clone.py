@@ -6,7 +6,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from recompute.analysis.step.functions import functions_of, single_block
+from recompute.analysis.step.order import functions_of, single_block
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.rules.names import name_of

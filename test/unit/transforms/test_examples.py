@@ -15,7 +15,7 @@ from xdsl.transforms.common_subexpression_elimination import CommonSubexpression
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from recompute.analysis.memory.timeline import timeline
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.residuals import residuals
 from recompute.dialects.context import make_context
 from recompute.dialects.recompute import Names

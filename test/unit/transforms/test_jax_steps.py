@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from recompute.analysis.memory.timeline import timeline
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.order import functions_of
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.prove import prove

@@ -13,8 +13,8 @@ from recompute.mlir_io.printer import print_module
 from recompute.search.recompute import recompute
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import FOLDER
+from recompute.transforms.per_device.device_pairs import pairs_of
 from recompute.transforms.per_device.outline import outline_device_steps
-from recompute.transforms.per_device.pairs import pairs_of
 from recompute.transforms.per_device.split import split_device_steps
 from recompute.transforms.plans.nested_steps import nested_steps_apart
 from recompute.transforms.verify import verify_input

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.analysis.verify.emitted import wrong_reads

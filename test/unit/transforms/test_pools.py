@@ -13,9 +13,8 @@ from recompute.options.recompute_options import DEFAULT, RecomputeOptions
 from recompute.planning.solvers.result import Stop
 from recompute.rules.facts import pure
 from recompute.rules.registry import register, registrations_undone
-from recompute.search import pools
-from recompute.search.candidates import candidates
-from recompute.search.pools import forget_pools, pool_of
+from recompute.search import candidates as candidates_module
+from recompute.search.candidates import candidates, forget_pools, pool_of
 from recompute.test.unit.transforms.test_segment_budgets import STEP
 
 
@@ -29,7 +28,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[RecomputeOptions]:
         return candidates(module, options, stop)
 
     forget_pools()
-    monkeypatch.setattr(pools, "candidates", counted)
+    monkeypatch.setattr(candidates_module, "candidates", counted)
     return found
 
 

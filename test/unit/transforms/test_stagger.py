@@ -6,7 +6,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from recompute.analysis.memory.xla.memory import xla_timeline
-from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.order import functions_of
 from recompute.interpreters.prove import prove
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.rules.names import name_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.request.stated_checkpoints import OVERRIDDEN
+from recompute.analysis.request.checkpoints import OVERRIDDEN
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions

@@ -12,10 +12,8 @@ from xdsl.transforms.canonicalize import CanonicalizePass
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
-from recompute.analysis.memory.eager import eager, eager_timeline
-from recompute.analysis.memory.timeline import timeline
-from recompute.analysis.step.functions import functions_of
-from recompute.analysis.step.order import Order, producers
+from recompute.analysis.memory.timeline import eager, eager_timeline, timeline
+from recompute.analysis.step.order import Order, functions_of, producers
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.dialects.context import make_context

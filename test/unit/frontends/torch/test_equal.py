@@ -43,6 +43,36 @@ def test_equal_to_eager_within_the_budget(name: str, options: dict[str, Any]) ->
         assert report.peak_bytes <= share * report.plain_bytes
 
 
+def test_gradients_of_results_count_while_the_backward_pass_reads_them() -> None:
+    """The loss is outside of the graph: PyTorch makes the gradient of the result when the backward pass begins."""
+    torch._dynamo.reset()
+    weight = torch.linspace(-1, 1, 64 * 64).view(64, 64).requires_grad_()
+    x = torch.linspace(-1, 1, 256 * 64).view(256, 64)
+
+    class Features(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(weight)
+
+        def forward(self, x: Any) -> Any:
+            return ((x @ self.weight).tanh() @ self.weight).tanh()
+
+    def step_of(model: Any) -> Any:
+        features = rt.compile(model, budget="1GiB", fullgraph=True)
+        steps.append(features)
+        return lambda x: features(x).exp().sum()
+
+    steps = list[Any]()
+    model = Features()
+    _, ran = compiled(model, (x,), step_of)
+    assert ran.same_as(run(model, lambda x: model(x).exp().sum(), (x,)))
+    (report,) = steps[0].report().graphs
+    outside = 2 * x.nbytes + 8
+    assert report.peak_bytes >= 3 * x.nbytes + 2 * weight.nbytes
+    assert ran.peak_bytes <= report.peak_bytes + outside
+    assert report.input_bytes == x.nbytes + weight.nbytes
+
+
 def test_a_step_that_fits_stays_as_it_is() -> None:
     model, args = made("gpt")
     step, ran = compiled(model, args, lambda own: rt.compile(own, budget="1GiB"))

@@ -1,1 +1,0 @@
-"""Orders of a step with a low peak; `schedule.py` compares them."""

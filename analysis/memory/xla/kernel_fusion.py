@@ -1,0 +1,327 @@
+"""Fuse operations into kernels, as XLA:CPU does.
+
+Library kernels of XLA:CPU: a sum or a maximum, together with operations around it.
+
+As in `xla/backends/cpu/transforms/library_rewriter.cc`, before other fusion: from the last reduction to the first, a
+kernel absorbs producers of its operands without other readers, and then the reader of its result if there is only one.
+A library kernel is never fused with others: its operands and its results are stored.
+
+Fusion of XLA:CPU: the results that it stores, and those that it computes inside of their readers.
+
+The rules are those of XLA's instruction fusion (`xla/service/instruction_fusion.cc` and its CPU subclass). A producer
+is fused into each reader that permits it. It is stored as well if a reader does not: a matrix product reads memory.
+This matters for bytes in two cases:
+
+- A cheap producer with one large operand is fused into several readers, each of which computes it again, and its
+  *operand* is live until the last of them: the random bits of a dropout instead of its mask.
+- An expensive producer (`tanh`) whose readers are computed in several kernels is stored.
+
+Library kernels (`kernel_fusion.py`) are formed before, and are fused with nothing else.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ....planning.graph import OUTSIDE
+from .program import KernelProgram
+from .traits import Trait
+
+# Maximum number of operations in a kernel plus values that it reads from outside.
+_LARGEST = 100
+
+
+def library_kernels(program: KernelProgram) -> Mapping[int, int]:
+    """For each operation inside of a library kernel the root of the kernel, whose result is stored."""
+    grouping = _Grouping(program)
+    for op in reversed(range(len(program))):
+        if program.traits[op] & Trait.STARTS and op not in grouping.group_of:
+            grouping.grow(_Group(op, {op}))
+    return {op: group.root for op, group in grouping.group_of.items()}
+
+
+@dataclass
+class _Group:
+    root: int
+    inside: set[int]
+
+
+@dataclass
+class _Grouping:
+    program: KernelProgram
+    group_of: dict[int, _Group] = field(default_factory=dict[int, _Group])
+
+    def grow(self, group: _Group) -> None:
+        self.group_of[group.root] = group
+        while self._grow_once(group):
+            pass
+
+    def _grow_once(self, group: _Group) -> bool:
+        """Absorb neighbours breadth first until none remains or the kernel is full. Return whether it grew."""
+        queue = deque[tuple[int, bool]]()
+        visited = set[int]()
+        changed = False
+
+        def enqueue(neighbours: Iterable[tuple[int, bool]]) -> None:
+            for op, up in neighbours:
+                if op not in visited:
+                    visited.add(op)
+                    queue.append((op, up))
+
+        enqueue(self._above(group, group.inside))
+        enqueue(self._below(group))
+        while queue and self._size(group) < _LARGEST:
+            op, up = queue.popleft()
+            other = self.group_of.get(op)
+            if other is group:
+                continue
+            if other is not None:
+                self._merge(group, other, up)
+                changed = True
+                continue
+            if not self.program.traits[op] & Trait.LIBRARY:
+                continue
+            group.inside.add(op)
+            self.group_of[op] = group
+            changed = True
+            if up:
+                enqueue(self._above(group, [op]))
+            else:
+                group.root = op
+                enqueue(self._below(group))
+        return changed
+
+    def _above(self, group: _Group, ops: Iterable[int]) -> Iterator[tuple[int, bool]]:
+        """Producers of the operands that have no reader outside of the group."""
+        program = self.program
+        for op in ops:
+            for source in program.sources[op]:
+                if source not in group.inside and group.inside.issuperset(program.readers[source]):
+                    yield source, True
+
+    def _below(self, group: _Group) -> Iterator[tuple[int, bool]]:
+        readers = self.program.readers[group.root]
+        if len(readers) == 1:
+            yield readers[0], False
+
+    def _merge(self, group: _Group, other: _Group, up: bool) -> None:
+        if not up:
+            group.root = other.root
+        group.inside |= other.inside
+        for op in other.inside:
+            self.group_of[op] = group
+
+    def _size(self, group: _Group) -> int:
+        read = {
+            value
+            for op in group.inside
+            for value in self.program.reads[op]
+            if self.program.maker[self.program.root[value]] not in group.inside
+        }
+        return len(group.inside) + len(read)
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """`reads`: for each operation that is the root of a kernel, the stored values that the kernel reads. `library`: the
+    operations inside of library kernels."""
+
+    program: KernelProgram
+    reads: Mapping[int, tuple[int, ...]]
+    library: frozenset[int]
+
+    @property
+    def kernels(self) -> tuple[int, ...]:
+        return tuple(self.reads)
+
+
+def fusion(program: KernelProgram) -> Fusion:
+    """Fuse the operations of a block."""
+    rules = _Rules(program, _Descendants(program))
+    # From the end: the kernels of an operation depend on those of its readers.
+    stored = [op for op in reversed(range(len(program))) if rules.place(op)]
+    stored.reverse()
+    return Fusion(program, {op: rules.reads(op) for op in stored}, frozenset(rules.library))
+
+
+class _Descendants:
+    """The transitive readers of operations, which are added from the last to the first.
+
+    A row has a bit for each operation after its own. It is deleted once all producers that the operation reads were
+    added, so that rows do not take memory quadratic in the length of the program at once.
+    """
+
+    def __init__(self, program: KernelProgram):
+        self._program = program
+        self._rows = dict[int, int]()
+        self._last_needed: list[list[int]] = [[] for _ in program.sources]
+        """For each operation the rows that no earlier operation needs."""
+        for op, sources in enumerate(program.sources):
+            self._last_needed[min(sources, default=op)].append(op)
+
+    def add(self, op: int) -> None:
+        for unneeded in self._last_needed[op + 1] if op + 1 < len(self._last_needed) else ():
+            del self._rows[unneeded]
+        row = 0
+        for reader in self._program.readers[op]:
+            # A reshape and a constant are no sources of their readers.
+            if op in self._program.sources[reader]:
+                row |= (self._rows[reader] << 1 | 1) << (reader - op - 1)
+        self._rows[op] = row
+
+    def include(self, op: int, producer: int) -> bool:
+        """Whether `op` reads the producer, which was added last, directly or through other operations."""
+        return op > producer and bool(self._rows[producer] >> (op - producer - 1) & 1)
+
+
+@dataclass
+class _Rules:
+    program: KernelProgram
+    descendants: _Descendants
+    stored: dict[int, bool] = field(default_factory=dict[int, bool])
+    shared_everywhere: dict[int, bool] = field(default_factory=dict[int, bool])
+    computed_in: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
+
+    def place(self, op: int) -> bool:
+        """Compute all properties of an operation after those of its readers. Returns whether it is stored."""
+        # Filling the caches from the end prevents recursion over the length of the program.
+        self.descendants.add(op)
+        if self.program.traits[op] & Trait.FUSIBLE and self.program.readers[op]:
+            self.do_not_duplicate(op)
+        self.kernels(op)
+        return self.is_stored(op)
+
+    def is_stored(self, op: int) -> bool:
+        """Whether a reader needs the result in memory. Reshapes share the memory of their operand."""
+        is_stored = self.stored.get(op)
+        if is_stored is None:
+            is_stored = self.stored[op] = self._needs_memory(op)
+        return is_stored
+
+    def _needs_memory(self, op: int) -> bool:
+        program = self.program
+        results = program.makes[op]
+        if op in program.reshapes or (results and program.constants.issuperset(results)):
+            return False
+        if not results or not self.may_be_inside(op):
+            return not results or bool(program.readers[op])
+        return not all(self.fuses(op, reader) for reader in program.readers[op])
+
+    def may_be_inside(self, op: int) -> bool:
+        """Whether the operation can be fused into a kernel."""
+        return bool(self.program.traits[op] & Trait.FUSIBLE) or op in self.library
+
+    def is_inside(self, producer: int, reader: int) -> bool:
+        """As `fuses`, but true for every producer that is not stored: it is computed in every reader."""
+        return not self.is_stored(producer) or (self.may_be_inside(producer) and self.fuses(producer, reader))
+
+    def fuses(self, producer: int, reader: int) -> bool:
+        if (inside := self.library.get(reader)) is not None:
+            return self.library.get(producer) == inside
+        return self.may_fuse(producer, reader) and not self.do_not_duplicate(producer)
+
+    def may_fuse(self, producer: int, reader: int) -> bool:
+        """Whether this edge permits fusion, regardless of the other readers."""
+        program = self.program
+        traits, taking = program.traits[producer], program.traits[reader]
+        if not traits & Trait.FUSIBLE or producer in self.library or reader in self.library:
+            return False
+        if reader in self.in_reductions:
+            return len(program.readers[producer]) == 1
+        if not taking & Trait.FUSIBLE:
+            return False
+        if not traits & Trait.EXPENSIVE:
+            return True
+        return not taking & Trait.REUSES and self.is_computed_once(producer)
+
+    @cached_property
+    def library(self) -> Mapping[int, int]:
+        return library_kernels(self.program)
+
+    def is_computed_once(self, producer: int) -> bool:
+        """Whether all readers are computed inside of one kernel."""
+        kernels = set[int]()
+        for reader in self.program.readers[producer]:
+            kernels |= self.kernels(reader)
+        return len(kernels) == 1
+
+    def kernels(self, op: int) -> frozenset[int]:
+        """The kernels that compute an operation: itself, or all kernels that it is fused into."""
+        if op not in self.computed_in:
+            self.computed_in[op] = frozenset([op])
+            if op not in self.library and not self.is_stored(op):
+                inside = [self.kernels(reader) for reader in self.program.readers[op]]
+                self.computed_in[op] = frozenset().union(*inside)
+        return self.computed_in[op]
+
+    @cached_property
+    def in_reductions(self) -> set[int]:
+        """Reductions, and the operations that are fused into them because they have no other reader."""
+        members, traits = set[int](), self.program.traits
+        for op in reversed(range(len(self.program))):
+            readers = self.program.readers[op]
+            inside = traits[op] & Trait.FUSIBLE and len(readers) == 1 and readers[0] in members
+            if (inside and op not in self.library) or traits[op] & Trait.SUMS:
+                members.add(op)
+        return members
+
+    def do_not_duplicate(self, producer: int) -> bool:
+        """Whether to fuse into all readers or none: duplicates would read more memory than the result occupies."""
+        if producer not in self.shared_everywhere:
+            program = self.program
+            self.shared_everywhere[producer] = False
+            self.shared_everywhere[producer] = (
+                len(self.large_operands(producer)) > 1
+                and sum(program.sizes[operand] for operand in set(program.operands[producer]))
+                > program.sizes[program.makes[producer][0]]
+                and not all(self.fuses_on_all_paths(producer, reader) for reader in program.readers[producer])
+            )
+        return self.shared_everywhere[producer]
+
+    def fuses_on_all_paths(self, producer: int, reader: int) -> bool:
+        """Whether the producer, which was placed last, is fused into the reader directly and on all paths through other
+        operands of it."""
+        pending, visited = [reader], {reader}
+        while pending:
+            current = pending.pop()
+            if not self.may_fuse(producer, current):
+                return False
+            for other in self.program.sources[current]:
+                if other == producer or other in visited or not self.descendants.include(other, producer):
+                    continue
+                if not self.fuses(other, current):
+                    return False
+                visited.add(other)
+                pending.append(other)
+        return True
+
+    def large_operands(self, op: int) -> Sequence[int]:
+        """Operands of at least the rank of the result, without broadcasts and constants."""
+        program = self.program
+        rank = program.ranks[program.makes[op][0]]
+        return [
+            value
+            for value in (program.root[operand] for operand in program.operands[op])
+            if value not in program.constants and value not in program.broadcasts and program.ranks[value] >= rank
+        ]
+
+    def reads(self, op: int) -> tuple[int, ...]:
+        """The stored values that the kernel of `op` reads, including those of operations fused into it."""
+        program, stored = self.program, dict[int, None]()
+        pending, visited = [op], {op}
+        while pending:
+            current = pending.pop()
+            for value in (program.root[read] for read in program.reads[current]):
+                if value in program.constants:
+                    continue
+                maker = program.maker[value]
+                if maker != OUTSIDE and self.is_inside(maker, current):
+                    if maker not in visited:
+                        visited.add(maker)
+                        pending.append(maker)
+                    continue
+                stored[value] = None
+        return tuple(stored)

@@ -1,0 +1,167 @@
+"""Schedule the kernels of a block, with the bytes of its temporaries and donated arguments.
+
+The schedule of XLA:CPU: breadth first, which keeps several threads busy.
+
+Operations run in the order in which they become ready, first in, first out (`xla/service/hlo_memory_scheduler.cc`,
+`BFScheduler`). So operations that depend only on arguments run first: random bits of all layers before the first layer.
+
+Donated arguments under XLA:CPU.
+
+A result is written in the place of the argument that is donated for it. A kernel that reads the argument, and that the
+result does not depend on, might run later, so it reads a copy that is made at the start; the place is then free for
+temporaries until the result is written.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr
+from xdsl.dialects.func import FuncOp
+
+from ....planning.liveness import StorageRanges, bytes_at_each_step
+from ....planning.orders import Ready
+from .buffers import Life, copied_bytes, lives, returned_storages, written_in_place
+from .kernel_copies import with_kernel_copies
+from .kernel_fusion import Fusion, fusion
+from .program import KernelProgram
+
+# XLA packs their operands into a tuple and unpacks it: two additional steps.
+_TUPLE_STEPS = 2
+_TUPLED = frozenset({"stablehlo.optimization_barrier", "recompute.depend", "stablehlo.while"})
+
+
+def breadth_first(needs: Mapping[int, Set[int]], names: Sequence[str]) -> Sequence[int]:
+    """The keys of `needs` in topological order; those that are ready from the start keep their given order."""
+    ready = Ready(needs)
+    queue = deque((op, _steps(names[op])) for op in ready.at_start())
+    schedule = list[int]()
+    while queue:
+        op, steps = queue.popleft()
+        if steps:
+            queue.append((op, steps - 1))
+        else:
+            schedule.append(op)
+            queue.extend((reader, _steps(names[reader])) for reader in ready.done(op))
+    return schedule
+
+
+def _steps(name: str) -> int:
+    return _TUPLE_STEPS if name in _TUPLED else 0
+
+
+@dataclass(frozen=True)
+class ScheduledKernels:
+    """The kernels of a block, scheduled.
+
+    needs: the kernels that each kernel depends on.
+    schedule: the kernels in order; the terminator is last.
+    lives: the live ranges of stored values.
+    returned: the storages of the values that the block returns.
+    """
+
+    fused: Fusion
+    needs: Mapping[int, Set[int]]
+    schedule: Sequence[int]
+    lives: Sequence[Life]
+    returned: Set[int]
+
+    @classmethod
+    def of(cls, program: KernelProgram) -> ScheduledKernels:
+        fused = fusion(program)
+        needs = {
+            op: {program.maker[value] for value in fused.reads[op]} & fused.reads.keys()
+            for op in fused.kernels
+            if op != program.terminator
+        }
+        schedule = [*breadth_first(needs, program.names), program.terminator]
+        return cls(fused, needs, schedule, lives(fused, schedule), returned_storages(fused))
+
+    @property
+    def program(self) -> KernelProgram:
+        return self.fused.program
+
+    def temporaries(self) -> list[Life]:
+        """The live ranges of the storages that the block does not return."""
+        in_place = written_in_place(self.lives, self.fused, self.schedule, self.returned)
+        return [life for life in in_place if life.value not in self.returned]
+
+    def inner_bytes(self) -> tuple[int, ...]:
+        """For each step the bytes inside of its regions; for a loop including copies of carried values."""
+        program, peaks = self.program, dict[int, int]()
+        for op, bodies in program.bodies.items():
+            # Structurally equal operations share one object for their bodies.
+            if id(bodies) not in peaks:
+                runs = [ScheduledKernels.of(with_kernel_copies(body).program) for body in bodies]
+                copied = [copied_bytes(run.fused) if op in program.handed_on else 0 for run in runs]
+                peaks[id(bodies)] = max([run.peak_bytes() + size for run, size in zip(runs, copied, strict=True)])
+        inner = {op: peaks[id(bodies)] for op, bodies in program.bodies.items()}
+        return tuple([inner.get(op, 0) for op in self.schedule])
+
+    def peak_bytes(self) -> int:
+        return max(live_bytes(self.temporaries(), self.inner_bytes()))
+
+
+def live_bytes(lives: Sequence[Life], inner: Sequence[int]) -> tuple[int, ...]:
+    """Live bytes at each step, counted as in every other model: the sum of the lives and the inner bytes."""
+    rows = np.array([(life.value, life.bytes, life.first, life.last) for life in lives], np.int64).reshape(-1, 4)
+    return tuple(bytes_at_each_step(StorageRanges(*rows.T), np.array(inner, np.int64)).tolist())
+
+
+@dataclass(frozen=True)
+class Donation:
+    """`held`: the live range of the argument in the place of `result`; `copy`: the live range of its copy, if any."""
+
+    result: int
+    held: Life
+    copy: Life | None
+
+
+def donated_for(function: FuncOp) -> Mapping[int, int]:
+    """For each argument of `function` with `tf.aliasing_output`, the number of the result."""
+    if not isinstance(function.arg_attrs, ArrayAttr):
+        return {}
+    targets = ((index, entry.data.get("tf.aliasing_output")) for index, entry in enumerate(function.arg_attrs.data))
+    return {argument: target.value.data for argument, target in targets if isinstance(target, IntegerAttr)}
+
+
+def donations(donated: Mapping[int, int], run: ScheduledKernels) -> Iterator[Donation]:
+    """The donations of a run. `donated`: arguments, and the numbers of the results that they are donated for."""
+    if not donated:
+        return
+    readers, needed = _readers(run), _all_needed(run)
+    for argument, number in donated.items():
+        result = run.program.returned[number]
+        before = needed.get(run.program.maker[result], 0)
+        yield _donation(argument, result, run, readers.get(argument, []), before)
+
+
+def _donation(argument: int, result: int, run: ScheduledKernels, readers: Sequence[int], before: int) -> Donation:
+    """`readers`: the steps that read the argument. `before`: bits of the result's step and the steps it depends on."""
+    size = run.program.sizes[argument]
+    alive = Life(argument, size, 0, max(readers, default=0))
+    if all(before >> index & 1 for index in readers):
+        return Donation(result, alive, None)
+    return Donation(result, Life(argument, size, -1, -1), alive)
+
+
+def _readers(run: ScheduledKernels) -> dict[int, list[int]]:
+    """For each value the steps that read it."""
+    readers = dict[int, list[int]]()
+    for index, op in enumerate(run.schedule):
+        for value in run.fused.reads[op]:
+            readers.setdefault(value, []).append(index)
+    return readers
+
+
+def _all_needed(run: ScheduledKernels) -> dict[int, int]:
+    """For each kernel its step and those of all kernels that it depends on, as bits."""
+    needed = dict[int, int]()
+    for index, op in enumerate(run.schedule):
+        needed[op] = 1 << index
+        for other in run.needs.get(op, ()):
+            needed[op] |= needed[other]
+    return needed

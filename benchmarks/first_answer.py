@@ -1,0 +1,271 @@
+"""What a user of `recompute.jax.jit` waits for, as multiples of what `jax.jit` takes, with one command.
+
+    python -m recompute.benchmarks.first_answer                             # all rows, large steps: an hour
+    python -m recompute.benchmarks.first_answer --only default --only cache
+    python -m recompute.benchmarks.first_answer --size small --rounds 1     # does it run?
+
+Seconds are CPU seconds, all of one process, the least of the rounds; only ratios are printed. *Added* is everything
+between the call and the answer except tracing, lowering and compilations: reading the module, the rewrite with its
+proof, the choice, and writing the module back. The cache on disk is off except in the row `cache`.
+Growth with the number of operations is measured by `growth.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from time import perf_counter, process_time
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+import recompute
+from recompute.analysis.memory import peaks
+from recompute.analysis.memory.xla.memory import Plain
+from recompute.benchmarks.peers.peer import ALL, Built
+from recompute.benchmarks.peers.registry import PEERS
+
+STEPS = ("gpt", "linen gpt adamw")
+BUDGETS = {"gpt": 0.5, "linen gpt adamw": 0.6, "unet": 0.4}
+TIMED = ("gpt", "linen gpt adamw", "unet", "lstm scanned", "moe", "equinox vit")
+LEAVES = (13, 150, 600)
+CALLS = 200
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """CPU seconds of one first answer. `compiling`: of all compilations. `models`: evaluations of the model of XLA."""
+
+    total: float
+    compiling: float
+    compilations: int
+    models: int
+    answer: Any
+
+    @property
+    def before(self) -> float:
+        return self.total - self.compiling
+
+
+def measured(run: Callable[[], Any]) -> Seconds:
+    """Run once, with nothing left of earlier runs in JAX's caches and in ours."""
+    jax.clear_caches()
+    from recompute.search.candidates import forget_pools
+
+    forget_pools()
+    with counted() as counts, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        start = process_time()
+        answer = run()
+        total = process_time() - start
+    return Seconds(total, counts["seconds"], int(counts["compilations"]), int(counts["models"]), answer)
+
+
+@contextmanager
+def counted() -> Iterator[dict[str, float]]:
+    """Count compilations with their seconds, and evaluations of the model of XLA for a whole step."""
+    counts = {"seconds": 0.0, "compilations": 0.0, "models": 0.0}
+    compile, forecast, timeline = jax.stages.Lowered.compile, Plain.peak_bytes, peaks.xla_timeline
+
+    def compiled(*args: Any, **keywords: Any) -> Any:
+        start = process_time()
+        found = compile(*args, **keywords)
+        counts["seconds"] += process_time() - start
+        counts["compilations"] += 1
+        return found
+
+    def modelled(function: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any) -> Any:
+            counts["models"] += 1
+            return function(*args)
+
+        return run
+
+    changed: Any = (jax.stages.Lowered, Plain, peaks)
+    changed[0].compile, changed[1].peak_bytes, changed[2].xla_timeline = (
+        compiled,
+        modelled(forecast),
+        modelled(timeline),
+    )
+    try:
+        yield counts
+    finally:
+        changed[0].compile, changed[1].peak_bytes, changed[2].xla_timeline = compile, forecast, timeline
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Rows of steps of one size, each the least of so many rounds."""
+
+    size: str
+    rounds: int
+
+    def of(self, built: Built, compile: Callable[[Any], Any]) -> Seconds:
+        """The round that took least. `compile`: from the arguments to what `jit` gives, compiled."""
+        with built.context():
+            arguments = built.arguments(0)
+            runs = [measured(lambda: compile(arguments)) for _ in range(self.rounds)]
+        return min(runs, key=lambda run: run.total)
+
+    def plain(self, name: str, remat: str | None = None) -> Seconds:
+        built = PEERS[name].build(remat, self.size)
+        return self.of(built, lambda arguments: jax.jit(built.step, **dict(built.options)).lower(*arguments).compile())
+
+    def ours(self, name: str, remat: str | None = None, **options: Any) -> Seconds:
+        built = PEERS[name].build(remat, self.size)
+
+        def run(arguments: Any) -> Any:
+            step = recompute.jax.jit(built.step, **{**built.options, **options})
+            return step.lower_quietly(*arguments).choice
+
+        return self.of(built, run)
+
+    def default(self) -> Iterator[str]:
+        for name in STEPS:
+            plain, ours = self.plain(name), self.ours(name)
+            yield f"{name}: added / XLA's compile time: {(ours.before - plain.before) / plain.compiling:.3f}"
+            yield f"{name}: first answer / that of jax.jit: {ours.total / plain.total:.2f}"
+            yield f"{name}: compilations {ours.compilations}, models of a whole step {ours.models}"
+
+    def cache(self) -> Iterator[str]:
+        """A step that an earlier run has stored; JAX lowers it anew."""
+        for name in STEPS:
+            plain = self.plain(name)
+            with tempfile.TemporaryDirectory() as folder:
+                recompute.config.cache_dir = folder
+                try:
+                    stored = replace(self, rounds=self.rounds + 1).ours(name)
+                finally:
+                    recompute.config.cache_dir = ""
+            added = (stored.before - plain.before) / plain.compiling
+            yield f"{name}: added with the cache / XLA's compile time: {added:.3f}"
+
+    def checkpoint(self) -> Iterator[str]:
+        name = "gpt"
+        own, ours, unmarked = self.plain(name, ALL), self.ours(name, ALL), self.ours(name)
+        yield f"{name} with jax.checkpoint: first answer / its own: {ours.total / own.total:.2f}"
+        yield f"{name} with jax.checkpoint: compilations {ours.compilations}, runs {ours.answer.way.name}"
+        yield f"{name} with jax.checkpoint: temporaries / unmarked: {temporaries(ours) / temporaries(unmarked):.3f}"
+
+    def budget(self) -> Iterator[str]:
+        for name, share in BUDGETS.items():
+            plain = self.plain(name)
+            for budget in (share, "min"):
+                ours = self.ours(name, budget=budget)
+                needs, work = temporaries(ours) / temporaries(plain), flops(ours) / flops(plain)
+                yield (
+                    f"{name}, budget {budget}: first answer / that of jax.jit: {ours.total / plain.total:.1f}, "
+                    f"compilations {ours.compilations}, temporaries {needs:.3f}, FLOPs {work:.3f}"
+                )
+
+    def calls(self) -> Iterator[str]:
+        """Wall time of a call after the first; all arguments are committed."""
+        for count in LEAVES:
+            weights = [jax.device_put(jnp.ones(4), jax.devices()[0]) for _ in range(count)]
+
+            def loss(weights: Any) -> Any:
+                return sum(jnp.sum(jnp.sin(w) ** 2) for w in weights)
+
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                steps = [jit(jax.grad(loss)) for jit in (jax.jit, recompute.jax.jit)]
+                times = [[call(step, weights) for step in steps] for _ in range(CALLS)]
+            theirs, ours = (min(column) for column in zip(*times[1:], strict=True))
+            yield f"a call with {count} leaves / that of jax.jit: {ours / theirs:.2f}"
+
+    def steps(self) -> Iterator[str]:
+        """Wall time of the compiled step, run alternately with that of its framework's remat."""
+        for name in TIMED:
+            forms = [PEERS[name].build(ALL, self.size), PEERS[name].build(None, self.size)]
+            with forms[0].context():
+                remat = jax.jit(forms[0].step, **dict(forms[0].options)).lower(*forms[0].arguments(0)).compile()
+                ours = recompute.jax.jit(forms[1].step, **dict(forms[1].options))
+                compiled = ours.lower_quietly(*forms[1].arguments(0)).choice.compiled
+                pairs = list(zip((remat, compiled), forms, strict=True))
+                times = [[call(run, *form.arguments(0)) for run, form in pairs] for _ in range(2 + 3 * self.rounds)]
+            theirs, own = (statistics.median(column) for column in zip(*times[1:], strict=True))
+            yield f"{name}: time of a step / that with its framework's remat: {own / theirs:.3f}"
+
+    def tool(self) -> Iterator[str]:
+        """`recompute-opt -p recompute` in a process of its own."""
+        name = "linen gpt adamw"
+        plain, built = self.plain(name), PEERS[name].build(None, self.size)
+        lowered = jax.jit(built.step, **dict(built.options)).lower(*built.arguments(0))
+        with tempfile.NamedTemporaryFile("w", suffix=".mlir") as file:
+            file.write(lowered.as_text(debug_info=True))
+            file.flush()
+            code = "from recompute.tools.start import opt; raise SystemExit(opt())"
+            command = ("-c", code, file.name, "-p", "recompute", "--print-debuginfo", "-o", os.devnull)
+            seconds = min(process_seconds(*command) for _ in range(self.rounds))
+        yield f"{name}: recompute-opt / XLA's compile time: {seconds / plain.compiling:.2f}"
+
+    def imports(self) -> Iterator[str]:
+        nothing, theirs, ours = (
+            min(process_seconds("-c", code) for _ in range(self.rounds))
+            for code in ("", "import jax", "import jax, recompute.jax")
+        )
+        yield f"import of recompute.jax / import of jax: {(ours - theirs) / (theirs - nothing):.2f}"
+
+
+def call(step: Callable[..., Any], *arguments: Any) -> float:
+    jax.block_until_ready(arguments)
+    start = perf_counter()
+    jax.block_until_ready(step(*arguments))
+    return perf_counter() - start
+
+
+def compiled_of(run: Seconds) -> Any:
+    """The compiled step of an answer, of ours or of `jax.jit`."""
+    return getattr(run.answer, "compiled", run.answer)
+
+
+def temporaries(run: Seconds) -> int:
+    return compiled_of(run).memory_analysis().temp_size_in_bytes
+
+
+def flops(run: Seconds) -> float:
+    return float(compiled_of(run).cost_analysis()["flops"])
+
+
+def process_seconds(*arguments: str) -> float:
+    """CPU seconds of a Python with these arguments."""
+    child = subprocess.Popen([sys.executable, *arguments], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        raise SystemExit(f"exit status {child.returncode}: {' '.join(arguments)}")
+    return usage.ru_utime + usage.ru_stime
+
+
+ROWS: dict[str, Callable[[Bench], Iterator[str]]] = {
+    row.__name__: row
+    for row in (
+        *(Bench.default, Bench.cache, Bench.checkpoint, Bench.calls),
+        *(Bench.tool, Bench.imports, Bench.steps, Bench.budget),
+    )
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", choices=ROWS, metavar="ROW", help=f"of {', '.join(ROWS)}")
+    parser.add_argument("--size", choices=("small", "large"), default="large")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    recompute.config.cache_dir = ""
+    for name in options.only or ROWS:
+        for line in ROWS[name](Bench(options.size, options.rounds)):
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

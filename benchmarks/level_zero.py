@@ -1,0 +1,70 @@
+"""Whether XLA counts the same temporaries and FLOPs if it compiles at its lowest optimization level.
+
+    python -m recompute.benchmarks.level_zero                  # the peers on one device, then the examples
+    python -m recompute.benchmarks.level_zero --only 'linen gpt' --only chain
+
+A step that is compiled only to be measured can then be compiled at that level, which takes less time. For each step,
+plain and with its framework's remat kept: temporaries and FLOPs at level 0, and the CPU time of the compiler, as
+multiples of those at the default level.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from time import process_time
+from typing import Any
+
+import jax
+
+from recompute.benchmarks.peers.peer import ALL, LARGE
+from recompute.benchmarks.peers.registry import PEERS
+from recompute.frontends.jax.barriers import MEASURING, keeping_barriers
+from recompute.test.imports import ROOT
+
+
+def compiled(lowered: Any, options: dict[str, Any] | None) -> tuple[int, float, float]:
+    """Bytes of temporaries, FLOPs, CPU seconds of the compiler."""
+    start = process_time()
+    executable = lowered.compile(options)
+    seconds = process_time() - start
+    return executable.memory_analysis().temp_size_in_bytes, float(executable.cost_analysis()["flops"]), seconds
+
+
+def row(lower: Callable[[], Any], options: dict[str, Any] | None) -> str:
+    full, level_zero = compiled(lower(), options), compiled(lower(), {**(options or {}), **MEASURING})
+    parts = zip(("temporaries", "FLOPs", "seconds"), level_zero, full, strict=True)
+    return ", ".join(f"{name} {zero / of_full:.4f}" for name, zero, of_full in parts if of_full)
+
+
+def peer_rows(name: str) -> Iterator[tuple[str, str]]:
+    for form, remat, options in (("plain", None, None), ("remat", ALL, keeping_barriers(("cpu",)))):
+        built = PEERS[name].build(remat, LARGE)
+        with built.context():
+            step, arguments = jax.jit(built.step, **dict(built.options)), built.arguments(0)
+            yield form, row(lambda step=step, arguments=arguments: step.lower(*arguments), options)
+
+
+def example_rows(name: str) -> Iterator[tuple[str, str]]:
+    sys.path.insert(0, str(ROOT))
+    from examples.export import BUILDERS
+
+    yield "plain", row(lambda: BUILDERS[name](LARGE).lower(), None)
+    yield "remat", row(lambda: BUILDERS[name](LARGE, checkpoint=True).lower(), keeping_barriers(("cpu",)))
+
+
+def main() -> None:
+    sys.path.insert(0, str(ROOT))
+    from examples.export import BUILDERS
+
+    peers = [name for name, peer in PEERS.items() if peer.devices == 1]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", choices=[*peers, *BUILDERS], metavar="STEP")
+    for name in parser.parse_args().only or [*peers, *BUILDERS]:
+        for form, text in peer_rows(name) if name in peers else example_rows(name):
+            print(f"{name}, {form}: {text}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

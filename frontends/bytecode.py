@@ -1,0 +1,67 @@
+"""MLIR bytecode, and StableHLO's portable artifacts, read and written with jaxlib where it is installed."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Any
+
+MAGIC = b"ML\xefR"
+_PORTABLE = b"StableHLO_v"
+"""The name of the producer of a portable artifact, behind the magic number and a version."""
+_PRODUCER = slice(len(MAGIC), 64)
+MISSING = "MLIR bytecode is read and written with jaxlib, which is not installed: pip install 'xdsl-recompute[jax]'"
+
+
+class BytecodeError(ValueError):
+    """Bytecode cannot be read or written; `str()` has the reason."""
+
+
+def is_bytecode(data: bytes) -> bool:
+    return data.startswith(MAGIC)
+
+
+def text_of_bytecode(data: bytes) -> str:
+    """The module as text with locations. Raises `BytecodeError`."""
+    bindings, context = _bindings()
+    with context:
+        try:
+            if _PORTABLE in data[_PRODUCER]:
+                from jaxlib.mlir.dialects import stablehlo  # pyright: ignore
+
+                dialect: Any = stablehlo
+                module = dialect.deserialize_portable_artifact(context, data)
+            else:
+                module = bindings.Module.parse(data)
+        except (bindings.MLIRError, ValueError) as error:
+            raise BytecodeError(_in_one_line(error)) from error
+        return module.operation.get_asm(enable_debug_info=True)
+
+
+def bytecode_of_text(text: str) -> bytes:
+    """The bytecode of a module. Raises `BytecodeError`, also where MLIR does not read the text."""
+    bindings, context = _bindings()
+    with context:
+        try:
+            module = bindings.Module.parse(text)
+        except (bindings.MLIRError, ValueError) as error:
+            raise BytecodeError(_in_one_line(error)) from error
+        stream = BytesIO()
+        module.operation.write_bytecode(stream)
+        return stream.getvalue()
+
+
+def _bindings() -> tuple[Any, Any]:
+    """jaxlib's bindings of MLIR, and a context with JAX's dialects. Raises `BytecodeError`."""
+    try:
+        # jaxlib's bindings have no types.
+        from jax._src.interpreters import mlir  # pyright: ignore[reportMissingTypeStubs]
+        from jaxlib.mlir import ir  # pyright: ignore
+    except ImportError as error:
+        raise BytecodeError(MISSING) from error
+    context: Any = mlir.make_ir_context()
+    context.allow_unregistered_dialects = True
+    return ir, context
+
+
+def _in_one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,54 @@
+"""Our partitioner under Inductor, which calls it after its own passes over the joint graph.
+
+Inductor fuses operations and orders them anew, so that the peak in program order, which is what a plan is made for, is
+not the peak of the compiled step: measure it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import torch
+from functorch.compile import min_cut_rematerialization_partition
+from torch._inductor.custom_graph_pass import CustomPartitionerFn
+from typing_extensions import override
+
+from .options import Options
+from .partition import Partitioner
+
+
+class InductorPartitioner(CustomPartitionerFn):
+    """The partitioner as Inductor takes it. Compiled code is cached under the version of this package and the options,
+    so that no step runs with the plan of other options."""
+
+    def __init__(self, options: Options):
+        self.partitioner = Partitioner(options, min_cut_rematerialization_partition)
+        self._key = _key_of(options)
+
+    @override
+    def __call__(
+        self, gm: torch.fx.GraphModule, joint_inputs: Sequence[object], **kwargs: Any
+    ) -> tuple[torch.fx.GraphModule, torch.fx.GraphModule]:
+        return self.partitioner(gm, joint_inputs, **kwargs)
+
+    @override
+    def uuid(self) -> str | None:
+        """The key of the cache; None, which switches it off, with a planner, which has no text."""
+        return self._key
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        # Caches pickle the configuration: nothing but the key counts there.
+        return str, (self._key or "",)
+
+
+def _key_of(options: Options) -> str | None:
+    if options.rewrite.planner is not None:
+        return None
+    try:
+        installed = version("xdsl-recompute")
+    except PackageNotFoundError:
+        installed = ""
+    return sha256(f"{installed} {torch.__version__} {options!r}".encode()).hexdigest()

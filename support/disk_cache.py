@@ -1,0 +1,139 @@
+"""A cache of answers on disk: one file for each key, shared by concurrent processes.
+
+    file:   magic, SHA-256 of the rest, key, length of the record, record (JSON), attachment (bytes)
+
+A file appears under its name only when it is complete, so a process that is killed leaves at most a temporary file,
+which is deleted later. A file that is damaged, or that belongs to another key, counts as absent and is replaced by the
+next answer. Errors of the file system never reach the caller: without a usable folder nothing is cached.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, cast
+
+from .config import config
+from .strict_json import BadJson, parsed
+
+MAGIC = b"recompute cache 1\n"
+SUFFIX, TEMPORARY = ".entry", ".tmp"
+ABANDONED = 3600.0
+"""Seconds after which a temporary file belongs to a process that was killed."""
+LEFT = 0.9
+"""The share of the maximum size that stays when entries are deleted."""
+_DIGEST = sha256().digest_size
+_LENGTH = 8
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A cached answer. `record`: values of JSON. `attachment`: bytes, such as a module."""
+
+    record: Mapping[str, Any]
+    attachment: bytes = b""
+
+
+@dataclass(frozen=True)
+class DiskCache:
+    """The cache in a folder. `maximum`: the total size of its files in bytes."""
+
+    folder: Path
+    maximum: int
+
+    def get(self, key: str) -> Entry | None:
+        """The answer stored under the key, a hexadecimal digest; None without an intact one."""
+        path = self._path(key)
+        try:
+            entry = _unpacked(path.read_bytes(), key)
+        except OSError:
+            return None
+        if entry is not None:
+            with suppress(OSError):
+                os.utime(path)  # It is now the most recently used one.
+        return entry
+
+    def put(self, key: str, entry: Entry) -> None:
+        """Store the answer under the key, and delete the least recently used ones beyond the maximum size."""
+        data = _packed(key, entry)
+        if len(data) > self.maximum:
+            return
+        with suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            descriptor, temporary = tempfile.mkstemp(dir=self.folder, suffix=TEMPORARY)
+            try:
+                with os.fdopen(descriptor, "wb") as stream:
+                    stream.write(data)
+                os.replace(temporary, self._path(key))
+            except BaseException:
+                Path(temporary).unlink(missing_ok=True)
+                raise
+            self._evict(key)
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}{SUFFIX}"
+
+    def _evict(self, newest: str) -> None:
+        """Delete abandoned temporary files, then the least recently used entries beyond the maximum size.
+
+        `newest`: the key of the entry that stays, whatever the resolution of the clock.
+        """
+        entries = list[tuple[float, int, Path]]()
+        for path, status in _files(self.folder):
+            if path.suffix == SUFFIX:
+                entries.append((status.st_mtime, status.st_size, path))
+            elif path.suffix == TEMPORARY and time.time() - status.st_mtime > ABANDONED:
+                path.unlink(missing_ok=True)
+        total = sum(size for _, size, _ in entries)
+        if total <= self.maximum:
+            return
+        for _, size, path in sorted(entries):
+            if total <= LEFT * self.maximum:
+                return
+            if path != self._path(newest):
+                path.unlink(missing_ok=True)
+                total -= size
+
+
+def disk_cache() -> DiskCache | None:
+    """The cache that `recompute.config` and the environment name; None if it is off."""
+    folder = config.cache_folder()
+    return None if folder is None else DiskCache(folder, config.cache_bytes)
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """The files of a folder with their status. Other processes may delete some meanwhile."""
+    for path in folder.iterdir():
+        with suppress(FileNotFoundError):
+            yield path, path.stat()
+
+
+def _packed(key: str, entry: Entry) -> bytes:
+    record = json.dumps(entry.record, allow_nan=False).encode()
+    rest = b"".join([bytes.fromhex(key), len(record).to_bytes(_LENGTH, "big"), record, entry.attachment])
+    return MAGIC + sha256(rest).digest() + rest
+
+
+def _unpacked(data: bytes, key: str) -> Entry | None:
+    """The entry in the bytes of a file; None if the file is damaged, of another format, or of another key."""
+    start = len(MAGIC) + _DIGEST
+    rest = data[start:]
+    if not data.startswith(MAGIC) or sha256(rest).digest() != data[len(MAGIC) : start]:
+        return None
+    number = bytes.fromhex(key)
+    if not rest.startswith(number):
+        return None
+    begin = len(number) + _LENGTH
+    end = begin + int.from_bytes(rest[len(number) : begin], "big")
+    try:
+        record = parsed(rest[begin:end].decode())
+    except (BadJson, UnicodeDecodeError):
+        return None
+    return Entry(cast(Mapping[str, Any], record), rest[end:]) if isinstance(record, dict) else None

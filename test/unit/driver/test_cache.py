@@ -1,0 +1,162 @@
+"""What a key of the cache covers, and that a stored rewrite is the rewrite."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+import recompute
+from recompute.analysis.step.direction import Direction
+from recompute.analysis.step.phase_sources import PhaseSource, register_source
+from recompute.analysis.step.phase_sources import registrations_undone as sources_undone
+from recompute.driver import cache
+from recompute.driver.cache import Stored, key_of, key_of_options, own_version, record_of, spelled_as, spelling_of
+from recompute.interpreters import register_pure
+from recompute.interpreters import registrations_undone as purity_undone
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
+from recompute.options.selection import Selection
+from recompute.rules import pure, register, registrations_undone
+from recompute.support.diagnostics import Remark
+from recompute.support.fingerprint import NoFingerprint
+from recompute.test.imports import ROOT
+
+STEP = (ROOT / "examples" / "stablehlo" / "mlp.small.mlir").read_text()
+
+
+def key(*parts: object) -> str:
+    found = key_of("rewrite", *parts)
+    assert found is not None
+    return found
+
+
+def of_options(**fields: Any) -> str:
+    return key(key_of_options(recompute.RecomputeOptions(**fields)))
+
+
+def test_a_key_covers_input_kind_and_options(tmp_path: Path):
+    file = tmp_path / "costs.json"
+    file.write_text("{}")
+    keys = [
+        *(key(b"one"), key(b"two"), key_of("plan", b"one"), of_options(), of_options(copies=3)),
+        *(of_options(selection=Selection(segments="block*")), of_options(segment_budgets={"layer*": 0.3})),
+        *(of_options(budget="50%"), of_options(loops="keep(50%)"), of_options(cost=str(file))),
+    ]
+    file.write_text("{ }")
+    keys.append(of_options(cost=str(file)))
+    assert len(set(keys)) == len(keys)
+    assert of_options() == of_options()
+
+
+def test_a_key_covers_what_is_registered():
+    def forward(op: Any) -> Direction | None:
+        return None
+
+    before = key(b"")
+    with registrations_undone():
+        register("acme.swish", pure())
+        rules = key(b"")
+        register("acme.swish", pure(flops=lambda op: 2))
+        work = key(b"")
+        register("acme.swish", pure(flops=lambda op: 3))
+        more = key(b"")
+    with purity_undone():
+        register_pure("acme.swish")
+        purity = key(b"")
+    with sources_undone():
+        register_source("acme", PhaseSource(forward, lambda op: "acme"))
+        source = key(b"")
+    assert len({before, rules, work, more, purity, source}) == 6
+    assert key(b"") == before
+
+
+def test_what_cannot_be_compared_has_no_key():
+    unknown = object()
+    with registrations_undone():
+        register("acme.swish", pure(flops=lambda op: id(unknown)))
+        assert key_of("rewrite", b"") is None
+    for options in (
+        recompute.RecomputeOptions(planner=lambda graph: recompute.Plan()),
+        recompute.RecomputeOptions(measure=lambda module: 0),
+        recompute.RecomputeOptions(pipeline="recompute-inline"),
+    ):
+        with pytest.raises(NoFingerprint):
+            key_of_options(options)
+
+
+def test_a_key_covers_versions_and_numba(monkeypatch: pytest.MonkeyPatch):
+    before = key(b"")
+    versions = {**cache.versions(), "xdsl": "0.0.1"}
+    monkeypatch.setattr(cache, "versions", lambda: versions)
+    other = key(b"")
+    monkeypatch.setattr(cache, "is_compiled", lambda: None)
+    assert len({before, other, key(b"")}) == 3
+
+
+def test_the_version_of_edited_sources(tmp_path: Path):
+    root = tmp_path / "recompute"
+    (root / "search").mkdir(parents=True)
+    (root / "test").mkdir()
+    for path in ("__init__.py", "search/choose.py", "test/test_it.py"):
+        (root / path).write_text("a = 1\n")
+    before = own_version(root)
+    (root / "test" / "test_it.py").write_text("a = 2\n")
+    assert own_version(root) == before
+    (root / "search" / "choose.py").write_text("a = 2\n")
+    assert own_version(root) != before
+
+
+def test_the_version_of_a_wheel(tmp_path: Path):
+    """Its record has a digest of each file."""
+    root, record = tmp_path / "recompute", tmp_path / "xdsl_recompute-0.1.0.dist-info" / "RECORD"
+    root.mkdir()
+    record.parent.mkdir()
+    record.write_text("recompute/__init__.py,sha256=a,1\n")
+    before = own_version(root)
+    (root / "__init__.py").write_text("")
+    assert own_version(root) == before
+    record.write_text("recompute/__init__.py,sha256=b,1\n")
+    assert own_version(root) != before
+
+
+def test_a_stored_rewrite():
+    done = recompute.rewrite(STEP)
+    placed = [Remark(op, f"remark on {op.name}") for op in done.module.walk()]
+    fresh = replace(done, remarks=(*placed, Remark(ModuleOp([]), "remark without a position")))
+    module, original = print_module(fresh.module, debuginfo=True), parse_module(STEP)
+    stored = Stored(record_of(fresh), lambda: parse_module(module), lambda: original)
+    assert fresh.copies > 0 and fresh.proof is not None
+    assert stored.text == fresh.text and stored.plan_text == fresh.plan_text and stored.plans == fresh.plans
+    assert list(map(str, stored.remarks)) == list(map(str, fresh.remarks))
+    assert (stored.proof, stored.copies, stored.extra_flops) == (fresh.proof, fresh.copies, fresh.extra_flops)
+    assert stored.predicted_saving == fresh.predicted_saving
+    assert stored.memory() == fresh.memory()
+    with pytest.raises(AttributeError, match="'Stored' object has no attribute 'unknown'"):
+        _ = stored.unknown  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+
+
+def test_a_stored_rewrite_reads_its_module_once_and_late():
+    def fail() -> Any:
+        raise AssertionError("nothing is read yet")
+
+    stored = Stored(record_of(recompute.rewrite(STEP)), fail, fail)
+    assert stored.copies and stored.predicted_saving
+    with pytest.raises(AssertionError, match="nothing is read yet"):
+        _ = stored.module
+
+
+def test_spelling():
+    """The order of attributes and the names of values, which MLIR does not keep."""
+    text = print_module(recompute.rewrite(STEP).module, debuginfo=True)
+    module = parse_module(text)
+    spelling = spelling_of(module)
+    for op in module.walk():
+        op.attributes = dict(sorted(op.attributes.items()))
+        for result in op.results:
+            result.name_hint = None
+    assert print_module(module, debuginfo=True) != text
+    assert print_module(spelled_as(module, spelling), debuginfo=True) == text

@@ -1,0 +1,77 @@
+"""`recompute-opt --cache`: the answer of an earlier run with the same text, passes and files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+
+from xdsl.passes import ModulePass
+
+from ..driver.cache import content_of, key_of
+from ..support.disk_cache import DiskCache, Entry, disk_cache
+from ..support.fingerprint import VERSIONED
+from ..support.interrupts import Interrupt
+from .command_line import CommandLine, Instrumentation
+from .diagnostics import Diagnostic
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a run writes for one module: its text, its plan if a pass made one, and the remarks."""
+
+    text: str
+    plan: str | None
+    diagnostics: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True)
+class RunCache:
+    """The cache of the run on one module; it stores nothing if `key` is None."""
+
+    key: str | None
+    disk: DiskCache | None
+    interrupts: int = field(default_factory=lambda: Interrupt.count)
+
+    @classmethod
+    def of(cls, request: CommandLine, text: str, name: str) -> RunCache:
+        """The cache for the text of the file `name`. Nothing is stored without `--cache`, for passes of other packages,
+        and for runs that write something else than the module, its plan and remarks."""
+        passes = [scheduled.module_pass for scheduled in request.passes]
+        if not request.cache or _writes_more(request) or not all(map(_is_repeatable, passes)):
+            return cls(None, None)
+        form = request.generic, request.debuginfo, request.proof, request.verify, request.remarks.categories
+        files = [content_of(path) for scheduled in request.passes for path in _texts(scheduled.module_pass)]
+        return cls(key_of("run", text, name, request.passes, files, form), disk_cache())
+
+    def get(self) -> Answer | None:
+        """The stored answer."""
+        entry = None if self.key is None or self.disk is None else self.disk.get(self.key)
+        if entry is None:
+            return None
+        diagnostics = tuple([Diagnostic(**diagnostic) for diagnostic in entry.record["diagnostics"]])
+        return Answer(entry.attachment.decode(), entry.record["plan"], diagnostics)
+
+    def put(self, answer: Answer) -> None:
+        """Store the answer, unless an interrupt has ended a search for it."""
+        if self.key is not None and self.disk is not None and Interrupt.count == self.interrupts:
+            diagnostics = [asdict(diagnostic) for diagnostic in answer.diagnostics]
+            self.disk.put(self.key, Entry({"plan": answer.plan, "diagnostics": diagnostics}, answer.text.encode()))
+
+
+def _writes_more(request: CommandLine) -> bool:
+    prints = request.instrumentation != Instrumentation() or request.verify_diagnostics is not None
+    return prints or request.target is not None or request.reproducers.always is not None
+
+
+def _is_repeatable(module_pass: ModulePass) -> bool:
+    """Whether the pass has no time limit, and is one of ours or of xDSL, whose versions are part of each key."""
+    if getattr(module_pass, "time_limit", None) is not None:
+        return False
+    return type(module_pass).__module__.partition(".")[0] in VERSIONED
+
+
+def _texts(module_pass: ModulePass) -> Iterator[str]:
+    """The options of a pass that may name files, such as its plan and its costs."""
+    if is_dataclass(module_pass):
+        values = (getattr(module_pass, field.name) for field in fields(module_pass))
+        yield from (value for value in values if isinstance(value, str))

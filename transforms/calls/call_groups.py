@@ -1,0 +1,240 @@
+"""Groups of operations of one inlined call, their place and order of effects, and their replacement by a call.
+
+Find the insertion point for the call of a group of operations, which need not be adjacent.
+
+    %1 = f %x        // of the call            %3 = g %x
+    %3 = g %x                          ->      %4 = call @f(%x, %3)
+    %4 = h %1, %3    // of the call
+
+The call is inserted at the first of them, or behind the last definition that it reads. Operations that read its results
+and stand before that point move behind the call. If the call reads one of those too, there is no valid point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.func import CallOp
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
+
+from ...analysis.step.order import read_values
+from ...rules.effects import PURE_IF_BODY_IS, why_impure
+from ...rules.kinds import is_constant
+from ...rules.names import name_of
+from ...support.walk import every_operation
+from .bodies import CallReading, InlinedBody, LeftInlined, body_of
+from .origins import InlinedCall, Origins
+from .templates import CallTemplate, Parts, result_pairs, same_body
+
+
+@dataclass(frozen=True)
+class Place:
+    """The call is inserted before `before`, and `behind` moves in between, in this order."""
+
+    before: Operation
+    behind: tuple[Operation, ...]
+
+
+class Positions:
+    """The order of a block while operations in it are replaced and moved."""
+
+    def __init__(self, block: Block):
+        self.block = block
+        self.of = dict[Operation, float]()
+        self._renumber()
+
+    def _renumber(self) -> None:
+        self.of = {op: float(index) for index, op in enumerate(self.block.ops)}
+
+    def definition(self, value: SSAValue) -> Operation | None:
+        """The operation of the block that defines the value."""
+        return value.owner if isinstance(value.owner, Operation) and value.owner in self.of else None
+
+    def inserted(self, operations: Sequence[Operation]) -> None:
+        """Number operations, one behind the other, that were inserted or moved."""
+        previous, following = operations[0].prev_op, operations[-1].next_op
+        low = self.of[previous] if previous is not None else -1.0
+        high = self.of[following] if following is not None else low + 2.0
+        for index, op in enumerate(operations, 1):
+            self.of[op] = low + (high - low) * index / (len(operations) + 1)
+            if not low < self.of[op] < high:
+                self._renumber()
+                return
+
+
+def place_of(members: Collection[Operation], inputs: Collection[SSAValue], positions: Positions) -> Place:
+    """Find the insertion point. Raises `LeftInlined` if the call and an operation would depend on each other."""
+    inside = set(members)
+    first = min(inside, key=positions.of.__getitem__)
+    makers = [op for value in inputs if (op := positions.definition(value)) is not None]
+    latest = max(makers, key=positions.of.__getitem__, default=None)
+    if latest is None or positions.of[latest] < positions.of[first]:
+        return Place(first, ())
+    results, behind = {result for op in inside for result in op.results}, list[Operation]()
+    current = first
+    while current is not latest.next_op:
+        if current not in inside and not results.isdisjoint(read_values(current)):
+            behind.append(current)
+            results.update(current.results)
+        assert current.next_op is not None, "the block ends behind the definitions of the inputs"
+        current = current.next_op
+    if any(op in behind for op in makers):
+        raise LeftInlined("its operands depend on its results")
+    while current in inside:
+        assert current.next_op is not None, "the block ends with a terminator"
+        current = current.next_op
+    return Place(current, tuple(behind))
+
+
+@dataclass(frozen=True)
+class Effects:
+    """`pure`: calls of functions without effects. All other calls count as effects."""
+
+    pure: set[Operation] = field(default_factory=set[Operation])
+
+    def has_effect(self, op: Operation) -> bool:
+        return any(map(self._has_own_effect, every_operation(op)))
+
+    def _has_own_effect(self, op: Operation) -> bool:
+        if isinstance(op, CallOp):
+            return op not in self.pure
+        if op.regions and name_of(op) in PURE_IF_BODY_IS:
+            return False  # `has_effect` checks the operations in its regions too
+        return why_impure(op) is not None
+
+    def demand_order(self, members: Sequence[Operation], place: Place, positions: Positions) -> None:
+        """Raise `LeftInlined` if effects would be reordered when `members` become a call at the place."""
+        if not any(map(self.has_effect, (*members, *place.behind))):
+            return
+        inside = set(members)
+        end = max(positions.of[op] for op in (place.before, *members))
+        current: Operation | None = min(members, key=positions.of.__getitem__)
+        while current is not None and positions.of[current] < end:
+            if current not in inside and self.has_effect(current):
+                raise LeftInlined("an effect stands between its operations")
+            current = current.next_op
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The operations of one call, or of one copy of it, in one block, by their index in the function."""
+
+    instance: InlinedCall
+    copy: int
+    block: Block
+    members: dict[int, Operation] = field(default_factory=dict[int, Operation])
+
+    def results(self, template: CallTemplate, parts: Parts) -> dict[SSAValue, SSAValue]:
+        """Map results with outside uses to those of the template. Raises `LeftInlined` for results that it lacks."""
+        original_results, inside = dict[SSAValue, SSAValue](), set(self.members.values())
+        for index, op in self.members.items():
+            original = dict(result_pairs(op, template.operations[index], parts))
+            for result in op.results:
+                if not any(self._is_by_others(use, inside) for use in result.uses):
+                    continue
+                if result not in original:
+                    raise LeftInlined(f"a new result of {name_of(op)} has other uses")
+                original_results[result] = original[result]
+        return original_results
+
+    def uses_by_others(self, value: SSAValue) -> Iterator[tuple[Operation, int]]:
+        inside = set(self.members.values())
+        for use in list(value.uses):
+            if self._is_by_others(use, inside):
+                yield use.operation, use.index
+
+    def _is_by_others(self, use: Use, inside: Collection[Operation]) -> bool:
+        reader = use.operation
+        return reader not in inside and self.block.find_ancestor_op_in_block(reader) not in inside
+
+
+def whole_body(
+    group: Group, reading: CallReading, wanted: Collection[SSAValue], passed: Mapping[int, SSAValue]
+) -> InlinedBody | None:
+    """The body if it is that of the unmodified function, else None; `passed`: values of unread arguments."""
+    template = reading.template
+    operations = len(reading.members.keys() | reading.cloned.keys())
+    if operations != template.length - 1 or (group.copy and template.is_marked):
+        return None
+    if not set(wanted).issubset(template.returned):
+        return None
+    arguments = dict(passed) | _arguments(reading)
+    if len(arguments) != len(template.block.args):
+        return None
+    listed = dict(sorted(arguments.items()))
+    if reading.is_exact:
+        return InlinedBody(template.block, tuple(listed.items()), template.returned)
+    body = body_of(reading, listed, template.returned)
+    return body if same_body(body.block, template.block) else None
+
+
+def part_body(reading: CallReading, wanted: Iterable[SSAValue]) -> InlinedBody:
+    """A body of the remaining operations of the function. Raises `LeftInlined`."""
+    template = reading.template
+    if template.is_marked:
+        raise LeftInlined("operations of the function are marked")
+    order = {value: place for place, value in reversed(list(enumerate(template.returned)))}
+    listed = sorted(wanted, key=lambda value: (order.get(value, len(order)), _rank(template, value)))
+    if not listed:
+        raise LeftInlined("its results are unused")
+    return body_of(reading, _arguments(reading), tuple(listed))
+
+
+def _arguments(reading: CallReading) -> dict[int, SSAValue]:
+    arguments = enumerate(reading.template.block.args)
+    return {index: reading.stands[value] for index, value in arguments if value in reading.stands}
+
+
+def _rank(template: CallTemplate, value: SSAValue) -> tuple[int, int]:
+    assert isinstance(value, OpResult), "values with outside uses are results"
+    return template.index[value.op], value.index
+
+
+def put(call: CallOp, place: Place, positions: Positions) -> None:
+    positions.block.insert_op_before(call, place.before)
+    for op in place.behind:
+        op.detach()
+        positions.block.insert_op_before(op, place.before)
+    positions.inserted([call, *place.behind])
+
+
+def read_passed(
+    call: CallOp, group: Group, template: CallTemplate, around: CallTemplate, origins: Origins, positions: Positions
+) -> None:
+    """Redirect uses of results that the function passes through from its arguments to the new call.
+
+    `around`: the function that contained the call.
+    """
+    called = around.operations[group.instance.at.index]
+    here = (group.instance.at.instance, group.copy)
+    for returned, result, original_result in zip(template.returned, call.results, called.results, strict=True):
+        if not isinstance(returned, BlockArgument):
+            continue
+        for use in list(call.operands[returned.index].uses):
+            origin, reader = origins.of.get(use.operation), group.block.find_ancestor_op_in_block(use.operation)
+            if origin is None or reader is None or (origin.instance, origin.copy) != here:
+                continue
+            operands = around.operations[origin.index].operands
+            if positions.of[reader] > positions.of[call] and original_result in operands[use.index : use.index + 1]:
+                use.operation.operands[use.index] = result
+
+
+def erase(members: Iterable[Operation]) -> None:
+    """Erase the operations of an outlined call, and literals that only they read.
+
+    Constant expressions stay while other operations read them.
+    """
+    listed = list(members)
+    read = [value.owner for op in listed for inner in every_operation(op) for value in inner.operands]
+    for op in reversed(listed):
+        _erase_unread(op)
+    for owner in dict.fromkeys(read):
+        if isinstance(owner, Operation) and owner.parent is not None and is_constant(owner):
+            _erase_unread(owner)
+
+
+def _erase_unread(op: Operation) -> None:
+    if not any(result.first_use is not None for result in op.results):
+        op.detach()
+        op.erase()

@@ -1,0 +1,199 @@
+"""Pairs of bodies per device that are a forward pass and its gradient.
+
+Pair per-device bodies that are a forward pass and its gradient.
+
+    %0:2 = sdy.manual_computation(%x) {…}           a result and a residual of the second body
+    %1 = sdy.manual_computation(%ct, %0#1) {…}
+
+JAX lowers the gradient of a `shard_map` to such bodies. They are a pair if the second is part of the gradient, on the
+same devices, and reads results of the first with the same sharding.
+
+Model when a cotangent arrives: the rest of the step runs between forward pass and gradient, and uses memory too.
+
+    %y = …                                        the forward pass
+    %left = left(%y)                              its end
+    %c, %rest = arrived(%ct, %left)               %rest: residuals of the steps in between, dead at once
+    %g = multiply %c, …                           the gradient reads %c in place of %ct
+
+Without this the cotangents of a per-device step would be live from the start, and no other step would hold memory. The
+operations are removed when the function is split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from xdsl.dialects.builtin import StringAttr, TensorType, UnrealizedConversionCastOp, i8
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...analysis.step.direction import Direction
+from ...analysis.step.order import Order
+from ...analysis.step.phase_sources import sources
+from ...analysis.step.storage import value_bytes
+from ...dialects.computations import ManualComputationOp
+from ...dialects.recompute import Names
+from ...dialects.sdy import axes_of_mesh
+from ...dialects.shardings import layout_of
+from ...rules.kinds import is_constant
+from ...support.walk import every_operation
+
+
+@dataclass(frozen=True)
+class OperandSource:
+    """The source of an operand of the gradient: a result of the forward pass, or an operand of both."""
+
+    kind: Literal["residual", "shared"]
+    index: int
+
+
+@dataclass(frozen=True)
+class DevicePair:
+    """`links`: the source of each operand of the gradient, or None if it is neither, as for a cotangent."""
+
+    forward: ManualComputationOp
+    backward: ManualComputationOp
+    links: tuple[OperandSource | None, ...]
+    mesh: str
+
+
+def pairs_of(function: FuncOp) -> Iterator[DevicePair]:
+    """Yield the pairs in the order of the gradients, the innermost blocks last; each body is in one pair at most."""
+    blocks = list(function.body.blocks)
+    for op in every_operation(function)[1:]:
+        if not isinstance(op, ManualComputationOp):
+            blocks.extend(block for region in op.regions for block in region.blocks)
+    for block in blocks:
+        yield from _pairs_in(block)
+
+
+def _pairs_in(block: Block) -> Iterator[DevicePair]:
+    """Choose the pairs of one block; candidates with the most links take precedence."""
+    bodies = [op for op in block.ops if isinstance(op, ManualComputationOp)]
+    candidates = [
+        pair
+        for index, backward in enumerate(bodies)
+        if _is_gradient(backward)
+        for forward in bodies[:index]
+        if (pair := _pair(forward, backward)) is not None
+    ]
+    taken, chosen = set[ManualComputationOp](), dict[ManualComputationOp, DevicePair]()
+    for pair in sorted(candidates, key=lambda pair: -sum(link is not None for link in pair.links)):
+        if taken.isdisjoint((pair.forward, pair.backward)):
+            taken.update((pair.forward, pair.backward))
+            chosen[pair.backward] = pair
+    yield from (chosen[op] for op in bodies if op in chosen)
+
+
+def _is_gradient(op: ManualComputationOp) -> bool:
+    """Whether all operations run backward. A body with both directions is a step of its own."""
+    return _directions(op) == {Direction.BACKWARD}
+
+
+def _directions(op: ManualComputationOp) -> set[Direction]:
+    phase_sources = sources()
+    directions = (
+        source.direction(inner) for inner in every_operation(op) if not is_constant(inner) for source in phase_sources
+    )
+    return {direction for direction in directions if direction not in (None, Direction.NONE)}
+
+
+def _pair(forward: ManualComputationOp, backward: ManualComputationOp) -> DevicePair | None:
+    if forward.manual_axes != backward.manual_axes or Direction.BACKWARD in _directions(forward):
+        return None
+    layouts = [
+        layout_of(sharding)
+        for op in (forward, backward)
+        for sharding in (*op.in_shardings.data, *op.out_shardings.data)
+    ]
+    meshes = {None if layout is None else layout.mesh for layout in layouts}
+    mesh = next(iter(meshes)) if len(meshes) == 1 else None
+    links = tuple(_link(forward, backward, index) for index in range(len(backward.inputs)))
+    if mesh is None or not set(forward.manual_axes.data) <= axes_of_mesh(forward, mesh).keys():
+        return None
+    if not any(link is not None and link.kind == "residual" for link in links):
+        return None
+    return DevicePair(forward, backward, links, mesh)
+
+
+def _link(forward: ManualComputationOp, backward: ManualComputationOp, index: int) -> OperandSource | None:
+    value, sharding = backward.inputs[index], backward.in_shardings.data[index]
+    part = backward.body.block.args[index].type
+    last = forward.body.block.last_op
+    assert last is not None, "a body ends"
+    if isinstance(value, OpResult) and value.op is forward:
+        same = forward.out_shardings.data[value.index] == sharding and last.operands[value.index].type == part
+        return OperandSource("residual", value.index) if same else None
+    for number, (whole, argument) in enumerate(zip(forward.inputs, forward.body.block.args, strict=True)):
+        if whole is value and forward.in_shardings.data[number] == sharding and argument.type == part:
+            return OperandSource("shared", number)
+    return None
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """`left` is the last operation of the forward pass, `arrived` the first one of the gradient."""
+
+    left: UnrealizedConversionCastOp
+    arrived: UnrealizedConversionCastOp
+
+
+def arrive(cotangents: Sequence[SSAValue], needed: Sequence[SSAValue], held: int, before: Operation) -> Arrival:
+    """Delay the cotangents of the gradient, whose first operation is `before`, until `needed` is defined, while `held`
+    other bytes are live."""
+    left = UnrealizedConversionCastOp(operands=[needed], result_types=[[TensorType(i8, [0])]])
+    rest = [TensorType(i8, [held])] if held else []
+    types = [*(value.type for value in cotangents), *rest]
+    arrived = UnrealizedConversionCastOp(operands=[[*cotangents, *left.outputs]], result_types=[types])
+    arrived.attributes[Names.PHASE] = StringAttr("gradient")
+    for value, result in zip(cotangents, arrived.outputs, strict=False):
+        result.name_hint = value.name_hint
+        value.replace_uses_with_if(result, lambda use: use.operation is not arrived)
+    Rewriter.insert_op([left, arrived], InsertPoint.before(before))
+    return Arrival(left, arrived)
+
+
+def take_out(arrival: Arrival) -> None:
+    """Redirect uses of delayed cotangents to the cotangents and erase the operations."""
+    arrived = arrival.arrived
+    for operand, result in zip(arrived.inputs, arrived.outputs, strict=False):
+        if any(result.uses):
+            result.replace_all_uses_with(operand)
+    for op in (arrived, arrival.left):
+        op.detach()
+        op.erase()
+
+
+def come_late(pair: DevicePair) -> bool:
+    """Whether a cotangent is not a constant."""
+    block = pair.backward.parent
+    assert block is not None, "the body stands in a block"
+    constants = Order.of(block).constants
+    return any(
+        link is None and value not in constants for link, value in zip(pair.links, pair.backward.inputs, strict=True)
+    )
+
+
+def held_between(pair: DevicePair, pairs: Sequence[DevicePair]) -> int:
+    """Bytes per device of the residuals of pairs that run between the two bodies of this pair."""
+    block = pair.forward.parent
+    assert block is not None, "the body stands in a block"
+    position = {op: index for index, op in enumerate(block.ops)}
+    inner = [
+        other
+        for other in pairs
+        if other.forward.parent is block
+        and position[pair.forward] < position[other.forward]
+        and position[other.backward] < position[pair.backward]
+    ]
+    return sum(map(_residual_bytes, inner))
+
+
+def _residual_bytes(pair: DevicePair) -> int:
+    last = pair.forward.body.block.last_op
+    assert last is not None, "a body ends"
+    indices = {link.index for link in pair.links if link is not None and link.kind == "residual"}
+    return sum(value_bytes(last.operands[index]) for index in indices)

@@ -1,0 +1,258 @@
+"""Write budgets for what segments save for their own gradient as marks: recompute or keep.
+
+    segment-budgets="layer*:50%"
+
+    %1 = stablehlo.sine %0 {recompute.segment = "layer0", recompute.recompute = true}     // recomputed
+    %2 = stablehlo.tanh %1 {recompute.segment = "layer0", recompute.recompute = false}    // kept, within the budget
+
+The selection is simulated on the graph. Values whose copies cannot be delayed are kept, and the others are selected
+again. Later passes treat the marks like those of a user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from ...analysis.copies.copying import CloneOptions, plan_of_marks, refused
+from ...analysis.memory.timeline import described
+from ...analysis.request.segments import BudgetedSegment, budgeted, why_none
+from ...analysis.step.marks import Policy, mark_of
+from ...analysis.step.order import functions_of
+from ...analysis.step.step import Step
+from ...dialects.names import Names
+from ...options.segment_budgets import SegmentBudget, read_budgets
+from ...options.selection import AUTO, BadSelection, Selection
+from ...planning.by_segment.segment_limits import (
+    Segment,
+    SegmentInfeasible,
+    SegmentPlan,
+    StorageRestrictions,
+    plan_segments_within,
+)
+from ...planning.by_segment.segment_problem import KEPT, TOO_EARLY, saved_after, saved_bytes
+from ...planning.graph import Graph
+from ...planning.plan import Plan
+from ...support.diagnostics import Refusal, Remark
+from ...support.timing import part
+from ...support.walk import every_operation
+from ..per_device.outline import is_stand_in
+from ..phase import Steps
+
+ROUNDS = 12
+"""Maximum number of select-and-verify iterations."""
+NAMED = 3
+"""Number of storages that an error lists as the cause of a minimum."""
+
+TOGETHER = (
+    "no choice keeps the budgets of all segments together, which is proved; with the other budgets the minimum is"
+)
+NOT_PROVED = "no lower bound is known; with the other budgets the best found is"
+
+
+@dataclass(frozen=True)
+class SegmentLimits:
+    """Limits on what the segments of one step save: operations, bytes (`most`), and a plan within the limits."""
+
+    segments: Mapping[str, frozenset[int]]
+    most: Mapping[str, int]
+    plan: Plan
+
+    def broken(self, graph: Graph, plan: Plan) -> str | None:
+        """Describe a segment that saves more than its limit under the plan; None if all limits hold."""
+        for name, saved in saved_bytes(graph, self.segments, plan).items():
+            if saved > self.most[name]:
+                return f"segment '{name}' would save {saved} bytes, and may save {self.most[name]}"
+        return None
+
+
+@dataclass(frozen=True)
+class StepLimits:
+    """Demands by function name, and remarks to report."""
+
+    of: Mapping[str, SegmentLimits] = field(default_factory=dict[str, SegmentLimits])
+    remarks: tuple[Remark, ...] = ()
+
+
+@part("segment budgets")
+def mark_segment_budgets(steps: Steps, selection: Selection) -> StepLimits:
+    """Write the marks.
+
+    Raises `Refusal` for a budget below what a segment has to save (at the segment), for a pattern that matches no
+    segment, and for an invalid budget.
+    """
+    first = steps[0][0]
+    try:
+        budgets = read_budgets(selection.segment_budgets)
+        matches = [(function, step, *budgeted(step.phases, budgets)) for function, step in steps]
+    except BadSelection as error:
+        raise Refusal(first, str(error)) from error
+    for budget in budgets:
+        if all(budget in left for *_, left in matches):
+            _refuse_unknown([(function, step) for function, step, *_ in matches], budget)
+    demands, remarks = dict[str, SegmentLimits](), list[Remark]()
+    for function, step, segments, _ in matches:
+        if segments:
+            chooser = _Chooser(step, segments, selection)
+            demands[_name(function)] = chooser.choose()
+            remarks += chooser.remarks()
+    return StepLimits(demands, tuple(remarks))
+
+
+class EmittedPlan(Protocol):
+    """The plan that was applied to a function, and its graph."""
+
+    @property
+    def function(self) -> str: ...
+    @property
+    def graph(self) -> Graph: ...
+    @property
+    def plan(self) -> Plan: ...
+
+
+def check_limits(module: ModuleOp, demands: Mapping[str, SegmentLimits], emitted_plans: Iterable[EmittedPlan]) -> None:
+    """Raise `Refusal` where a segment saves more than its limit because other recomputation reads from it."""
+    for emitted in emitted_plans:
+        demand = demands.get(emitted.function)
+        if demand is not None and (why := demand.broken(emitted.graph, emitted.plan)) is not None:
+            function = next((public for public in functions_of(module) if _name(public) == emitted.function), module)
+            raise Refusal(function, f"{why}: other requested recomputation reads from it")
+
+
+def _name(function: FuncOp) -> str:
+    return function.sym_name.data
+
+
+def of_rest(selection: Selection) -> Selection:
+    """The selection for segments without a budget: none, unless the selection names them."""
+    is_open = selection.segments == AUTO.segments and selection.checkpoints is None and not selection.segment_count
+    if selection.segment_budgets and is_open:
+        return replace(selection, segments="none", segment_budgets=())
+    return replace(selection, segment_budgets=())
+
+
+def _refuse_unknown(steps: Steps, budget: SegmentBudget) -> None:
+    """Raise `Refusal` at the first function without a stand-in: a stand-in hides segments."""
+    preferred = [pair for pair in steps if not any(map(is_stand_in, every_operation(pair[0])))] or list(steps)
+    function, step = preferred[0]
+    error = BadSelection(why_none(step.phases, budget))
+    raise Refusal(function, str(error)) from error
+
+
+@dataclass
+class _Chooser:
+    """Chooses what the segments of one step recompute."""
+
+    step: Step
+    targets: Sequence[BudgetedSegment]
+    selection: Selection
+    solutions: Mapping[str, SegmentPlan] = field(default_factory=dict[str, SegmentPlan])
+    forced: frozenset[Operation] = frozenset()
+
+    def choose(self) -> SegmentLimits:
+        """Raises `Refusal`."""
+        self.forced = frozenset(op for target in self.targets for op in target.operations if _is_forced(op))
+        step, graph = self.step, self.step.graph
+        segments = {target.name: self._segment(target) for target in self.targets}
+        members = frozenset[int]().union(*(segment.operations for segment in segments.values()))
+        once, constraints = refused(step, self.selection.permission), self._marked(members)
+        copying = CloneOptions(permission=self.selection.permission)
+        for _ in range(ROUNDS):
+            solutions = plan_segments_within(graph, segments, once, self.selection.outputs, constraints)
+            if isinstance(solutions, SegmentInfeasible):
+                raise Refusal(self._first(solutions.segment), self._too_little(solutions))
+            self.solutions = solutions
+            self._write()
+            plan = plan_of_marks(step, copying)
+            if not (late := self._late(saved_after(graph, plan, members))):
+                most = {name: solution.most for name, solution in solutions.items()}
+                return SegmentLimits({name: segment.operations for name, segment in segments.items()}, most, plan)
+            again = frozenset[int]().union(*(solution.again for solution in solutions.values()))
+            constraints.stays.update((v, TOO_EARLY) for v in late & again)
+            constraints.read |= late - again
+        raise Refusal(
+            self._first(self.targets[0].name),
+            "segment-budgets: found no choice that keeps them (not proved to be impossible)",
+        )
+
+    def _segment(self, target: BudgetedSegment) -> Segment:
+        operations = frozenset(self.step.positions(target.operations))
+        plain = saved_bytes(self.step.graph, {target.name: operations})[target.name]
+        return Segment(operations, target.budget.most(plain))
+
+    def _marked(self, members: Iterable[int]) -> StorageRestrictions:
+        """The constraints that the user's marks put on operations."""
+        stays, again = dict[int, str](), set[int]()
+        for op in members:
+            for value in self.step.graph.makes[op]:
+                mark = mark_of(self.step.value(value))
+                if mark in (Policy.MUST_SAVE, Policy.OFFLOAD):
+                    stays[value] = KEPT
+                elif mark is Policy.MUST_RECOMPUTE:
+                    again.add(value)
+        return StorageRestrictions(stays, frozenset(again))
+
+    def _late(self, saved: Collection[int]) -> frozenset[int]:
+        """Values that are saved although the selection does not keep them."""
+        return frozenset(saved).difference(*(solution.kept for solution in self.solutions.values()))
+
+    def _write(self) -> None:
+        again = frozenset[int]().union(*(solution.again for solution in self.solutions.values()))
+        for target in self.targets:
+            for op in target.operations:
+                number = self.step.position(op)
+                if not self.solutions[target.name].is_nothing:
+                    op.attributes[Names.SEGMENT] = StringAttr(target.name)
+                if number not in self.step.graph.literals and op.results and op not in self.forced:
+                    marks = [BoolAttr.from_bool(root in again) for root in self._roots(number)]
+                    op.attributes[Names.RECOMPUTE] = marks[0] if len(set(marks)) == 1 else ArrayAttr(marks)
+
+    def _roots(self, op: int) -> list[int]:
+        return [self.step.graph.root[value] for value in self.step.graph.makes[op]]
+
+    def _first(self, segment: str) -> Operation:
+        return next(target.operations[0] for target in self.targets if target.name == segment)
+
+    def _budget(self, segment: str) -> SegmentBudget:
+        return next(target.budget for target in self.targets if target.name == segment)
+
+    def _too_little(self, failure: SegmentInfeasible) -> str:
+        budget, graph = self._budget(failure.segment), self.step.graph
+        limit = f"{failure.most} bytes ({budget.pattern}:{budget.text})"
+        refusal = f"segment '{failure.segment}' cannot save as little as {limit}"
+        listed = [
+            f"{described(self.step.operation(graph.maker[v]))}, {graph.sizes[v]} bytes: {why}"
+            for v, why in failure.holding
+        ]
+        more = [f"and {len(listed) - NAMED} more"] if len(listed) > NAMED else []
+        bound = "the proven minimum is" if failure.proved else TOGETHER if failure.together else NOT_PROVED
+        return "; ".join([f"{refusal}: {bound} {failure.least} bytes", *listed[:NAMED], *more])
+
+    def remarks(self) -> Iterator[Remark]:
+        """Yield a remark for each set of segments with equal savings, at the first of them."""
+        alike = dict[str, list[str]]()
+        for name, solution in self.solutions.items():
+            budget = self._budget(name)
+            limit = f"the budget {budget.pattern}:{budget.text}"
+            if solution.is_nothing:
+                words = f"{solution.plain} bytes for the backward pass, within {limit}: nothing to do"
+            else:
+                flops = sum(self.step.graph.flops[op] for op in {self.step.graph.maker[v] for v in solution.again})
+                words = f"{solution.bytes} of {solution.plain} bytes for the backward pass, within {limit}, "
+                words += f"{solution.most} bytes: {flops} FLOPs more"
+            alike.setdefault(words, []).append(name)
+        for words, names in alike.items():
+            first = min(names, key=lambda name: self.step.position(self._first(name)))
+            who = f"segment '{first}' saves" if len(names) == 1 else f"segment '{first}' and {len(names) - 1} more save"
+            yield Remark(self._first(first), f"{who} {words}")
+
+
+def _is_forced(op: Operation) -> bool:
+    """Whether a user's mark fixes the choice."""
+    policies = {mark_of(result) for result in op.results}
+    return Names.RECOMPUTE in op.attributes and not policies <= {None, Policy.PREFER_SAVE, Policy.PREFER_RECOMPUTE}
