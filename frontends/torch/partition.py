@@ -27,6 +27,7 @@ from .exporter import write_joint
 from .importer import read_joint
 from .options import Options
 from .report import GraphReport, plain_report, report_of
+from .unsupported import Unsupported
 from .warning import warn_plain
 
 Partitioned = tuple[torch.fx.GraphModule, torch.fx.GraphModule]
@@ -65,8 +66,7 @@ class Partitioner:
         try:
             module = read_joint(joint, num_fwd_outputs, marked=self.options.budget is None)
             rewritten, graph = self._rewritten(module, joint, num_fwd_outputs)
-        except Exception as error:
-            # Whatever goes wrong here, the step runs without us: only what was asked for in so many words is an error.
+        except (Unsupported, Refusal, NotProved) as error:
             if isinstance(error, Refusal) and self.options.budget is not None:
                 raise BudgetNotKept(error.reason) from error
             if isinstance(error, Refusal) and self.options.rewrite.strict:
