@@ -52,20 +52,20 @@ class ModulePrinter(RememberingPrinter):
 
     _alias_of_text: dict[str, str] = field(default_factory=dict[str, str], init=False)
     _alias_of_object: dict[int, str] = field(default_factory=dict[int, str], init=False)
-    _texts: dict[tuple[int, bool], tuple[Attribute, str]] = field(
+    _attribute_texts: dict[tuple[int, bool], tuple[Attribute, str]] = field(
         default_factory=dict[tuple[int, bool], tuple[Attribute, str]], init=False
     )
     """Texts of attributes, by identity and by whether they are inside others: a module repeats few attributes."""
     _in_attributes: bool = field(default=False, init=False)
 
     def print_attribute(self, attribute: Attribute) -> None:
-        if (cached := self._texts.get((id(attribute), self._in_attributes))) is not None:
+        if (cached := self._attribute_texts.get((id(attribute), self._in_attributes))) is not None:
             return self.print_string(cached[1], indent=0)
         if isinstance(attribute, LocationAttr):
             return self._print_location(attribute)
         text = self.text_of(lambda _: self._print_uncached(attribute))
         if len(text) <= LONGEST_KNOWN:
-            self._texts[id(attribute), self._in_attributes] = attribute, text
+            self._attribute_texts[id(attribute), self._in_attributes] = attribute, text
         # Without indentation: an unregistered attribute has its own line breaks, and would be indented more each time.
         self.print_string(text, indent=0)
 

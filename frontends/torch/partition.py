@@ -27,6 +27,7 @@ from .exporter import write_joint
 from .importer import read_joint
 from .options import Options
 from .report import GraphReport, plain_report, report_of
+from .unsupported import Unsupported
 from .warning import warn_plain
 
 Partitioned = tuple[torch.fx.GraphModule, torch.fx.GraphModule]

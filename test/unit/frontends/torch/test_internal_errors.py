@@ -1,4 +1,4 @@
-"""A mistake of ours is a warning, not an error of the step; with `strict` it is one."""
+"""A mistake of ours is a warning, not an error of the step."""
 
 # pyright: basic, reportMissingImports=false
 
@@ -30,14 +30,8 @@ def function(x: Any) -> Any:
 def test_the_step_runs_with_a_warning():
     x = torch.linspace(-1, 1, 64, requires_grad=True)
     step = rt.compile(function, budget="min")
-    with pytest.warns(rt.NothingSaved, match="internal error: KeyError: 'a table without a line'; please report it"):
+    with pytest.warns(rt.NothingSaved, match="KeyError: 'a table without a line'"):
         step(x).backward()
     (expected,) = torch.autograd.grad(function(x), x)
     assert torch.equal(x.grad, expected)
-    assert "internal error" in step.report().graphs[0].reason
-
-
-def test_strict_raises_it():
-    step = rt.compile(function, budget="min", strict=True)
-    with pytest.raises(Exception, match="KeyError"):
-        step(torch.ones(4, requires_grad=True))
+    assert "a table without a line" in step.report().graphs[0].reason
