@@ -1,4 +1,4 @@
-"""A mistake of ours is a warning, not an error of the step."""
+"""A mistake of ours is a warning, not an error of the step; with `strict` it is one."""
 
 # pyright: basic, reportMissingImports=false
 
@@ -35,3 +35,9 @@ def test_the_step_runs_with_a_warning():
     (expected,) = torch.autograd.grad(function(x), x)
     assert torch.equal(x.grad, expected)
     assert "a table without a line" in step.report().graphs[0].reason
+
+
+def test_strict_raises_it():
+    step = rt.compile(function, budget="min", strict=True)
+    with pytest.raises(Exception, match="KeyError"):
+        step(torch.ones(4, requires_grad=True))
