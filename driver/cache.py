@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -152,7 +152,9 @@ class Stored(Rewritten):
         proof: dict[str, Any] | None = record["proof"]
         values: dict[str, object] = {
             "remarks": tuple([remark_from(remark) for remark in record["remarks"]]),
-            "proof": None if proof is None else replace(Proof(**proof), believed=tuple(proof["believed"])),
+            "proof": None
+            if proof is None
+            else Proof(**proof | {name: tuple(proof[name]) for name in ("believed", "composites")}),
             "copies": record["copies"],
             "extra_flops": record["extra_flops"],
             "_saving": record["saving"],

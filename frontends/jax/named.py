@@ -23,7 +23,7 @@ _MODULES = (("equinox", "Module"), ("flax.nnx", "Module"))
 _LINEN = (("flax.linen", "Module"),)
 
 
-IS_NAMED = "_recompute_is_named"
+IS_NAMED = "__recompute_is_named__"
 """The attribute of classes whose calls enter a scope."""
 _PLAIN: Mapping[type[Any], Any] = {kind: kind for kind in (list, tuple, dict)}
 """Containers whose elements are copied; instances of subclasses are not."""

@@ -29,6 +29,7 @@ def test_what_is_accepted_computes_the_same() -> None:
     assert verdicts["rejected"] > EDITS // 3 and verdicts["same"]
 
 
+@pytest.mark.slow
 def test_random_steps() -> None:
     """7344 and 7695: the newest gradient value is the counter of a loop, which nobody reads."""
     verdicts = {seed: scans.check(seed) for seed in (*range(8), 7344, 7695)}

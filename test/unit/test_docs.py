@@ -157,6 +157,7 @@ TUTORIALS = {"docs/tutorial_jax.md": "jax", "docs/tutorial_torch.md": "torch"}
 """Pages whose snippets run one after the other, each with the names of those before it, and what they import."""
 
 
+@pytest.mark.slow("tutorial_jax")
 @pytest.mark.parametrize("page", TUTORIALS)
 def test_tutorials(page: str, folder: Path) -> None:
     pytest.importorskip(TUTORIALS[page], reason="the tutorial imports it")

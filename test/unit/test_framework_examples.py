@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.slow("equinox")
+@pytest.mark.slow
 @pytest.mark.parametrize(("framework", "segment"), [("flax", "Block_0"), ("equinox", "blocks0")])
 def test_it_trains_in_less_memory(framework: str, segment: str):
     pytest.importorskip(framework)

@@ -33,6 +33,7 @@ def test_every_recipe_has_its_framework():
     assert RECIPES.keys() == NEEDS.keys() == set(re.findall(r"^## (.*)$", TEXT, re.MULTILINE))
 
 
+@pytest.mark.slow("linen", "equinox", "haiku", "Keras", "optax")
 @pytest.mark.parametrize("name", NEEDS)
 def test_the_recipe_trains(name: str, tmp_path: Path):
     """The losses are those of the same lines with the framework's own `jit`."""

@@ -11,7 +11,11 @@ func.func @not_twice(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, t
   // expected-remark@+1 {{stablehlo.custom_call is not recomputed: the custom call @f is not known to return the same each time; repeatable=f says that it does}}
   %c = "stablehlo.custom_call"(%b) {recompute.recompute = true, recompute.phase = "primal", call_target_name = "f"} : (tensor<4xf32>) -> tensor<4xf32>
   // expected-remark@+1 {{stablehlo.all_reduce is not recomputed: it is a collective, and recomputing collectives is off}}
-  %d = "stablehlo.all_reduce"(%c) {recompute.recompute = true, recompute.phase = "primal"} : (tensor<4xf32>) -> tensor<4xf32>
+  %d = "stablehlo.all_reduce"(%c) ({
+  ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+    %r = stablehlo.add %p, %q : tensor<f32>
+    stablehlo.return %r : tensor<f32>
+  }) {recompute.recompute = true, recompute.phase = "primal", replica_groups = dense<0> : tensor<1x1xi64>} : (tensor<4xf32>) -> tensor<4xf32>
   // expected-remark@+1 {{stablehlo.negate is not recomputed: the function returns it, so it lives to the end anyway}}
   %e = stablehlo.negate %d {recompute.recompute = true, recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.multiply %ct, %a {recompute.phase = "gradient"} : tensor<4xf32>

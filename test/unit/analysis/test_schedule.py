@@ -35,6 +35,7 @@ def peaks(module: ModuleOp, found: Phases) -> tuple[int, int]:
     return timeline(function, found).peak_bytes, eager_timeline(function, found).peak_bytes
 
 
+@pytest.mark.slow("gpt_train")
 @pytest.mark.parametrize("name", [name for name in PLAIN if name in SHARE or ".large" not in name])
 def test_no_peak_rises_and_the_step_is_proved_equal(name: str) -> None:
     module = recomputed(name).clone()

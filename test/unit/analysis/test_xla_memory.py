@@ -83,7 +83,7 @@ def test_every_large_example_was_measured() -> None:
     assert measured == {(example, segments) for example in examples for segments in ("", "auto")}
 
 
-@pytest.mark.slow("gpt_bf16-", "mindspore_attention-", "paddle_fleet-")
+@pytest.mark.slow("gpt_bf16-", "mindspore_attention-", "paddle_fleet-", "gpt_train-auto", "gpt-auto")
 @pytest.mark.parametrize("one", PLAIN_OR_AUTO, ids=lambda one: f"{one.example}-{one.segments or 'plain'}")
 def test_within_15_percent_of_what_xla_allocated(one: Measured) -> None:
     assert model_bytes(as_measured(one)) == pytest.approx(one.xla_bytes, rel=0.15)

@@ -74,7 +74,10 @@ def mlp(layer: Layer = dense, **options: Any) -> Case:
 
 
 def far_apart(ours: Any, theirs: Any) -> list[str]:
-    """The leaves that differ by more than 2 eps times their largest number, or in type."""
+    """The leaves that differ by more than 4 eps times their largest number, or in type.
+
+    Fusions round differently, by how much depends on the vector units of the processor: 2.2 eps were seen.
+    """
     assert tree.structure(ours) == tree.structure(theirs)
     pairs = zip(tree.leaves_with_path(ours), tree.leaves(theirs), strict=True)
     return [f"{jax.tree_util.keystr(path)}: {a} {b}" for (path, a), b in pairs if not _close(a, b)]
@@ -86,7 +89,7 @@ def _close(a: Any, b: Any) -> bool:
     if not jnp.issubdtype(a.dtype, jnp.floating):
         return bool((a == b).all())
     one, other = (np.asarray(each, np.float64) for each in (a, b))
-    return float(np.abs(one - other).max(initial=0)) <= 2 * float(jnp.finfo(a.dtype).eps) * np.abs(other).max(initial=0)
+    return float(np.abs(one - other).max(initial=0)) <= 4 * float(jnp.finfo(a.dtype).eps) * np.abs(other).max(initial=0)
 
 
 def groups_of(lowered: recompute.jax.Lowered) -> tuple[CopyGroup, ...]:

@@ -83,6 +83,7 @@ def test_the_minimum_is_never_above_the_choice_without_a_budget(monkeypatch: pyt
     assert [one.words for one in lowered.within.rounds] == ["as without a budget"]
 
 
+@pytest.mark.slow
 def test_only_the_plain_step_the_first_candidate_and_what_runs_are_optimized(monkeypatch: pytest.MonkeyPatch) -> None:
     levels, compile = list[bool](), jax.stages.Lowered.compile
 
@@ -170,7 +171,7 @@ def test_a_step_inside_of_a_loop(model: str) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "reason"),
     [
-        ({"budget": "8 apples"}, ValueError, "invalid budget '8 apples'.*, or \"device\""),
+        ({"budget": "8 apples"}, ValueError, "invalid budget '8 apples'.*budget=\"device\" takes"),
         ({"budget": 1.5}, ValueError, "invalid budget 1.5: "),
         ({"budget": True}, TypeError, "budget is a str, a share or bytes, not bool"),
         ({"budget": 0.5, "planner": lambda _: None}, ValueError, "give planner= or budget=, not both"),

@@ -25,7 +25,7 @@ def _nothing_saved_is_an_error():
         yield
 
 
-@pytest.mark.slow("transformer")
+@pytest.mark.slow("transformer", "cnn")
 @pytest.mark.parametrize("name", MODELS)
 def test_models_train_as_with_nnx_in_no_more_memory_than_with_remat(name: str):
     losses, bytes = MODELS[name].trained(recompute.nnx.jit)
@@ -34,12 +34,14 @@ def test_models_train_as_with_nnx_in_no_more_memory_than_with_remat(name: str):
     assert bytes <= 1.02 * MODELS[name].temporaries_of_remat() and bytes < 0.8 * plain_bytes
 
 
+@pytest.mark.slow
 def test_scan():
     losses, bytes = SCANNED.trained(recompute.nnx.jit)
     expected_losses, plain_bytes = SCANNED.trained(nnx.jit)
     assert losses == expected_losses and bytes < 0.6 * plain_bytes
 
 
+@pytest.mark.slow
 def test_tree_mode():
     jit: Any = nnx.jit
     ours_jit: Any = recompute.nnx.jit
@@ -71,6 +73,7 @@ def test_all_state_is_updated_in_place():
     assert all(map(jnp.array_equal, after["ours"], after["theirs"]))
 
 
+@pytest.mark.slow
 def test_donated_modules():
     model, optimizer, x = built()
     step = recompute.nnx.jit(train_step, donate_argnames=("model", "optimizer"))
@@ -121,6 +124,7 @@ def test_reports_leave_the_modules_as_they_are():
     assert repr(step) == "<recompute.nnx.jit(train_step), lowered for no calls>"
 
 
+@pytest.mark.slow
 def test_lowered_and_compiled_by_hand():
     model, optimizer, x = built()
     other, its_optimizer, _ = built()
@@ -145,6 +149,7 @@ def losses_of_method(decorator: Any) -> list[float]:
     return [float(Trainer().step(model, x)) for _ in range(2)]
 
 
+@pytest.mark.slow
 def test_a_decorator_of_methods_with_options():
     ours = losses_of_method(recompute.nnx.jit(budget="60%", static_argnums=0))
     assert ours == losses_of_method(nnx.jit(static_argnums=0)) and ours[0] != ours[1]

@@ -201,6 +201,7 @@ def checkpointed() -> Any:
     return descent(loss)
 
 
+@pytest.mark.slow
 def test_a_merged_step(folder: Path, rewrites: list[str]):
     arguments = weights(8, 32, 128), batch(512, 32)
     fresh = lower(checkpointed(), *arguments)

@@ -78,7 +78,7 @@ def test_results_in_bf16_are_near_to_those_of_jax() -> None:
     assert all(distance(one, other) <= 2e-2 for one, other in zip(found, expected, strict=True))
 
 
-@pytest.mark.slow("gpt-", "gpt_bf16-", "branches-", "unet-", "resnet-", "paddle_fleet-")
+@pytest.mark.slow("gpt-", "gpt_bf16-", "branches-", "unet-", "resnet-", "paddle_fleet-", "gpt_train")
 @pytest.mark.parametrize("twin", ["", ".checkpoint"])
 @pytest.mark.parametrize("prepare", [inlined, recomputed])
 @pytest.mark.parametrize("name", NAMES)

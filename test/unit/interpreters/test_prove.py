@@ -568,6 +568,7 @@ def test_as_many_operations_as_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
         assert compare(text, text.replace("square", "other")).proved == proved
 
 
+@pytest.mark.slow
 def test_calls_may_be_nested_deeply() -> None:
     levels = "\n".join(private(f"f{n}", f"%a = call @f{n + 1} %p\nreturn %a") for n in range(1500))
     text, other = (

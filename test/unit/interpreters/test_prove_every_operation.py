@@ -138,19 +138,38 @@ def is_proved(pair: Pair) -> bool:
     return proof.prove(parse_module(before), parse_module(after)).proved
 
 
+OF_TORCH = "torch."
+SAMPLE = 40
+"""Of the pairs of PyTorch's operations, which differ in their names alone, a quick run tries one in so many."""
+
+
+def pairs_outside_torch() -> list[Pair]:
+    return [pair for pair in all_pairs() if not pair[0].startswith(OF_TORCH)]
+
+
 def test_no_pair_is_proved() -> None:
-    assert len(all_pairs()) >= 2000
-    assert [pair[0] for pair in all_pairs() if is_proved(pair)] == []
+    pairs = pairs_outside_torch()
+    sample = [pair for pair in all_pairs() if pair[0].startswith(OF_TORCH)][::SAMPLE]
+    assert len(pairs) >= 2000 and len(sample) >= 100
+    assert [pair[0] for pair in (*pairs, *sample) if is_proved(pair)] == []
+
+
+@pytest.mark.slow
+def test_no_pair_of_torch_is_proved() -> None:
+    pairs = [pair for pair in all_pairs() if pair[0].startswith(OF_TORCH)]
+    assert len(pairs) >= 5000
+    assert [pair[0] for pair in pairs if is_proved(pair)] == []
 
 
 def test_each_program_is_equal_to_itself() -> None:
     """What cannot be compared at all would not be proved either."""
-    programs = [pair for pair in all_pairs() if not pair[0].endswith("results swapped")]
+    programs = [pair for pair in pairs_outside_torch() if not pair[0].endswith("results swapped")]
     assert [name for name, before, _ in programs[::7] if not is_proved((name, before, before))] == []
 
 
 def test_operations_without_a_condition_may_be_hoisted() -> None:
     total = [name for name in NAMES if name not in WITH_A_CONDITION | IDENTITIES]
+    total = [name for at, name in enumerate(total) if not name.startswith(OF_TORCH) or at % SAMPLE == 0]
     assert [name for name in total if not is_proved((name, *hoisted(name)))] == []
 
 

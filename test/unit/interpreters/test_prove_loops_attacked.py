@@ -127,7 +127,7 @@ BODIES = {
     "numbers of all devices": (summed(), summed(more=", use_global_device_ids")),
     "among replicas": (summed(), summed(channel=None)),
     "what devices sum up": (summed(), summed(of="%x")),
-    "who sends to whom": (permuted("[[0, 1], [1, 0]]"), permuted("[[1, 0], [1, 2]]")),
+    "who sends to whom": (permuted("[[0, 1], [1, 0]]"), permuted("[[1, 0], [0, 2]]")),
     "another function on each device": (on_devices(part("sine")), on_devices(part("cosine"))),
     "parts along another axis": (on_devices(part("sine")), on_devices(part("sine"), OTHER)),
     "wholes along another axis": (on_devices(part("sine")), on_devices(part("sine"), A, OTHER)),

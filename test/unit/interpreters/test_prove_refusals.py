@@ -88,10 +88,6 @@ REFUSED = {
         main('%a = "stablehlo.iota"() <{dim = 0 : i64}> {dim = 1 : i64} : () -> tensor<4xf32>\nreturn %a'),
         "stablehlo.iota has 'dim' both as attribute and as property",
     ),
-    "a module in the module": (
-        main("return %x", "module {\n" + SQUARE + "\n}"),
-        "builtin.module: only symbols at the top level of the module are compared",
-    ),
     "a symbol in a function": (
         main('"other.function"() {sym_name = "square"} : () -> ()\nreturn %x', SQUARE),
         "other.function: only symbols at the top level of the module are compared",

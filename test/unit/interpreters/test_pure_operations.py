@@ -69,9 +69,12 @@ def a_copy_is_proved(name: str) -> bool:
     return compare(before, main(once + once.replace("%a", "%b") + read.replace("%?", "%b"))).proved
 
 
-def test_what_the_passes_may_copy_is_proved() -> None:
+@pytest.mark.slow("torch")
+@pytest.mark.parametrize("of_torch", [False, True], ids=["mlir", "torch"])
+def test_what_the_passes_may_copy_is_proved(of_torch: bool) -> None:
     names = (BY_THE_RULES | NEVER_COPIED) - NOT_VALUES - OF_THE_REGION
-    names = {name for name in names if name in PURE_OPERATIONS or not name.startswith("torch.")}
+    names = {name for name in names if name.startswith("torch.") == of_torch}
+    names = {name for name in names if name in PURE_OPERATIONS or not of_torch}
     assert [name for name in sorted(names) if not a_copy_is_proved(name)] == []
 
 
