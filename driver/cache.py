@@ -145,6 +145,11 @@ def _values(module: ModuleOp) -> Iterator[SSAValue]:
                 yield from block.args
 
 
+def _proof_from(record: dict[str, Any]) -> Proof:
+    tuples: dict[str, Any] = {name: tuple(record[name]) for name in ("believed", "composites")}
+    return Proof(**{**record, **tuples})
+
+
 class Stored(Rewritten):
     """A rewrite read from the cache. Modules and plans are read when they are first used."""
 
@@ -152,9 +157,7 @@ class Stored(Rewritten):
         proof: dict[str, Any] | None = record["proof"]
         values: dict[str, object] = {
             "remarks": tuple([remark_from(remark) for remark in record["remarks"]]),
-            "proof": None
-            if proof is None
-            else Proof(**proof | {name: tuple(proof[name]) for name in ("believed", "composites")}),
+            "proof": None if proof is None else _proof_from(proof),
             "copies": record["copies"],
             "extra_flops": record["extra_flops"],
             "_saving": record["saving"],
