@@ -23,6 +23,7 @@ def test_every_cut_is_proved_and_computes_the_same() -> None:
         assert compare(before, after, inputs_of(before, 0)).equal, name
 
 
+@pytest.mark.slow
 def test_what_is_accepted_computes_the_same() -> None:
     verdicts = Counter(check(seed) for seed in range(EDITS))
     assert verdicts["other"] == 0

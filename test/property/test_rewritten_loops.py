@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from recompute.test.property.rewritten_loops import WRONG, check, check_passes
 
 PAIRS = 200
@@ -15,6 +17,7 @@ def test_what_is_proved_computes_the_same() -> None:
     assert verdicts["rejected"] > PAIRS // 3 and verdicts["same"] > PAIRS // 10
 
 
+@pytest.mark.slow
 def test_what_the_passes_make_is_proved_and_computes_the_same() -> None:
     verdicts = Counter(check_passes(seed) for seed in range(PAIRS))
     assert not any(verdicts[verdict] for verdict in WRONG)

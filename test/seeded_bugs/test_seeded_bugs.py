@@ -128,6 +128,19 @@ def is_accepted(detector: Detector, name: str, prepare: Callable[[ModuleOp], Non
 
 
 @pytest.mark.slow(
+    "the lowest bit",
+    "another precision",
+    "the step's key",
+    "another dimension of an iota",
+    "what a loop carries",
+    "another result of",
+    "a barrier that permutes",
+    "another kind of",
+    "another direction",
+    "effects reordered",
+    "an effect dropped",
+)
+@pytest.mark.slow(
     "a copy reads another layer's input",
     "operands of a copy swapped",
     "what a loop starts from swapped",

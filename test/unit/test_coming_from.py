@@ -58,6 +58,7 @@ def test_every_option_that_is_named_is_there(name: str) -> None:
         assert options and set(options) <= known, f"{passed}: {options}"
 
 
+@pytest.mark.slow("coming_from_pytorch")
 @pytest.mark.parametrize("name", PAGES)
 def test_every_request_without_names_of_another_step_runs(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -43,11 +43,13 @@ def rows() -> list[Row]:
     return [Row(**json.loads(line)) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_each_step_is_written_or_refused_as_expected(rows: list[Row]) -> None:
     found = {name: tuple(row.outcome for row in rows if row.step == name) for name in EXPECTED}
     assert found == EXPECTED
 
 
+@pytest.mark.slow
 def test_what_is_written_is_proved_compiled_and_equal(rows: list[Row]) -> None:
     written = [row for row in rows if row.outcome != REFUSED]
     assert {row.xla for row in written} == {"ok"}

@@ -32,6 +32,7 @@ def test_the_recipe_saves_memory_and_computes_the_same():
     assert float(relative) < 1e-5
 
 
+@pytest.mark.slow
 def test_as_little_memory_and_work_as_jax_checkpoint(tmp_path: Path):
     found = tmp_path / "found.json"
     output = run("benchmarks/against_jax_checkpoint.py", "chain", "mlp", "--json", str(found))

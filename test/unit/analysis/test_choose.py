@@ -52,6 +52,7 @@ def test_every_attempt_is_a_plan_for_the_step(name: str) -> None:
             assert list(violations(step.graph, plan)) == [], str(one)
 
 
+@pytest.mark.slow("gpt.small")
 @pytest.mark.parametrize("name", SMALL)
 def test_what_is_chosen_is_the_least_of_what_was_tried(name: str) -> None:
     ((function, step),) = numbered_steps(inlined(name).clone())

@@ -62,6 +62,7 @@ def test_what_the_loss_needs_and_what_needs_gradients_cannot_be_otherwise(wrong:
         phases_of(**wrong)
 
 
+@pytest.mark.slow("branches")
 @pytest.mark.parametrize("name", WITH_LOSS)
 def test_phases_are_those_of_the_locations(name: str) -> None:
     bare = parse_module(print_module(original(name)))
@@ -71,7 +72,7 @@ def test_phases_are_those_of_the_locations(name: str) -> None:
     assert {pair for pair in pairs if pair[0] != pair[1]} <= MAY_DIFFER
 
 
-@pytest.mark.slow("gpt_train", "unet", "resnet")
+@pytest.mark.slow("gpt_train", "unet", "resnet", "branches")
 @pytest.mark.parametrize("name", WITH_LOSS)
 def test_a_step_without_locations_saves_as_much_but_for_what_names_say(name: str) -> None:
     bare = parse_module(print_module(original(name)))

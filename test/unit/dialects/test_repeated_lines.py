@@ -34,7 +34,7 @@ def line_by_line(text: str, monkeypatch: pytest.MonkeyPatch) -> str:
         return outcome(text)
 
 
-@pytest.mark.slow("transforms")
+@pytest.mark.slow("transforms", "stablehlo", "nets")
 @pytest.mark.parametrize("folder", sorted({path.parent for path in FILES}), ids=lambda path: path.name)
 def test_files_are_read_as_without_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for path in FILES:

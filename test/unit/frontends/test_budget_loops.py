@@ -58,7 +58,7 @@ def within(share: float) -> Any:
 SHARES = (0.85, 0.6, 0.4, 0.25)
 
 
-@pytest.mark.slow("0.85", "0.25")
+@pytest.mark.slow("0.85", "0.25", "0.6")
 @pytest.mark.parametrize("share", SHARES)
 def test_on_the_compiler(share: float) -> None:
     lowered = within(share)
@@ -68,6 +68,7 @@ def test_on_the_compiler(share: float) -> None:
     assert far_apart(compiled(*given()), plain()(*given())) == []
 
 
+@pytest.mark.slow
 def test_less_work_for_more_bytes() -> None:
     work = []
     for share in SHARES:

@@ -90,7 +90,7 @@ def temporaries(compiled: Any) -> int:
 LAYERS = [factorized, solved, called_back, watched, watched_in_a_branch]
 
 
-@pytest.mark.slow("solved", "called_back", "watched_in_a_branch")
+@pytest.mark.slow("solved", "called_back", "watched_in_a_branch", "factorized")
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.__name__)
 def test_as_little_as_checkpoint(layer) -> None:
     given = arguments()

@@ -67,6 +67,7 @@ def needs(compiled: Any) -> tuple[int, float]:
     return compiled.memory_analysis().temp_size_in_bytes, compiled.cost_analysis()["flops"]
 
 
+@pytest.mark.slow("returns_of_a_rollout")
 @pytest.mark.parametrize("loss", STEPS, ids=lambda loss: loss.__name__)
 def test_as_little_as_checkpoint(loss) -> None:
     given = arguments()

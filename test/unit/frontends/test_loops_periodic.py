@@ -154,7 +154,7 @@ LOSSES = (
 )
 
 
-@pytest.mark.slow("with_dropout-", "in_bf16", "lstm")
+@pytest.mark.slow("with_dropout-", "in_bf16", "lstm", "with_dropout_of_the_index")
 @pytest.mark.parametrize(("loss", "every"), [(backwards, 6), *((loss, 7) for loss in LOSSES)])
 def test_the_results_are_those_of_the_step(loss: Any, every: int):
     """Thirty iterations: five chunks of six, or four of seven and two that are left over."""

@@ -108,6 +108,7 @@ def test_shared_modules_and_new_ones():
     assert all(map(jnp.array_equal, arrays_of(ours), arrays_of(theirs)))
 
 
+@pytest.mark.slow
 def test_reports_leave_the_modules_as_they_are():
     model, optimizer, x = built()
     before = arrays_of((model, optimizer))
@@ -166,6 +167,7 @@ def test_wrong_keywords():
         recompute.nnx.jit(built()[0].__call__)
 
 
+@pytest.mark.slow
 def test_modules_are_scopes_in_reports_only_while_traced():
     call = vars(Dense)["__call__"]
     model, optimizer, x = built()

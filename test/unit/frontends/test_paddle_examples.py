@@ -39,6 +39,7 @@ def test_the_network_in_the_size_of_the_page(tmp_path: Path, capsys: pytest.Capt
     assert "normal_loss: [" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_network_of_the_optimizer_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     from recompute.examples.paddle_optimizer import main
 

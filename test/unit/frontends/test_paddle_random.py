@@ -50,7 +50,7 @@ def loss_with(noise: Noise, call: Any, **switches: Any) -> Any:
 KEYS = {"key": jax.random.key, "PRNGKey": jax.random.PRNGKey, "rbg": lambda seed: jax.random.key(seed, impl="rbg")}
 
 
-@pytest.mark.slow("PRNGKey", "rbg", "gumbel", "rrelu")
+@pytest.mark.slow("PRNGKey", "rbg", "gumbel", "rrelu", "uniform")
 @pytest.mark.parametrize("kind", KEYS)
 @pytest.mark.parametrize("noise", [dropout, uniform, gumbel, rrelu])
 def test_the_same_noise_twice(noise: Noise, kind: str):

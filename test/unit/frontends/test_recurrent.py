@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import recompute
 from recompute.frontends.jax.barriers import DISABLED, DROPS_BARRIERS
@@ -50,6 +51,7 @@ def furthest(one: Any, other: Any) -> float:
     return max(float(np.abs(a - b).max() / (np.finfo(b.dtype).eps * np.abs(b).max())) for a, b in leaves)
 
 
+@pytest.mark.slow
 def test_a_recurrent_state_takes_half_of_what_checkpointed_blocks_take():
     def of_jax(run: Any) -> Any:
         return jax.jit(step(run)).lower(*arguments()).compile({DISABLED: DROPS_BARRIERS})

@@ -75,7 +75,7 @@ def temporaries(compiled: Any) -> int:
     return compiled.memory_analysis().temp_size_in_bytes
 
 
-@pytest.mark.slow("adapted_one")
+@pytest.mark.slow("adapted_one", "bounded_loops", "adapted_in_a_loop")
 @pytest.mark.parametrize("build", STEPS, ids=lambda build: build.__name__)
 def test_as_little_as_checkpoint(build) -> None:
     step, arguments = build(lambda body: body)

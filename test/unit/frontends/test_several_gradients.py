@@ -106,6 +106,7 @@ def test_as_little_as_checkpoint(step) -> None:
     assert ours < 0.7 * temporaries(plain)
 
 
+@pytest.mark.slow("adversaries")
 @pytest.mark.parametrize("model", ["order"])
 @pytest.mark.parametrize("step", [adversaries, tasks], ids=lambda step: step.__name__)
 def test_one_budget_over_all(step, model: str) -> None:

@@ -95,6 +95,7 @@ def test_the_meter_agrees_with_the_static_timeline_at_every_operation(name: str,
     assert sum(result.nbytes for result in results) == stated.result_bytes
 
 
+@pytest.mark.slow("gpt-random")
 @pytest.mark.parametrize("kind", INPUT_KINDS)
 @pytest.mark.parametrize("name", NAMES)
 def test_recomputation_changes_no_bit(name: str, kind: InputKind) -> None:

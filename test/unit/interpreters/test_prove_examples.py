@@ -90,6 +90,7 @@ def difference() -> str:
     return prove(example("mlp.small"), after).reason
 
 
+@pytest.mark.slow
 def test_the_reason_does_not_depend_on_the_hash_seed() -> None:
     script = f"import runpy; print(runpy.run_path({str(Path(__file__))!r})['difference']())"
     reasons: set[str] = set()

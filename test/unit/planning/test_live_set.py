@@ -51,6 +51,7 @@ def test_a_look_ahead_changes_nothing() -> None:
     assert live.peak_of(rest) == live.peak_of(rest) == max(live.run(operation) for operation in rest)
 
 
+@pytest.mark.slow
 def test_orders_differ_in_bytes() -> None:
     """So that the test above compares something."""
     one = graph_of(phases_after("gpt.small.mlir").order).graph

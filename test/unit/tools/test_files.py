@@ -72,6 +72,7 @@ def overwrite(path: str, data: bytes) -> None:
     Path(path).write_bytes(data)
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
     path, left, end = tmp_path / "out.mlir", set[Path](), time.monotonic() + SECONDS
     path.write_bytes(OLD)

@@ -116,6 +116,7 @@ def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -
     assert "recompute-check: error: " in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_command_gives_the_same_answer_whatever_the_hash_seed(tmp_path: Path, step: Path) -> None:
     other = write(tmp_path / "other.mlir", CLONED.replace("%c, %x", "%x, %c"))
     command = [sys.executable, "-m", "recompute.tools.recompute_check", step, other]

@@ -87,7 +87,7 @@ def test_a_step_whose_peak_would_not_fall_is_left_alone() -> None:
     assert print_module(module, debuginfo=True) == print_module(plain, debuginfo=True)
 
 
-@pytest.mark.slow("gpt_train")
+@pytest.mark.slow("gpt_train", "gpt.large")
 @pytest.mark.parametrize("name", PLAIN)
 def test_r9_later_cleanups_find_nothing_before_lowering(name: str) -> None:
     module = with_tokens(name).clone()
@@ -117,7 +117,7 @@ def test_r12_a_second_run_changes_nothing(name: str) -> None:
     assert print_module(module, debuginfo=True) == once
 
 
-@pytest.mark.slow("gpt_train")
+@pytest.mark.slow("gpt_train", "unet", "branches")
 @pytest.mark.parametrize("name", SMALL)
 def test_calls_come_back_with_the_same_peaks(name: str) -> None:
     """Read again, the result is a step with copies that needs the same bytes."""

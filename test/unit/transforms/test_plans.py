@@ -45,7 +45,7 @@ def pairs() -> list[tuple[str, str]]:
     return [*((name, selection) for name in SMALLEST for selection in turn), *others]
 
 
-@pytest.mark.slow("gpt_train", "unet")
+@pytest.mark.slow("gpt_train", "unet", "branches")
 @pytest.mark.parametrize(("name", "selection"), pairs())
 def test_a_plan_that_one_run_writes_gives_the_same_bytes_in_the_next(name: str, selection: str) -> None:
     first, second = original(name).clone(), original(name).clone()
@@ -82,6 +82,7 @@ def cheap_again(graph: Graph) -> Plan:
     return plan_of_pairs(graph, pairs)
 
 
+@pytest.mark.slow("gpt_train")
 @pytest.mark.parametrize("name", SMALL)
 def test_a_planner_of_ones_own_drives_the_whole_road(name: str) -> None:
     module = original(name).clone()
@@ -122,6 +123,7 @@ def any_pairs(graph: Graph, dice: random.Random) -> list[tuple[int, int]]:
     return found
 
 
+@pytest.mark.slow("unet")
 @pytest.mark.parametrize("name", ["chain.small.mlir", "mlp.small.mlir", "gpt.small.mlir", "unet.small.mlir"])
 def test_any_set_of_pairs_is_a_program_with_the_same_results(name: str) -> None:
     dice, copies = random.Random(name), 0
