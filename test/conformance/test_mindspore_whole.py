@@ -33,6 +33,8 @@ from recompute.test.conformance.programs import (
     step,
 )
 
+pytestmark = pytest.mark.slow
+
 REGIONS = {
     "attention": "auto",
     "batch_norm": "cell",

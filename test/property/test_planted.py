@@ -19,6 +19,8 @@ from recompute.transforms.phase import Steps
 from .checks import CHECKS, EXECUTION
 from .run import run_one
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(12)
 Plant = Callable[[pytest.MonkeyPatch], None]
 _NOT_SWAPPED = ("stablehlo.subtract", "stablehlo.divide")

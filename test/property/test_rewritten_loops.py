@@ -8,6 +8,8 @@ import pytest
 
 from recompute.test.property.rewritten_loops import WRONG, check, check_passes
 
+pytestmark = pytest.mark.slow
+
 PAIRS = 200
 
 

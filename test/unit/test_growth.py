@@ -25,6 +25,8 @@ from recompute.test.benchmark_scripts import script
 from recompute.transforms.clone import clone
 from recompute.transforms.mark import mark
 
+pytestmark = pytest.mark.slow
+
 PLANNING = str(Path(planning.__path__[0]))
 FACTOR = 4
 # A little above the factor: the ends of a step are not like its middle.

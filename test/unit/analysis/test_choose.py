@@ -25,6 +25,8 @@ from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.mark import mark_steps
 from recompute.transforms.phase import numbered_steps
 
+pytestmark = pytest.mark.slow
+
 SELECTIONS = {
     "nothing said": AUTO,
     "outputs": Selection(outputs=True),

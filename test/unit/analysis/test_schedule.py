@@ -19,6 +19,8 @@ from recompute.test.examples import PEAK_IN_UPDATE, PLAIN, classified, inlined, 
 from recompute.transforms.schedule import schedule
 from recompute.transforms.verify import verify
 
+pytestmark = pytest.mark.slow
+
 # Peak in the new order / peak in JAX's, measured when the test was written; 1.0: the step is left as it is.
 SHARE = {
     "chain.small.mlir": 1.0,

@@ -26,6 +26,8 @@ from recompute.search.recompute import recompute
 from recompute.test.examples import FOLDER, original, recomputed
 from recompute.transforms.inline import inline
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass(frozen=True)
 class Measured:

@@ -19,6 +19,8 @@ from recompute.frontends.jax.choice import chosen, temporary_bytes
 from recompute.test.unit.frontends.steps import Case, batch, dense, descent, forward, jax, jnp, tree, weights
 from recompute.test.unit.frontends.test_equal import CASES, dropout
 
+pytestmark = pytest.mark.slow
+
 FARTHEST = 8.0
 
 

@@ -17,6 +17,8 @@ from jax.experimental import pallas as pl
 import recompute
 from recompute.dialects.stablehlo.custom_call import CustomCallOp
 
+pytestmark = pytest.mark.slow
+
 KEPT: Any = {"xla_disable_hlo_passes": "cse_barrier_expander"}
 remat = partial(jax.checkpoint, prevent_cse=False)
 same = lambda body: body  # noqa: E731

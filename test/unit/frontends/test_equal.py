@@ -28,6 +28,8 @@ from recompute.test.unit.frontends.steps import (
     weights,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def dropout(key: Callable[[], Any]) -> Case:
     def step(parameters: Any, x: Any, key: Any) -> Any:

@@ -16,6 +16,8 @@ import recompute
 from recompute.analysis.step.jax_paths import path_of
 from recompute.dialects.names import Names
 
+pytestmark = pytest.mark.slow
+
 KEPT: Any = {"xla_disable_hlo_passes": "cse_barrier_expander"}
 remat = partial(jax.checkpoint, prevent_cse=False)
 same = lambda body: body  # noqa: E731

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import recompute
 from recompute.test.unit.frontends.steps import far_apart, jax, jnp, temporaries
+
+pytestmark = pytest.mark.slow
 
 LAYERS, ROWS, WIDTH = 8, 512, 32
 

@@ -23,6 +23,8 @@ from recompute.test.examples import FOLDER
 from recompute.test.unit.frontends.steps import jax, jnp
 from recompute.transforms.inline import inline
 
+pytestmark = pytest.mark.slow
+
 ODE = FOLDER.parent / "loops" / "ode.mlir"
 
 

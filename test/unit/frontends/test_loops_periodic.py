@@ -15,6 +15,8 @@ pytest.importorskip("jax")
 
 from recompute.test.unit.frontends.steps import far_apart, jax, jnp, temporaries
 
+pytestmark = pytest.mark.slow
+
 LENGTH, WIDTH, ROWS, EVERY = 64, 32, 256, 8
 
 

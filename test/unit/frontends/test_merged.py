@@ -21,6 +21,8 @@ from recompute.support.walk import every_operation
 from recompute.test.unit.frontends.steps import batch, descent, jax, jnp, temporaries, weights
 from recompute.transforms.merge_remat import merge_remat
 
+pytestmark = pytest.mark.slow
+
 DOTS = jax.checkpoint_policies.dots_saveable
 
 

@@ -13,6 +13,8 @@ import pytest
 import recompute
 from recompute.test.imports import ROOT
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("jax", reason="the examples are written in JAX")
 pytest.importorskip("matplotlib", reason="they draw a picture")
 

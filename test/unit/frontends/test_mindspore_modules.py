@@ -12,6 +12,8 @@ import pytest
 import recompute
 from recompute.test.unit.frontends.steps import batch, far_apart, groups_of, jax, jnp
 
+pytestmark = pytest.mark.slow
+
 ms: Any = recompute.jax.mindspore
 LAYERS, WIDTH, HIDDEN = 4, 16, 64
 

@@ -13,6 +13,8 @@ import pytest
 import recompute
 from recompute.test.unit.frontends.steps import far_apart, groups_of, jax, jnp, temporaries
 
+pytestmark = pytest.mark.slow
+
 ms: Any = recompute.jax.mindspore
 KEEPS_BARRIERS = {"xla_disable_hlo_passes": "cse_barrier_expander"}
 BLOCKS = 6

@@ -17,6 +17,8 @@ from recompute.test.unit.frontends.paddle_cases import batch, jax, jnp, paddle, 
 from recompute.test.unit.frontends.steps import tree
 from recompute.test.unit.frontends.test_paddle_optimizer import NAMES, loss, optax
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def optimizer() -> Any:

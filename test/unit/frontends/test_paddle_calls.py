@@ -25,6 +25,8 @@ from recompute.test.unit.frontends.paddle_cases import (
 )
 from recompute.test.unit.frontends.steps import far_apart, temporaries
 
+pytestmark = pytest.mark.slow
+
 LAYERS = 3
 
 

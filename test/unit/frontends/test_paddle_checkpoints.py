@@ -18,6 +18,8 @@ from recompute.frontends.jax.choice import temporary_bytes
 from recompute.test.unit.frontends.paddle_cases import batch, jax, jnp, paddle, same_bits, sines, wave, weights
 from recompute.test.unit.frontends.steps import far_apart
 
+pytestmark = pytest.mark.slow
+
 optax: Any = pytest.importorskip("optax", reason="the inner optimizers")
 checkpoint_name = jax.ad_checkpoint.checkpoint_name
 LAYERS = 4

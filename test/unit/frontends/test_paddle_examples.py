@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("jax", reason="the examples train with it")
 pytest.importorskip("optax", reason="the optimizer of one of them")
 

@@ -13,6 +13,8 @@ import pytest
 from recompute.test.unit.frontends.paddle_cases import batch, jax, jnp, paddle, same_bits, wave, weights
 from recompute.test.unit.frontends.steps import tree
 
+pytestmark = pytest.mark.slow
+
 optax: Any = pytest.importorskip("optax", reason="the inner optimizers")
 NAMES = ["0/down", "0/up", "1/down", "1/up", "2/down", "2/up"]
 

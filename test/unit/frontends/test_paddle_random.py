@@ -14,6 +14,8 @@ import recompute
 from recompute.test.unit.frontends.paddle_cases import batch, check, jax, jnp, paddle, plainly, same_bits, weights
 from recompute.test.unit.frontends.steps import far_apart
 
+pytestmark = pytest.mark.slow
+
 LAYERS = 3
 Noise = Callable[[Any, Any], Any]
 

@@ -15,6 +15,8 @@ import recompute
 from recompute.test.unit.frontends.paddle_cases import batch, jax, jnp, paddle, same_bits, sines, wave, weights
 from recompute.test.unit.frontends.steps import far_apart
 
+pytestmark = pytest.mark.slow
+
 STAGES = 5
 
 

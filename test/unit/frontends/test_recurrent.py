@@ -15,6 +15,8 @@ from recompute.frontends.jax.barriers import DISABLED, DROPS_BARRIERS
 from recompute.test.unit.frontends.steps import block, jax, jnp
 from recompute.test.unit.frontends.test_choice import temporaries
 
+pytestmark = pytest.mark.slow
+
 ROWS, WIDTH, BLOCKS, TIMES = 64, 64, 4, 2
 
 

@@ -14,6 +14,8 @@ from jax import lax
 
 import recompute
 
+pytestmark = pytest.mark.slow
+
 KEPT: Any = {"xla_disable_hlo_passes": "cse_barrier_expander"}
 draw = np.random.default_rng(0)
 

@@ -14,6 +14,8 @@ import pytest
 import recompute
 from recompute.transforms.plans.nested_steps import function_around
 
+pytestmark = pytest.mark.slow
+
 KEPT: Any = {"xla_disable_hlo_passes": "cse_barrier_expander"}
 same = lambda block: block  # noqa: E731
 draw = np.random.default_rng(0)

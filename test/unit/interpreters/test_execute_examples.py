@@ -23,6 +23,8 @@ from recompute.transforms.inline import inline
 
 from .programs_in_f64 import in_f64
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = [name.removesuffix(".small.mlir") for name in SMALL]
 # The others are made of the same operations as these.

@@ -16,6 +16,8 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.test.examples import FOLDER, REPRESENTATIVE, original
 
+pytestmark = pytest.mark.slow
+
 TWINS = sorted(path.name.removesuffix(".small.checkpoint.mlir") for path in FOLDER.glob("*.small.checkpoint.mlir"))
 
 

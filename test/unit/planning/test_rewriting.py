@@ -20,6 +20,8 @@ from recompute.transforms.lower import lower
 from recompute.transforms.mark import mark_steps
 from recompute.transforms.phase import numbered_steps
 
+pytestmark = pytest.mark.slow
+
 WAYS = {
     "as it is chosen": (AUTO, CloneOptions()),
     "outputs too": (Selection(outputs=True), CloneOptions()),

@@ -44,6 +44,8 @@ from recompute.transforms.outline_gradient import outline_gradient
 from recompute.transforms.phase import annotate_phases
 from recompute.transforms.verify import verify
 
+pytestmark = pytest.mark.slow
+
 
 @cache
 def structured(count: int = 2, blocks: int = 4) -> ModuleOp:

@@ -23,6 +23,8 @@ from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.planning.solvers.working_set import largest_working_set
 from recompute.test.unit.planning.solvers.exhaustive import optimum, random_problem
 
+pytestmark = pytest.mark.slow
+
 PROBLEMS = 2000
 SLACK = 1e-6
 needs_highs = pytest.mark.skipif(not available(), reason="highspy is not installed: no integer programs")
