@@ -13,6 +13,8 @@ from recompute.interpreters.prove import prove
 from recompute.test.property import scans
 from recompute.test.property.loops import check, inputs_of, programs
 
+pytestmark = pytest.mark.slow
+
 EDITS = 120
 
 

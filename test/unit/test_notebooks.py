@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 nbformat: Any = pytest.importorskip("nbformat", reason="notebooks are read by nbformat")
 nbclient: Any = pytest.importorskip("nbclient", reason="and run by nbclient")
 pytest.importorskip("ipykernel")

@@ -12,6 +12,8 @@ import pytest
 
 import recompute
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("jax", reason="the page is about JAX")
 pytest.importorskip("optax", reason="the optimizers of the recipes")
 

@@ -17,6 +17,8 @@ pytest.importorskip("jax")
 
 from recompute.test.unit.frontends.steps import far_apart, jax, jnp, temporaries
 
+pytestmark = pytest.mark.slow
+
 LAYERS, WIDTH, ROWS = 6, 32, 256
 
 

@@ -25,6 +25,8 @@ from recompute.support.disk_cache import SUFFIX
 from recompute.test.imports import ROOT
 from recompute.test.unit.frontends.steps import batch, descent, far_apart, forward, jax, jnp, mlp, temporaries, weights
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
+import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, f32, i64
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
@@ -22,6 +23,8 @@ from recompute.analysis.verify.dominance import verify_dominance
 from recompute.interpreters.prove import prove
 from recompute.rules.names import name_of
 from recompute.support.diagnostics import Refusal
+
+pytestmark = pytest.mark.slow
 
 PRIME = 2**61 - 1
 PROGRAMS, EDITED = 60, 10

@@ -44,6 +44,8 @@ from recompute.transforms.inline import inline
 from recompute.transforms.lower import lower
 from recompute.transforms.verify import verify
 
+pytestmark = pytest.mark.slow
+
 # Temporaries after / before in program order, from below the value measured when the test was written.
 BARS = {"chain": 0.35, "mlp": 0.85, "gpt": 0.55, "gpt_train": 0.55}
 

@@ -28,6 +28,8 @@ from recompute.support.diagnostics import Refusal
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.clone import clone_by
 
+pytestmark = pytest.mark.slow
+
 SMALLEST = ("chain.small.mlir", "mlp.small.mlir")
 SELECTIONS = {"inside": Selection(), "outputs too": Selection(outputs=True), "dots": Selection(policy="dots_saveable")}
 
