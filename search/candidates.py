@@ -4,9 +4,8 @@ The candidates are those of `recompute` without a budget, whole and with fewer s
 under budgets in program order, whole and with fewer copies: those go first that come first in the backward pass, or
 that free least for their work. Nothing is rewritten here.
 
-A cache of the candidates of recent steps, so that several budgets on one step share them.
-
-Candidates and their forecasts do not depend on the budget. They refer to a step by numbers, and each plan is checked
+The candidates of recent steps are cached, so that several budgets on one step share them: they do not depend on the
+budget. They refer to a step by numbers, and each plan is checked
 against the step when it is applied.
 """
 

@@ -1,6 +1,4 @@
-"""Checkpoints: named values that cut the step into segments.
-
-Segments between named values, by data flow, as in Paddle's `RecomputeOptimizer` with `checkpoints`.
+"""Checkpoints: named values that cut the step into segments by data flow, as in Paddle's `RecomputeOptimizer`.
 
     x -> a -> h0 -> b -> h1 -> c -> loss        checkpoints h0, h1: segments {a, h0} and {b, h1}; c is the tail
 

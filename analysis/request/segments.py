@@ -1,9 +1,8 @@
 """Segments of a step, and the budgets of those that have one.
 
-Budgets for the bytes that individual segments save for their own gradient: `layer*:30%,head:8MiB`.
-
-The pattern selects segments, as in `Selection.segments`; the first matching pattern applies. After the last colon stand
-bytes, a share of the bytes that the unchanged segment saves, or `min`.
+A budget limits the bytes that a segment saves for its own gradient: `layer*:30%,head:8MiB`. The pattern selects
+segments, as in `Selection.segments`; the first matching pattern applies. After the last colon stand bytes, a share of
+the bytes that the unchanged segment saves, or `min`.
 """
 
 from __future__ import annotations

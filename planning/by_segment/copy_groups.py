@@ -1,24 +1,20 @@
-"""Group the requested copies by segment and gate, in batches that run one after the other.
-
-Split the copies of a segment into batches, if one token for all of them would release too many at once.
-
-A segment often consists of two computations that join late: random bits, with many large temporaries and a small mask
-as their result, and the layer itself. An eager executor would run both concurrently, with the temporaries of both live.
-So the part whose peak exceeds its live-out bytes by far runs first, and the other part waits for its results. For two
-independent computations the order by (peak - live-out bytes) is optimal: R. Sethi, J. D. Ullman, "The generation of
-optimal code for arithmetic expressions", 1970; J. W. H. Liu, "An application of generalized tree pebbling to sparse
-matrix factorization", 1987.
-
-Plan the copies of target values, segment by segment.
+"""Plan the copies of target values, segment by segment, in groups behind one token each and in batches within a group.
 
 The copies of a segment form a group in front of their first reader. A segment has several groups in two cases:
 
 - A recomputed output of a segment is needed before the segment's own backward pass, for the copies of later segments.
   If the whole inside were live from then on, nothing would be saved. So the outputs are copied first, on a *spine*
-  whose inside dies at once, and the inside is copied a second time when the segment's own gradient arrives.
+  whose inside dies at once, and the inside is copied a second time when the segment's own gradient arrives (T. Chen et
+  al., "Training deep nets with sublinear memory cost", 2016).
 - A segment with several arrivals has a group for each (`copy_requests.py`).
 
-Source of the two copies: T. Chen et al., "Training deep nets with sublinear memory cost", 2016.
+A group is split into batches if one token for all of its copies would release too many at once. A segment often
+consists of two computations that join late: random bits, with many large temporaries and a small mask as their result,
+and the layer itself. An eager executor would run both concurrently, with the temporaries of both live. So the part
+whose peak exceeds its live-out bytes by far runs first, and the other part waits for its results. For two independent
+computations the order by (peak - live-out bytes) is optimal: R. Sethi, J. D. Ullman, "The generation of optimal code
+for arithmetic expressions", 1970; J. W. H. Liu, "An application of generalized tree pebbling to sparse matrix
+factorization", 1987.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Which values each gradient operation reads as copies, and which operations that takes.
-
-Copy requests: the places in the backward pass where the inside or the outputs of a segment must be copied.
+"""Copy requests: the places in the backward pass where the inside or the outputs of a segment must be copied,
+and the operations that this takes.
 
 There is one request for each entry of the backward pass into a segment. The inside and the outputs of a segment are
 copied together, unless the backward pass enters other segments between the two: the inside would be live all the time,

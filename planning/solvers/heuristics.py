@@ -1,14 +1,13 @@
 """Simple planners, as starting points and for comparison: Chen et al., eviction, and greedy choice at the peak.
 
-Segments of equal size (Chen et al., "Training deep nets with sublinear memory cost", 2016): keep the values that
-cross segment boundaries, and recompute the others at their first use in the backward pass.
+*Segments* of equal size (Chen et al., "Training deep nets with sublinear memory cost", 2016): keep the values that
+cross segment boundaries, and recompute the others at their first use in the backward pass. About sqrt(n) segments are
+optimal on chains; every number up to about 3 sqrt(n) is tried.
 
-About sqrt(n) segments are optimal on chains; every number up to about 3 sqrt(n) is tried.
-
-Greedy at the peak, as in XLA's rematerialisation pass: at the peak, recompute the storage that frees the most bytes
+*Greedy at the peak*, as in XLA's rematerialisation pass: at the peak, recompute the storage that frees the most bytes
 for its cost, and keep its inputs live instead, until the peak is within the budget.
 
-Look-ahead eviction, as in dynamic tensor rematerialisation (Kirisame et al., "Dynamic tensor rematerialization",
+*Look-ahead eviction*, as in dynamic tensor rematerialisation (Kirisame et al., "Dynamic tensor rematerialization",
 2021), but with known future uses: run the step; if memory is short, evict the storage with the least cost per byte and
 per step until its next use; recompute missing operands recursively.
 """

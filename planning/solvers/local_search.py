@@ -1,6 +1,5 @@
-"""Local search over sets of copies: greedy repair, ruin and recreate, and annealing of the byte limit.
-
-Local search over sets of copies: greedy, reverse delete, ruin and recreate, on the arrays of `kernels/`.
+"""Local search over sets of copies, on the arrays of `kernels/`: greedy repair, reverse delete, ruin and recreate, and
+annealing of the byte limit.
 
 A `Search` owns the arrays for one problem; every call is deterministic. Work is limited in rounds, and by time only
 through a `stop` predicate.

@@ -1,14 +1,12 @@
-"""The portfolio solver: starts from heuristics and cuts, local search, exact programs, then tighter bounds.
+"""The portfolio solver: start solutions, local search, exact programs, then tighter bounds, until the gap closes or the
+effort is spent.
 
-Transfer the copies of one repeated block to all blocks.
+    solve(problem, budget)                         a Result, or `Infeasible` with the proven minimum
 
-Or those of two or three consecutive blocks, periodically: a kept value in one block may replace a recomputed one in the
-next. The blocks at both ends differ from those in the middle, so each result is repaired and cleaned up.
-
-Portfolio solver: starts from the plain step, from cuts, from Chen's segments and from other plans, each repaired and
-cleaned up; then ruin and recreate, then tighter bounds, until the gap closes or the effort is spent.
-
-    solve(problem, budget)                         a Result, or a Refusal with the proven minimum
+It starts from the plain step, from cuts, from Chen's segments and from other plans, each repaired and cleaned up. Of a
+step of repeated blocks, the copies of one block are transferred to all blocks, or those of two or three consecutive
+blocks periodically: a kept value in one block may replace a recomputed one in the next. The blocks at both ends differ
+from those in the middle, so each result is repaired too.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Pairs of bodies per device that are a forward pass and its gradient.
-
-Pair per-device bodies that are a forward pass and its gradient.
+"""Pair per-device bodies that are a forward pass and its gradient.
 
     %0:2 = sdy.manual_computation(%x) {…}           a result and a residual of the second body
     %1 = sdy.manual_computation(%ct, %0#1) {…}
@@ -8,7 +6,8 @@ Pair per-device bodies that are a forward pass and its gradient.
 JAX lowers the gradient of a `shard_map` to such bodies. They are a pair if the second is part of the gradient, on the
 same devices, and reads results of the first with the same sharding.
 
-Model when a cotangent arrives: the rest of the step runs between forward pass and gradient, and uses memory too.
+Inside of such a pair an operation marks when a cotangent arrives: the rest of the step runs between forward pass and
+gradient, and uses memory too.
 
     %y = …                                        the forward pass
     %left = left(%y)                              its end

@@ -1,6 +1,4 @@
-"""Write the copies and tokens of a plan into a step.
-
-Apply a plan: insert its copies behind tokens into the backward pass and redirect uses to them.
+"""Apply a plan: insert its copies behind tokens into the backward pass and redirect uses to them.
 
     %9 = stablehlo.multiply %ct, %1
 

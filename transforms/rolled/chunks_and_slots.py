@@ -1,6 +1,6 @@
 """Checkpoint the carries of a loop: every k iterations (chunks), or in a fixed number of slots.
 
-Binomial checkpoints of a loop: slots for carries, which are refilled while the later loop runs backwards.
+Slots (binomial checkpoints) are refilled while the later loop runs backwards.
 
     while n < 8 { stack %h; %h1 = f(%h, n) }          fill the first slots, a few iterations between two of them
     while m < 8 { read 7 - m; … }                ->   while m < 8 { %h = slot; run, and fill slots; %h = f(…); … }
@@ -9,7 +9,7 @@ Slots and numbers of iterations are in tables (`planning/binomial.py`), so that 
 number of iterations. The carry of the last iteration, with which the later loop begins, has a slot of its own and is
 not recomputed. No rule of the proof covers this rewrite.
 
-Checkpoint every k iterations: both loops become loops over chunks.
+With chunks of k iterations both loops become loops over chunks.
 
     while n < 8 { stack %h; %h1 = f(%h, n) }          while q < 4 { stack %h; while r < 2 { %h1 = f(%h, 2 * q + r) } }
     while m < 8 { read 7 - m; … }                ->   while p < 4 { %h = read 3 - p; while r < 2 { stack %h; %h1 = … }

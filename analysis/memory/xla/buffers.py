@@ -1,20 +1,11 @@
-"""Assign buffers to the values of scheduled kernels.
-
-Occupied places over time: a segment tree over the steps, with the set of occupied places as bits at each node.
-
-Node 1 covers all steps, node n covers the steps of nodes 2n and 2n + 1, and the leaves are single steps. Any span of
-steps consists of few nodes.
-
-Buffer assignment of XLA:CPU: live ranges and shared places of the stored values of a block.
+"""Buffer assignment of XLA:CPU: live ranges and shared places of the stored values of scheduled kernels.
 
 As in XLA's buffer assignment (`xla/service/buffer_assignment.cc`): a value that passes a barrier or a loop stays in
 place; an elementwise kernel overwrites an operand that dies with it; a value may use the place of a result of the step
 that is written later; a donated argument is copied if a reader of it is not needed for its new value.
 
-Copies of carried values in an iteration of a loop.
-
-As in XLA's copy insertion (`xla/service/copy_insertion.cc`), a new value overwrites the old one. The old value is
-copied first if a reader may run later: by use-def edges alone, independent of the schedule.
+As in XLA's copy insertion (`xla/service/copy_insertion.cc`), the new value of a loop's carry overwrites the old one,
+which is copied first if a reader may run later: by use-def edges alone, independent of the schedule.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """Bytes that XLA:CPU needs for a function, as it is or under a plan.
 
-Memory model `xla`: the temporaries of a step under XLA:CPU, with barriers kept.
-
-Model `order` stores every result and runs in program order. XLA:CPU fuses, so that many results are never stored
-(`kernel_fusion.py`), runs breadth first (`scheduled_kernels.py`), copies some operands (`kernel_copies.py`,
-`buffers.py`) and puts several values in one buffer (`buffers.py`). The model has no fitted parameters: it simplifies
-XLA's passes. Its accuracy is in `docs/memory.md`."""
+This is the memory model `xla`: temporaries, with barriers kept. Model `order` stores every result and runs in program
+order. XLA:CPU fuses, so that many results are never stored (`kernel_fusion.py`), runs breadth first
+(`scheduled_kernels.py`), copies some operands (`kernel_copies.py`, `buffers.py`) and puts several values in one buffer.
+The model has no fitted parameters: it simplifies XLA's passes. Its accuracy is in `docs/memory.md`."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
 """Read a block of MLIR into a program of kernels.
 
-Values that are computed from constants alone, as XLA treats them.
-
-XLA folds small ones at compile time, and they cost nothing. A splat is a broadcast, and an ascending range is an iota:
-values computed from these are computed at run time, equal values once, before all other operations. Kernels that can
-fuse such a value compute it themselves; for the others it is stored from the start of the step to its last reader.
+Of the values that are computed from constants alone, XLA folds small ones at compile time, and they cost nothing. A
+splat is a broadcast, and an ascending range is an iota: values computed from these are computed at run time, equal
+values once, before all other operations. Kernels that can fuse such a value compute it themselves; for the others it is
+stored from the start of the step to its last reader.
 """
 
 from __future__ import annotations

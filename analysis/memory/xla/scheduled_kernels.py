@@ -1,13 +1,9 @@
-"""Schedule the kernels of a block, with the bytes of its temporaries and donated arguments.
-
-The schedule of XLA:CPU: breadth first, which keeps several threads busy.
+"""Schedule the kernels of a block breadth first, as XLA:CPU does to keep several threads busy, and count their bytes.
 
 Operations run in the order in which they become ready, first in, first out (`xla/service/hlo_memory_scheduler.cc`,
 `BFScheduler`). So operations that depend only on arguments run first: random bits of all layers before the first layer.
 
-Donated arguments under XLA:CPU.
-
-A result is written in the place of the argument that is donated for it. A kernel that reads the argument, and that the
+The result for which an argument is donated is written in its place. A kernel that reads the argument, and that the
 result does not depend on, might run later, so it reads a copy that is made at the start; the place is then free for
 temporaries until the result is written.
 """
