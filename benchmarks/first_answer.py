@@ -104,7 +104,7 @@ def counted() -> Iterator[dict[str, float]]:
 
 @dataclass(frozen=True)
 class Bench:
-    """Rows of steps of one size, each the least of so many rounds."""
+    """Rows of steps of one size, each the minimum over `rounds` rounds."""
 
     size: str
     rounds: int

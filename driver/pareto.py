@@ -29,7 +29,7 @@ from ..transforms.phase import numbered_steps
 from .lower_bound import lower_bound, named
 
 NAMED = 3
-"""So many values of a segment are named, those that cost most."""
+"""The number of values of a segment that are named, the most expensive first."""
 
 
 @dataclass(frozen=True)

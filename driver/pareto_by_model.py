@@ -30,9 +30,9 @@ from ..transforms.plans.counted import XLA, flat, timelines_of
 
 NO_BOUND = "no bound proved in this model"
 ROUNDS = 3
-"""So many plans are written for each budget, beside those that were written for others."""
+"""The maximum number of plans written for each budget, in addition to those written for other budgets."""
 NAMED = 3
-"""So many values of a segment are named, those that cost most."""
+"""The number of values of a segment that are named, the most expensive first."""
 
 
 @dataclass

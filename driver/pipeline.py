@@ -23,7 +23,7 @@ _BARE_PATTERN = re.compile(r"""=([^"{},\s]*(?:[^"{},\s\w.+-]|[A-Za-z_]\.|\.[A-Za
 
 
 class BadPipeline(ValueError):
-    """A pipeline that cannot be read, or that names what nobody knows."""
+    """A pipeline with a syntax error or an unknown pass."""
 
 
 def passes_known() -> Passes:

@@ -1,8 +1,8 @@
-"""What is asked of loops: `true`, `false`, and what is kept of a carry that is too much in each iteration.
+"""The option `loops`: `true`, `false`, or a schedule that bounds what loops save for the backward pass.
 
-`keep(50%)`, `keep(2GiB)`: of the stacks that loops hand on, so much at most, what takes the most work to make again.
-`periodic(8)`, `periodic(auto)`: the carries every so many iterations, and one chunk of these at a time is run again.
-`binomial(4)`, `binomial(1GiB)`: so many slots for carries, or as many as fit, filled anew while the later loop runs.
+- `keep(50%)`, `keep(2GiB)`: save at most this much of the stacks, the values that cost the most to recompute first.
+- `periodic(8)`, `periodic(auto)`: save the carries every 8 iterations; one chunk of iterations at a time runs again.
+- `binomial(4)`, `binomial(1GiB)`: save carries in 4 slots, or as many as fit, refilled while the later loop runs.
 """
 
 from __future__ import annotations
@@ -16,14 +16,21 @@ from ..support.units import parse_budget, parse_bytes
 from .selection import BadSelection
 
 Loops = bool | str
-"""As it is asked for."""
+"""The option as the user gives it."""
 
 
 @dataclass(frozen=True)
 class LoopSchedule:
-    """`kind`: whether loops are left, or cut, and of what is left then so many carries are held: `every` so many
-    iterations, None for as many as hold the fewest bytes; or in so many `slots`, or those that fit into `bytes`.
-    `keep`: how much of their stacks loops that are cut may keep, empty for the smallest sets."""
+    """The parsed option.
+
+    Attributes:
+        kind: Loops are unchanged (`none`), save the smallest set of stacks (`cut`), or save carries at intervals
+            (`periodic`) or in slots (`binomial`).
+        every: The interval in iterations; None for the one with the fewest bytes.
+        slots: The number of slots; None for as many as fit into `bytes`.
+        bytes: The bytes for slots.
+        keep: The most bytes of stacks, or a share of them, that `cut` saves; empty for the smallest set.
+    """
 
     kind: Literal["none", "cut", "periodic", "binomial"]
     every: int | None = None
@@ -38,7 +45,7 @@ class LoopSchedule:
 
 
 class BadSchedule(BadSelection):
-    """What was asked of loops is no schedule."""
+    """The option is no schedule."""
 
     def __init__(self, loops: str):
         super().__init__(f"loops is {POSSIBLE}, not {loops!r}")

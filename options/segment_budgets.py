@@ -1,6 +1,6 @@
 """Budgets of segments, parsed: `layer*:30%,head:8MiB`.
 
-Behind the last colon stand bytes, a share of what the segment saves as it is, or `min`.
+After the last colon stand bytes, a share of what the segment saves without recomputation, or `min`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ class SegmentBudget:
     text: str
 
     def most(self, plain: int) -> int | None:
-        """Bytes, of a segment that saves so many as it is; None for as few as can be."""
+        """The limit in bytes for a segment that saves `plain` bytes by itself; None for the least possible."""
         return parse_budget(self.text, plain)
 
 
 def read_budgets(texts: Sequence[str]) -> tuple[SegmentBudget, ...]:
-    """Raises `BadSelection`, in words, for what is none."""
+    """Parse budgets. Raises `BadSelection` for an invalid one."""
     budgets = [_read(budget) for text in texts for part in text.split(",") if (budget := part.strip())]
     if texts and not budgets:
         raise BadSelection("segment-budgets says nothing; write layer*:30%,head:8MiB")

@@ -1,4 +1,4 @@
-"""What the user asks to be recomputed, before anybody has looked at a step: the options of `recompute-mark` as data."""
+"""The selection of operations to recompute, before a step is known: the options of `recompute-mark` as data."""
 
 from __future__ import annotations
 
@@ -9,36 +9,38 @@ from .phase_hint import PhaseHint
 
 
 class BadSelection(ValueError):
-    """A request that does not fit the step; the words name the culprit and the remedy."""
+    """A selection that does not fit the step. The message names the culprit and the remedy."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Segments, and what is saved inside of them.
+    """Segments of a step, and the values that are saved inside of them.
 
-    segments: `auto`, a shell-style pattern for scopes (`block*`), or `none`, where marks alone say what is recomputed:
-    MindSpore's `Cell.recompute`.
-    segment_count: group the segments, in program order, into so many (0: as they are): `recompute_sequential`.
-    checkpoints: names of values; the segments lie between them: Paddle's `RecomputeOptimizer`. They replace `segments`.
-    skip: numbers of segments that are left alone: Paddle's `no_recompute_segments`.
-    outputs: recompute what leaves a segment too: MindSpore's `output_recompute`.
-    policy: what is saved inside, by the name of a `jax.checkpoint_policies`.
-    names: the names that the policy speaks of: of scopes, of operations, or given by `recompute.name`.
-    save: patterns for operations that are saved: PyTorch's list of a selective checkpoint.
+    segments: `auto`, a shell-style pattern for scopes (`block*`), or `none`, with which only marks select operations,
+    as in MindSpore's `Cell.recompute`.
+    segment_count: merge the segments, in program order, into this number (0: no merging), as `recompute_sequential`
+    does.
+    checkpoints: names of values that cut the step into segments, as in Paddle's `RecomputeOptimizer`; replaces
+    `segments`.
+    skip: numbers of segments that are not recomputed: Paddle's `no_recompute_segments`.
+    outputs: recompute the outputs of segments too: MindSpore's `output_recompute`.
+    policy: the values that are saved inside of segments, by the name of a `jax.checkpoint_policies`.
+    names: the names that the policy takes: of scopes, of operations, or given by `recompute.name`.
+    save: patterns of operations that are saved: the list of a selective checkpoint in PyTorch.
     exclude: chains of operations of which some are saved, `pre:a>b; main:c; suf:d; num:1`: Paddle's
     `refined_ops_patterns`.
-    segment_budgets: `layer*:30%,head:8MiB`, bytes that a segment saves for the backward pass at most, or a share of
-    what it saves as it is; at the least work. Segments that match nothing of it are left alone, if nothing is said of
-    `segments`.
-    collectives: collectives may be repeated, on all devices alike, with channels of their own: MindSpore's
+    segment_budgets: `layer*:30%,head:8MiB`, the most bytes that a segment saves for the backward pass, or a share of
+    what it saves without recomputation; the extra work is minimized. Without `segments`, segments that no pattern
+    matches are not recomputed.
+    collectives: allow collectives to run again, on all devices alike and with channels of their own: MindSpore's
     `mp_comm_recompute`.
-    preserve_rng_state: unseeded random operations are never repeated; if false they may draw again, other numbers.
-    repeatable: patterns for targets of custom calls without side effects that return the same each time; the proof
-    takes your word for that. The targets of LAPACK, cuDNN, Pallas and the like are known.
-    primal_results: numbers of the results that the forward pass makes, such as the loss; for steps whose operations do
-    not say their phase.
-    primal_values: names of values that the forward pass makes, such as a loss that is not returned.
-    cotangents: numbers of the arguments that are cotangents, which says the same.
+    preserve_rng_state: never repeat unseeded random operations; if false, they may run again and draw other numbers.
+    repeatable: patterns of custom call targets that have no side effects and return the same each time, which the proof
+    assumes unverified. The targets of LAPACK, cuDNN, Pallas and the like are known.
+    primal_results: numbers of the results of the forward pass, such as the loss, for steps whose operations have no
+    phase.
+    primal_values: names of values of the forward pass, such as a loss that is not returned.
+    cotangents: numbers of the arguments that are cotangents, as another hint at the phases.
     """
 
     segments: str = "auto"

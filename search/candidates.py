@@ -270,7 +270,7 @@ def _solved(step: Step, demand: SegmentLimits | None, stop: Stop) -> Iterator[tu
 
 T = TypeVar("T")
 STEPS = 12
-"""So many plans are made of one in either order, about."""
+"""The approximate number of plans that are made of one plan in each of two orders."""
 
 
 def thinned_out(plan: Plan) -> Iterator[tuple[frozenset[str], Plan]]:
@@ -299,7 +299,7 @@ def with_fewer_groups(graph: Graph, plan: Plan, steps: int) -> Iterator[tuple[in
 
 
 def _fewer(order: Sequence[T], steps: int) -> Iterator[Sequence[T]]:
-    """Without the first ones, in about so many steps."""
+    """The sequence without its first elements, in about `steps` steps."""
     every = max(1, len(order) // steps)
     for count in range(every, len(order), every):
         yield order[count:]

@@ -67,7 +67,8 @@ class AttemptTargets:
 def plan_attempt(
     step: Step, selection: Selection, attempt: Attempt, targets: AttemptTargets, copies: int = 2
 ) -> PlannedAttempt:
-    """`meant`: by the attempt, or by one that cuts and keeps the same. `copies`: at most so many of one operation."""
+    """Plan an attempt. `targets`: of the attempt, or of one with the same cuts and saved values. `copies`: the maximum
+    number of copies of one operation."""
     options = CloneOptions(copies, attempt.chain, attempt.beside, attempt.each_pass, permission=selection.permission)
     return PlannedAttempt(attempt, targets.decided, options.plan(step, targets.targets))
 
@@ -124,8 +125,11 @@ class ScoredAttempt:
 
 @dataclass(frozen=True)
 class ChosenAttempt:
-    """What is carried out of what was tried. `refused`: why the step is better left as it was, None where it is not;
-    `is_free`: it may be left so, since nobody has forced a copy."""
+    """The best of the attempts that were scored.
+
+    refused: The reason why the unchanged step is better; None if it is not.
+    is_free: Whether the step may stay unchanged: no mark forces a copy.
+    """
 
     before: Peaks
     chosen: ScoredAttempt

@@ -2,7 +2,7 @@
 
 Data counts by its content. A function counts by its code, its defaults, and the values that the code refers to; a class
 or a module by its name and the source file. Functions and classes of the packages in `VERSIONED` count by their name:
-whoever makes a key adds the versions of these packages.
+a key must contain the versions of these packages as well.
 
 Values that have no such content raise `NoFingerprint`: what depends on them cannot be cached.
 """

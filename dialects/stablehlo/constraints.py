@@ -28,5 +28,5 @@ def verify_constraints(op: OpT, constraints: Sequence[Constraint[OpT]]) -> None:
         try:
             constraint.check(op)
         except VerifyException as error:
-            # Not `from error`: whoever reports the cause of an exception would lose the label.
+            # Not `from error`: a report of the cause of an exception would lose the label.
             raise VerifyException(f"{constraint.label}: {error}") from None

@@ -132,7 +132,7 @@ class Jitted(Generic[P, R]):
         self._dispatch = private.dispatched(self._name, self._miss, self._statics)
 
     def _nested(self, call: Call, key: Hashable, args: Any, kwargs: Any) -> Any:
-        """Under a trace of somebody else."""
+        """Called while another transformation of JAX traces the caller."""
         if key is None:
             return self._plain(*args, **kwargs)
         if key not in self._steps:

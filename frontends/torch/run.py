@@ -13,7 +13,7 @@ from torch.fx.graph import _BoxedCodeGen  # pyright: ignore[reportPrivateUsage]
 def in_order(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
     """The compiler of the road `aot_eager`: Python code that calls one operation after the other.
 
-    The code takes its arguments as a list, which it clears, so that nobody else keeps them alive.
+    The code takes its arguments as a list and clears it, so that they die at their last use.
     """
     for node in graph.graph.nodes:
         if node.target in (run_and_save_rng_state, run_with_rng_state):
