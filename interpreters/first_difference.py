@@ -71,8 +71,12 @@ def first_difference(terms: Terms, before: int, after: int) -> Difference:
 def _difference_here(terms: Terms, pair: _Pair) -> tuple[str, str] | None:
     """Describe both sides if the terms differ themselves, not only in their operands and regions; else None."""
     a, b = _head(terms, pair.before), _head(terms, pair.after)
-    before, after = describe(terms, BEFORE, pair.before), describe(terms, AFTER, pair.after)
     counts = len(_operands(terms, BEFORE, pair.before)), len(_operands(terms, AFTER, pair.after))
+    equal = (a.kind, a.name, a.attributes, a.properties, a.types) == (b.kind, b.name, b.attributes, b.properties, b.types)
+    if equal and counts[0] == counts[1] and len(a.bodies) == len(b.bodies):
+        return None
+    # A description may look for a position through the whole block: only what differs is described.
+    before, after = describe(terms, BEFORE, pair.before), describe(terms, AFTER, pair.after)
     if (a.kind, a.name) != (b.kind, b.name):
         return before, after
     if a.attributes != b.attributes:
@@ -85,12 +89,10 @@ def _difference_here(terms: Terms, pair: _Pair) -> tuple[str, str] | None:
     if a.types != b.types:
         texts = _where_they_differ(_types(terms, a), _types(terms, b))
         return f"{before} of type {texts[0]}", f"{after} of type {texts[1]}"
-    if counts[0] != counts[1] or len(a.bodies) != len(b.bodies):
-        return (
-            f"{before} (operands: {counts[0]}, regions: {len(a.bodies)})",
-            f"{after} (operands: {counts[1]}, regions: {len(b.bodies)})",
-        )
-    return None
+    return (
+        f"{before} (operands: {counts[0]}, regions: {len(a.bodies)})",
+        f"{after} (operands: {counts[1]}, regions: {len(b.bodies)})",
+    )
 
 
 def describe(terms: Terms, side: Side, number: int) -> str:

@@ -32,6 +32,7 @@ def random_order(one: Graph, random: Random) -> list[int]:
     return [*found, last]
 
 
+@pytest.mark.slow("gpt_train.large", "gpt.large", "checkpoint")
 @pytest.mark.parametrize("name", [*PLAIN, *CHECKPOINT])
 def test_both_counts_agree_exactly(name: str) -> None:
     before = graph_of(Order.of(single_block(functions_of(inlined(name))[0]))).graph

@@ -67,4 +67,4 @@ def test_meanings_are_read_from_docstrings_and_inherited() -> None:
 
 
 def test_the_help_of_a_pass_says_them() -> None:
-    assert "  skip=<tuple[int, ...]>, default (): numbers of segments that are left alone" in explain_pass(MarkPass)
+    assert "  skip=<tuple[int, ...]>, default (): numbers of segments that are not recomputed" in explain_pass(MarkPass)
