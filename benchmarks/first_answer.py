@@ -59,7 +59,7 @@ class Seconds:
 def measured(run: Callable[[], Any]) -> Seconds:
     """Run once, with nothing left of earlier runs in JAX's caches and in ours."""
     jax.clear_caches()
-    from recompute.search.candidates import forget_pools
+    from recompute.search.pool import forget_pools
 
     forget_pools()
     with counted() as counts, warnings.catch_warnings():

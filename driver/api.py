@@ -39,8 +39,8 @@ from ..rules.costs.cost import FLOPS
 from ..rules.flops import flops
 from ..search.budget.limits import Budget
 from ..search.budget.moves import with_moves
-from ..search.candidates import attempt_plans
 from ..search.carry_out import LEFT
+from ..search.pool import attempt_plans
 from ..search.recompute import Recomputation, recomputed, recomputed_within
 from ..support.diagnostics import Refusal, Remark
 from ..support.interrupts import stopping

@@ -6,8 +6,9 @@ proved of the least.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -21,7 +22,7 @@ from ..planning.solvers.result import Progress, Stop
 from ..reports.curve import Again, Curve, Point, Refused
 from ..rules.flops import flops
 from ..search.budget.limits import ERROR
-from ..search.candidates import Candidate, pool_of
+from ..search.pool import Candidate, Pool, pool_of
 from ..search.prepare import prepare
 from ..search.recompute import recomputed
 from ..support.diagnostics import Refusal
@@ -40,13 +41,14 @@ class _Written:
     """Plans by their number in the pool: the share of the plain step's temporaries that they need, and FLOPs more."""
 
     module: ModuleOp
-    pool: Sequence[Candidate]
+    pool: Pool
+    stop: Stop
     plain: Mapping[str, int]
     needs: dict[int, float] = field(default_factory=dict[int, float])
     flops: dict[int, int] = field(default_factory=dict[int, int])
 
     def needed(self, at: int) -> float | None:
-        candidate = self.pool[at]
+        candidate = self.pool.candidates[at]
         try:
             rewritten, outcome = recomputed(self.module, RecomputeOptions(plan=candidate.plans, loops=candidate.loops))
         except Refusal:
@@ -57,8 +59,8 @@ class _Written:
 
     def look(self, share: float) -> None:
         """Write what may keep the budget at less work than what is known."""
-        choices = [candidate.prediction for candidate in self.pool]
-        CalibratedSearch(choices, share, (1.0, 1.0), self.needs).run(self.needed, ROUNDS)
+        search = partial(self.pool.search, stop=self.stop)
+        CalibratedSearch(self.pool.predictions, share, (1.0, 1.0), self.needs).run(self.needed, ROUNDS, search)
 
     def best(self, share: float) -> int | None:
         """The least FLOPs of all that keep the budget, then the fewest bytes."""
@@ -75,7 +77,7 @@ def swept_by_model(module: ModuleOp, count: int, progress: Progress, stop: Stop)
 
     The module stays as it is. Raises `Refusal` where there is no gradient, and for dynamic shapes."""
     plain = {name: line.peak_bytes for name, line in timelines_of(module, XLA)}
-    written = _Written(module, pool_of(module, DEFAULT, stop), plain)
+    written = _Written(module, pool_of(module, DEFAULT, stop), stop, plain)
     shares = [at / count for at in range(1, count)]
     for share in reversed(shares):
         progress(f"budget {share:.4f} of the temporaries, by the model of XLA:CPU")
@@ -98,7 +100,7 @@ def _outcome(written: _Written, share: float, most: int, finished: bool) -> Poin
             f"of {len(written.flops)} that were written the least needs {written.least:.4f} of the plain temporaries"
         )
         return Refused(budget, least if finished else f"stopped: {least}", proved=False)
-    total, candidate = _total(written.module), written.pool[at]
+    total, candidate = _total(written.module), written.pool.candidates[at]
     again = tuple(_again(written.module, candidate, total))
     need, percent = int(written.needs[at] * most), 100 * written.flops[at] / total
     return Point(budget, need, percent, None, NO_BOUND, candidate.words, finished, again)

@@ -72,8 +72,8 @@ def _difference_here(terms: Terms, pair: _Pair) -> tuple[str, str] | None:
     """Describe both sides if the terms differ themselves, not only in their operands and regions; else None."""
     a, b = _head(terms, pair.before), _head(terms, pair.after)
     counts = len(_operands(terms, BEFORE, pair.before)), len(_operands(terms, AFTER, pair.after))
-    equal = (a.kind, a.name, a.attributes, a.properties, a.types) == (b.kind, b.name, b.attributes, b.properties, b.types)
-    if equal and counts[0] == counts[1] and len(a.bodies) == len(b.bodies):
+    facts = [(head.kind, head.name, head.attributes, head.properties, head.types) for head in (a, b)]
+    if facts[0] == facts[1] and counts[0] == counts[1] and len(a.bodies) == len(b.bodies):
         return None
     # A description may look for a position through the whole block: only what differs is described.
     before, after = describe(terms, BEFORE, pair.before), describe(terms, AFTER, pair.after)

@@ -10,11 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 CAREFUL = 0.95
 """Share of the limit that the last try may be predicted at."""
-WORTH = 0.999
+WORTH = 0.97
 """Share of the extra work of the best plan so far that another try must be below."""
+AS_CHEAP = 1.03
+"""Multiple of the least extra work up to which the plan with the lowest predicted need is tried first."""
+
+
+HOPE = 1.1
+"""Multiple of the least need so far up to which another try may be predicted, in a search for the least need."""
+Ratio = Callable[["Prediction"], float]
+"""The expected need as a multiple of the limit; infinite in a search for the least need."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +69,7 @@ class CalibratedSearch:
         untried = [index for index in range(len(self.choices)) if index not in self.measured]
         if best is not None:
             untried = [index for index in untried if self.choices[index].work < WORTH * self.choices[best].work]
-        limit = self.limit * (CAREFUL if left == 1 and best is None else 1.0)
+        limit = self._limit(left)
         needs = {index: self.expected(self.choices[index]) for index in untried}
         within = [index for index in untried if needs[index] <= limit]
         if not within:
@@ -68,12 +77,28 @@ class CalibratedSearch:
             others = [index for index in untried if self.choices[index].kind not in kinds]
             within = [index for index in others if self._interpolate(self.choices[index], []) <= limit]
         if within:
-            return min(within, key=lambda index: (self.choices[index].work, needs[index]))
+            most = AS_CHEAP * min(self.choices[index].work for index in within)
+            cheap = [index for index in within if self.choices[index].work <= most]
+            return min(cheap, key=lambda index: (needs[index], self.choices[index].work))
         if best is not None:
             return None
         # If none should fit, prefer more work among equal needs: it may save bytes that the model does not predict.
         sign = -1 if self.limit else 1
-        return min(untried, key=lambda index: (needs[index], sign * self.choices[index].work), default=None)
+        index = min(untried, key=lambda index: (needs[index], sign * self.choices[index].work), default=None)
+        return None if not self.limit and index is not None and self._is_hopeless(needs[index]) else index
+
+    def _is_hopeless(self, need: float) -> bool:
+        """Whether a search for the least need ends: the last try was no better, or this one is far from the least."""
+        least = self.least
+        return least is not None and (next(reversed(self.measured)) != least or need > HOPE * self.measured[least])
+
+    def _ratio(self, left: int, candidate: Prediction) -> float:
+        limit = self._limit(left)
+        return self.expected(candidate) / limit if limit else float("inf")
+
+    def _limit(self, left: int) -> float:
+        """What the next try may be predicted at when `left` tries remain."""
+        return self.limit * (CAREFUL if left == 1 and self.best is None else 1.0)
 
     def expected(self, candidate: Prediction) -> float:
         """The corrected prediction of the need."""
@@ -92,9 +117,20 @@ class CalibratedSearch:
         (low, need_at_low), (high, need_at_high) = below[-1], above[0]
         return need_at_low + (need_at_high - need_at_low) * (candidate.need - low) / (high - low)
 
-    def run(self, needed: Callable[[int], float | None], tries: int) -> int | None:
-        """Try up to `tries` candidates, and return the best one. `needed`: measures a candidate; None if it fails."""
+    def run(
+        self,
+        needed: Callable[[int], float | None],
+        tries: int,
+        search: Callable[[Ratio], Sequence[Prediction]] | None = None,
+    ) -> int | None:
+        """Try up to `tries` candidates, and return the best one.
+
+        needed: measures a candidate; None if it fails. search: called before each try; returns the candidates so far
+        with others behind them.
+        """
         for left in range(tries, 0, -1):
+            if search is not None:
+                self.choices = search(partial(self._ratio, left))
             index = self.next(left)
             if index is None:
                 break

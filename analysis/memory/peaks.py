@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from xdsl.dialects.func import FuncOp
@@ -92,9 +92,9 @@ class Forecast:
         return cls(step.graph, plain, ordered, staggered)
 
     def read(self) -> Forecast:
-        """Read the function now, so that later changes of it do not affect the forecast."""
-        self.plain()
-        return self
+        """Read the function now: later changes of it do not affect the forecast, which does not refer to it."""
+        plain = self.plain()
+        return replace(self, plain=lambda: plain)
 
     def without_copies(self) -> Peaks:
         return self.of_program(simulate(self.graph, Plan()))

@@ -8,9 +8,10 @@ until no cheaper candidate is predicted to fit, or `COMPILES` candidates are com
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import jax
@@ -23,7 +24,7 @@ from ...planning.calibrated_search import CalibratedSearch
 from ...planning.solvers.result import Stop
 from ...planning.solvers.time_limit import SECONDS_AS_PYTHON, SLOW, is_compiled, limited
 from ...search.budget.moves import with_moves
-from ...search.candidates import Candidate, pool_of
+from ...search.pool import Candidate, Pool, pool_of
 from ...support.diagnostics import Refusal
 from ...support.interrupts import stopping
 from ...support.progress import Line
@@ -194,6 +195,11 @@ def _temporaries_of(compiled: jax.stages.Compiled) -> int | None:
     return None if analysis is None else int(analysis.temp_size_in_bytes)
 
 
+def _work(rewritten: Rewritten) -> tuple[int, int]:
+    """Operations and FLOPs that a rewrite adds: equal for equal plans."""
+    return rewritten.copies, rewritten.extra_flops
+
+
 @dataclass(frozen=True)
 class _Rounds:
     """The search of one step. `plain_bytes` and `limit`: bytes of temporaries; `limit` is None for the budget `min`.
@@ -211,9 +217,10 @@ class _Rounds:
 
     def best(self) -> BudgetedCompile:
         """Compile candidates and return the best one. Raises `Refusal` if none keeps the budget."""
-        pool = self._pool()
+        is_over = self._is_over()
+        pool = self._pool(is_over)
         limit = float(self.limit or 0)
-        picking = CalibratedSearch([candidate.prediction for candidate in pool], limit, (1.0, float(self.plain_bytes)))
+        picking = CalibratedSearch(pool.predictions, limit, (1.0, float(self.plain_bytes)))
         rounds, steps = list[Round](), dict[int, tuple[Rewritten, jax.stages.Compiled]]()
         measured = set[int]()
 
@@ -225,11 +232,11 @@ class _Rounds:
             )
             predicted = int(picking.expected(picking.choices[at]))
             try:
-                rewritten = self._rewritten(pool[at])
+                rewritten = self._rewritten(pool.candidates[at])
             except (Refusal, NotProved):
-                rounds.append(Round(pool[at].words, predicted, None, 0, None))
+                rounds.append(Round(pool.candidates[at].words, predicted, None, 0, None))
                 return None
-            return measure(at, rewritten, pool[at].words, predicted)
+            return measure(at, rewritten, pool.candidates[at].words, predicted)
 
         def measure(at: int, rewritten: Rewritten, words: str, predicted: int | None) -> float:
             # With a limit the last candidate is likely to run; with "min" it is the one predicted to need least.
@@ -245,7 +252,7 @@ class _Rounds:
             return float(needs)
 
         most = COMPILES + (self.limit is None)
-        best = picking.run(try_candidate, COMPILES)
+        best = picking.run(try_candidate, COMPILES, partial(pool.search, stop=is_over))
         if self.limit is None:
             best = picking.least
             least = float("inf") if best is None else _temporaries(self.module, steps[best][1])
@@ -253,7 +260,8 @@ class _Rounds:
                 if steps and self.stop():
                     raise Refusal(self.module, "the search has ended")
                 ordinary = rewrite(self.module, self.options)
-                if ordinary.copies and measure(ORDINARY, ordinary, "as without a budget", None) < least:
+                is_new = all(_work(ordinary) != _work(rewritten) for rewritten, _ in steps.values())
+                if ordinary.copies and is_new and measure(ORDINARY, ordinary, "as without a budget", None) < least:
                     best = ORDINARY
         if best is None:
             raise Refusal(self.module, self._not_reached(rounds))
@@ -265,14 +273,17 @@ class _Rounds:
             self.budget, self.limit, self.plain_bytes, tuple(rounds), rewritten, compiled, is_complete
         )
 
-    def _pool(self) -> Sequence[Candidate]:
+    def _pool(self, is_over: Stop) -> Pool:
         marked = self.module.clone()
         take_marks(marked)
         options = with_moves(marked, self.options)
         if not is_compiled():
             _LOG.warning("%s", SLOW.format(seconds=SECONDS_AS_PYTHON))
+        return pool_of(marked, options, is_over)
+
+    def _is_over(self) -> Stop:
         is_over = limited()
-        return pool_of(marked, options, lambda: is_over() or self.stop())
+        return lambda: is_over() or self.stop()
 
     def _rewritten(self, candidate: Candidate) -> Rewritten:
         selection = of_rest(self.options.selection)

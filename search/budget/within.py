@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic
 
 from xdsl.dialects.builtin import ModuleOp
@@ -22,7 +23,7 @@ from ...planning.plan import Plan
 from ...planning.solvers.result import Stop
 from ...support.diagnostics import Refusal, Remark, RemarkKind
 from ...transforms.plans.counted import ORDER
-from ..candidates import pool_of
+from ..pool import pool_of
 from .limits import ERROR, Budget, BudgetProblem, Evaluated, O, RunRewrite, budget_limits
 from .loop_choices import loops_option
 from .program_order import in_program_order
@@ -37,18 +38,19 @@ def by_model(problem: BudgetProblem[O]) -> Evaluated[O]:
     written = dict[int, Evaluated[O]]()
     plain = 1.0, limits.share(limits.plain)
     limit = 0.0 if limits.bytes is None else 1.0
-    picking = CalibratedSearch([plan.prediction for plan in pool], limit, plain)
+    picking = CalibratedSearch(pool.predictions, limit, plain)
 
     def needed(at: int) -> float | None:
         if written and problem.stop():
             return None
         try:
-            written[at] = problem.evaluate(pool[at].plans, pool[at].loops)
+            candidate = pool.candidates[at]
+            written[at] = problem.evaluate(candidate.plans, candidate.loops)
         except Refusal:
             return None
         return limits.share(written[at].peaks)
 
-    best = picking.run(needed, ROUNDS)
+    best = picking.run(needed, ROUNDS, partial(pool.search, stop=problem.stop))
     if limits.bytes is None:
         best = picking.least
     if best is None:

@@ -18,8 +18,8 @@ from recompute.options.selection import AUTO, Selection
 from recompute.planning.by_segment.by_structure import Cuts
 from recompute.planning.check import violations
 from recompute.planning.simulate import SimulatedProgram
-from recompute.search.candidates import attempt_plans
 from recompute.search.choose import AttemptTargets, ScoredAttempt, choose, least, plan_attempt
+from recompute.search.pool import attempt_plans
 from recompute.search.recompute import recompute
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.mark import mark_steps

@@ -15,6 +15,7 @@ import recompute
 from recompute.frontends.jax import budget as budgets
 from recompute.frontends.jax.budget import COMPILES
 from recompute.frontends.jax.warning import NothingSaved
+from recompute.search.pool import Pool
 from recompute.support.diagnostics import Refusal
 from recompute.test.unit.frontends.steps import batch, far_apart, jax, mlp, temporaries, weights
 from recompute.test.unit.transforms.segment_meter import saved_by_scope
@@ -75,7 +76,7 @@ def test_as_little_as_can_be(plain: Any) -> None:
 
 def test_the_minimum_is_never_above_the_choice_without_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not even where no candidate of the pool is compiled."""
-    monkeypatch.setattr(budgets, "pool_of", lambda *_: ())
+    monkeypatch.setattr(budgets, "pool_of", lambda *_: Pool())
     lowered = recompute.jax.jit(STEP, budget="min").lower(weights(), batch())
     ordinary = recompute.jax.jit(STEP).lower(weights(), batch()).compile()
     assert temporaries(lowered.compile()) == temporaries(ordinary)

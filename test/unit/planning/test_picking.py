@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from recompute.planning.calibrated_search import CalibratedSearch, Prediction
+from collections.abc import Sequence
+
+import pytest
+
+from recompute.planning.calibrated_search import CalibratedSearch, Prediction, Ratio
 
 
 def test_the_least_work_that_fits() -> None:
@@ -12,12 +16,38 @@ def test_the_least_work_that_fits() -> None:
 
 
 def test_as_little_as_can_be_is_what_was_measured_not_what_was_foreseen() -> None:
-    """The model likes the first kind best, and is wrong about it: others are tried as long as there are tries."""
-    choices = [Prediction(0.5, 1.0, "a"), Prediction(0.6, 2.0, "b"), Prediction(0.9, 1.0, "c")]
-    measured = [78.0, 70.0, None]
+    """The model likes the first kind best, and is wrong about it: others are tried while they may need less."""
+    choices = [Prediction(0.5, 1.0, "a"), Prediction(0.54, 2.0, "b"), Prediction(0.9, 1.0, "c")]
+    measured = [78.0, 70.0, 0.0]
     picking = CalibratedSearch(choices, 0.0, (1.0, 100.0))
     assert picking.run(measured.__getitem__, 4) is None, "no number of bytes is asked for"
-    assert len(picking.measured) == 3 and picking.least == 1
+    assert picking.measured == {0: 78.0, 1: 70.0} and picking.least == 1
+
+
+def test_a_search_for_the_least_ends_with_a_try_that_is_no_better() -> None:
+    choices = [Prediction(0.5, 1.0, "a"), Prediction(0.51, 2.0, "b"), Prediction(0.52, 3.0, "c")]
+    picking = CalibratedSearch(choices, 0.0, (1.0, 100.0))
+    picking.run([50.0, 60.0, 0.0].__getitem__, 4)
+    assert list(picking.measured) == [0, 1] and picking.least == 0
+
+
+def test_of_plans_with_nearly_the_same_work_the_one_with_more_room_is_tried() -> None:
+    choices = [Prediction(0.59, 1.0, "a"), Prediction(0.5, 1.02, "a"), Prediction(0.4, 1.2, "a")]
+    picking = CalibratedSearch(choices, 60.0, (1.0, 100.0))
+    assert picking.run([59.0, 50.0, 40.0].__getitem__, 4) == 1 and list(picking.measured) == [1]
+
+
+def test_candidates_are_added_before_each_try() -> None:
+    choices, ratios = [Prediction(0.9, 1.0, "a")], list[float]()
+
+    def search(ratio: Ratio) -> Sequence[Prediction]:
+        ratios.append(ratio(Prediction(0.6, 2.0, "a")))
+        choices.append(Prediction(0.6 - 0.1 * len(ratios), 2.0 + len(ratios), "a"))
+        return choices
+
+    picking = CalibratedSearch(choices, 60.0, (1.0, 100.0))
+    assert picking.run(lambda index: 130.0 * choices[index].need, 4, search) == 2
+    assert ratios[0] == pytest.approx(1.0) and ratios[1] == pytest.approx(1.2)
 
 
 def test_of_equals_the_least_work() -> None:

@@ -13,23 +13,23 @@ from recompute.options.recompute_options import DEFAULT, RecomputeOptions
 from recompute.planning.solvers.result import Stop
 from recompute.rules.facts import pure
 from recompute.rules.registry import register, registrations_undone
-from recompute.search import candidates as candidates_module
-from recompute.search.candidates import candidates, forget_pools, pool_of
+from recompute.search import pool
+from recompute.search.pool import Pool, forget_pools, pool_of
 from recompute.test.unit.transforms.test_segment_budgets import STEP
 
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[RecomputeOptions]:
     """What pools were made for."""
-    found = list[RecomputeOptions]()
+    requests, original = list[RecomputeOptions](), Pool.of
 
-    def counted(module: ModuleOp, options: RecomputeOptions, stop: Stop) -> object:
-        found.append(options)
-        return candidates(module, options, stop)
+    def counted(module: ModuleOp, options: RecomputeOptions, stop: Stop) -> Pool:
+        requests.append(options)
+        return original(module, options, stop)
 
     forget_pools()
-    monkeypatch.setattr(candidates_module, "candidates", counted)
-    return found
+    monkeypatch.setattr(pool.Pool, "of", counted)
+    return requests
 
 
 def test_several_budgets_on_a_step(made: list[RecomputeOptions]) -> None:
@@ -41,7 +41,7 @@ def test_several_budgets_on_a_step(made: list[RecomputeOptions]) -> None:
 
 def test_what_makes_another_pool(made: list[RecomputeOptions], tmp_path: Path) -> None:
     first = pool_of(parse_module(STEP, "one"), DEFAULT)
-    assert pool_of(parse_module(STEP, "one"), DEFAULT) == first and len(made) == 1
+    assert pool_of(parse_module(STEP, "one"), DEFAULT) is first and len(made) == 1
     for other in (RecomputeOptions(copies=1), RecomputeOptions(loops=False)):
         pool_of(parse_module(STEP, "one"), other)
     pool_of(parse_module(STEP.replace("sine %x", "cosine %x"), "one"), DEFAULT)

@@ -10,7 +10,8 @@ from recompute.options.recompute_options import DEFAULT, RecomputeOptions
 from recompute.planning.graph import Graph
 from recompute.planning.plan import Plan
 from recompute.planning.solvers.solve_graph import planner_within
-from recompute.search.candidates import SOLVED, candidates, with_fewer_groups
+from recompute.search.candidates import SOLVED, fewer_groups, with_groups
+from recompute.search.pool import Pool
 
 CHAIN = (Path(__file__).resolve().parents[3] / "examples" / "stablehlo" / "chain.small.mlir").read_text()
 
@@ -20,7 +21,7 @@ def test_fewer_copies_are_proved_equal() -> None:
 
     def whole(graph: Graph) -> Plan:
         plan = planner_within("60%")(graph)
-        thinned.extend(one for _, one in with_fewer_groups(graph, plan, 3))
+        thinned.extend(with_groups(graph, groups) for fewer in fewer_groups(plan, 3) for groups in fewer)
         assert all(0 < one.copies < plan.copies for one in thinned)
         return plan
 
@@ -32,8 +33,30 @@ def test_fewer_copies_are_proved_equal() -> None:
 
 
 def test_they_are_among_what_is_chosen_from() -> None:
-    found = candidates(parse_module(CHAIN, "chain"), DEFAULT)
-    solved = [one for one in found if one.prediction.kind == SOLVED]
-    fewer = [one for one in solved if one.words.endswith("places")]
-    whole = [one for one in solved if one not in fewer]
-    assert fewer and min(one.prediction.work for one in fewer) < min(one.prediction.work for one in whole)
+    pool = Pool.of(parse_module(CHAIN, "chain"), DEFAULT)
+    pool.search(lambda prediction: prediction.need / 0.8)
+    solved = [candidate for candidate in pool.candidates if candidate.prediction.kind == SOLVED]
+    fewer = [candidate for candidate in solved if candidate.words.endswith("places")]
+    whole = [candidate for candidate in solved if candidate not in fewer]
+    assert fewer and min(candidate.prediction.work for candidate in fewer) < max(
+        candidate.prediction.work for candidate in whole if candidate.prediction.need <= 0.8
+    )
+
+
+def test_a_search_visits_few_plans_and_keeps_the_places_of_those_before() -> None:
+    pool = Pool.of(parse_module(CHAIN, "chain"), DEFAULT)
+    before = list(pool.candidates)
+    pool.search(lambda prediction: prediction.need / 0.8)
+    visited = list(pool.candidates)
+    assert before == visited[: len(before)] and len(before) < len(visited) <= len(before) + 40
+    pool.search(lambda prediction: prediction.need / 0.8)
+    assert pool.candidates == visited
+    pool.search(lambda prediction: prediction.need / 0.6)
+    assert pool.candidates[: len(visited)] == visited
+
+
+def test_a_search_that_is_stopped_forecasts_nothing() -> None:
+    pool = Pool.of(parse_module(CHAIN, "chain"), DEFAULT)
+    before = list(pool.candidates)
+    pool.search(lambda prediction: prediction.need / 0.8, lambda: True)
+    assert pool.candidates == before

@@ -1,0 +1,267 @@
+"""Candidate plans for a module with their forecast needs, for callers that measure the rewritten or compiled result.
+
+A pool begins with the candidates of `recompute` without a budget. `Pool.search` adds plans around the least work that
+is expected to fit; nothing is rewritten here. The pools of recent steps are cached, so that several budgets on one step
+share what has been forecast. They refer to a step by numbers, and each plan is checked against the step when it is
+applied.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from ..analysis.memory.peaks import Forecast, Peaks
+from ..analysis.step.phase_sources import sources
+from ..analysis.step.step import Step
+from ..mlir_io.printer import print_module
+from ..options.loop_schedule import Loops
+from ..options.recompute_options import DEFAULT, RecomputeOptions
+from ..options.selection import BadSelection
+from ..planning.calibrated_search import Prediction, Ratio
+from ..planning.host_moves import Offload
+from ..planning.plan import Plan
+from ..planning.plan_file import StepPlan
+from ..planning.solvers.result import Stop, never
+from ..rules.names import name_of
+from ..rules.registry import BUILT_IN
+from ..support.diagnostics import Refusal
+from ..support.timing import part
+from ..support.walk import every_operation
+from ..transforms.mark import write_marks
+from ..transforms.per_device.outline import is_stand_in
+from ..transforms.phase import numbered_steps
+from ..transforms.plans.misfits import Misfits
+from ..transforms.plans.notes import notes_of, write_notes
+from .budget.loop_choices import loop_choices
+from .candidates import StepCandidate, StepCandidates
+from .carry_out import cost_option
+from .choose import ScoredAttempt, choose
+from .prepare import prepare
+
+LOOPS = "loops alone"
+TRIED = 8
+"""Number of segment-based candidates."""
+LEVELS = 10
+"""Number of combinations of the plans of several steps."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A plan for each step of the module after its loops were cut as `loops` says, with a description in words.
+
+    `prediction`: the forecast need, as a share of the forecast of the plain step, and the extra FLOPs."""
+
+    words: str
+    plans: tuple[StepPlan, ...]
+    loops: Loops
+    prediction: Prediction
+
+
+@dataclass(frozen=True)
+class _Variant:
+    """The steps of the module for one choice of loops and moves, by the names of their functions."""
+
+    loops: Loops
+    offload: Offload
+    extra_flops: int
+    steps: dict[str, StepCandidates]
+
+    def candidates(self) -> Iterator[Candidate]:
+        for together in _together([step.forecasts for step in self.steps.values()]):
+            plans = tuple(
+                StepPlan(name, step.graph.fingerprint, chosen.plan, chosen.notes, self.offload)
+                for (name, step), chosen in zip(self.steps.items(), together, strict=True)
+            )
+            work = self.extra_flops + sum(chosen.work for chosen in together)
+            words = "; ".join(dict.fromkeys(chosen.words for chosen in together))
+            kind = "; ".join(dict.fromkeys(chosen.kind for chosen in together))
+            need = max(chosen.need for chosen in together)
+            yield Candidate(words, plans, self.loops, Prediction(need, float(work), kind))
+
+
+@dataclass
+class Pool:
+    """The candidates of a module that have been forecast. Their positions stay; others follow."""
+
+    candidates: list[Candidate] = field(default_factory=list[Candidate])
+    _variants: list[_Variant] = field(default_factory=list[_Variant])
+
+    @classmethod
+    @part("plan")
+    def of(cls, module: ModuleOp, options: RecomputeOptions, stop: Stop = never) -> Pool:
+        """The pool of a module, which is left unchanged. Raises `Refusal` as `recompute` does."""
+        references, pool = dict[str, Peaks](), cls()
+        for offload in (options.moves, *options.moves.variants()):
+            for loops in loop_choices(module, options):
+                if pool.candidates and stop():
+                    break
+                variant = _variant_of(module, replace(options, loops=loops, offload=offload), references)
+                if variant is not None:
+                    pool._variants.append(variant)
+                    pool._update()
+        return pool
+
+    @property
+    def predictions(self) -> Sequence[Prediction]:
+        return [candidate.prediction for candidate in self.candidates]
+
+    def search(self, ratio: Ratio, stop: Stop = never) -> Sequence[Prediction]:
+        """Add candidates around the least work that is expected to fit; return the predictions of all candidates."""
+        for variant in self._variants:
+            for step in variant.steps.values():
+                if not stop():
+                    step.search(ratio, stop)
+        self._update()
+        return self.predictions
+
+    def _update(self) -> None:
+        known = {(candidate.loops, candidate.words, candidate.prediction) for candidate in self.candidates}
+        for variant in self._variants:
+            for candidate in variant.candidates():
+                key = candidate.loops, candidate.words, candidate.prediction
+                if key not in known:
+                    known.add(key)
+                    self.candidates.append(candidate)
+
+
+def _variant_of(module: ModuleOp, options: RecomputeOptions, references: dict[str, Peaks]) -> _Variant | None:
+    """The steps for one choice of loops and moves. `references`: the forecast of each plain step, filled here."""
+    prepared, emission, offload = prepare(module, options), options.emission, options.moves
+    if options.loops is not False and not prepared.rolled.copies:
+        return None
+    steps = dict[str, StepCandidates]()
+    for function, step in numbered_steps(prepared.module, costs=cost_option(prepared.module, options.cost).of):
+        name = function.sym_name.data
+        forecast = Forecast.of(function, step, emission.is_ordered, emission.staggered).read()
+        plain = forecast.without_copies()
+        share = partial(_share, offload, references.setdefault(name, plain))
+        attempts = _attempts(function, step, replace(options, selection=prepared.selection), forecast)
+        steps[name] = StepCandidates.of(step, attempts, forecast, share, prepared.demands.of.get(name))
+        if prepared.rolled.copies:
+            steps[name].forecasts.insert(0, StepCandidate(LOOPS, LOOPS, Plan(), (), share(plain), 0))
+    return _Variant(options.loops, offload, prepared.rolled.extra_flops, steps)
+
+
+def _attempts(function: FuncOp, step: Step, options: RecomputeOptions, forecast: Forecast) -> tuple[ScoredAttempt, ...]:
+    try:
+        return choose(step, options.selection, forecast, TRIED, options.copies).tried
+    except BadSelection as error:
+        if not any(map(is_stand_in, every_operation(function))):
+            raise Refusal(function, str(error)) from error
+        return ()
+
+
+def _share(offload: Offload, plain: Peaks, needed: Peaks) -> float:
+    """The need as a share of the plain step's: by the model of XLA:CPU, or in program order with moves to the host,
+    which XLA:CPU does not make."""
+    return needed.in_order / max(plain.in_order, 1) if offload.offers else needed.xla / max(plain.xla, 1)
+
+
+def _together(per_step: Sequence[Sequence[StepCandidate]]) -> Iterator[Sequence[StepCandidate]]:
+    """Combinations of one plan for each step: every plan of a single step, otherwise the cheapest plans that keep a
+    share of the need, for several shares."""
+    if len(per_step) == 1:
+        yield from ([candidate] for candidate in per_step[0])
+        return
+    needs = sorted({candidate.need for candidates_of_step in per_step for candidate in candidates_of_step})
+    for need in needs[:: max(1, len(needs) // LEVELS)]:
+        yield [_cheapest(candidates_of_step, need) for candidates_of_step in per_step]
+
+
+def _cheapest(candidates_of_step: Sequence[StepCandidate], need: float) -> StepCandidate:
+    within = [candidate for candidate in candidates_of_step if candidate.need <= need]
+    if within:
+        return min(within, key=lambda candidate: candidate.work)
+    return min(
+        candidates_of_step,
+        key=lambda candidate: candidate.need,
+        default=StepCandidate("nothing", LOOPS, Plan(), (), 1.0, 0),
+    )
+
+
+@dataclass(frozen=True)
+class AttemptPlans:
+    """`attempt`: the segmentation in words, with a plan for each step. `peak_bytes`: the largest forecast peak."""
+
+    attempt: str
+    plans: tuple[StepPlan, ...]
+    peak_bytes: int
+
+    @property
+    def copies(self) -> int:
+        return sum(plan.plan.copies for plan in self.plans)
+
+
+def attempt_plans(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Iterator[AttemptPlans]:
+    """The candidates of `recompute`, in their order. Where a step has fewer than another, its last one is repeated.
+
+    Raises `Refusal` as `recompute` does.
+    """
+    emission, misfits = options.emission, Misfits()
+    per_step = list[tuple[str, Step, tuple[ScoredAttempt, ...]]]()
+    prepared = prepare(module, options)
+    for function, step in numbered_steps(prepared.module):
+        forecast = Forecast.of(function, step, emission.is_ordered, emission.staggered)
+        chosen = partial(choose, step, prepared.selection, forecast, options.attempts, options.copies)
+        choice = misfits.fitted(function, chosen)
+        if choice is not None:
+            per_step.append((function.sym_name.data, step, tuple(choice.tried)))
+    misfits.refuse()
+    for index in range(max((len(attempts) for _, _, attempts in per_step), default=0)):
+        scored = [(name, step, attempts[min(index, len(attempts) - 1)]) for name, step, attempts in per_step]
+        words = "; ".join(dict.fromkeys(str(attempt.planned.attempt) for _, _, attempt in scored))
+        peaks = [attempt.peaks.xla if emission.is_ordered else attempt.peaks.in_order for _, _, attempt in scored]
+        yield AttemptPlans(words, tuple(_step_plan(*attempt) for attempt in scored), max(peaks))
+
+
+def _step_plan(name: str, step: Step, attempt: ScoredAttempt) -> StepPlan:
+    """The plan with the notes of its marks; the step is left without them."""
+    plain = tuple(notes_of(step))
+    write_marks(attempt.planned.decided)
+    notes = tuple(notes_of(step))
+    write_notes(step, plain)
+    return StepPlan(name, step.graph.fingerprint, attempt.planned.plan, notes)
+
+
+MOST = 4
+"""Size of the cache."""
+_HOLDERS = {"builtin.module", "func.func"}
+_pools: OrderedDict[object, Pool] = OrderedDict()
+
+
+def pool_of(module: ModuleOp, options: RecomputeOptions, stop: Stop = never) -> Pool:
+    """The pool of a module, cached by the text of the module. Raises `Refusal` as that does."""
+    key = _key(module, options)
+    if key is not None and key in _pools:
+        _pools.move_to_end(key)
+        return _pools[key]
+    pool = Pool.of(module, options, stop)
+    if key is not None and not stop():
+        _pools[key] = pool
+        while len(_pools) > MOST:
+            _pools.popitem(last=False)
+    return pool
+
+
+def forget_pools() -> None:
+    """Empty the cache."""
+    _pools.clear()
+
+
+def _key(module: ModuleOp, options: RecomputeOptions) -> object | None:
+    """The cache key; None where the candidates depend on a file of costs or on registered rules."""
+    names = set(map(name_of, every_operation(module)))
+    declared = not names <= BUILT_IN.keys() | _HOLDERS
+    if declared or Path(options.cost).exists():
+        return None
+    text = sha256(print_module(module, debuginfo=True).encode()).hexdigest()
+    relevant = options.selection, options.copies, options.emission, options.loops, options.cost, options.moves
+    return text, relevant, tuple(sources())
