@@ -24,8 +24,8 @@ from xdsl.ir import SSAValue
 
 from ..analysis.request.policies import SelectionByFunction
 from ..analysis.step.phase_sources import registered_sources
-from ..interpreters.foreign import registered_pure
 from ..interpreters.proof import Proof
+from ..interpreters.user_kernels import registered_pure
 from ..options.recompute_options import RecomputeOptions
 from ..planning.plan_file import from_json
 from ..planning.solvers.time_limit import is_compiled

@@ -9,8 +9,8 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from ..dialects.recompute import Names
 from ..dialects.stablehlo.custom_call import CustomCallOp
-from ..interpreters.foreign import registered_pure
 from ..interpreters.prove import Proof, prove
+from ..interpreters.user_kernels import registered_pure
 from ..rules.names import name_of
 from ..rules.registry import BUILT_IN
 from ..support.diagnostics import Remark, RemarkKind

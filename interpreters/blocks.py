@@ -7,8 +7,8 @@ from xdsl.ir import Block, Operation, Region
 
 from ..support.diagnostics import Refusal
 from .anatomy import attributes_of, name_of
-from .heads import Heads
 from .pure_operations import TERMINATORS
+from .terms import Heads
 
 
 def is_known_end(op: Operation) -> bool:

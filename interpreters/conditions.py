@@ -1,25 +1,11 @@
-"""Run-time conditions: when an operation without effects fails or is undefined, and when a loop may not end.
-
-An operation with such a condition may vanish, but it may not run where it did not run before (`risks.py`). Every
-operation has one, unless it is shown here that it has none:
-
-* Dynamic extents. "Constraints will be verified statically if possible, otherwise they are deferred to runtime and
-  mismatches will result in undefined behavior" (StableHLO, Dynamism). So every operation with a type of unknown extents
-  has a condition, but for those in `_TOTAL`.
-* Operations that the specification or the documentation of the dialect names (`_ALWAYS`), or names for some attributes,
-  element types or operands (`run_time_condition`).
-* A loop that is not proved to count towards a bound. The order of such a loop and the effects around it matters.
-* Operations that only the user declares to be pure.
-
-Implementation-defined results are values: integers wrap around, and indices are clamped where StableHLO clamps them.
-
-Sources: https://openxla.org/stablehlo/spec (the sections of the operations, Dynamism, Errors) and
-https://mlir.llvm.org/docs/Dialects/.
+"""Run-time conditions: when an operation without effects fails or is undefined, when a loop may not end, and where the
+proof lets such operations run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import ChainMap
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,7 +17,8 @@ from ..dialects.dense import DenseAttr, to_numpy
 from ..dialects.placements import is_placement
 from ..support.type_guards import is_integer_attribute, is_integer_type, is_standard_dense, is_tensor
 from .anatomy import attributes_of, name_of
-from .terms import Terms
+from .scope import RegionScope
+from .terms import ENDLESS, Closed, Closure, Head, Inside, RegionTerm, Terms
 
 _DIVISION = "its divisor is not 0"
 _RANGE = "its indices, sizes and offsets are in range"
@@ -256,3 +243,103 @@ def _is_one(value: SSAValue) -> bool:
     constant = attributes_of(value.op).get("value")
     elements = None if constant is None else _integers(constant)
     return elements is not None and bool(np.all(elements == 1))
+
+
+_BY_FIRST_OPERAND = frozenset("scf.if scf.index_switch stablehlo.case stablehlo.if".split())
+MAX_CLOSED_APART = 64
+"""Closing a region for each of its risks takes time in proportion to their number times the size of the region."""
+
+
+def note(terms: Terms, scope: RegionScope, term: int, *, ordered: bool = False) -> None:
+    """Note that the operation of a term runs, unless it ran before. `ordered`: it runs behind the effects so far."""
+    if term in all_that_ran(scope):
+        return
+    scope.ran[term] = ordered
+    scope.risks[terms.term(Head("risk", ENDLESS), (term, scope.state)) if ordered else term] = None
+
+
+def all_that_ran(scope: RegionScope) -> Mapping[int, bool]:
+    """The operations noted in a scope and those around it."""
+    scopes = list[dict[int, bool]]()
+    around: RegionScope | None = scope
+    while around is not None:
+        scopes.append(around.ran)
+        around = around.around
+    return ChainMap(*scopes)
+
+
+def note_regions(terms: Terms, scope: RegionScope, op: Operation, regions: Iterable[Closed], term: int) -> list[int]:
+    """Note that an operation (`term`) runs the operations noted in its regions, if and when it runs these.
+
+    Returns the noted terms.
+    """
+    decides = terms.operands_of(term)[0] if is_decided_by_first_operand(terms, term) else term
+    return note_closures(terms, scope, name_of(op), [region.risks for region in regions], decides)
+
+
+def note_closures(
+    terms: Terms, scope: RegionScope, name: str, regions: Sequence[Iterable[Closure]], decides: int
+) -> list[int]:
+    """As `note_regions`, for an operation of this name. `decides`: the term that determines which region runs."""
+    noted = list[int]()
+    for index, closures in enumerate(regions):
+        for body, captures in closures:
+            head = Head("risk", f"{name}, region {index} of {len(regions)}", bodies=(body,))
+            noted.append(terms.term(head, (decides, *captures)))
+            note(terms, scope, noted[-1], ordered=_is_ordered(terms, body))
+    return noted
+
+
+def is_decided_by_first_operand(terms: Terms, term: int) -> bool:
+    """Whether the first operand alone decides which region runs, once."""
+    head = terms.head_of(term)
+    return head.kind == "operation" and head.name in _BY_FIRST_OPERAND
+
+
+def _is_ordered(terms: Terms, body: int) -> bool:
+    """Whether a region notes a loop that may not end."""
+    closed = terms.bodies[body]
+    entries = (closed.entries[root - len(closed.types) - 1] for root in closed.roots if root > len(closed.types))
+    heads = (terms.heads[entry[0]] for entry in entries if entry is not None)
+    return any((head.kind, head.name) == ("risk", ENDLESS) for head in heads)
+
+
+def is_implied(terms: Terms, risk: int, earlier: Collection[int]) -> bool:
+    """Whether a risk is one of the `earlier` ones, or runs one of them conditionally in a region."""
+    inner: int | None = risk
+    while inner is not None and inner not in earlier:
+        inner = _inner(terms, inner)
+    return inner is not None
+
+
+def _inner(terms: Terms, risk: int) -> int | None:
+    """The operation that a risk runs in a region, if it is the same in each execution of the region; else None."""
+    head, operands = terms.head_of(risk), terms.operands_of(risk)
+    if head.name == ENDLESS:
+        inner = _inner(terms, operands[0])
+        return None if inner is None else terms.term(head, (inner, operands[1]))
+    if not head.bodies:
+        return None
+    body, root = terms.bodies[head.bodies[0]], 0
+    if head.kind == "pattern":
+        root = 1 if head.name.startswith("until") else 0
+    position = body.roots[root]
+    if (entry := _entry(body, position)) is not None and terms.heads[entry[0]].name == ENDLESS:
+        position = entry[1][0]
+    if position <= len(body.types) or _entry(body, position) is not None:
+        return None
+    captures = [place for place, entry in enumerate(body.entries, len(body.types) + 1) if entry is None]
+    return operands[len(operands) - len(captures) + captures.index(position)]
+
+
+def _entry(body: RegionTerm, position: int) -> tuple[int, tuple[int, ...]] | None:
+    return body.entries[position - len(body.types) - 1] if position > len(body.types) else None
+
+
+def closed_risks(
+    terms: Terms, scope: RegionScope, arguments: Sequence[int], types: tuple[int, ...]
+) -> tuple[Closure, ...]:
+    """The noted risks of a region with their captures: one closure for each, or one for all if there are many."""
+    risks = tuple(scope.risks)
+    groups = [risks] if len(risks) > MAX_CLOSED_APART else [(risk,) for risk in risks]
+    return tuple(terms.close(Inside(tuple(arguments), group), types, -1, scope.depth) for group in groups)

@@ -1,17 +1,21 @@
-"""Kernels of loops and branches: the roles of their regions, a line for each operation."""
+"""Kernels of loops, branches and regions on scalars: the roles of their regions, a line for each operation, and their
+run with the storage rules of the static timeline.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 from xdsl.dialects.scf import IndexSwitchOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from .kernels.arrays import Array, Kernel
-from .loops import LoopBody, branches, conditional_loop, counted_loop, two_part_loop, yield_moves
-from .program import BlockProgram, Observer, captured
+from .kernels.arrays import Array, Combine, Kernel, dtype_at, on_one, shape_at
+from .kernels.conversion import convert
+from .kernels.table import ELEMENTWISE
+from .program import BlockProgram, Observer, ProgramStep, captured
 
 
 class Programs(Protocol):
@@ -88,3 +92,174 @@ CONTROL_FLOW: dict[str, Callable[[Programs, Operation], Kernel]] = {
     "scf.index_switch": _branches(_by_case),
     "scf.execute_region": _branches(_only_one),
 }
+
+
+@dataclass(frozen=True)
+class LoopBody:
+    """A region; `moves`: which of its yielded values are moved. The first `flags` values of its program are not
+    yielded."""
+
+    program: BlockProgram
+    moves: Sequence[bool]
+    flags: int = 0
+
+    def yielded(self, values: Sequence[Any]) -> list[Any]:
+        """The yielded values: moved ones, and copies of the others."""
+        return [value if move else value.copy() for value, move in zip(values[self.flags :], self.moves, strict=True)]
+
+    def iterate(self, carry: Sequence[Array], outer: Sequence[Array], observer: Observer | None) -> list[Array]:
+        """The next carry."""
+        # Values that are not moved are live beside their copies until the observer is notified.
+        results = self.program.run(*carry, *outer)
+        following = self.yielded(results)
+        if observer is not None:
+            observer.yielded(self.program.end, following)
+        return following
+
+
+def conditional_loop(op: Operation, condition: BlockProgram, body: LoopBody, observer: Observer | None) -> Kernel:
+    """`stablehlo.while`. The operands are the initial values, then the captures of the regions."""
+    count = len(op.operands)
+
+    def run(*values: Array) -> tuple[Array, ...]:
+        outer = values[count:]
+        carry = _entered(op, values[:count], observer)
+        while condition.run(*carry, *outer)[0]:
+            carry = body.iterate(carry, outer, observer)
+            if observer is not None:
+                observer.carried(op, carry)
+        return tuple(carry)
+
+    return run
+
+
+def counted_loop(op: Operation, body: LoopBody, observer: Observer | None) -> Kernel:
+    """`scf.for`. The operands are bounds, step and initial values, then the captures of the region."""
+    count = len(op.operands)
+
+    def run(low: Array, high: Array, step: Array, *values: Array) -> tuple[Array, ...]:
+        if int(step) <= 0:
+            raise ValueError(f"its step is {int(step)}, and must be positive")
+        outer = values[count - 3 :]
+        carry = _entered(op, values[: count - 3], observer)
+        for index in range(int(low), int(high), int(step)):
+            carry = body.iterate([np.asarray(index, low.dtype), *carry], outer, observer)
+            if observer is not None:
+                observer.carried(op, carry)
+        return tuple(carry)
+
+    return run
+
+
+def _entered(op: Operation, initial: Sequence[Array], observer: Observer | None) -> list[Array]:
+    carry = [value.copy() for value in initial]
+    if observer is not None:
+        observer.carried(op, carry)
+    return carry
+
+
+def two_part_loop(op: Operation, before: LoopBody, after: LoopBody, observer: Observer | None) -> Kernel:
+    """`scf.while`. The first region yields a flag, and values: the arguments of the second region, or the results.
+
+    Its arguments have a storage of their own, which is freed after it.
+    """
+    count = len(op.operands)
+
+    def run(*values: Array) -> tuple[Array, ...]:
+        outer = values[count:]
+        carry = [value.copy() for value in values[:count]]
+        if observer is not None:
+            observer.yielded(before.program.end, carry)
+        continues, passed = first_part(carry, outer)
+        while continues:
+            carry[:] = after.iterate(passed, outer, observer)
+            passed.clear()
+            continues, passed = first_part(carry, outer)
+        return tuple(passed)
+
+    def first_part(carry: list[Array], outer: Sequence[Array]) -> tuple[bool, list[Array]]:
+        results = before.program.run(*carry, *outer)
+        passed = before.yielded(results)
+        if observer is not None:
+            observer.yielded(before.program.end, passed)
+            observer.carried(op, passed)
+        carry.clear()
+        return bool(results[0]), passed
+
+    return run
+
+
+def branches(
+    op: Operation,
+    choose: Callable[[Sequence[Array]], int],
+    blocks: Sequence[LoopBody | None],
+    observer: Observer | None,
+) -> Kernel:
+    """A branch moves its own storages, and copies other results. A missing branch does nothing."""
+    count = len(op.operands)
+
+    def run(*values: Array) -> tuple[Array, ...]:
+        chosen = blocks[choose(values[:count])]
+        if chosen is None:
+            return ()
+        results = tuple(chosen.yielded(chosen.program.run(*values[count:])))
+        if observer is not None:
+            observer.carried(op, results)
+        return results
+
+    return run
+
+
+def yield_moves(block: Block, views: Container[SSAValue], flags: int = 0) -> list[bool]:
+    """For each value that the block yields, whether it is a storage of this iteration, yielded for the first time."""
+    assert block.last_op is not None, "a loop's body has a terminator"
+    values = block.last_op.operands[flags:]
+    return [
+        value.owner is not block and value.owner.parent is block and value not in views and value not in values[:index]
+        for index, value in enumerate(values)
+    ]
+
+
+CONSTANTS = frozenset({"stablehlo.constant", "arith.constant"})
+
+
+def combiner(program: BlockProgram, block: Block, numbers: int = 0) -> Combine:
+    """Run all elements at once if every operation is elementwise, otherwise one element after the other.
+
+    The program takes the arguments of the block, `numbers` loop indices, and then the captures of the block, which are
+    the same for all elements. Raises `ValueError` for a block on tensors with dimensions.
+    """
+    if any(shape_at(argument) for argument in block.args):
+        raise ValueError("its region combines tensors; only regions that combine scalars are executed")
+    dtypes = [dtype_at(argument) for argument in block.args]
+    vectors = len(dtypes) + numbers
+    at_once = all(step.op.name in ELEMENTWISE or step.op.name in CONSTANTS for step in program.steps)
+    filled = replace(program, steps=tuple(map(_filling, program.steps))) if at_once else program
+
+    def run(*values: Array) -> tuple[Array, ...]:
+        vector_arguments = [
+            convert(value, to) if value.dtype != to else value for value, to in zip(values, dtypes, strict=False)
+        ]
+        vector_arguments += values[len(dtypes) : vectors]
+        if at_once:
+            return filled.run(*np.broadcast_arrays(*vector_arguments, *values[vectors:]))
+        return _one_by_one(program, np.broadcast_arrays(*vector_arguments), values[vectors:])
+
+    return run
+
+
+def _filling(step: ProgramStep) -> ProgramStep:
+    """Turn a constant into a vector as long as the first argument; other steps stay unchanged."""
+    if step.op.name not in CONSTANTS:
+        return step
+    return replace(step, kernel=on_one(lambda like: np.full(like.shape, step.kernel()[0])), operands=(0,))
+
+
+def _one_by_one(program: BlockProgram, vectors: tuple[Array, ...], captured: tuple[Array, ...]) -> tuple[Array, ...]:
+    dtypes = [dtype_at(value) for value in program.end.operands]
+    results = [np.empty(vectors[0].shape, dtype) for dtype in dtypes]
+    for index in range(vectors[0].size):
+        elements = (np.asarray(vector[index]) for vector in vectors)
+        for result, element in zip(results, program.run(*elements, *captured), strict=True):
+            result[index] = element
+    return tuple(results)

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.func import FuncOp
 
-from .arguments import checked_inputs
+from .executor import Preparation
+from .inputs import checked_inputs
 from .kernels.arrays import Array
-from .kernels.many_devices import Device, Group, Values
-from .preparation import Preparation
+from .kernels.collectives_run import Group, SimulatedDevice, Values
 
 
 @dataclass
@@ -50,7 +50,7 @@ class _Meetings:
             self.condition.notify_all()
 
 
-class _Meeting(Device):
+class _Meeting(SimulatedDevice):
     """A device that meets others."""
 
     def __init__(self, number: int, replicas: int, partitions: int, meetings: _Meetings):

@@ -21,9 +21,8 @@ from xdsl.ir import Operation
 from ..rules.names import name_of
 from ..support.diagnostics import Refusal, position_of
 from .executor import Executable, execute, function_named
-from .kernels.arrays import Array, row_by_row
-from .kernels.tuples import leaves
-from .tuple_results import leaf_types
+from .kernels.arrays import Array, leaves, row_by_row
+from .terms import leaf_types
 
 
 @dataclass(frozen=True)

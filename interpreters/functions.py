@@ -15,7 +15,7 @@ from xdsl.ir import Operation
 
 from ..dialects.recompute import RECOMPUTE
 from ..dialects.stablehlo import STABLEHLO
-from .preparation import Preparation, is_known
+from .executor import Preparation, is_known
 from .program import captured
 
 

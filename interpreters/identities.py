@@ -28,9 +28,7 @@ from xdsl.ir import Attribute, Operation
 from ..dialects.dense import DenseAttr
 from ..support.type_guards import is_integer_array, is_tensor
 from .anatomy import attributes_of, name_of
-from .heads import Heads
-from .terms import Terms
-from .tuple_results import ELEMENT, TUPLE
+from .terms import ELEMENT, TUPLE, Heads, Terms
 
 RESHAPE, TRANSPOSE, CONSTANT = "stablehlo.reshape", "stablehlo.transpose", "stablehlo.constant"
 _FORMATS: dict[type[Attribute], tuple[int, int]] = {

@@ -1,9 +1,11 @@
-"""Inputs to run a function on: drawn from a seed, or read from a file."""
+"""Inputs to run a function on, as numpy arrays: drawn from a seed, read from a file, or checked arguments of the
+caller.
+"""
 
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
 import ml_dtypes
@@ -12,8 +14,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument
 
 from ..dialects.elements import DType, bit_width
-from .arguments import cannot_be_given, types_of
-from .kernels.arrays import Array, kind_of
+from ..support.diagnostics import Refusal
+from .kernels.arrays import Array, dtype_at, kind_of, row_by_row, shape_at
 from .kernels.conversion import convert
 
 InputKind: TypeAlias = Literal["random", "positive", "adversarial"]
@@ -115,3 +117,34 @@ def load_inputs(path: str, function: FuncOp) -> list[Array]:
 def _typed(array: Array, dtype: DType) -> Array:
     is_foreign = dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize and array.dtype.kind in "uV"
     return array.view(dtype) if is_foreign else array
+
+
+def types_of(function: FuncOp) -> list[tuple[tuple[int, ...], DType]]:
+    """Shape and element type of each argument. Raises `Refusal` for a value that no array holds."""
+    return [_type_of(argument) for argument in function.body.block.args]
+
+
+def _type_of(argument: BlockArgument) -> tuple[tuple[int, ...], DType]:
+    try:
+        return shape_at(argument), dtype_at(argument)
+    except ValueError as error:
+        raise cannot_be_given(argument, str(error)) from error
+
+
+def cannot_be_given(argument: BlockArgument, reason: str) -> Refusal:
+    function = argument.block.parent_op()
+    assert function is not None, "the block of an argument belongs to a function"
+    number, type_ = argument.index, argument.type
+    return Refusal(function, f"argument #{number} of type {type_} cannot be given, so nothing is run: {reason}")
+
+
+def checked_inputs(function: FuncOp, inputs: Sequence[Any]) -> list[Array]:
+    """The inputs as row-major arrays of exactly the argument types. Raises `ValueError` for other inputs."""
+    types = types_of(function)
+    if len(inputs) != len(types):
+        raise ValueError(f"function '{function.sym_name.data}' takes {len(types)} inputs, not {len(inputs)}")
+    arrays = [np.asarray(value) for value in inputs]
+    for index, (array, (shape, dtype)) in enumerate(zip(arrays, types, strict=True)):
+        if array.shape != shape or array.dtype != dtype:
+            raise ValueError(f"input #{index} is {array.dtype}{list(array.shape)}, expected {dtype}{list(shape)}")
+    return [row_by_row(array) for array in arrays]

@@ -22,8 +22,8 @@ from ..analysis.step.order import Order, constants_only, single_block
 from ..analysis.step.storage import storages
 from ..dialects.placements import is_to_host
 from ..rules.names import name_of
-from .arguments import checked_inputs
 from .executor import execute
+from .inputs import checked_inputs
 from .kernels.arrays import Array
 
 CALLS = ("func.call", "stablehlo.composite")

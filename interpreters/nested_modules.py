@@ -14,8 +14,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
 from .anatomy import without_ours
-from .identity import proof_of_identity, same_text
-from .proof import Proof
+from .proof import Proof, proof_of_identity, same_text
 
 Prove = Callable[[ModuleOp, ModuleOp], Proof]
 _STAND_IN = "recompute_proof.inner_module"

@@ -1,30 +1,68 @@
-"""`sdy.manual_computation` as terms: the computation of each device on its parts of the operands.
-
-    %1 = sdy.manual_computation(%0) {                 %y is part(%0), the part on the device
-      (%y) { %z = tanh %y; sdy.return %z }            %z is tanh(part(%0))
-    }                                                 %1 is whole(tanh(part(%0))), put together from all devices
-
-A term inside of the body stands for one value per device; it depends on outside values by their parts alone. So two
-bodies on the same devices (mesh, axes, and their place) that compute the same from the same parts are equal, wherever
-the one ends and the other begins. And a part of a whole that was assembled with the same sharding is the original part,
-`part(whole(t)) = t`. A layout that leaves out an axis of the devices asserts that all devices along it hold the same
-value; this is trusted, as the partitioner trusts it.
-
-Operations in a body that must occur (`KEPT`) must occur there. Effects keep their order, separate from other places.
+"""Collectives and `sdy.manual_computation` as terms: functions of the operands of all devices, and the computation of
+each device on its parts of the operands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Block, Operation
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Attribute, Block, Operation
 
 from ..dialects.shardings import ManualAxesAttr, ShardingPerValueAttr, layout_of
 from .anatomy import attributes_of, name_of
 from .blocks import is_known_end
-from .heads import Heads
-from .terms import Head, Terms
+from .scope import Exchange, RegionScope
+from .terms import Head, Heads, Terms
+
+_NAMES = "all_gather all_reduce all_to_all collective_broadcast collective_permute collective_reduce reduce_scatter"
+COLLECTIVES = frozenset(f"stablehlo.{name}" for name in _NAMES.split())
+CHANNEL = "channel_handle"
+"""The number of an exchange. Its presence (above zero) determines the participants; its value has no meaning."""
+_NUMBER = re.compile(r"(handle\s*=\s*)[1-9]\d*\b")
+_POSITIVE = re.compile(r"\bhandle\s*=\s*([1-9]\d*)\b")
+
+
+def is_exchange(op: Operation, scope: RegionScope) -> bool:
+    """Whether the operation is a collective that all devices run alike."""
+    return scope.is_alike and not scope.literal and name_of(op) in COLLECTIVES
+
+
+def what_counts(op: Operation, scope: RegionScope) -> dict[str, Attribute]:
+    """The attributes on which the results depend. Raises `Refusal`."""
+    attributes = attributes_of(op)
+    if not is_exchange(op, scope) or CHANNEL not in attributes:
+        return attributes
+    return attributes | {CHANNEL: StringAttr(_NUMBER.sub(r"\1some", str(attributes[CHANNEL])))}
+
+
+def channels_of(op: Operation) -> list[int]:
+    """The channel number of an operation, if it has one; the rest of the handle is ignored."""
+    match = _POSITIVE.search(str(op.properties.get(CHANNEL, op.attributes.get(CHANNEL, ""))))
+    return [int(match[1])] if match else []
+
+
+def newly_shared(before: Iterable[Exchange], after: Iterable[Exchange]) -> int | None:
+    """A channel of the program after whose operations did not share one before, or None.
+
+    The operations over a channel are a multiset: a function that is called twice runs its exchange twice.
+    """
+    groups = _by_channel(before)
+    for channel, operations in _by_channel(after).items():
+        if operations.total() > 1 and not any(operations <= other for other in groups.values()):
+            return channel
+    return None
+
+
+def _by_channel(exchanges: Iterable[Exchange]) -> dict[int, Counter[object]]:
+    groups = defaultdict[int, Counter[object]](Counter[object])
+    for channel, operation in exchanges:
+        groups[channel][operation] += 1
+    return groups
+
 
 MANUAL = "sdy.manual_computation"
 _ATTRIBUTES = {"in_shardings", "out_shardings", "manual_axes"}

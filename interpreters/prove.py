@@ -46,7 +46,7 @@ The rules, each used in both programs alike
 * Marks: a custom call `recompute.save` and its like (`dialects/marks.py`), with nothing else on it, is its first
   operand.
 * Groups: `recompute.segment` and `recompute.gradient` are the operations that they hold.
-* Collectives (`collectives.py`), outside of every region but the bodies of `sdy.manual_computation`: functions of their
+* Collectives (`per_device.py`), outside of every region but the bodies of `sdy.manual_computation`: functions of their
   operands on the device where they are and on all others, which run the same program. The channel is a name, but
   the operations that share one in the program after, as a multiset, shared one before; a function that is called twice
   counts twice, and `send` and its like count too. Inside of branches and loops they are effects.
@@ -61,9 +61,9 @@ The rules, each used in both programs alike
 * Composites: `stablehlo.composite` without regions is the body of its decomposition; name, attributes and version do
   not count, but the composites that only one program has are reported with the proof.
 * Attributes of one of these, of the callee, its arguments, results or return: operands and results are those of one
-  term with these attributes, each at its position (`wrapping.py`), and so are the effects between.
-* Custom calls (`custom_calls.py`): those without side effects, of targets on a list of its own or declared by the user,
-  are functions of their operands, which run only where the program before runs them; all others are effects.
+  term with these attributes, each at its position (`transparent_ops.py`), and so are the effects between.
+* Custom calls (`pure_operations.py`): those without side effects, of targets on a list of its own or declared by the
+  user, are functions of their operands, which run only where the program before runs them; all others are effects.
 * Effects: every other operation that is not on the list is an ordered effect: it may depend on all effects before it,
   and the types of its operands count. So effects keep their number and order, and their results are equal only to
   themselves. So is every operation with a memref operand or result, on the list or not, and every operation that holds
@@ -85,7 +85,7 @@ The rules, each used in both programs alike
 * Assumption, only on request of the caller (`added_constraints`) and reported with the proof: a sharding constraint
   that only the program after has is its operand.
 * Assumption, only on request of the caller (`flattened_results`) and reported with the proof: a result of a function
-  that is a tuple, without attributes, is its elements (`tuple_results.py`).
+  that is a tuple, without attributes, is its elements (`signature.py`).
 * Identical text: two files with identical bytes are equal, whatever they hold; so are a module and one made from it, if
   their generic text is identical.
 
@@ -122,22 +122,19 @@ from ..dialects.names import Names
 from ..support.diagnostics import UNKNOWN, Refusal, position_of
 from ..support.walk import every_operation
 from .anatomy import entry_functions, functions_of, name_of, public_functions, result_types
-from .collectives import newly_shared
-from .custom_calls import declared_target, target_of
+from .conditions import is_implied
 from .first_difference import AFTER, BEFORE, describe, first_difference
-from .foreign import registered_pure
-from .identity import proof_of_identity, same_text, size
 from .loop_rules.numbering import BRANCHES, WHILE, LoopNumbering
 from .loop_rules.rules import LoopRules
 from .memory_spaces import names_a_memory
 from .nested_modules import prove_with_inner_modules
-from .proof import Proof
-from .pure_operations import PURE_OPERATIONS
-from .risks import is_implied
+from .per_device import newly_shared
+from .proof import Proof, proof_of_identity, same_text, size
+from .pure_operations import PURE_OPERATIONS, declared_target, target_of
 from .scope import Exchange, FunctionTerms
 from .signature import signature, signature_difference
-from .terms import ENDLESS, Terms
-from .tuple_results import leaves
+from .terms import ENDLESS, Terms, leaves
+from .user_kernels import registered_pure
 from .value_numbering import Numbering
 
 FRAMES_PER_CALL, DEEPEST = 10, 200_000

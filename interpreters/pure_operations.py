@@ -1,19 +1,5 @@
-"""Operations that the equivalence check treats as pure: deterministic functions of operands, attributes and regions.
-
-The checker's own list, shared with no pass and no rule table, so that a wrong entry there is not repeated here.
-All other operations are ordered effects. Operations of StableHLO that are left out on purpose:
-`custom_call` (unknown code), `rng` (hidden state), `infeed`, `outfeed`, `send`, `recv`, `after_all`, `create_token`
-(order), `async_start`, `async_done`, `composite` (names a function) and every collective (all devices must take part).
-`partition_id` and `replica_id` are constants of the device; `rng_bit_generator` takes its state as an operand.
-Source: the StableHLO specification, https://openxla.org/stablehlo/spec, and ChloOps.td.
-
-arith and math are pure throughout. So is tensor, since tensors are values; `tensor.empty` is assumed to hold the same
-elements each time: a program that reads elements before they are written has no defined result. A sharding
-constraint of sdy is its operand with a sharding; it may be repeated, not dropped. linalg and scf are here for tensors
-and scalars: every operation with memref operands or results is an effect, whatever its name, and so is a region with an
-effect in it. Left out: memref; `scf.parallel`, `scf.forall` and their reductions, whose order is unspecified;
-`func.call_indirect`; and operations that no current dialect has under these names.
-Source: https://mlir.llvm.org/docs/Dialects/.
+"""Operations and custom calls that the equivalence check treats as pure: deterministic functions of operands,
+attributes and regions. All others are effects.
 """
 
 from __future__ import annotations
@@ -23,17 +9,20 @@ from collections.abc import Iterable
 from xdsl.dialects.builtin import (
     ArrayAttr,
     BFloat16Type,
+    BoolAttr,
     Float16Type,
     Float32Type,
     Float64Type,
     IntegerType,
     MemRefType,
+    StringAttr,
     UnrankedMemRefType,
 )
-from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute, SSAValue
 from xdsl.utils.hints import isa
 
 from ..support.type_guards import is_tensor
+from .anatomy import attributes_of, name_of
 from .pure_aten import PURE_ATEN
 
 _STABLEHLO = """
@@ -154,3 +143,80 @@ def refers_to_memory(type_: Attribute) -> bool:
     parts = type_.parameters if isinstance(type_, ParametrizedAttribute) else ()
     listed = type_.data if isa(type_, ArrayAttr) else ()
     return any(map(refers_to_memory, (*parts, *listed)))
+
+
+CUSTOM_CALL = "stablehlo.custom_call"
+
+FUNCTIONS_OF_THEIR_OPERANDS = (
+    # jaxlib: jaxlib/cpu/lapack_kernels.h, jaxlib/gpu (prng, solver, blas, linalg), ducc_fft.
+    "lapack_",
+    "blas_",
+    "ducc_fft",
+    "cu_threefry2x32",
+    "cu_lu_pivots_to_permutation",
+    "cublas_",
+    "cusolver_",
+    "cusparse_",
+    "hipblas_",
+    "hipsolver_",
+    "lu_pivots_to_permutation",
+    # XLA: calls that its own passes write for matrix products, convolutions and attention.
+    "__cublas$",
+    "__cudnn$",
+    "__cusolver$",
+    # XLA's expanders for TPU (xla/hlo/transforms/expanders) and jax/_src/lax/linalg.py.
+    "ApproxTopK",
+    "Cholesky",
+    "Eigh",
+    "LuDecomposition",
+    "ProductOfElementaryHouseholderReflectors",
+    "Qr",
+    # Pallas kernels: jax/_src/tpu_custom_call.py, jax/_src/pallas.
+    "tpu_custom_call",
+    "mosaic_gpu",
+    "__gpu$xla.gpu.triton",
+    # jax.pure_callback: "a pure callback may be called multiple times, or not at all" (JAX, External callbacks).
+    "xla_ffi_python_cpu_callback",
+    "xla_ffi_python_gpu_callback",
+    "xla_python_cpu_callback",
+    "xla_python_gpu_callback",
+    # Operations of CHLO and MHLO that StableHLO writes as calls.
+    "mhlo.",
+    "chlo.",
+    # Markers for the partitioner: the operand, laid out over devices (xla/service/spmd).
+    "Sharding",
+    "SPMDFullToShardShape",
+    "SPMDShardToFullShape",
+)
+"""Prefixes of targets."""
+
+_WITH_A_MEANING = ("xla.", "annotate_", "recompute.")
+"""Prefixes of calls that a compiler looks for, and of ours: without a rule of their own they are effects."""
+
+
+def target_of(op: Operation) -> str | None:
+    """The target of a custom call without side effects; None for other operations."""
+    if name_of(op) != CUSTOM_CALL:
+        return None
+    attributes = attributes_of(op)
+    target, effect = attributes.get("call_target_name"), attributes.get("has_side_effect")
+    if not isinstance(target, StringAttr) or effect not in (None, BoolAttr.from_bool(False)):
+        return None
+    return None if target.data.startswith(_WITH_A_MEANING) else target.data
+
+
+def is_listed(op: Operation) -> bool:
+    """Whether an operation is a call of a target on the list, without side effects."""
+    target = target_of(op)
+    return target is not None and target.startswith(FUNCTIONS_OF_THEIR_OPERANDS)
+
+
+def declared_target(target: str) -> str:
+    """The name by which a user declares the calls of a target to be pure."""
+    return f"{CUSTOM_CALL} @{target}"
+
+
+def declared_name(op: Operation) -> str:
+    """The name by which a user may have declared an operation to be pure; "" if there is none."""
+    target = target_of(op)
+    return "" if target is None else declared_target(target)

@@ -8,8 +8,7 @@ from xdsl.ir import Operation
 from ..support.diagnostics import Refusal
 from .anatomy import attributes_of, entry_functions, position_attributes
 from .first_difference import first_attribute
-from .terms import Attributes, Terms
-from .tuple_results import leaf_types
+from .terms import Attributes, Terms, leaf_types
 from .value_numbering import Numbering
 
 BY_POSITION = ("arg_attrs", "res_attrs")

@@ -1,26 +1,49 @@
 """Terms: the expressions that compute values, hash-consed in a table, so that equal numbers mean equal values.
 
-A *term* is a head (operation name, attributes, result types, bodies) applied to the numbers of its operands.
-
-    %1 = stablehlo.tanh %0                              tanh(#0)
-    %2, %3 = custom_call %1                             #5: custom_call(state, #1); %2, %3 are result 0 and 1 of #5
-
-A region becomes a closed *body* (lambda lifting): its expressions over its own arguments, with positions instead of
-names. A value that does not depend on these arguments is a *capture*: it is passed by number, as one more operand of
-the operation. So a body has no free names at any nesting depth: the arguments of a region get fresh numbers, which
-disappear when the region is closed.
-
-    while(%c = %init) body { %y = add %c, %x; return %y }       while[body: entries = (argument, state, capture,
-                                                                add(0, 2)), roots = (3, 1)](#init, #x)
+The head of a term holds all parts of an operation except its operands, as numbers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import IntegerAttr, TupleType, i32
+from xdsl.ir import Attribute, Operation, SSAValue
 
-from .attribute_keys import AttributeKeys
+from ..support.diagnostics import Refusal
+from .anatomy import name_of, properties_of
+from .attribute_keys import AttributeKeys, OpaqueAttributeError
+
+
+class Heads:
+    """Numbers the parts of heads. Every method raises `Refusal` for a part that cannot be compared."""
+
+    def __init__(self, keys: AttributeKeys):
+        self._keys = keys
+
+    def of(self, kind: Kind, op: Operation, attributes: Mapping[str, Attribute], bodies: tuple[int, ...] = ()) -> Head:
+        types = self.types(op.results, op)
+        # For other kinds the operand types follow from the operand terms.
+        operand_types = self.types(op.operands, op) if kind == "effect" else ()
+        return Head(kind, name_of(op), self.attributes(op, attributes), types, bodies, properties_of(op), operand_types)
+
+    def attributes(self, op: Operation, attributes: Mapping[str, Attribute]) -> Attributes:
+        """Number the attributes, in the order of their names."""
+        try:
+            return tuple((name, self._keys.number(attributes[name])) for name in sorted(attributes))
+        except OpaqueAttributeError as error:
+            raise Refusal(op, f"{name_of(op)} has an attribute that cannot be compared: {error}") from None
+
+    def types(self, values: Iterable[SSAValue], op: Operation) -> tuple[int, ...]:
+        return self.numbers([value.type for value in values], op)
+
+    def numbers(self, types: Iterable[Attribute], op: Operation) -> tuple[int, ...]:
+        try:
+            return tuple([self._keys.number(type_) for type_ in types])
+        except OpaqueAttributeError as error:
+            raise Refusal(op, f"{name_of(op)} has a type that cannot be compared: {error}") from None
+
 
 Side = Literal[0, 1]
 Kind = Literal[
@@ -193,3 +216,28 @@ class Terms:
         roots = tuple(positions[root] for root in inside.roots)
         kept = tuple(positions[number] for number in inside.kept)
         return self.body(RegionTerm(types, tuple(entries), roots, kept, ending)), tuple(captures)
+
+
+TUPLE, ELEMENT = "stablehlo.tuple", "stablehlo.get_tuple_element"
+
+
+def leaf_types(types: Iterable[Attribute]) -> list[Attribute]:
+    """The types, those of tuples as the types of their elements."""
+    return [leaf for type_ in types for leaf in (leaf_types(type_.types) if isinstance(type_, TupleType) else [type_])]
+
+
+def leaves(terms: Terms, number: int, type_: Attribute) -> list[int]:
+    """The terms of the elements of a value of this type."""
+    if not isinstance(type_, TupleType):
+        return [number]
+    elements = [_element(terms, number, index, part) for index, part in enumerate(type_.types)]
+    return [leaf for element, part in zip(elements, type_.types, strict=True) for leaf in leaves(terms, element, part)]
+
+
+def _element(terms: Terms, number: int, index: int, type_: Attribute) -> int:
+    """The value that a tuple was made of, or the term of `stablehlo.get_tuple_element`."""
+    head = terms.head_of(number)
+    if (head.kind, head.name, head.attributes, head.bodies) == ("operation", TUPLE, (), ()):
+        return terms.operands_of(number)[index]
+    attributes = (("index", terms.attributes.number(IntegerAttr(index, i32))),)
+    return terms.term(Head("operation", ELEMENT, attributes, (terms.attributes.number(type_),)), (number,))

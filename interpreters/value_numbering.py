@@ -33,17 +33,23 @@ from .anatomy import (
     without_ours,
 )
 from .blocks import function_body, is_function, is_known_end, refuse_branches, refuse_symbols, single_block
-from .collectives import COLLECTIVES, channels_of, is_exchange, what_counts
-from .conditions import RunTimeConditions, why_endless
-from .custom_calls import CUSTOM_CALL, declared_name, is_listed
+from .conditions import RunTimeConditions, closed_risks, note, note_regions, why_endless
 from .meshes import MESH, meshes_of, symbol_of, unused_meshes
-from .per_device import per_device
-from .pure_operations import COMPUTE_THEIR_REGIONS, KEPT, OF_THE_PLACE, OF_THE_REGION, RUN_ELSEWHERE, Memory
-from .risks import closed_risks, note, note_regions
+from .per_device import COLLECTIVES, channels_of, is_exchange, per_device, what_counts
+from .pure_operations import (
+    COMPUTE_THEIR_REGIONS,
+    CUSTOM_CALL,
+    KEPT,
+    OF_THE_PLACE,
+    OF_THE_REGION,
+    RUN_ELSEWHERE,
+    Memory,
+    declared_name,
+    is_listed,
+)
 from .scope import FunctionTerms, RegionScope
-from .seen_through import SeenThrough
 from .terms import NO_BLOCK, Attributes, Closed, Head, Inside, Side, Terms
-from .wrapping import into, without
+from .transparent_ops import SeenThrough, into, without
 
 MAX_OPERATIONS = 5_000_000
 """Maximum number of operations with calls inlined: nested calls can double at each level."""

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ..interpreters.arguments import checked_inputs
 from ..interpreters.execute_check import Equality, compare
 from ..interpreters.executor import function_named
-from ..interpreters.inputs import INPUT_KINDS, load_inputs, random_inputs
+from ..interpreters.inputs import INPUT_KINDS, checked_inputs, load_inputs, random_inputs
 from ..interpreters.kernels.arrays import Array
 from .files import FileError
 

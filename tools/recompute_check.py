@@ -22,8 +22,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ..driver.verification import verify_module
-from ..interpreters.identity import proof_of_identity
-from ..interpreters.proof import Proof
+from ..interpreters.proof import Proof, proof_of_identity
 from ..interpreters.prove import prove
 from ..mlir_io.parser import parse_module
 from .collection import rare_collections

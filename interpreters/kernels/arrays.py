@@ -1,8 +1,5 @@
-"""Conventions of all kernels: the arrays that they take and return, and the types that they compute in.
-
-A kernel is made once for an operation, and called with one numpy array for each operand. Unless the operation is a view
-of its operand it returns new row-major arrays that own their buffers; only a splat constant is a view of one element,
-with stride zero.
+"""Conventions of all kernels: the arrays that they take and return, the types that they compute in, and values that are
+no arrays: tuples, as tuples of Python, and tokens, as None.
 """
 
 from __future__ import annotations
@@ -14,9 +11,10 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import UnrankedMemRefType, UnrankedTensorType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.elements import FLOATS, DType, dtype_of
+from ...dialects.stablehlo.tuples import GetTupleElementOp
 from ...support.type_guards import is_shaped
 
 Array: TypeAlias = NDArray[Any]
@@ -101,3 +99,41 @@ def owned(values: Array, dtype: DType) -> Array:
     """A row-major array, not a scalar, that owns its buffer; a copy only if `values` is not one already."""
     array = np.asarray(values).astype(dtype, order="C", copy=False)
     return array if array.flags.owndata else array.copy()
+
+
+ValueKernel: TypeAlias = Callable[..., tuple[Any, ...]]
+
+
+def tuple_(op: Operation) -> ValueKernel:
+    """The operands themselves, not copies."""
+
+    def run(*values: Any) -> tuple[Any, ...]:
+        return (values,)
+
+    return run
+
+
+def element(op: GetTupleElementOp) -> ValueKernel:
+    index = op.index.value.data
+
+    def run(values: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (values[index],)
+
+    return run
+
+
+def token(op: Operation) -> ValueKernel:
+    """A token orders operations, which run in order anyway."""
+
+    def run(*tokens: None) -> tuple[Any, ...]:
+        return (None,)
+
+    return run
+
+
+def leaves(value: Any) -> list[Any]:
+    """The arrays of a value, from nested tuples in order."""
+    if not isinstance(value, tuple):
+        return [value]
+    parts: tuple[Any, ...] = value  # pyright: ignore[reportUnknownVariableType]
+    return [leaf for part in parts for leaf in leaves(part)]

@@ -1,4 +1,6 @@
-"""Elements of one type as elements of another: by value (`convert`) and by bits (`bitcast_convert`)."""
+"""Elements of one type as elements of another: by value (`convert`), by bits (`bitcast_convert`), and quantized
+numbers, whose arrays hold the stored integers.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,15 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from xdsl.ir import SSAValue
 
-from ...dialects.elements import DType, bit_width, round_to
-from ...dialects.stablehlo.checks import shape_of
+from ...dialects.elements import DType, bit_width, dtype_of, round_to
+from ...dialects.stablehlo.checks import element_of, shape_of
+from ...dialects.stablehlo.quantization import UniformDequantizeOp, UniformQuantizeOp
+from ...dialects.stablehlo.quantized_types import QuantizedType
 from ...dialects.stablehlo.representation import ReducePrecisionOp
 from ...dialects.stablehlo.shapes import BitcastConvertOp
-from .arrays import F32, F64, Array, Kernel, dtype_at, kind_of, on_one, owned, wide
+from .arrays import F32, F64, Array, Kernel, dtype_at, kind_of, on_one, owned, shape_at, wide
 
 _FINFO: Any = ml_dtypes.finfo
 
@@ -97,3 +102,46 @@ def _regrouped(values: Array, dtype: DType) -> Array:
     row = columns[:, : bit_width(values.dtype)].reshape(-1, bit_width(dtype))
     padded = np.pad(row, ((0, 0), (0, 8 * dtype.itemsize - bit_width(dtype))))
     return np.packbits(padded, axis=-1, bitorder="little").reshape(-1).view(dtype)
+
+
+class _Scale:
+    """The scales and zero points of a quantized value, as arrays that broadcast to its shape."""
+
+    def __init__(self, type_: QuantizedType, value: SSAValue):
+        self.type = type_
+        self.expressed, self.storage = dtype_of(type_.expressed), dtype_of(type_.storage)
+        self.working = wide(self.expressed)
+        rank = len(shape_at(value))
+        shape = [-1 if dimension == type_.dimension else 1 for dimension in range(rank)]
+        self.scales = np.array(type_.scales, self.working).reshape(shape)
+        self.zero_points = np.array(type_.zero_points, np.int64).reshape(shape)
+
+    def real(self, stored: Array) -> Array:
+        """The real numbers of stored integers."""
+        return (stored.astype(np.int64) - self.zero_points).astype(self.working) * self.scales
+
+    def nearest(self, real: Array) -> Array:
+        """The stored integers nearest to real numbers; ties go to even ones, and what is out of range is clamped."""
+        steps = np.rint(convert(real, self.working) / self.scales) + self.zero_points
+        return owned(np.clip(steps, self.type.low, self.type.high), self.storage)
+
+
+def _scale_of(value: SSAValue) -> _Scale | None:
+    type_ = QuantizedType.of(element_of(value))
+    return None if type_ is None else _Scale(type_, value)
+
+
+def uniform_quantize(op: UniformQuantizeOp) -> Kernel:
+    """Raises `ValueError` for a type that is quantized in another way."""
+    source, target = _scale_of(op.operand), _scale_of(op.result)
+    if target is None:
+        raise ValueError(f"the type {op.result.type} is not executed")
+    return on_one(lambda operand: target.nearest(operand if source is None else source.real(operand)))
+
+
+def uniform_dequantize(op: UniformDequantizeOp) -> Kernel:
+    """Raises `ValueError` for a type that is quantized in another way."""
+    source = _scale_of(op.operand)
+    if source is None:
+        raise ValueError(f"the type {op.operand.type} is not executed")
+    return on_one(lambda operand: owned(source.real(operand), source.expressed))

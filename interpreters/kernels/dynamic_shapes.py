@@ -19,8 +19,7 @@ from ...dialects.stablehlo.dynamic_shapes import (
 from ...dialects.stablehlo.indexing import DynamicGatherOp
 from .arrays import Array, Kernel, on_one, shape_at
 from .indexing import gather_with
-from .movement import broadcast_to, count_along
-from .placement import padded
+from .movement import broadcast_to, count_along, padded
 from .windowed import convolve, moves_of
 
 

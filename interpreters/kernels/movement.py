@@ -1,18 +1,63 @@
-"""Operations that number, move or view elements without computing with them."""
+"""Operations that make, number, move or view elements without computing with them.
+
+A splat constant is a view of a single element, whatever its shape.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
-from xdsl.ir import SSAValue
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DenseResourceAttr, FloatAttr, IntegerAttr
+from xdsl.ir import Attribute, Operation, SSAValue
 
+from ...dialects.dense import DenseAttr, to_numpy
 from ...dialects.stablehlo.checks import shape_of
-from ...dialects.stablehlo.creation import IotaOp
+from ...dialects.stablehlo.creation import ConstantOp, IotaOp
+from ...dialects.stablehlo.dynamic import DynamicSliceOp, DynamicUpdateSliceOp
+from ...dialects.stablehlo.padding import PadOp, ReverseOp
 from ...dialects.stablehlo.shapes import BroadcastInDimOp, ReshapeOp, TransposeOp
 from ...dialects.stablehlo.slices import ConcatenateOp, SliceOp
-from .arrays import Array, Kernel, dtype_at, on_one
+from ...support.type_guards import is_standard_dense
+from .arrays import Array, Kernel, dtype_at, on_one, on_two, owned
 from .conversion import convert
+
+
+def constant(op: ConstantOp | arith.ConstantOp) -> Kernel:
+    values = _dense(op.value)
+    if values is None:
+        return _number(op)
+    if _is_repeated(values):
+        element = values.reshape(-1)[:1].copy().reshape(())
+        return lambda: (np.broadcast_to(element.copy(), values.shape),)
+    return lambda: (np.array(values, order="C"),)
+
+
+def is_view(op: Operation) -> bool:
+    """Whether the operation is a constant whose kernel returns a view of one element."""
+    if not isinstance(op, ConstantOp | arith.ConstantOp):
+        return False
+    values = _dense(op.value)
+    return values is not None and _is_repeated(values)
+
+
+def _dense(value: Attribute) -> Array | None:
+    if isinstance(value, DenseResourceAttr):
+        raise ValueError("the data of a dense resource is not part of the program")
+    return to_numpy(value) if isinstance(value, DenseAttr) or is_standard_dense(value) else None
+
+
+def _is_repeated(values: Array) -> bool:
+    return values.size > 1 and not any(values.strides)
+
+
+def _number(op: ConstantOp | arith.ConstantOp) -> Kernel:
+    value, dtype = op.value, dtype_at(op.results[0])
+    assert isinstance(value, IntegerAttr | FloatAttr), "verified: a constant is a number, or dense"
+    number = owned(convert(np.asarray(value.value.data), dtype), dtype)
+    return lambda: (number.copy(),)
 
 
 def iota(op: IotaOp) -> Kernel:
@@ -64,3 +109,64 @@ def slice_(op: SliceOp) -> Kernel:
 def concatenate(op: ConcatenateOp) -> Kernel:
     shape, dtype, along = shape_of(op.result), dtype_at(op.result), op.dimension.value.data
     return lambda *operands: (np.concatenate(operands, axis=along, out=np.empty(shape, dtype)),)
+
+
+def reverse(op: ReverseOp) -> Kernel:
+    dimensions = op.dimensions.get_values()
+    return on_one(lambda operand: np.flip(operand, dimensions).copy())
+
+
+def pad(op: PadOp) -> Kernel:
+    amounts = (op.edge_padding_low, op.edge_padding_high, op.interior_padding)
+    low, high, interior = (amount.get_values() for amount in amounts)
+    return on_two(lambda operand, value: padded(operand, value, low, high, interior))
+
+
+def padded(operand: Array, value: Array, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Array:
+    """A new array with `value` before, behind and between the elements of each dimension."""
+    amounts = list(zip(operand.shape, low, high, interior, strict=True))
+    sums = [below + extent + max(extent - 1, 0) * between + above for extent, below, above, between in amounts]
+    shape = [max(extent, 0) for extent in sums]
+    ranges = [
+        _places(extent, new, below, between) for (extent, below, _, between), new in zip(amounts, shape, strict=True)
+    ]
+    source, target = (tuple(pair[side] for pair in ranges) for side in (0, 1))
+    result = np.empty(shape, operand.dtype)
+    result[...] = value
+    result[(*target, ...)] = operand[(*source, ...)]
+    return result
+
+
+def _places(before: int, after: int, low: int, interior: int) -> tuple[slice, slice]:
+    """The elements along a dimension that stay, and their new positions; negative padding removes elements."""
+    step = interior + 1
+    first = max(0, -(low // step))
+    count = max(0, min(before, -((low - after) // step)) - first)
+    start = low + first * step
+    return slice(first, first + count), slice(start, start + count * step, step) if count else slice(0, 0)
+
+
+def dynamic_slice(op: DynamicSliceOp) -> Kernel:
+    shape, sizes = shape_of(op.operand), op.slice_sizes.get_values()
+
+    def run(operand: Array, *starts: Array) -> tuple[Array, ...]:
+        return (operand[_window(starts, sizes, shape)].copy(),)
+
+    return run
+
+
+def dynamic_update_slice(op: DynamicUpdateSliceOp) -> Kernel:
+    shape, sizes = shape_of(op.operand), shape_of(op.update)
+
+    def run(operand: Array, update: Array, *starts: Array) -> tuple[Array, ...]:
+        result = operand.copy()
+        result[_window(starts, sizes, shape)] = update
+        return (result,)
+
+    return run
+
+
+def _window(starts: Sequence[Array], sizes: Sequence[int], shape: Sequence[int]) -> tuple[Any, ...]:
+    """The slice, clamped so that it is in bounds."""
+    kept = [min(max(int(start), 0), extent - size) for start, size, extent in zip(starts, sizes, shape, strict=True)]
+    return (*(slice(start, start + size) for start, size in zip(kept, sizes, strict=True)), ...)

@@ -5,23 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import arith, chlo, dynamic_shapes, legacy, math, normalization, quantization, signless, tensors, tuples
+from . import arith_math, arrays, chlo, conversion, dynamic_shapes, legacy, normalization, tensors
 from .arrays import Combine, Kernel
-from .constants import constant
-from .contraction import dot_general
+from .collectives_run import collective, own_number, permute_alone
 from .conversion import bitcast_convert, reduce_precision
 from .elementwise import BY_TABLE, clamp, compare, complex_of_parts, convert_elements, from_tables, select
 from .indexing import gather, scatter
-from .linear_algebra import cholesky, fft, triangular_solve
-from .mapping import map_
-from .movement import broadcast_in_dim, concatenate, iota, reshape, slice_, transpose
-from .one_process import collective, collective_permute, own_number
-from .placement import dynamic_slice, dynamic_update_slice, pad, reverse
+from .matrices import cholesky, dot_general, fft, triangular_solve
+from .movement import (
+    broadcast_in_dim,
+    concatenate,
+    constant,
+    dynamic_slice,
+    dynamic_update_slice,
+    iota,
+    pad,
+    reshape,
+    reverse,
+    slice_,
+    transpose,
+)
 from .random_bits import rng_bit_generator
-from .reduction import reduce
-from .selection import select_and_scatter
-from .sorting import sort
-from .windowed import convolution, reduce_window
+from .scalar_bodies import map_, reduce, sort
+from .windowed import convolution, reduce_window, select_and_scatter
 
 # They work on arrays of any shape, independent of the types, and so on vectors of scalars too.
 ELEMENTWISE: dict[str, Callable[[Any], Kernel]] = {
@@ -32,36 +38,36 @@ ELEMENTWISE: dict[str, Callable[[Any], Kernel]] = {
     "stablehlo.convert": convert_elements,
     "stablehlo.reduce_precision": reduce_precision,
     "stablehlo.complex": complex_of_parts,
-    **{f"arith.{name}": signless.integer for name in (*signless.SIGNED, *signless.UNSIGNED)},
-    **dict.fromkeys(arith.AS_STABLEHLO, arith.as_stablehlo),
-    **dict.fromkeys(arith.NUMBERS_FIRST, arith.numbers_first),
-    "arith.addui_extended": signless.extended,
-    "arith.mului_extended": signless.extended,
-    "arith.mulsi_extended": signless.extended,
-    "arith.cmpi": arith.compare_integers,
-    "arith.cmpf": arith.compare_floats,
+    **{f"arith.{name}": arith_math.integer for name in (*arith_math.SIGNED, *arith_math.UNSIGNED)},
+    **dict.fromkeys(arith_math.AS_STABLEHLO, arith_math.as_stablehlo),
+    **dict.fromkeys(arith_math.NUMBERS_FIRST, arith_math.numbers_first),
+    "arith.addui_extended": arith_math.extended,
+    "arith.mului_extended": arith_math.extended,
+    "arith.mulsi_extended": arith_math.extended,
+    "arith.cmpi": arith_math.compare_integers,
+    "arith.cmpf": arith_math.compare_floats,
     "arith.select": select,
-    "arith.extsi": arith.from_signed,
-    "arith.trunci": arith.from_signed,
-    "arith.index_cast": arith.from_signed,
-    "arith.sitofp": arith.from_signed,
-    "arith.extui": arith.from_unsigned,
-    "arith.uitofp": arith.from_unsigned,
-    "arith.fptosi": arith.to_whole,
-    "arith.fptoui": arith.to_whole,
-    "arith.extf": arith.between_floats,
-    "arith.truncf": arith.between_floats,
-    "arith.bitcast": arith.bitcast,
-    **dict.fromkeys(math.AS_STABLEHLO, math.as_stablehlo),
-    **dict.fromkeys(math.FLOATS, math.of_floats),
-    **dict.fromkeys(math.BITS, math.of_bits),
+    "arith.extsi": arith_math.from_signed,
+    "arith.trunci": arith_math.from_signed,
+    "arith.index_cast": arith_math.from_signed,
+    "arith.sitofp": arith_math.from_signed,
+    "arith.extui": arith_math.from_unsigned,
+    "arith.uitofp": arith_math.from_unsigned,
+    "arith.fptosi": arith_math.to_whole,
+    "arith.fptoui": arith_math.to_whole,
+    "arith.extf": arith_math.between_floats,
+    "arith.truncf": arith_math.between_floats,
+    "arith.bitcast": arith_math.bitcast,
+    **dict.fromkeys(arith_math.MATH_AS_STABLEHLO, arith_math.math_as_stablehlo),
+    **dict.fromkeys(arith_math.FLOATS, arith_math.of_floats),
+    **dict.fromkeys(arith_math.BITS, arith_math.of_bits),
     **{f"chlo.{name}": chlo.elementwise for name in (*chlo.NUMPY, *chlo.SCIPY)},
     "chlo.next_after": chlo.next_after,
     "chlo.mulhi": chlo.multiply_high,
-    "math.absi": math.absolute,
-    "math.ipowi": math.integer_power,
-    "math.fpowi": math.float_to_integer_power,
-    "math.fma": math.fused_multiply_add,
+    "math.absi": arith_math.absolute,
+    "math.ipowi": arith_math.integer_power,
+    "math.fpowi": arith_math.float_to_integer_power,
+    "math.fma": arith_math.fused_multiply_add,
 }
 COLLECTIVES = "all_gather all_reduce all_to_all collective_broadcast collective_reduce reduce_scatter".split()
 KERNELS: dict[str, Callable[[Any], Kernel]] = {
@@ -94,12 +100,12 @@ KERNELS: dict[str, Callable[[Any], Kernel]] = {
     "stablehlo.real_dynamic_slice": dynamic_shapes.real_dynamic_slice,
     "stablehlo.get_dimension_size": dynamic_shapes.get_dimension_size,
     "stablehlo.set_dimension_size": dynamic_shapes.set_dimension_size,
-    "stablehlo.uniform_quantize": quantization.uniform_quantize,
-    "stablehlo.uniform_dequantize": quantization.uniform_dequantize,
-    "stablehlo.tuple": tuples.tuple_,
-    "stablehlo.get_tuple_element": tuples.element,
-    "stablehlo.create_token": tuples.token,
-    "stablehlo.after_all": tuples.token,
+    "stablehlo.uniform_quantize": conversion.uniform_quantize,
+    "stablehlo.uniform_dequantize": conversion.uniform_dequantize,
+    "stablehlo.tuple": arrays.tuple_,
+    "stablehlo.get_tuple_element": arrays.element,
+    "stablehlo.create_token": arrays.token,
+    "stablehlo.after_all": arrays.token,
     "stablehlo.pad": pad,
     "stablehlo.reverse": reverse,
     "stablehlo.dynamic_slice": dynamic_slice,
@@ -109,7 +115,7 @@ KERNELS: dict[str, Callable[[Any], Kernel]] = {
     "stablehlo.cholesky": cholesky,
     "stablehlo.triangular_solve": triangular_solve,
     **dict.fromkeys((f"stablehlo.{name}" for name in COLLECTIVES), collective),
-    "stablehlo.collective_permute": collective_permute,
+    "stablehlo.collective_permute": permute_alone,
     "stablehlo.partition_id": own_number,
     "stablehlo.replica_id": own_number,
     "chlo.top_k": chlo.top_k,

@@ -3,12 +3,12 @@
 As `value_numbering.py`, with these rules for both programs:
 
 * A carry that an iteration yields unchanged is its initial value.
-* Each result of a loop is a term of its own over the carries that it depends on (`opened.py`). Other carries, such as
-  dead stacks, and the order of the carries do not matter.
+* Each result of a loop is a term of its own over the carries that it depends on (`loop_terms.py`). Other carries, such
+  as dead stacks, and the order of the carries do not matter.
 * The effects of a loop are one more carry: an iteration begins with the effects so far, and yields its own after them.
   So effects keep their number and order, and a carry that reads the result of an effect depends on it.
-* A read of a stack is the stored value (`stored.py`), a stack that is written completely is its rows (`rows.py`), loops
-  in pieces are one loop (`chunks.py`); and two rules for shapes (`rules.py`).
+* A read of a stack is the stored value, and a stack that is written completely is its rows (`stack_terms.py`); loops in
+  pieces are one loop; and two rules for shapes (`rules.py`).
 * Sums of scalar integers and their products with constants have a normal form (`integers.py`).
 * Each result of a conditional without effects is a term of its own over the condition and the results of the regions.
   Inside of a region, such a result of a conditional with the same condition is the result of the same region there.
@@ -33,14 +33,12 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ..anatomy import attributes_of, name_of
 from ..blocks import is_known_end, refuse_symbols, single_block
-from ..conditions import why_endless
-from ..risks import all_that_ran, closed_risks, note, note_closures
+from ..conditions import all_that_ran, closed_risks, note, note_closures, why_endless
 from ..scope import Branch, RegionScope
 from ..terms import ENDLESS, Head, Side
 from ..value_numbering import Numbering
-from .handed_on import HandedOn
 from .integers import Sum, whole
-from .opened import WHILE, Counter, Opened, carries_behind, counter_of, numbered, reaches
+from .loop_terms import WHILE, Counter, HandedOn, Opened, carries_behind, counter_of, numbered, reaches
 from .patterns import Patterns
 from .rules import LoopRules
 

@@ -19,7 +19,7 @@ from itertools import islice, product
 
 from ..terms import Head, Inside, RegionTerm
 from .integers import Sum, whole
-from .opened import Opened, sliced
+from .loop_terms import Opened, sliced
 from .rules import LoopRules
 
 MAX_CANDIDATES = 32

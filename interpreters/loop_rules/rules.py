@@ -1,25 +1,17 @@
-"""Rewrite rules for terms with loops: each maps a term to the normal form that equal terms share.
-
-`history(n, x)` is carry x of a loop at the start of iteration n. It holds only the part of the loop that computes x, so
-that two loops that compute x equally agree on it. Before the first iteration it is the initial value.
-
-A read of a stack is the stored value (`stored.py`). A loop that continues another one is the other one, and a loop
-around a loop is one loop (`chunks.py`).
-
-Shapes: adding a dimension of extent 1 and removing it is the identity, and two reshapes are one.
+"""Rewrite rules for terms with loops: each maps a term to the normal form that equal terms share. Loops in pieces, that
+is a loop that continues another one and a loop around a loop, become one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from ..memory_spaces import MemorySpaces
 from ..terms import Head, Inside, RegionTerm, Terms
-from .chunks import continued, flattened
 from .integers import LARGEST, Integers, Interval, Sum, whole
-from .opened import Opened, Slice, sliced
-from .rows import RowTermBuilder, part_of_part
-from .stored import Stored, extents, keeps_order, stored_by
+from .loop_terms import Opened, Slice, reaches, sliced
+from .stack_terms import RowTermBuilder, Stored, extents, keeps_order, part_of_part, stored_by
 
 
 class LoopRules:
@@ -216,3 +208,105 @@ class LoopRules:
         if self.terms.types_of(source) == head.types:
             return source
         return self.make(head, (source,)) if inner.name == "stablehlo.reshape" else None
+
+
+class PieceTerms(Protocol):
+    """The interface of `Rules` that the rules for pieces use."""
+
+    terms: Terms
+    integers: Integers
+
+    def opened(self, number: int) -> Opened: ...
+
+    def slice(self, loop: Opened, index: int) -> Slice: ...
+
+    def history(self, loop: Opened, index: int, at: int) -> int: ...
+
+    def make(self, head: Head, operands: tuple[int, ...]) -> int: ...
+
+    def instance(self, body: RegionTerm, arguments: Sequence[int], captures: Sequence[int]) -> list[int]: ...
+
+
+def continued(rules: PieceTerms, loop: Opened, index: int, at: int) -> int | None:
+    """Carry `index` at the start of iteration `at`, if the loop continues another one; else None."""
+    first = loop.initial[index]
+    if rules.terms.head_of(first).kind != "history":
+        return None
+    other, order = rules.opened(first), rules.slice(loop, index).order
+    stopped = rules.terms.operands_of(first)[0]
+    if not _are_alike(rules, loop, order, other):
+        return None
+    number, reached = _sum(rules, loop.lead, stopped), _sum(rules, at, stopped)
+    if number is None or reached is None:
+        return None
+    carried = [loop.bound[carry] for carry in order]
+    if _next(rules, first, (number, *carried, loop.state)) != [loop.next[carry] for carry in order]:
+        return None
+    begins = [rules.history(other, position, stopped) for position in range(len(order))]
+    if begins != [loop.initial[carry] for carry in order]:
+        return None
+    # Not a history of `other`, of which only the first iterations are known.
+    return rules.make(rules.terms.head_of(first), (reached, *rules.terms.operands_of(first)[1:]))
+
+
+def flattened(rules: PieceTerms, loop: Opened, index: int, at: int) -> int | None:
+    """Carry `index` at the start of iteration `at`, if each iteration runs an inner loop; else None."""
+    terms, integers = rules.terms, rules.integers
+    if terms.head_of(loop.next[index]).kind != "history":
+        return None
+    runs = terms.operands_of(loop.next[index])[0]
+    trips, reached = integers.constant(runs), integers.interval(integers.sum_of(at))
+    if trips is None or trips < 1 or reached is None or reached[0] < 0 or trips * reached[1] > LARGEST:
+        return None
+    inner, order = rules.opened(loop.next[index]), _carries_of(rules, loop, index)
+    if order is None or not _are_alike(rules, loop, order, inner):
+        return None
+    if [rules.history(inner, position, runs) for position in range(len(order))] != [
+        loop.next[carry] for carry in order
+    ]:
+        return None
+    number = terms.bound("bound", terms.head_of(loop.lead).types, loop.depth)
+    integers.ranges[number] = 0, max(0, trips * reached[1] - 1)
+    inside = integers.sum_of(number).minus(integers.sum_of(loop.lead).times(trips))
+    carried = tuple([terms.bound("bound", (loop.types[carry],), loop.depth) for carry in order])
+    arguments = integers.written(inside, terms.head_of(number)), *carried, loop.state
+    following = tuple(_next(rules, loop.next[index], arguments))
+    if reaches(terms, following, frozenset((loop.lead, *loop.bound)), loop.depth):
+        return None
+    initial = tuple(loop.initial[carry] for carry in order)
+    types = tuple(loop.types[carry] for carry in order)
+    flat = Opened(carried, initial, following, types, True, number, loop.state, loop.depth)
+    return rules.history(flat, 0, integers.written(integers.sum_of(at).times(trips), terms.head_of(number)))
+
+
+def _carries_of(rules: PieceTerms, loop: Opened, index: int) -> tuple[int, ...] | None:
+    """For each carry of the inner loop the outer carry that is its initial value; None if one has another initial
+    value, or two share one."""
+    number = {bound: carry for carry, bound in enumerate(loop.bound)}
+    begins = rules.opened(loop.next[index]).initial
+    order = tuple([number[first] for first in begins if first in number])
+    is_each = len(order) == len(begins) == len(set(order)) and order[:1] == (index,)
+    return order if is_each else None
+
+
+def _are_alike(rules: PieceTerms, loop: Opened, order: Sequence[int], other: Opened) -> bool:
+    """Whether both loops count in the same type and have equally many carries."""
+    types = [rules.terms.head_of(opened.lead).types for opened in (loop, other)]
+    return loop.counts and other.counts and types[0] == types[1] and len(order) == len(other.bound)
+
+
+def _next(rules: PieceTerms, history: int, arguments: Sequence[int]) -> list[int]:
+    """The next carries of a history's loop for these arguments: iteration number, carries, state."""
+    terms = rules.terms
+    body, operands = terms.bodies[terms.head_of(history).bodies[0]], terms.operands_of(history)
+    carries = len(body.types) - 1
+    numbers = rules.instance(body, arguments, operands[1 + carries :])
+    return [numbers[root] for root in body.roots[:-1]]
+
+
+def _sum(rules: PieceTerms, number: int, other: int) -> int | None:
+    """The sum of two iteration numbers; None if it is not proved to be one."""
+    integers = rules.integers
+    total: Sum = integers.sum_of(number).plus(integers.sum_of(other))
+    within = integers.interval(total)
+    return integers.written(total, rules.terms.head_of(number)) if within is not None and within[0] >= 0 else None

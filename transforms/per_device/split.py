@@ -13,7 +13,7 @@ value of the forward pass, that value is
 
     an argument        and becomes an operand of both
     a constant         and is cloned into both
-    another value      and becomes a residual (`handed_on.py`)
+    another value      and becomes a residual (`loop_terms.py`)
 """
 
 from __future__ import annotations

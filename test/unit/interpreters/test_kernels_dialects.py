@@ -18,10 +18,9 @@ from xdsl.dialects.math import Math
 from xdsl.dialects.scf import Scf
 from xdsl.dialects.tensor import Tensor
 
-from recompute.interpreters.executor import execute, function_named
+from recompute.interpreters.control_flow import CONSTANTS
+from recompute.interpreters.executor import TERMINATORS, execute, function_named, is_known
 from recompute.interpreters.kernels.arrays import Array
-from recompute.interpreters.preparation import TERMINATORS, is_known
-from recompute.interpreters.scalar_regions import CONSTANTS
 from recompute.mlir_io.parser import parse_module
 from recompute.support.diagnostics import Refusal
 

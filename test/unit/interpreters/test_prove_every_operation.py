@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from recompute.interpreters import anatomy, conditions, heads, memory_spaces, value_numbering, wrapping
+from recompute.interpreters import anatomy, conditions, memory_spaces, terms, transparent_ops, value_numbering
 from recompute.interpreters import prove as proof
 from recompute.interpreters.loop_rules import numbering, patterns
 from recompute.interpreters.pure_operations import OF_THE_REGION, PURE_OPERATIONS
@@ -217,7 +217,7 @@ def _zero_operands(_: Any, op: Any, __: Any) -> tuple[int, ...]:
 
 Patch = tuple[Any, str, Callable[..., Any]]
 RULES: dict[str, tuple[Patch, ...]] = {
-    "the position of an attribute": ((wrapping.Wrapping, "wrapped", _each_apart),),
+    "the position of an attribute": ((transparent_ops.Wrapping, "wrapped", _each_apart),),
     "a reserved name": ((value_numbering, "is_reserved", _never), (anatomy, "is_reserved", _never)),
     "the memory space of a value": ((memory_spaces.MemorySpaces, "is_on_device", _always),),
     "a run-time condition": ((conditions.RunTimeConditions, "of", _no_condition),),
@@ -227,8 +227,8 @@ RULES: dict[str, tuple[Patch, ...]] = {
     ),
     "channels": ((proof, "newly_shared", _no_condition),),
     "what runs in the program after only": ((proof, "is_implied", _always),),
-    "attributes": ((heads.Heads, "attributes", _nothing),),
-    "types": ((heads.Heads, "numbers", _zero_types),),
+    "attributes": ((terms.Heads, "attributes", _nothing),),
+    "types": ((terms.Heads, "numbers", _zero_types),),
     "operands": ((value_numbering.Numbering, "_operands", _zero_operands),),
     "constraints in loops": ((patterns.Patterns, "is_covered", _always), (patterns.Patterns, "is_repeated", _always)),
 }

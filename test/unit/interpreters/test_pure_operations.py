@@ -12,7 +12,7 @@ from xdsl.dialects.memref import MemRef
 from xdsl.dialects.scf import Scf
 from xdsl.dialects.tensor import Tensor
 
-from recompute.interpreters.collectives import COLLECTIVES
+from recompute.interpreters.per_device import COLLECTIVES
 from recompute.interpreters.pure_operations import OF_THE_REGION, PURE_OPERATIONS, TERMINATORS
 from recompute.rules.effects import IMPURE, PURE, PURE_IF_BODY_IS
 from recompute.rules.facts import OpClass

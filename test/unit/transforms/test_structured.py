@@ -20,10 +20,9 @@ from recompute.dialects.context import make_context
 from recompute.dialects.recompute import Names, TokenOp
 from recompute.dialects.structured import GradientOp, SegmentOp
 from recompute.interpreters.execute_check import compare
-from recompute.interpreters.executor import execute, function_named
+from recompute.interpreters.executor import Preparation, execute, function_named
 from recompute.interpreters.functions import make_interpreter
 from recompute.interpreters.inputs import random_inputs
-from recompute.interpreters.preparation import Preparation
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module

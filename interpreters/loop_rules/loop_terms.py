@@ -1,21 +1,51 @@
-"""A loop as terms: its carries, and their values after an iteration.
-
-Each result of a loop is a term of its own over the carries that it depends on: its own, and those that this one is
-computed from, in the order of discovery. Other carries, and the order of carries in the program, do not matter.
-
-In a loop that counts by ones from a constant to a constant the counter is no carry, but the iteration number, which
-begins at 0, plus a constant. Carry x of such a loop at the start of iteration n is `history(n, x)`, and so its result
-is `history(trips, x)`: the trip count is no part of the body. A result of another loop is a `loop` term, which includes
-the condition.
-"""
+"""A loop as terms: its carries, their values after an iteration, and the carries that no iteration changes."""
 
 from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass
 
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from ..anatomy import attributes_of, name_of
 from ..terms import Head, Inside, Terms
 from .integers import Integers
+
+_IDENTITIES = frozenset({"recompute.depend", "stablehlo.optimization_barrier"})
+
+
+class HandedOn:
+    """Finds invariant carries; analyses each loop once, whatever the nesting."""
+
+    def __init__(self):
+        self._carries = dict[Operation, frozenset[int]]()
+
+    def carries(self, loop: Operation) -> frozenset[int]:
+        """The carries that an iteration yields unchanged. `loop`: with a condition and a body of one block each."""
+        if loop not in self._carries:
+            body = loop.regions[1].block
+            following = () if body.last_op is None else body.last_op.operands
+            pairs = zip(body.args, following, strict=False)
+            self._carries[loop] = frozenset(
+                index for index, (argument, value) in enumerate(pairs) if self._source(value) is argument
+            )
+        return self._carries[loop]
+
+    def _source(self, value: SSAValue) -> SSAValue:
+        """The source of a value, seen through barriers and loops."""
+        while isinstance(value, OpResult) and not attributes_of(op := value.op):
+            name = name_of(op)
+            if not (
+                name in _IDENTITIES or (name == "stablehlo.while" and _is_loop(op) and value.index in self.carries(op))
+            ):
+                break
+            value = op.operands[value.index]
+        return value
+
+
+def _is_loop(op: Operation) -> bool:
+    return len(op.regions) == 2 and all(len(region.blocks) == 1 for region in op.regions)
+
 
 WHILE = "stablehlo.while"
 

@@ -1,4 +1,7 @@
-"""`stablehlo.reduce`: one numpy call for a region that is one operation, element after element for any other."""
+"""StableHLO's operations with a region on scalars: `map`, `reduce` and `sort`.
+
+A reduction by one operation is one numpy call; a sort is a merge sort of all lines at once.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,36 @@ from math import prod
 from typing import TypeAlias
 
 import numpy as np
-from xdsl.ir import Block, OpResult, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...dialects.elements import DType
 from ...dialects.marks import is_mark
 from ...dialects.recompute import DependOp
+from ...dialects.stablehlo.branches import SortOp
 from ...dialects.stablehlo.checks import shape_of
 from ...dialects.stablehlo.control import OptimizationBarrierOp, ReturnOp
 from ...dialects.stablehlo.reduction import ReduceOp
-from .arrays import Array, Combine, Kernel, dtype_at, kind_of, owned, row_by_row, wide
+from .arrays import Array, Combine, Kernel, dtype_at, kind_of, owned, row_by_row, shape_at, wide
 from .conversion import convert
 from .elementwise import compute_for
+
+
+def map_(op: Operation, combine: Combine) -> Kernel:
+    """Raises `ValueError` if the region does not match: xDSL has no verifier for the operation."""
+    count, shape, dtypes = len(op.operands), shape_at(op.results[0]), [dtype_at(result) for result in op.results]
+    element_types = [dtype_at(argument) for argument in op.regions[0].block.args]
+    if element_types != [dtype_at(operand) for operand in op.operands] or any(
+        shape_at(operand) != shape for operand in op.operands
+    ):
+        raise ValueError("its region does not take one element of each operand, or the shapes differ")
+
+    def run(*operands: Array) -> tuple[Array, ...]:
+        vectors = [row_by_row(operand).reshape(-1) for operand in operands[:count]]
+        results = combine(*vectors, *operands[count:])
+        return tuple(owned(np.reshape(values, shape), dtype) for values, dtype in zip(results, dtypes, strict=True))
+
+    return run
+
 
 Arrays: TypeAlias = Sequence[Array]
 ReduceRows: TypeAlias = Callable[[Arrays, Arrays, Arrays], Arrays]
@@ -119,3 +141,64 @@ def _fold(combine: Combine) -> ReduceRows:
         return reduced
 
     return run
+
+
+Precedes: TypeAlias = Callable[[Array, Array], Array]
+"""For two arrays of positions in the flat lines: whether the first element goes before the second."""
+
+
+def sort(op: SortOp, combine: Combine) -> Kernel:
+    """Sort stably, whether or not the operation requires it."""
+    count, shape = len(op.inputs), shape_of(op.inputs[0])
+    along = (op.dimension.value.data if op.dimension is not None else -1) % max(len(shape), 1)
+    length = shape[along]
+    lines = prod(shape) // length if length else 0
+
+    def run(*operands: Array) -> tuple[Array, ...]:
+        flat = [row_by_row(np.moveaxis(operand, along, -1)).reshape(-1) for operand in operands[:count]]
+
+        def precedes(left: Array, right: Array) -> Array:
+            pairs = [values[places].reshape(-1) for values in flat for places in (left, right)]
+            return combine(*pairs, *operands[count:])[0].reshape(left.shape)
+
+        order = merge_sorted(np.arange(lines * length).reshape(lines, length), precedes)
+        moved = (*(extent for d, extent in enumerate(shape) if d != along), length)
+        return tuple(np.array(np.moveaxis(values[order].reshape(moved), -1, along), order="C") for values in flat)
+
+    return run
+
+
+def merge_sorted(order: Array, precedes: Precedes) -> Array:
+    """Positions of each line in sorted order, by runs that double in length."""
+    length = order.shape[1]
+    width = 1
+    while width < length:
+        places = _numbers(length)
+        start = places - places % (2 * width)
+        middle, end = np.minimum(start + width, length), np.minimum(start + 2 * width, length)
+        is_left = places < middle
+        ahead = _ahead(order, np.where(is_left, middle, start), np.where(is_left, end, middle), is_left, precedes)
+        goes = np.where(is_left, places, places - (middle - start)) + ahead
+        merged = order.copy()
+        np.put_along_axis(merged, goes, order, axis=1)
+        order = merged
+        width *= 2
+    return order
+
+
+def _numbers(length: int) -> Array:
+    return np.arange(length)
+
+
+def _ahead(order: Array, low: Array, high: Array, is_left: Array, precedes: Precedes) -> Array:
+    """The number of elements of the other run, from `low` to `high`, before each element; of equals the left first."""
+    first = np.broadcast_to(low, order.shape)
+    below, above = first.copy(), np.broadcast_to(high, order.shape).copy()
+    while np.any(below < above):
+        open_ = below < above
+        middle = np.minimum((below + above) // 2, order.shape[1] - 1)
+        there = np.take_along_axis(order, middle, axis=1)
+        before = np.where(is_left, precedes(there, order), ~precedes(order, there))
+        below = np.where(open_ & before, middle + 1, below)
+        above = np.where(open_ & ~before, middle, above)
+    return below - first

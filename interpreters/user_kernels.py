@@ -1,4 +1,4 @@
-"""Registration of foreign operations by users: their kernels, and that they are pure.
+"""Registration of operations of other dialects by users: their kernels, and that they are pure.
 
 Both are trusted, and independent: a kernel does not make an operation pure, and registration with the passes
 (`recompute.rules.register`) does not register an operation with the proof.

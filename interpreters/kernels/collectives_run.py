@@ -1,4 +1,6 @@
-"""Collectives between several simulated devices, as the specification of StableHLO describes them."""
+"""Collectives: with a single process, which receives what it sends, and between several simulated devices, as
+StableHLO's specification describes them.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,66 @@ from ...dialects.stablehlo.collectives import (
     ReduceScatterOp,
 )
 from ...dialects.stablehlo.process_groups import PADDING, channel_field, rows_of
-from .arrays import Array, Combine, Kernel, dtype_at, shape_at
+from ...support.type_guards import is_integer_attribute
+from .arrays import Array, Combine, Kernel, dtype_at, on_one, shape_at
 from .conversion import convert
+from .properties import table
+
+FIRST = 0
+# Attributes of the module: the number of processes.
+COUNTS = ("mhlo.num_replicas", "mhlo.num_partitions")
+
+
+def collective(op: Operation) -> Kernel:
+    """With a single participant the results are the operands. Raises `ValueError` if others take part."""
+    _check_alone(op, "replica_groups")
+    if [shape_at(result) for result in op.results] != [shape_at(operand) for operand in op.operands]:
+        raise ValueError("its results have other shapes than its operands, and one process is run")
+    dtypes = [dtype_at(result) for result in op.results]
+
+    def run(*operands: Array) -> tuple[Array, ...]:
+        # Captures of a region come behind the operands.
+        return tuple(convert(operand, dtype) for operand, dtype in zip(operands, dtypes, strict=False))
+
+    return run
+
+
+def permute_alone(op: Operation) -> Kernel:
+    """Zeros if no process sends to this one."""
+    receives = bool(_check_alone(op, "source_target_pairs"))
+    return on_one(lambda operand: operand.copy() if receives else np.zeros(operand.shape, operand.dtype))
+
+
+def own_number(op: Operation) -> Kernel:
+    _check_module(op)
+    return lambda: (np.array(FIRST, np.uint32),)
+
+
+def _check_alone(op: Operation, name: str) -> list[list[int]]:
+    _check_module(op)
+    rows = table(op, name)
+    if any(process > FIRST for row in rows for process in row):
+        raise ValueError(f"its '{name}' names other processes, and one is run")
+    return rows
+
+
+def _check_module(op: Operation) -> None:
+    """Raise `ValueError` if all processes take part and the module states several."""
+    module = op
+    while (around := module.parent_op()) is not None:
+        module = around
+    for name in COUNTS:
+        count = module.attributes.get(name)
+        if count is not None and is_integer_attribute(count) and count.value.data > 1:
+            raise ValueError(f"the module has {name} = {count.value.data}, and one process is run")
+
 
 Group: TypeAlias = tuple[int, ...]
 """Numbers of devices, in order."""
 Values: TypeAlias = tuple[Array, ...]
 
 
-class Device(ABC):
+class SimulatedDevice(ABC):
     """One of `replicas` x `partitions` devices."""
 
     def __init__(self, number: int, replicas: int, partitions: int):
@@ -73,7 +126,9 @@ class Device(ABC):
         return [[number for groups in by_partition for number in groups[index]] for index in range(len(rows))]
 
 
-def _given(op: CollectiveOp, device: Device, values: Values, across_partitions: bool = False) -> list[Values] | None:
+def _given(
+    op: CollectiveOp, device: SimulatedDevice, values: Values, across_partitions: bool = False
+) -> list[Values] | None:
     """The operands of all devices of the group of this one; None if it belongs to no group."""
     group = device.group_of(op, across_partitions)
     return None if group is None else device.exchange(group, channel_field(op.channel_handle, "handle"), values)
@@ -83,7 +138,7 @@ def _zeros(op: Operation) -> Values:
     return tuple(np.zeros(shape_at(result), dtype_at(result)) for result in op.results)
 
 
-def all_gather(op: AllGatherOp, device: Device) -> Kernel:
+def all_gather(op: AllGatherOp, device: SimulatedDevice) -> Kernel:
     along = op.all_gather_dim.value.data
 
     def run(*values: Array) -> Values:
@@ -95,7 +150,7 @@ def all_gather(op: AllGatherOp, device: Device) -> Kernel:
     return run
 
 
-def all_to_all(op: AllToAllOp, device: Device) -> Kernel:
+def all_to_all(op: AllToAllOp, device: SimulatedDevice) -> Kernel:
     split, concat, count = (part.value.data for part in (op.split_dimension, op.concat_dimension, op.split_count))
 
     def run(*values: Array) -> Values:
@@ -110,7 +165,7 @@ def all_to_all(op: AllToAllOp, device: Device) -> Kernel:
     return run
 
 
-def collective_broadcast(op: CollectiveOp, device: Device) -> Kernel:
+def collective_broadcast(op: CollectiveOp, device: SimulatedDevice) -> Kernel:
     def run(*values: Array) -> Values:
         given = _given(op, device, values, across_partitions=True)
         if given is None:
@@ -121,7 +176,7 @@ def collective_broadcast(op: CollectiveOp, device: Device) -> Kernel:
     return run
 
 
-def collective_permute(op: CollectivePermuteOp, device: Device) -> Kernel:
+def collective_permute(op: CollectivePermuteOp, device: SimulatedDevice) -> Kernel:
     """Zeros if no device sends to this one."""
     pairs, channel = rows_of(op.source_target_pairs) or [], channel_field(op.channel_handle, "handle")
     numbers = range(device.partitions if channel > 0 else device.replicas)
@@ -148,7 +203,7 @@ def _combined(op: CollectiveOp, combine: Combine, given: Sequence[Array], captur
     return result.reshape(given[0].shape)
 
 
-def all_reduce(op: CollectiveOp, device: Device, combine: Combine) -> Kernel:
+def all_reduce(op: CollectiveOp, device: SimulatedDevice, combine: Combine) -> Kernel:
     count = len(op.operands)
 
     def run(*values: Array) -> Values:
@@ -160,7 +215,7 @@ def all_reduce(op: CollectiveOp, device: Device, combine: Combine) -> Kernel:
     return run
 
 
-def reduce_scatter(op: ReduceScatterOp, device: Device, combine: Combine) -> Kernel:
+def reduce_scatter(op: ReduceScatterOp, device: SimulatedDevice, combine: Combine) -> Kernel:
     along = op.scatter_dimension.value.data
 
     def run(value: Array, *captured: Array) -> Values:
@@ -174,7 +229,7 @@ def reduce_scatter(op: ReduceScatterOp, device: Device, combine: Combine) -> Ker
     return run
 
 
-def collective_reduce(op: CollectiveOp, device: Device, combine: Combine) -> Kernel:
+def collective_reduce(op: CollectiveOp, device: SimulatedDevice, combine: Combine) -> Kernel:
     """The result for the root of the group, zeros for the others."""
     count = len(op.operands)
 
@@ -195,11 +250,11 @@ def collective_reduce(op: CollectiveOp, device: Device, combine: Combine) -> Ker
     return run
 
 
-def partition_id(op: Operation, device: Device) -> Kernel:
+def partition_id(op: Operation, device: SimulatedDevice) -> Kernel:
     return lambda: (np.array(device.partition, np.uint32),)
 
 
-def replica_id(op: Operation, device: Device) -> Kernel:
+def replica_id(op: Operation, device: SimulatedDevice) -> Kernel:
     return lambda: (np.array(device.replica, np.uint32),)
 
 

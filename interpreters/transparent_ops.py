@@ -1,0 +1,167 @@
+"""Transparent operations: their results are their operands, or the values that their bodies return. Their attributes
+(those of calls, barriers and segments) are terms around the values that pass them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from xdsl.dialects.builtin import DictionaryAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ..dialects.placements import FRONTEND, HOST, is_from_host, placed_in
+from ..support.diagnostics import Refusal
+from .anatomy import attributes_of, name_of, position_attributes
+from .blocks import body_of, is_known_end
+from .identities import Identities
+from .memory_spaces import MemorySpaces
+from .per_device import PerDevice
+from .scope import RegionScope
+from .terms import Head, Heads, Side, Terms
+
+
+class SeenThrough(ABC):
+    """The part of a numbering that handles transparent operations."""
+
+    def __init__(self, side: Side, terms: Terms):
+        self.heads = Heads(terms.attributes)
+        self._terms = terms
+        self._wrapping = Wrapping(terms, self.heads)
+        self._memory_spaces = MemorySpaces(terms)
+        self._identities = Identities(terms, self.heads)
+        self._origins = terms.origins[side]
+
+    @abstractmethod
+    def _operands(self, op: Operation, scope: RegionScope) -> tuple[int, ...]: ...
+
+    @abstractmethod
+    def _block(self, block: Block, scope: RegionScope) -> tuple[int, tuple[int, ...]]: ...
+
+    def _identity(self, op: Operation, values: Sequence[SSAValue], scope: RegionScope) -> Sequence[int]:
+        if op.regions or self.heads.types(values, op) != self.heads.types(op.results, op):
+            raise Refusal(op, f"{name_of(op)} does not give back its values one by one, with the same types")
+        around = self._wrapping.around(("barrier", op, attributes_of(op)))
+        return self._wrapping.wrapped(around, self._operands(op, scope)[: len(values)])
+
+    def _group(self, op: Operation, scope: RegionScope) -> Sequence[int]:
+        """Number the operations of a group, which run in place."""
+        block = body_of(op)
+        last = block.last_op
+        if last is None or name_of(last) != "recompute.yield" or block.args or op.operands or not is_known_end(last):
+            raise Refusal(op, f"{name_of(op)} does not yield its results")
+        inner = scope.within()
+        around = self._wrapping.around(("group", op, attributes_of(op)), ("yield", last, attributes_of(last)))
+        entered = self._wrapping.wrapped_state(into(around), scope.state, ())
+        inner.state = entered
+        _, numbers = self._block(block, inner)
+        if self.heads.types(last.operands, last) != self.heads.types(op.results, op):
+            raise Refusal(op, f"{name_of(op)} does not yield its results")
+        if inner.state != entered:
+            scope.state = self._wrapping.wrapped_state(around, inner.state, numbers)
+        return self._wrapping.wrapped(around, numbers)
+
+    def _fetched(self, op: Operation, scope: RegionScope) -> int | None:
+        """The original value on the device, if the operation only moves it back from the host; else None."""
+        if not is_from_host(op) or op.regions:
+            return None
+        (number,) = self._operands(op, scope)
+        host_attributes = self.heads.attributes(op, attributes_of(op) | {FRONTEND: placed_in(HOST)})
+        move = self._terms.head_of(number)
+        if (move.kind, move.name, move.attributes) != ("operation", name_of(op), host_attributes):
+            return None
+        (source,) = self._terms.operands_of(number)
+        is_same = self._terms.types_of(source) == self.heads.types(op.results, op)
+        return source if is_same and self._memory_spaces.is_on_device(source) else None
+
+    def _on_each_device(self, body: PerDevice, scope: RegionScope) -> Sequence[int]:
+        place = body.place(self._terms, scope.place)
+        entered = self._terms.term(Head("place", "entered"), (place, scope.state))
+        inner = replace(scope.called(entered), place=place, kept={})
+        parts = body.parts(self._terms, self.heads, place, self._operands(body.op, scope))
+        inner.values.update(zip(body.block.args, parts, strict=True))
+        _, returned = self._block(body.block, inner)
+        if inner.state != entered:
+            scope.state = self._terms.term(Head("place", "left"), (place, inner.state))
+        scope.kept.update((self._terms.term(Head("place", "kept"), (place, term)), None) for term in inner.kept)
+        results = body.wholes(self._terms, self.heads, place, returned)
+        for result in results:
+            self._origins.setdefault(result, body.op)
+        return results
+
+
+_FOR_EACH_VALUE = frozenset({"_xla_compute_type"})
+"""Frontend attributes that apply to every operation of a call alone (XLA: xla/side_effect_util.h)."""
+_REPEAT_THE_TYPE = frozenset({"jax.token"})
+"""Attributes of arguments and results of private functions that only repeat the type `_TOKEN`: JAX writes this one on
+each token (jax/_src/interpreters/mlir.py), and reads it on public functions only."""
+_TOKEN = "!stablehlo.token"
+Part = tuple[str, Operation, Mapping[str, Attribute]]
+"""The role of the operation, the operation for error messages, and the attributes to compare."""
+
+
+class Wrapping:
+    def __init__(self, terms: Terms, heads: Heads):
+        self._terms = terms
+        self._heads = heads
+
+    def around(self, *parts: Part, always: bool = False) -> list[Head]:
+        """Heads of the terms around the values: one for each part with attributes, or for every part with `always`."""
+        return [
+            Head("attributed", role, self._heads.attributes(op, attributes))
+            for role, op, attributes in parts
+            if attributes or always
+        ]
+
+    def wrapped(self, around: Sequence[Head], numbers: Sequence[int]) -> list[int]:
+        """Each value as the result at its position of one term over all values."""
+        values = tuple(numbers)
+        for head in around:
+            if self._is_for_each_value(head):
+                values = tuple(self._terms.term(head, (value,)) for value in values)
+                continue
+            term = self._terms.term(head, values)
+            values = tuple(self._terms.term(Head("result", str(index)), (term,)) for index in range(len(values)))
+        return list(values)
+
+    def wrapped_state(self, around: Sequence[Head], state: int, numbers: Sequence[int]) -> int:
+        """The state in a term with the values that pass the boundary with it."""
+        for head in around:
+            values = () if self._is_for_each_value(head) else numbers
+            state = self._terms.term(head, (state, *values))
+        return state
+
+    def _is_for_each_value(self, head: Head) -> bool:
+        """Whether the attributes apply to each value alone, whatever its position."""
+        attributes = {name: self._terms.attributes.attribute(number) for name, number in head.attributes}
+        frontend = attributes.pop(FRONTEND, None)
+        is_known = frontend is None or (isinstance(frontend, DictionaryAttr) and set(frontend.data) <= _FOR_EACH_VALUE)
+        return is_known and not attributes
+
+    def by_position(self, role: str, function: Operation, name: str, numbers: Sequence[int]) -> list[int]:
+        """The values with `arg_attrs` or `res_attrs` (`name`) of the callee."""
+        extras = position_attributes(function, name, len(numbers))
+        attributes = {
+            f"{index}: {key}": value
+            for index, extra in enumerate(extras)
+            for key, value in extra.items()
+            if not (key in _REPEAT_THE_TYPE and _is_token(function, name, index))
+        }
+        return self.wrapped(self.around((role, function, attributes)), numbers)
+
+
+def _is_token(function: Operation, name: str, index: int) -> bool:
+    """Whether an argument (`arg_attrs`) or a result of a function is a token."""
+    block = function.regions[0].block
+    values = block.args if name == "arg_attrs" or block.last_op is None else block.last_op.operands
+    return str(values[index].type) == _TOKEN
+
+
+def into(around: Sequence[Head]) -> list[Head]:
+    """The heads around values that enter a call, distinct from those around values that leave it."""
+    return [head._replace(name=f"{head.name}, entered") for head in around]
+
+
+def without(attributes: Mapping[str, Attribute], names: Collection[str]) -> dict[str, Attribute]:
+    return {name: value for name, value in attributes.items() if name not in names}
