@@ -23,7 +23,7 @@ from recompute import RecomputeOptions, rewrite
 from recompute.dialects.recompute import Names
 from recompute.mlir_io.parser import parse_module
 from recompute.rules.costs.cost import Cost, cost_named
-from recompute.support.walk import every_operation
+from recompute.support.operations import every_operation
 from recompute.test.imports import ROOT
 from recompute.transforms.inline import inline
 

@@ -24,14 +24,14 @@ from recompute.analysis.memory.timeline import eager_timeline, timeline
 from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
-from recompute.driver.verification import verify_module
+from recompute.driver.verified import verify_module
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.search.recompute import recompute
-from recompute.tools.collection import rare_collections
+from recompute.support.garbage import rare_collections
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
 from recompute.transforms.inline import inline

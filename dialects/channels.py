@@ -9,7 +9,7 @@ from itertools import count
 from xdsl.dialects.builtin import UnregisteredAttr
 from xdsl.ir import Attribute, Operation
 
-from ..support.walk import every_operation
+from ..support.operations import every_operation
 
 _HANDLE = re.compile(r"(handle\s*=\s*)(\d+)")
 CHANNEL = "channel_handle"

@@ -19,6 +19,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from .stablehlo.attributes import parse_int64
 from .stablehlo.checks import (
     Takes,
     check_element,
@@ -33,7 +34,6 @@ from .stablehlo.checks import (
     shape_of,
 )
 from .stablehlo.formats import CustomFormatOp, Types, parse_attributes, parse_operands, print_attributes
-from .stablehlo.structs import parse_int64
 
 ANY_RANK = BaseAttr(TensorType) | BaseAttr(UnrankedTensorType)
 

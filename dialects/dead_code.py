@@ -8,7 +8,7 @@ from xdsl.ir import Operation, Region
 from xdsl.traits import IsTerminator, MemoryEffect, NoMemoryEffect, SymbolOpInterface
 from xdsl.transforms.dead_code_elimination import region_dce, would_be_trivially_dead
 
-from ..support.walk import every_operation
+from ..support.operations import every_operation
 
 
 def drop_dead_code(region: Region) -> None:

@@ -38,20 +38,19 @@ from ..reports.explain import to_summary, to_text
 from ..rules.costs.cost import FLOPS
 from ..rules.flops import flops
 from ..search.budget.limits import Budget
-from ..search.budget.moves import with_moves
+from ..search.budget.move_choices import with_moves
 from ..search.carry_out import LEFT
 from ..search.pool import attempt_plans
 from ..search.recompute import Recomputation, recomputed, recomputed_within
 from ..support.diagnostics import Refusal, Remark
 from ..support.interrupts import stopping
-from ..support.walk import every_operation
+from ..support.operations import every_operation
 from ..transforms.merge_remat import without_remat
 from ..transforms.plans.limit_segments import of_rest
 from ..transforms.take_marks import take_marks, without_move_remarks
 from .pipeline import passes_of
 from .queries import MODELS, explanations_of, still_saved_of, timelines_of
-from .verification import verify_module
-from .verified import NotProved, assumption_remarks, change_in_place, changed_copy
+from .verified import NotProved, assumption_remarks, change_in_place, changed_copy, verify_module
 
 
 @dataclass(frozen=True)

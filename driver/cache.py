@@ -28,7 +28,7 @@ from ..interpreters.proof import Proof
 from ..interpreters.user_kernels import registered_pure
 from ..options.recompute_options import RecomputeOptions
 from ..planning.plan_file import from_json
-from ..planning.solvers.time_limit import is_compiled
+from ..planning.solvers.effort import is_compiled
 from ..rules.registry import registrations
 from ..support.diagnostics import UNKNOWN, Remark, RemarkKind, position_of
 from ..support.fingerprint import NoFingerprint, fingerprint

@@ -1,4 +1,6 @@
-"""The single entry point for module rewrites: verified before and after each change, and proved equal."""
+"""The single entry point for module rewrites: everything that a module must satisfy is verified before and after each
+change, and the result is proved equal.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,36 @@ from ..dialects.recompute import Names
 from ..dialects.stablehlo.custom_call import CustomCallOp
 from ..interpreters.prove import Proof, prove
 from ..interpreters.user_kernels import registered_pure
-from ..rules.names import name_of
+from ..mlir_io.repeated_operations import verify_nested
 from ..rules.registry import BUILT_IN
-from ..support.diagnostics import Remark, RemarkKind
+from ..support.diagnostics import Refusal, Remark, RemarkKind
 from ..support.garbage import no_collection
+from ..support.operations import name_of
 from ..support.timing import part
-from .verification import verify_module
+from ..transforms.verify import verify_input
+
+
+def verify_module(module: ModuleOp) -> None:
+    """xDSL's verifier, dominance and the `recompute.` attributes. Raises `Refusal` at the first bad operation."""
+    # Dominance first: xDSL's own verifier takes it for granted.
+    verify_input(module)
+    try:
+        verify_nested(module)
+    except Exception:
+        # Some operations of xDSL raise other exceptions than they should; to the user all say that the module is wrong.
+        _raise_at_operation(module)
+        raise
+
+
+def _raise_at_operation(module: ModuleOp) -> None:
+    """Look for the operation: xDSL's error shows its text, not its place."""
+    for op in module.walk():
+        try:
+            op.verify(verify_nested_ops=False)
+        except Exception as error:
+            cause = error.__cause__ or error
+            raise Refusal(op, f"{name_of(op)}: {' '.join(str(cause).split())}") from error
+
 
 Change = Callable[[ModuleOp], None]
 

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from recompute.analysis.memory.timeline import Labels, Timeline, eager_timeline, timeline
-from recompute.driver.verification import verify_module
+from recompute.driver.verified import verify_module
 from recompute.interpreters.execute_check import differing
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.meter import meter

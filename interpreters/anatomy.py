@@ -29,7 +29,7 @@ from xdsl.utils.hints import isa
 
 from ..dialects.reserved_names import is_reserved
 from ..support.diagnostics import Refusal
-from ..support.walk import every_operation
+from ..support.operations import every_operation
 
 Treatment = Literal["compared", "refused", "ignored", "derived"]
 

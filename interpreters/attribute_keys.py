@@ -26,8 +26,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Data, ParametrizedAttribute
 
-from ..dialects.dense import DenseAttr
-from ..dialects.splat import SplatBytes
+from ..dialects.dense import DenseAttr, SplatBytes
 
 _SYMBOL = re.compile(r'@(?:"([^"]*)"|([\w$.-]+))')
 # An alias is a number (`#0`), or a name without a dialect (`#map`, not `#other.map` nor `#other<map>`); an escape may

@@ -1,5 +1,28 @@
 """Run-time conditions: when an operation without effects fails or is undefined, when a loop may not end, and where the
 proof lets such operations run.
+
+An operation with such a condition may vanish, but it may not run where it did not run before. Every
+operation has one, unless it is shown here that it has none:
+
+* Dynamic extents. "Constraints will be verified statically if possible, otherwise they are deferred to runtime and
+  mismatches will result in undefined behavior" (StableHLO, Dynamism). So every operation with a type of unknown extents
+  has a condition, but for those in `_TOTAL`.
+* Operations that the specification or the documentation of the dialect names (`_ALWAYS`), or names for some attributes,
+  element types or operands (`run_time_condition`).
+* A loop that is not proved to count towards a bound. The order of such a loop and the effects around it matters.
+* Operations that only the user declares to be pure.
+
+Implementation-defined results are values: integers wrap around, and indices are clamped where StableHLO clamps them.
+
+Sources: https://openxla.org/stablehlo/spec (the sections of the operations, Dynamism, Errors) and
+https://mlir.llvm.org/docs/Dialects/.
+
+    scf.if %c { %q = arith.divsi %x, %y … }     the division runs if %c: risk[scf.if, region 0: divsi(#x, #y)](#c)
+    %q = arith.divsi %x, %y                     it always runs: divsi(#x, #y)
+
+The value of such an operation is an ordinary term. The scope notes each one that the program runs, once, since an
+operation that ran before does not fail later. The program after must not run more than the program before. A loop that
+may not end is noted together with the state, so that it stays behind the effects before it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,9 @@
 """Kernels of loops, branches and regions on scalars: the roles of their regions, a line for each operation, and their
 run with the storage rules of the static timeline.
+
+At entry each carried value is copied into a buffer of its own: these are the storages of the loop's results, and the
+regions' arguments alias them. The yielded values of an iteration are the next carry: moved if the iteration allocated
+the value and yields it for the first time, otherwise copied. Then the previous carry is freed.
 """
 
 from __future__ import annotations

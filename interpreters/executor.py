@@ -3,6 +3,20 @@ arrays, operation by operation, in program order.
 
 Operations that cannot be executed are refused when a block is compiled, before anything runs. The results of a user's
 kernel are checked, so that a wrong shape is an error at the operation that returns it.
+
+Which values are views, and so which value owns a buffer, follows from the operations alone (`rules/storage.py`):
+
+    transpose, broadcast_in_dim       a view of the operand
+    reshape                           a view if the operand is row-major, otherwise a copy
+    optimization_barrier, depend      the operands themselves
+    moves to and from the host        new buffers, which `meter.py` tells apart
+    constants of equal elements       a view of one element
+    loops, branches                   their carry, see `control_flow.py`
+    segment, gradient                 the values of their operations, as if these were inlined
+    everything else                   new buffers
+
+Every value is freed after its last use, so that memory usage follows program order. Floating point warnings are off:
+infinities and NaN are ordinary values.
 """
 
 from __future__ import annotations
@@ -21,10 +35,10 @@ from xdsl.utils.hints import isa
 
 from ..dialects.structured import GroupOp
 from ..rules.effects import works_on_memory
-from ..rules.names import name_of
 from ..rules.registry import facts_of
 from ..rules.storage import DENSE_VIEWS, FORWARDS, STRIDED_VIEWS, viewed_operand
 from ..support.diagnostics import Refusal
+from ..support.operations import name_of
 from .control_flow import CONTROL_FLOW, combiner
 from .handing_on import ORDERING, handing_on
 from .inputs import checked_inputs

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.ir import Attribute, Operation
 
 from ..dialects.placements import DEVICE, FRONTEND, PLACEMENT, TARGET
-from ..support.walk import every_operation
+from ..support.operations import every_operation
 from .anatomy import attributes_of
 from .terms import Head, Terms
 

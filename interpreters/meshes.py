@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, BlockArgument, Operation, Region
 
 from ..dialects.dense import DenseAttr
-from ..support.walk import every_operation
+from ..support.operations import every_operation
 from .anatomy import attributes_of, name_of
 
 MESH = "sdy.mesh"

@@ -21,7 +21,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ..analysis.step.order import Order, constants_only, single_block
 from ..analysis.step.storage import storages
 from ..dialects.placements import is_to_host
-from ..rules.names import name_of
+from ..support.operations import name_of
 from .executor import execute
 from .inputs import checked_inputs
 from .kernels.arrays import Array

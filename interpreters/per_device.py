@@ -1,5 +1,20 @@
 """Collectives and `sdy.manual_computation` as terms: functions of the operands of all devices, and the computation of
 each device on its parts of the operands.
+
+So a second exchange of the same values has the same results. That does not hold inside of a branch or a loop, which one
+device may enter and another may not: there a collective is an effect, like every operation without a rule.
+
+    %1 = sdy.manual_computation(%0) {                 %y is part(%0), the part on the device
+      (%y) { %z = tanh %y; sdy.return %z }            %z is tanh(part(%0))
+    }                                                 %1 is whole(tanh(part(%0))), put together from all devices
+
+A term inside of the body stands for one value per device; it depends on outside values by their parts alone. So two
+bodies on the same devices (mesh, axes, and their place) that compute the same from the same parts are equal, wherever
+the one ends and the other begins. And a part of a whole that was assembled with the same sharding is the original part,
+`part(whole(t)) = t`. A layout that leaves out an axis of the devices asserts that all devices along it hold the same
+value; this is trusted, as the partitioner trusts it.
+
+Operations in a body that must occur (`KEPT`) must occur there. Effects keep their order, separate from other places.
 """
 
 from __future__ import annotations

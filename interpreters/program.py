@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from xdsl.ir import Operation, SSAValue
 
-from ..rules.names import name_of
 from ..support.diagnostics import Refusal
+from ..support.operations import name_of
 from .kernels.arrays import Array, Kernel
 
 

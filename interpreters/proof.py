@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
 
 from ..mlir_io.printer import print_module
-from ..support.walk import every_operation
+from ..support.operations import every_operation
 from .first_difference import Difference
 
 

@@ -36,7 +36,7 @@ The rules, each used in both programs alike
   attributes. A sharding constraint may be repeated, but it must occur (`KEPT`), on its operand and in its loop.
 * Failure (`conditions.py`): an operation with a run-time condition (dynamic extents, an integer division, an index out
   of range, indices declared to be unique) may be removed, but the program after runs it only where the program before
-  does (`risks.py`). What ran before, with the same operands, may run again.
+  does (`conditions.py`). What ran before, with the same operands, may run again.
 * Termination: the same for a loop that is not proved to count towards a bound; it also stays behind the effects
   before it.
 * Barriers: `stablehlo.optimization_barrier` and `recompute.depend` return their values, result i for value i, of the
@@ -120,7 +120,7 @@ from xdsl.ir import Operation
 
 from ..dialects.names import Names
 from ..support.diagnostics import UNKNOWN, Refusal, position_of
-from ..support.walk import every_operation
+from ..support.operations import every_operation
 from .anatomy import entry_functions, functions_of, name_of, public_functions, result_types
 from .conditions import is_implied
 from .first_difference import AFTER, BEFORE, describe, first_difference

@@ -1,5 +1,27 @@
 """Operations and custom calls that the equivalence check treats as pure: deterministic functions of operands,
 attributes and regions. All others are effects.
+
+The checker's own list, shared with no pass and no rule table, so that a wrong entry there is not repeated here.
+All other operations are ordered effects. Operations of StableHLO that are left out on purpose:
+`custom_call` (unknown code), `rng` (hidden state), `infeed`, `outfeed`, `send`, `recv`, `after_all`, `create_token`
+(order), `async_start`, `async_done`, `composite` (names a function) and every collective (all devices must take part).
+`partition_id` and `replica_id` are constants of the device; `rng_bit_generator` takes its state as an operand.
+Source: the StableHLO specification, https://openxla.org/stablehlo/spec, and ChloOps.td.
+
+arith and math are pure throughout. So is tensor, since tensors are values; `tensor.empty` is assumed to hold the same
+elements each time: a program that reads elements before they are written has no defined result. A sharding
+constraint of sdy is its operand with a sharding; it may be repeated, not dropped. linalg and scf are here for tensors
+and scalars: every operation with memref operands or results is an effect, whatever its name, and so is a region with an
+effect in it. Left out: memref; `scf.parallel`, `scf.forall` and their reductions, whose order is unspecified;
+`func.call_indirect`; and operations that no current dialect has under these names.
+Source: https://mlir.llvm.org/docs/Dialects/.
+
+    stablehlo.custom_call @lapack_spotrf_ffi(%x)                       a function of its operands: on the list below
+    stablehlo.custom_call @mine(%x) {recompute.repeatable}             the same as declared by the user, listed as such
+    stablehlo.custom_call @mine(%x)                                    an effect: their number and order are compared
+    stablehlo.custom_call @lapack_spotrf_ffi(%x) {has_side_effect = true}   an effect, whatever its target
+
+The list is the proof's own: that of the passes is `rules/custom_calls.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,23 @@
 """Terms: the expressions that compute values, hash-consed in a table, so that equal numbers mean equal values.
 
 The head of a term holds all parts of an operation except its operands, as numbers.
+
+A *term* is a head (operation name, attributes, result types, bodies) applied to the numbers of its operands.
+
+    %1 = stablehlo.tanh %0                              tanh(#0)
+    %2, %3 = custom_call %1                             #5: custom_call(state, #1); %2, %3 are result 0 and 1 of #5
+
+A region becomes a closed *body* (lambda lifting): its expressions over its own arguments, with positions instead of
+names. A value that does not depend on these arguments is a *capture*: it is passed by number, as one more operand of
+the operation. So a body has no free names at any nesting depth: the arguments of a region get fresh numbers, which
+disappear when the region is closed.
+
+    while(%c = %init) body { %y = add %c, %x; return %y }       while[body: entries = (argument, state, capture,
+                                                                add(0, 2)), roots = (3, 1)](#init, #x)
+
+    name, attributes, properties, types of the results, bodies of the regions; of effects also the types of the operands
+
+All parts of an operation (`anatomy.py`) enter terms here; parts that cannot be compared are refused.
 """
 
 from __future__ import annotations

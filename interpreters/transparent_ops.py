@@ -1,5 +1,15 @@
 """Transparent operations: their results are their operands, or the values that their bodies return. Their attributes
 (those of calls, barriers and segments) are terms around the values that pass them.
+
+%2, %3 = stablehlo.optimization_barrier %0, %1      %2 is %0 and %3 is %1: the positional identity
+%1 = recompute.segment { … yield %0 }               %1 is %0: it only groups operations
+%2 = @annotate_device_placement("device", %1)       %2 is %0 if %1 is %0 moved to host memory
+%1 = sdy.manual_computation(%0) { … }               parts and wholes (`per_device.py`)
+
+    %0:2 = barrier %x, %y {a}           #3: attributed[barrier, a](#x, #y); %0#0 is result 0 of #3, %0#1 result 1
+
+An attribute may refer to a value by its position, or to several values together. So each value becomes a result of one
+term over all of them, in their order. Only the attributes in `_FOR_EACH_VALUE` are known to apply to each value alone.
 """
 
 from __future__ import annotations

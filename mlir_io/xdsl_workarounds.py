@@ -66,7 +66,7 @@ from xdsl.traits import SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.test_value import create_ssa_value
 
-from ..dialects.splat import SplatBytes
+from ..dialects.dense import SplatBytes
 from ..support.type_guards import AnyDense
 from .numbers import decode_nan, double_bits, encode_float, has_nan, is_wide, pack_floats, parse_dense_array
 

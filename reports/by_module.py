@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..analysis.memory.timeline import Timeline
-from .memory_bands import BandKind, kinds_of, shortened
+from .memory_layers import BandKind, kinds_of, shortened
 
 OUTSIDE = "outside modules"
 

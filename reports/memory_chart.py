@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..analysis.memory.timeline import Timeline
 from ..support.units import format_bytes, unit_for
-from .memory_bands import Band, BandKind, bands, stages
+from .memory_layers import Band, BandKind, bands, stages
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

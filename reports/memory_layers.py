@@ -1,17 +1,105 @@
-"""The data of a chart of memory over a step: layers by column of operations, and the values of each layer.
+"""The data of a chart of memory over a step: layers by column of operations (values saved for the backward pass by
+segment, recomputed copies, gradients, others), and the values of each layer.
 
 A large step has more operations than a screen has columns, so each column shows the operation with the most live bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, replace
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import Enum
+from itertools import accumulate, pairwise
 from typing import Any
 
 from ..analysis.memory.timeline import Buffer, Timeline
-from .memory_bands import Band, BandKind, bands, kinds_of, shortened, stages
+
+FORWARD_PHASES = ("primal", "residual")
+
+
+class BandKind(Enum):
+    SAVED = "saved for the backward"
+    RECOMPUTED = "recomputed"
+    GRADIENT = "gradient"
+    FORWARD = "forward only"
+    UPDATE = "update"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Band:
+    """One layer: how many bytes of this kind (and of this segment, if it is `SAVED`) live at each operation."""
+
+    kind: BandKind
+    segment: str
+    live_bytes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ProgramStage:
+    """The operations `start` up to `end` of the program: forward, backward or update."""
+
+    name: str
+    start: int
+    end: int
+
+
+def kinds_of(timeline: Timeline) -> list[BandKind]:
+    """The kind of each buffer. A forward value is saved if a gradient operation runs while it is alive."""
+    gradients_until = list(accumulate((phase == "gradient" for phase in timeline.phases), initial=0))
+    by_phase = {"gradient": BandKind.GRADIENT, "update": BandKind.UPDATE}
+    kinds: list[BandKind] = []
+    for buffer in timeline.buffers:
+        if buffer.recomputed:
+            kinds.append(BandKind.RECOMPUTED)
+        elif buffer.phase in FORWARD_PHASES:
+            saved = gradients_until[buffer.last + 1] > gradients_until[buffer.first]
+            kinds.append(BandKind.SAVED if saved else BandKind.FORWARD)
+        else:
+            kinds.append(by_phase.get(buffer.phase, BandKind.OTHER))
+    return kinds
+
+
+def bands(timeline: Timeline) -> list[Band]:
+    """The layers from the bottom up, values outside segments above the others of their kind. Their sum is the live
+    bytes."""
+    short = shortened(buffer.segment for buffer in timeline.buffers)
+    count = len(timeline.operations)
+    changes: dict[tuple[BandKind, str], list[int]] = {}
+    for buffer, kind in zip(timeline.buffers, kinds_of(timeline), strict=True):
+        if kind in (BandKind.SAVED, BandKind.RECOMPUTED, BandKind.GRADIENT):
+            segment = short[buffer.segment] if kind is BandKind.SAVED else ""
+            change = changes.setdefault((kind, segment), [0] * (count + 1))
+            change[buffer.first] += buffer.bytes
+            change[buffer.last + 1] -= buffer.bytes
+    layers = [Band(kind, segment, tuple(accumulate(change[:count]))) for (kind, segment), change in changes.items()]
+    layers.sort(key=lambda layer: (list(BandKind).index(layer.kind), layer.segment == ""))
+    named = [sum(column) for column in zip(*(layer.live_bytes for layer in layers), strict=True)] or [0] * count
+    others = tuple(live - part for live, part in zip(timeline.live_bytes, named, strict=True))
+    return [*layers, Band(BandKind.OTHER, "", others)]
+
+
+def shortened(segments: Iterable[str]) -> dict[str, str]:
+    """Each segment path cut at the outermost level with two names: `model/block0/mlp` becomes `model/block0`."""
+    paths = {segment: segment.split("/") for segment in segments}
+    named = [path for segment, path in paths.items() if segment]
+    deepest = max(map(len, named), default=0)
+    level = next((d for d in range(1, deepest) if len({tuple(path[:d]) for path in named}) > 1), deepest)
+    return {segment: "/".join(path[:level]) for segment, path in paths.items()}
+
+
+def stages(timeline: Timeline) -> list[ProgramStage]:
+    """Forward until the first gradient operation, backward until the last one, and the update after it."""
+    count = len(timeline.phases)
+    gradients = [index for index, phase in enumerate(timeline.phases) if phase == "gradient"]
+    start, end = (gradients[0], gradients[-1] + 1) if gradients else (count, count)
+    all_stages = (
+        ProgramStage("forward", 0, start),
+        ProgramStage("backward", start, end),
+        ProgramStage("update", end, count),
+    )
+    return [stage for stage in all_stages if stage.start < stage.end]
+
 
 COLUMNS = 500
 VALUES = 3000

@@ -19,8 +19,8 @@ from itertools import pairwise
 from ..analysis.memory.timeline import Timeline
 from ..support.units import format_bytes
 from .holding import as_dict, holding_of, lines_of
-from .memory_bands import ProgramStage, kinds_of, stages
 from .memory_chart import to_svg
+from .memory_layers import ProgramStage, kinds_of, stages
 
 __all__ = ["to_json", "to_svg", "to_text"]
 

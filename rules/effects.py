@@ -1,16 +1,60 @@
-"""Which operations may be executed twice: those known to be functions of their operands.
+"""Which operations may be executed twice: those known to be functions of their operands, and those that the user
+allows. Predicates for the classes of operations (`OpClass`).
 
 An operation without declared facts has unknown effects and is never recomputed.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xdsl.dialects.builtin import MemRefType, UnrankedMemRefType
 from xdsl.ir import Operation
 
-from .facts import Effect, Facts
-from .names import name_of
+from ..dialects.names import Names
+from ..support.operations import name_of
+from .facts import Effect, Facts, OpClass
 from .registry import REMEDY, OperationNames, facts_of
+
+
+def is_constant(op: Operation) -> bool:
+    """Whether it is a constant: free, without operands to keep live, and mergeable across phases."""
+    return _is(op, OpClass.CONSTANT)
+
+
+def is_collective(op: Operation) -> bool:
+    """Whether all devices must execute it, equally often and in the same order."""
+    return _is(op, OpClass.COLLECTIVE)
+
+
+def is_cast(op: Operation) -> bool:
+    """Whether it converts the operand to another element type."""
+    return _is(op, OpClass.CAST)
+
+
+def is_product(op: Operation) -> bool:
+    """Whether it is a matrix product or a convolution."""
+    return _is(op, OpClass.PRODUCT)
+
+
+def is_ordering(op: Operation) -> bool:
+    """Whether it only orders other operations, and computes nothing."""
+    return _is(op, OpClass.ORDERING)
+
+
+def reads_memory(op: Operation) -> bool:
+    return _is(op, OpClass.READS_MEMORY)
+
+
+def writes_memory(op: Operation) -> bool:
+    return _is(op, OpClass.WRITES_MEMORY)
+
+
+def _is(op: Operation, kind: OpClass) -> bool:
+    facts = facts_of(op)
+    # Nearly all operations have no kinds; a lookup in the empty set would still hash `kind`.
+    return facts is not None and bool(facts.kinds) and kind in facts.kinds
+
 
 PURE = OperationNames(lambda facts: facts.effect is Effect.PURE)
 # Pure exactly when everything in their regions is.
@@ -60,3 +104,35 @@ def works_on_memory(op: Operation) -> bool:
     """Whether an operand or a result is a reference to memory."""
     types = [*[type(value.type) for value in op.operands], *[type(result.type) for result in op.results]]
     return not _REFERENCES.isdisjoint(types)
+
+
+# They draw from a state that is not an operand.
+HIDDEN_STATE = frozenset({"stablehlo.rng"})
+
+
+@dataclass(frozen=True)
+class Permission:
+    """What may be recomputed. A single operation is permitted by its attribute `recompute.repeatable`.
+
+    Attributes:
+        collectives: Collectives may be recomputed, on new channels, on all devices alike: MindSpore's
+            `mp_comm_recompute`.
+        preserve_rng_state: False lets unseeded random operations draw again, other numbers: the results change
+            (PyTorch's and Paddle's option of this name).
+    """
+
+    collectives: bool = False
+    preserve_rng_state: bool = True
+
+    def why_not(self, op: Operation) -> str | None:
+        """The reason that the operation may not be recomputed; None if it may."""
+        is_declared = Names.REPEATABLE in op.attributes
+        if (self.collectives or is_declared) and is_collective(op):
+            # The permission covers the communication, but not other effects.
+            return ON_MEMORY if works_on_memory(op) else why_body_impure(op)
+        if (is_declared or not self.preserve_rng_state) and name_of(op) in HIDDEN_STATE:
+            return None
+        return why_impure(op)
+
+
+NOTHING = Permission()

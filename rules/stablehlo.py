@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..dialects.placements import is_offload, is_to_host
 from ..dialects.stablehlo.custom_call import CustomCallOp
-from . import counts, windows
+from . import counts
 from .expansions import OF_STABLEHLO, expanded
 from .facts import (
     Carry,
@@ -81,12 +81,12 @@ OPERATIONS: dict[str, Facts] = {
     "stablehlo.batch_norm_inference": pure(counts.per_operand_element(4)),
     "stablehlo.batch_norm_grad": pure(counts.per_operand_element(12)),
     **table("stablehlo", "uniform_dequantize uniform_quantize", pure()),
-    "stablehlo.convolution": product(pure(windows.convolution)),
-    "stablehlo.dynamic_conv": product(pure(windows.convolution)),
+    "stablehlo.convolution": product(pure(counts.convolution)),
+    "stablehlo.dynamic_conv": product(pure(counts.convolution)),
     "stablehlo.reduce": pure_if_body_is(nothing, counts.reductions),
-    "stablehlo.reduce_window": pure_if_body_is(nothing, windows.combined),
+    "stablehlo.reduce_window": pure_if_body_is(nothing, counts.combined),
     "stablehlo.scatter": pure_if_body_is(nothing, counts.scattered),
-    "stablehlo.select_and_scatter": pure_if_body_is(nothing, (windows.selected, windows.added)),
+    "stablehlo.select_and_scatter": pure_if_body_is(nothing, (counts.selected, counts.added)),
     "stablehlo.map": pure_if_body_is(nothing, counts.per_element(1)),
     "stablehlo.sort": pure_if_body_is(counts.comparisons),
     "stablehlo.while": pure_if_body_is(nothing, once, (_CONDITION, _BODY)),

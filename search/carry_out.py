@@ -22,9 +22,9 @@ from ..options.selection import Selection
 from ..planning.plan import Plan
 from ..planning.plan_file import BadPlan, StepPlan, from_json
 from ..rules.costs.cost import BadCost, Cost, cost_named
-from ..rules.names import name_of
-from ..rules.permission import Permission
+from ..rules.effects import Permission
 from ..support.diagnostics import Refusal, Remark, RemarkKind
+from ..support.operations import name_of
 from ..transforms.clone import Cloned, ClonedStep, clone_as_planned, clone_by, clone_marked
 from ..transforms.mark import decision_remarks, write_marks
 from ..transforms.phase import Steps

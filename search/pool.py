@@ -30,11 +30,10 @@ from ..planning.host_moves import Offload
 from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan
 from ..planning.solvers.result import Stop, never
-from ..rules.names import name_of
 from ..rules.registry import BUILT_IN
 from ..support.diagnostics import Refusal
+from ..support.operations import every_operation, name_of
 from ..support.timing import part
-from ..support.walk import every_operation
 from ..transforms.mark import write_marks
 from ..transforms.per_device.outline import is_stand_in
 from ..transforms.phase import numbered_steps

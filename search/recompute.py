@@ -18,8 +18,8 @@ from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan
 from ..planning.solvers.result import Stop, never
 from ..support.diagnostics import Refusal, Remark, RemarkKind
+from ..support.operations import every_operation
 from ..support.timing import part
-from ..support.walk import every_operation
 from ..transforms.calls.call_attributes import attributed, kept_whole, remove_whole_marks
 from ..transforms.calls.restore import nothing_restored, restore_calls
 from ..transforms.inline import why_calls_stay
@@ -31,7 +31,7 @@ from ..transforms.shard_kept import shard_kept
 from ..transforms.take_marks import take_marks, without_move_remarks
 from ..transforms.verify import verify_input
 from .budget.limits import Budget
-from .budget.moves import cheapest_moves, require_order_model, waits_for, with_moves
+from .budget.move_choices import cheapest_moves, require_order_model, waits_for, with_moves
 from .budget.within import BudgetResult, within_budget
 from .carry_out import carry_out_best, carry_out_planned, cost_option, cost_remarks, with_loops_cut
 from .emit import emit, in_order, may_cost, peaks_of, replace_content, why_all_worse, why_inlined

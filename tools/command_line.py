@@ -14,17 +14,25 @@ from xdsl.utils.target import Target
 
 from ..dialects.context import make_context
 from ..dialects.recompute import RECOMPUTE
-from ..driver.nested_pipelines import ScheduledPass, module_schedule, schedule
-from ..driver.pipeline import BadPipeline, Passes, did_you_mean, passes_known, resolve, specs
+from ..driver.pipeline import (
+    BadPipeline,
+    Passes,
+    ScheduledPass,
+    did_you_mean,
+    module_schedule,
+    passes_known,
+    resolve,
+    schedule,
+    specs,
+)
 from ..universe import UNIVERSE
 from .completion import completion
 from .files import demand_different_files
 from .ir_dumps import DumpRequest
 from .irdl import irdl_of
-from .opt_arguments import MLIR, argument_parser
+from .opt_arguments import MLIR, argument_parser, as_argparse_expects
 from .options import options_of, spelled
-from .remark_formats import CATEGORIES
-from .spelling import as_argparse_expects
+from .reporting import CATEGORIES
 
 Targets = Mapping[str, Callable[[], type[Target]]]
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .diagnostics import Diagnostic
+from .reporting import Diagnostic
 
 # Match any kind and any place, so that a misspelt comment is an error: no diagnostic matches it.
 _COMMENT = re.compile(

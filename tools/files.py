@@ -1,15 +1,55 @@
-"""Read and write files for the command-line tools: one-line errors, and files replaced atomically."""
+"""Read and write files for the command-line tools: one-line errors, files replaced atomically, and files of several
+programs with a line of marks between them (`--split-input-file`).
+"""
 
 from __future__ import annotations
 
+import argparse
 import os
+import re
 import sys
 import tempfile
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from ..frontends.bytecode import BytecodeError, is_bytecode, text_of_bytecode
+
+CHUNK = "// -----"
+
+
+def add_split_options(parser: argparse.ArgumentParser) -> None:
+    """Add `--split-input-file` and `--output-split-marker`."""
+    add_split_option(parser)
+    parser.add_argument(
+        "--output-split-marker", default=CHUNK, metavar="MARKER", help=f"the line between the results ({CHUNK})"
+    )
+
+
+def add_split_option(parser: argparse.ArgumentParser) -> None:
+    """Add `--split-input-file[=MARKER]`."""
+    parser.add_argument(
+        "--split-input-file",
+        nargs="?",
+        const=CHUNK,
+        metavar="MARKER",
+        help=f"process the parts between lines '{CHUNK}', or this marker, separately",
+    )
+
+
+def chunks(text: str, marker: str | None) -> Iterator[str]:
+    """The parts of a text, with blank lines in front so that line numbers in diagnostics are right.
+
+    Args:
+        text: The file.
+        marker: The text between two parts; None for a file of one part.
+    """
+    line = 0
+    # At the end of a line: `// -----// IR Dump After …` is a header, not a marker.
+    for chunk in re.split(rf"{re.escape(marker)}(?=[ \t]*(?:\r?\n|\Z))", text) if marker else [text]:
+        yield "\n" * line + chunk
+        line += chunk.count("\n")
+
 
 TEMPORARY = ".recompute-tmp"
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..driver.nested_pipelines import ScheduledPass
+from ..driver.pipeline import ScheduledPass
 from ..mlir_io.printer import print_module
 from .files import FileError
 

@@ -1,15 +1,47 @@
-"""The options of recompute-opt, with the spellings of `mlir-opt` beside our own where the two differ."""
+"""The options of recompute-opt, with the spellings of `mlir-opt` beside our own where the two differ, among them
+spellings that argparse does not accept.
+"""
 
 from __future__ import annotations
 
 import argparse
+import re
+import sys
+from collections.abc import Iterator, Sequence
 
 from ..universe import UNIVERSE
 from .completion import add_completion_option
-from .remark_formats import CATEGORIES, FORMATS
+from .files import add_split_options
+from .reporting import CATEGORIES, FORMATS
 from .rule_files import add_rules_option
-from .splitting import add_split_options
 from .start import version_of
+
+_ONE_DASH = re.compile(r"-([a-z][\w-]+)(=.*)?", re.DOTALL)
+
+
+def as_argparse_expects(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> list[str]:
+    """The arguments with two dashes before long options, and `=` before values that may be left out.
+
+    `-verify-diagnostics step.mlir` becomes `--verify-diagnostics=all step.mlir`: the file is not the option's value.
+
+    Args:
+        parser: The parser that will read them.
+        arguments: The arguments; those of the process for None.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    end = given.index("--") if "--" in given else len(given)
+    return [*_normalized(parser, given[:end]), *given[end:]]
+
+
+def _normalized(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> Iterator[str]:
+    options = {name: action for action in parser._actions for name in action.option_strings}
+    for argument in arguments:
+        match = _ONE_DASH.fullmatch(argument)
+        if match is not None and f"--{match[1]}" in options:
+            argument = f"-{argument}"
+        action = options.get(argument)
+        yield argument if action is None or action.nargs != "?" else f"{argument}={action.const}"
+
 
 MLIR = "mlir"
 EPILOG = "Exit codes: 0 done; 1 bad input, a refused request or a failed proof; 2 wrong usage."

@@ -17,19 +17,18 @@ from xdsl.utils.target import Target
 
 from ..analysis.step.jax_paths import path_of
 from ..dialects.context import RecomputeContext, make_context
-from ..driver.nested_pipelines import ScheduledPass
+from ..driver.pipeline import ScheduledPass
 from ..driver.verified import assumption_remarks, change_in_place
 from ..mlir_io.parser import parse_module
 from ..mlir_io.printer import print_module
+from ..support.operations import every_operation
 from ..support.timing import part, timed
-from ..support.walk import every_operation
 from .command_line import CommandLine, UsageError
-from .diagnostics import Diagnostic, of_remark
-from .execution_time import report
 from .files import FileError, write_text
 from .ir_dumps import Dumps
+from .reporting import Diagnostic, of_remark
 from .reproducer import reproducer
-from .statistics import Counts, Statistics, times
+from .statistics import Counts, Statistics, report, times
 
 LOST = "locations are not printed, so later tools lose phases and scopes: use --print-debuginfo"
 PROOF = "prove"

@@ -10,9 +10,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ..driver.fit import Fit, Verdict, fit
-from ..driver.pareto import Sweeping, Swept, swept_steps
-from ..driver.pareto_by_model import NO_BOUND, swept_by_model
-from ..driver.verification import verify_module
+from ..driver.pareto import NO_BOUND, Sweeping, Swept, swept_by_model, swept_steps
+from ..driver.verified import verify_module
 from ..mlir_io.parser import parse_module
 from ..reports.curve import Again, Point
 from ..search.budget.loop_choices import loops_option
@@ -20,10 +19,9 @@ from ..support.interrupts import Interrupt
 from ..support.units import format_bytes
 from ..transforms.plans.counted import ORDER
 from ..transforms.take_marks import take_marks
-from .curves import write_curves
-from .diagnostics import of_exception
 from .plan_arguments import BAD_INPUT, INTERRUPTED, PLANNED, REFUSED, count_of, effort_of, progress_of, say
-from .planned import in_short, sweep_lines, unproved_lines
+from .plan_output import in_short, sweep_lines, unproved_lines, write_curves
+from .reporting import of_exception
 
 FOR_GRAPHS = "budget evaluate output sequence beside".split()
 INSTEAD = "recompute-opt -p 'recompute{budget=…}' --emit-plan PLAN.json"

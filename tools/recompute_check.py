@@ -21,17 +21,16 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
-from ..driver.verification import verify_module
+from ..driver.verified import verify_module
 from ..interpreters.proof import Proof, proof_of_identity
 from ..interpreters.prove import prove
 from ..mlir_io.parser import parse_module
-from .collection import rare_collections
-from .diagnostics import parse_error_line
+from ..support.garbage import rare_collections
 from .execution import add_input_options, run_both
-from .files import FileError, read_text
+from .files import FileError, add_split_option, chunks, read_text
+from .opt_arguments import as_argparse_expects
+from .reporting import parse_error_line
 from .rule_files import add_rules_option, loaded_rules
-from .spelling import as_argparse_expects
-from .splitting import add_split_option, chunks
 from .start import version_of
 
 PROVED, UNPROVED, BAD_INPUT = 0, 1, 2

@@ -17,20 +17,18 @@ from dataclasses import dataclass, replace
 
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
-from ..driver.nested_pipelines import pipeline_text
+from ..driver.pipeline import pipeline_text
 from ..frontends.bytecode import BytecodeError, bytecode_of_text
+from ..support.garbage import rare_collections
 from ..support.progress import progress
-from .collection import rare_collections
 from .command_line import CommandLine, UsageError, parse_arguments, reproduced
-from .diagnostics import Diagnostic, of_exception
 from .expected_diagnostics import mismatches
-from .files import FileError, read_text, write_outputs, write_text
+from .files import FileError, chunks, read_text, write_outputs, write_text
 from .pipeline import ModuleRun
-from .remark_formats import formatted, selected
+from .reporting import Diagnostic, formatted, of_exception, selected
 from .reproducer import pipeline_in
 from .rule_files import loaded_rules
 from .run_cache import Answer, RunCache
-from .splitting import chunks
 
 
 class Failed(Exception):

@@ -41,7 +41,6 @@ from ..planning.solvers.sweep import Outcome, least_budget, sweep
 from ..reports.curve import curve_of
 from ..support.interrupts import Interrupt
 from ..support.units import parse_budget
-from .curves import demand_format, markers_of, with_named_views, write_curves
 from .files import FileError, read_text, write_outputs
 from .plan_arguments import (
     BAD_INPUT,
@@ -56,7 +55,18 @@ from .plan_arguments import (
     progress_of,
     say,
 )
-from .planned import fit_line, marker_lines, refusal_lines, result_lines, sweep_lines, title
+from .plan_output import (
+    demand_format,
+    fit_line,
+    marker_lines,
+    markers_of,
+    refusal_lines,
+    result_lines,
+    sweep_lines,
+    title,
+    with_named_views,
+    write_curves,
+)
 
 
 @dataclass(frozen=True)

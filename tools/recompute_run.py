@@ -23,7 +23,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ..analysis.memory.timeline import Timeline, timeline
-from ..driver.verification import verify_module
+from ..driver.verified import verify_module
 from ..interpreters.executor import function_named
 from ..interpreters.inputs import INPUT_KINDS, random_inputs
 from ..interpreters.kernels.arrays import Array
@@ -33,12 +33,11 @@ from ..mlir_io.parser import parse_module
 from ..transforms.inline import inline
 from ..transforms.inline_gradient import inline_gradient
 from ..transforms.inline_segments import inline_segments
-from .diagnostics import parse_error_line
 from .execution import add_input_options, inputs_from
-from .files import FileError, demand_different_files, read_text, write_outputs
+from .files import FileError, add_split_option, chunks, demand_different_files, read_text, write_outputs
+from .opt_arguments import as_argparse_expects
+from .reporting import parse_error_line
 from .rule_files import add_rules_option, loaded_rules
-from .spelling import as_argparse_expects
-from .splitting import add_split_option, chunks
 from .start import version_of
 
 

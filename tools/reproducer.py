@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..driver.nested_pipelines import ScheduledPass, pipeline_text
+from ..driver.pipeline import ScheduledPass, pipeline_text
 
 _SECTION = """
 {{-#

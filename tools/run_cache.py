@@ -12,7 +12,7 @@ from ..support.disk_cache import DiskCache, Entry, disk_cache
 from ..support.fingerprint import VERSIONED
 from ..support.interrupts import Interrupt
 from .command_line import CommandLine, Instrumentation
-from .diagnostics import Diagnostic
+from .reporting import Diagnostic
 
 
 @dataclass(frozen=True)

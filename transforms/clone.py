@@ -49,11 +49,10 @@ from ..planning.graph import Graph
 from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import Note, StepPlan
 from ..planning.solvers.result import NoPlan
-from ..rules.names import name_of
-from ..rules.permission import NOTHING, Permission
+from ..rules.effects import NOTHING, Permission
 from ..support.diagnostics import Refusal, Remark
+from ..support.operations import every_operation, name_of
 from ..support.timing import part
-from ..support.walk import every_operation
 from .phase import Steps, numbered_steps
 from .plans.apply_plan import Numbers, apply_plan
 from .plans.nested_steps import nested_steps_apart

@@ -27,10 +27,8 @@ from ..analysis.step.order import functions_of, single_block
 from ..analysis.step.phases import BACKWARD, Phases, phases, phases_now
 from ..dialects.dead_code import drop_dead_code
 from ..dialects.recompute import Names
-from ..rules.effects import why_impure
-from ..rules.kinds import is_constant
-from ..rules.names import name_of
-from ..support.walk import every_operation
+from ..rules.effects import is_constant, why_impure
+from ..support.operations import every_operation, name_of
 from .offload import withdraw
 from .plans.nested_steps import nested_steps_apart
 

@@ -27,7 +27,7 @@ from ..analysis.step.order import functions_of, single_block
 from ..dialects.names import Names
 from ..dialects.stablehlo.tuples import GetTupleElementOp, TupleOp
 from ..support.diagnostics import Refusal
-from ..support.walk import every_operation
+from ..support.operations import every_operation
 
 
 def flatten_tuples(module: ModuleOp) -> int:

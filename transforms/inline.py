@@ -29,7 +29,7 @@ from ..dialects.context import tell
 from ..dialects.recompute import Names
 from ..dialects.reserved_names import is_reserved, reserved_name
 from ..support.diagnostics import Refusal, Remark
-from ..support.walk import every_operation
+from ..support.operations import every_operation
 from .calls.call_attributes import Inherited, attributed, called_from, is_private, kept_whole
 from .calls.origins import Origins
 

@@ -19,7 +19,7 @@ from xdsl.rewriter import Rewriter
 from ..dialects.context import tell
 from ..dialects.stablehlo.composite import CompositeOp
 from ..support.diagnostics import Refusal
-from ..support.walk import every_operation
+from ..support.operations import every_operation
 from .calls.call_attributes import kept_whole
 from .inline import inline, why_calls_stay
 

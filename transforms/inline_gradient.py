@@ -23,7 +23,7 @@ from ..analysis.step.order import Order, constants_only, producers
 from ..dialects.recompute import Names
 from ..dialects.structured import GradientOp, splice
 from ..support.diagnostics import Refusal
-from ..support.walk import every_operation
+from ..support.operations import every_operation
 
 
 def inline_gradient(module: ModuleOp) -> int:

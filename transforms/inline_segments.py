@@ -31,7 +31,7 @@ from ..analysis.step.phases import Phases, phases
 from ..analysis.step.step import Step
 from ..dialects.recompute import Names
 from ..dialects.structured import SegmentOp, splice
-from ..support.walk import every_operation
+from ..support.operations import every_operation
 from .take_scopes import take_scopes
 
 UNNAMED = "segment"

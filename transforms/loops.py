@@ -31,8 +31,8 @@ from ..options.loop_schedule import Loops, LoopSchedule, schedule_of
 from ..options.pass_options import has_options
 from ..options.selection import AUTO, BadSelection, Selection
 from ..rules.effects import why_impure
-from ..rules.names import name_of
 from ..support.diagnostics import Refusal, Remark, RemarkKind
+from ..support.operations import name_of
 from .per_device.outline import outline_device_steps
 from .per_device.split import split_device_steps
 from .plans.apply_plan import Numbers

@@ -25,7 +25,7 @@ from ..dialects.recompute import DependOp, Names, TokenOp
 from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..options.recompute_options import TARGETS
 from ..support.diagnostics import Refusal
-from ..support.walk import every_operation
+from ..support.operations import every_operation
 
 
 def lower(module: ModuleOp, target: str) -> None:

@@ -28,8 +28,8 @@ from ..dialects.context import tell
 from ..dialects.recompute import Names
 from ..options.pass_options import has_options
 from ..options.selection import AUTO, Selection
-from ..rules.names import name_of
 from ..support.diagnostics import Remark
+from ..support.operations import name_of
 from ..support.timing import part
 from .inline_segments import inline_segments
 from .per_device.outline import is_stand_in

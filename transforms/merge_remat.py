@@ -23,10 +23,8 @@ from ..analysis.step.direction import Direction
 from ..analysis.step.jax_paths import as_forward, path_of, scope_of, split_path
 from ..analysis.step.order import functions_of, producers, single_block
 from ..dialects.stablehlo.control import OptimizationBarrierOp
-from ..rules.effects import why_impure
-from ..rules.kinds import is_constant
-from ..rules.names import name_of
-from ..support.walk import every_operation
+from ..rules.effects import is_constant, why_impure
+from ..support.operations import every_operation, name_of
 from .calls.call_attributes import kept_whole
 from .cse import merge_into_first
 from .inline import inline

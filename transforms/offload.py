@@ -43,11 +43,10 @@ from ..options.selection import AUTO, Selection
 from ..planning.host_moves import Offload
 from ..rules.costs.cost import PICOSECONDS, cost_named
 from ..rules.effects import why_impure
-from ..rules.names import name_of
 from ..rules.registry import facts_of
 from ..support.diagnostics import Remark
+from ..support.operations import every_operation, name_of
 from ..support.type_guards import is_tensor
-from ..support.walk import every_operation
 from .phase import steps_of
 from .plans.misfits import Misfits
 

@@ -25,13 +25,12 @@ from ..analysis.step.phases_by_results import late_operations, phases_by_results
 from ..analysis.step.step import Step
 from ..dialects.context import tell
 from ..dialects.recompute import Names
-from ..options.phase_hint import PhaseHint
+from ..options.selection import PhaseHint
 from ..rules.costs.cost import CostsOf
 from ..rules.effects import why_impure
-from ..rules.names import name_of
 from ..support.diagnostics import Refusal, Remark, RemarkKind
+from ..support.operations import every_operation, name_of
 from ..support.timing import part
-from ..support.walk import every_operation
 from .plans.nested_steps import nested_steps_apart
 
 NO_LOCATIONS = (

@@ -32,14 +32,14 @@ from ..planning.objective import ATTEMPTS
 from ..planning.plan import Plan
 from ..planning.plan_file import to_json
 from ..rules.costs.cost import FLOPS
-from ..rules.names import name_of
 from ..search.budget.limits import budget_option, check_target
 from ..search.budget.loop_choices import loops_option
-from ..search.budget.moves import with_moves
+from ..search.budget.move_choices import with_moves
 from ..search.emit import replace_content
 from ..search.prepare import Prepared, prepare
 from ..search.recompute import Recomputation, recomputed, recomputed_within
 from ..support.diagnostics import Remark, RemarkKind
+from ..support.operations import name_of
 from .calls.call_attributes import kept_whole
 from .mark import NAMED
 from .offload import mark_moved

@@ -28,7 +28,7 @@ from ..dialects.recompute import DependOp, Names
 from ..dialects.sdy import MeshOp, ShardingConstraintOp
 from ..dialects.shardings import ShardingAttr
 from ..support.diagnostics import Remark
-from ..support.walk import every_operation
+from ..support.operations import every_operation
 
 _DIMENSION = re.compile(r"\{([^}]*)\}")
 _NAME = re.compile(r'"([^"]+)"')

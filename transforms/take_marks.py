@@ -32,7 +32,7 @@ from ..dialects.marks import CHECKPOINTS, NAME, POLICY_OF, is_mark, is_named_as_
 from ..dialects.recompute import Names
 from ..dialects.stablehlo.custom_call import CustomCallOp
 from ..support.diagnostics import Refusal, Remark
-from ..support.walk import every_operation
+from ..support.operations import every_operation
 
 NOT_MOVED = "'offload' keeps the value: offload=marked moves it to the host, and its attribute stays for other tools"
 

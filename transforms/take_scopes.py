@@ -30,9 +30,8 @@ from ..analysis.step.jax_paths import path_of, scope_of
 from ..analysis.step.marks import Policy
 from ..analysis.step.order import functions_of
 from ..dialects.recompute import Names
-from ..rules.names import name_of
 from ..support.diagnostics import Refusal
-from ..support.walk import every_operation
+from ..support.operations import every_operation, name_of
 
 BRANCHES = frozenset({"stablehlo.case", "stablehlo.if", "scf.if", "scf.index_switch"})
 DECISIONS = {

@@ -18,11 +18,10 @@ from ..analysis.step.phases import phases
 from ..analysis.step.step import Step
 from ..analysis.verify.dominance import verify_dominance
 from ..analysis.verify.invariants import violations
-from ..dialects.contradictions import verify_marks
-from ..dialects.discardable import verify_attributes
+from ..dialects.discardable import verify_attributes, verify_marks
 from ..mlir_io.function_syntax import verify_functions
 from ..support.diagnostics import Refusal
-from ..support.walk import every_operation
+from ..support.operations import every_operation
 from .phase import Steps
 from .plans.nested_steps import nested_steps_apart
 

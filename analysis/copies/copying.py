@@ -13,9 +13,9 @@ from ...planning.by_segment.copy_groups import plan_segments
 from ...planning.by_segment.copy_requests import LIVES_ON, NO_GATE, UPDATE_READS, Targets, with_residuals, with_views
 from ...planning.by_segment.each_pass import in_each_pass
 from ...planning.plan import Kept, Plan
-from ...rules.names import name_of
-from ...rules.permission import NOTHING, Permission
+from ...rules.effects import NOTHING, Permission
 from ...support.diagnostics import Remark
+from ...support.operations import name_of
 from ...support.timing import part
 from ..step.exchanges import why_not_again
 from ..step.marks import asks_to_recompute, is_demanded, is_to_recompute

@@ -18,7 +18,7 @@ from ...options.loop_schedule import LoopSchedule
 from ...planning.binomial import advances
 from ...rules.effects import why_impure
 from ...rules.flops import flops
-from ...rules.names import name_of
+from ...support.operations import name_of
 from ..step.counted_loops import Affine, CountedLoop
 from ..step.order import read_values
 from ..step.stacks import LoopPair, Stack, StackRead, links_of

@@ -16,10 +16,10 @@ from ...dialects.recompute import Names
 from ...options.selection import AUTO, Selection
 from ...planning.graph import Graph
 from ...rules.costs.cost import FLOPS, Cost, cost_named
+from ...rules.effects import is_constant
 from ...rules.flops import flops
-from ...rules.kinds import is_constant
-from ...rules.names import name_of
 from ...support.diagnostics import position_of
+from ...support.operations import name_of
 from ..copies.copying import why_not_recomputable, why_stays
 from ..copies.decide import Decision, Decisions, decide
 from ..copies.loop_cuts import left_alone, loop_cut

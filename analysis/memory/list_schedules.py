@@ -36,8 +36,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...planning.liveness import Footprint, LiveSet, peak_bytes
 from ...planning.orders import Ready, eager
-from ...rules.effects import why_impure
-from ...rules.kinds import is_ordering
+from ...rules.effects import is_ordering, why_impure
 from ..step.graph_of import graph_of
 from ..step.order import Order, constants_only, producers, single_block
 from ..step.phase_sources import source_of, sources

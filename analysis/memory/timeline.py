@@ -17,8 +17,8 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from ...dialects.recompute import Names
 from ...planning import liveness
 from ...planning.orders import eager as eager_order
-from ...rules.names import name_of
 from ...support.locations import source_position
+from ...support.operations import name_of
 from ...support.type_guards import is_tensor
 from ..request.segments import find_segments
 from ..step.graph_of import graph_of

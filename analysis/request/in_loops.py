@@ -10,10 +10,9 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.names import Names
 from ...options.selection import Selection
-from ...rules.kinds import is_cast, is_constant
-from ...rules.names import name_of
+from ...rules.effects import is_cast, is_constant
+from ...support.operations import every_operation, name_of
 from ...support.type_guards import is_tensor
-from ...support.walk import every_operation
 from ..step.exchanges import why_not_again
 from ..step.jax_paths import scope_of
 from ..step.marks import asks_to_recompute, mark_of

@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from xdsl.ir import Operation
 
 from ...options.selection import BadSelection
-from ...rules.names import name_of
+from ...support.operations import name_of
 
 
 class BadChain(BadSelection):

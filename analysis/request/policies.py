@@ -11,10 +11,10 @@ from difflib import get_close_matches
 
 from xdsl.ir import Operation
 
-from ...dialects.stablehlo.records import DotAttr
+from ...dialects.stablehlo.attributes import DotAttr
 from ...options.selection import BadSelection, Selection
-from ...rules.kinds import is_product
-from ...rules.names import name_of
+from ...rules.effects import is_product
+from ...support.operations import name_of
 from .value_names import given_names, is_named
 
 Saves = Callable[[Operation, tuple[str, ...]], bool]

@@ -11,9 +11,8 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.names import Names
 from ...options.selection import BadSelection, Selection
-from ...rules.names import name_of
 from ...support.diagnostics import Remark
-from ...support.walk import every_operation
+from ...support.operations import every_operation, name_of
 from ..step.marks import is_repeated_inside
 from ..step.phases import Phases
 from .checkpoints import segments_between

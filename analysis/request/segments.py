@@ -20,9 +20,8 @@ from ...dialects.recompute import Names
 from ...options.segment_budgets import SegmentBudget
 from ...options.selection import BadSelection, Selection
 from ...planning.objective import NEARLY_ALL
-from ...rules.names import name_of
 from ...support.locations import LocationNumbers
-from ...support.walk import every_operation
+from ...support.operations import every_operation, name_of
 from ..step.jax_paths import scope_of
 from ..step.phases import Phases
 

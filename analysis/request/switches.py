@@ -8,9 +8,8 @@ from xdsl.dialects.builtin import BoolAttr, IntegerAttr, UnitAttr
 from xdsl.ir import Attribute, BlockArgument, Operation
 
 from ...dialects.names import Names
-from ...rules.kinds import is_collective
-from ...rules.names import name_of
-from ...rules.permission import HIDDEN_STATE
+from ...rules.effects import HIDDEN_STATE, is_collective
+from ...support.operations import name_of
 
 _GATHERS = frozenset({"stablehlo.all_gather"})
 

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.recompute import Names
-from ...rules.names import name_of
+from ...support.operations import name_of
 from ..step.jax_paths import path_of, scope_of, split_path
 
 

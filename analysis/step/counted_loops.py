@@ -19,7 +19,7 @@ from ...dialects.stablehlo.checks import element_of, shape_of
 from ...dialects.stablehlo.control import WhileOp
 from ...dialects.stablehlo.creation import ConstantOp
 from ...dialects.stablehlo.elementwise import CompareOp
-from ...rules.names import name_of
+from ...support.operations import name_of
 from ...support.type_guards import is_unsigned
 
 LARGEST = 2**31 - 1

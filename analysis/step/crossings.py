@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from xdsl.ir import Block, Operation
 
-from ...support.walk import every_operation
+from ...support.operations import every_operation
 from .direction import Direction
 from .jax_paths import path_of, transpositions
 from .phase_sources import ATTRIBUTE, JAX_PATH, sources

@@ -13,11 +13,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
 from ...dialects.computations import ManualComputationOp
-from ...rules.effects import why_body_impure, why_impure, works_on_memory
-from ...rules.kinds import is_collective
-from ...rules.names import name_of
-from ...rules.permission import Permission
-from ...support.walk import every_operation
+from ...rules.effects import Permission, is_collective, why_body_impure, why_impure, works_on_memory
+from ...support.operations import every_operation, name_of
 from .counted_loops import counted_loop
 
 

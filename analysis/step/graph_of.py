@@ -11,12 +11,11 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ...planning.graph import OUTSIDE, Graph
 from ...planning.liveness import live_bytes
 from ...rules.costs.cost import CostsOf
-from ...rules.effects import why_impure
+from ...rules.effects import is_cast, is_constant, why_impure
 from ...rules.flops import flops
-from ...rules.kinds import is_cast, is_constant
-from ...rules.names import name_of
 from ...rules.storage import carried_values, is_allocated, region_storage, stored_bytes, viewed_operand
 from ...support.diagnostics import Refusal
+from ...support.operations import name_of
 from .marks import is_copy
 from .order import Order, constants_only
 from .storage import Storages, storages, value_bytes

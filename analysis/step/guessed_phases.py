@@ -24,11 +24,11 @@ from xdsl.dialects.builtin import AnyFloat
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
-from ...options.phase_hint import PhaseHint
+from ...options.selection import PhaseHint
 from ...rules.storage import type_bytes
 from ...support.diagnostics import Refusal
+from ...support.operations import every_operation
 from ...support.type_guards import is_tensor
-from ...support.walk import every_operation
 from .jax_paths import path_of
 from .order import Order
 from .phase_sources import sources

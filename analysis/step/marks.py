@@ -22,7 +22,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.discardable import POLICIES
 from ...dialects.recompute import Names
-from ...support.walk import every_operation
+from ...support.operations import every_operation
 
 
 def is_copy(op: Operation) -> bool:

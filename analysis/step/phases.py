@@ -23,9 +23,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from ...dialects.names import Names
-from ...rules.names import name_of
 from ...rules.storage import type_bytes
 from ...support.diagnostics import Refusal
+from ...support.operations import name_of
 from .direction import Direction
 from .order import Order, constants_only, single_block
 from .phase_sources import PhaseSource, directions_of, source_of, sources, stated_phase

@@ -21,9 +21,9 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from ...options.phase_hint import PhaseHint
-from ...rules.names import name_of
+from ...options.selection import PhaseHint
 from ...support.diagnostics import Refusal
+from ...support.operations import name_of
 from .direction import Direction
 from .order import Order, constants_only
 from .phase_sources import directions_of, source_of, sources

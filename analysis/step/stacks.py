@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...dialects.stablehlo.checks import shape_of
-from ...dialects.stablehlo.dynamic import DynamicSliceOp, DynamicUpdateSliceOp
 from ...dialects.stablehlo.shapes import BroadcastInDimOp, ReshapeOp
+from ...dialects.stablehlo.slices import DynamicSliceOp, DynamicUpdateSliceOp
 from .counted_loops import Affine, CountedLoop, counted_loop, is_bare, scalar_integer
 from .storage import value_bytes
 

@@ -18,7 +18,7 @@ from ...dialects.placements import DEVICE, FRONTEND, is_from_host, is_placement
 from ...dialects.stablehlo.custom_call import CustomCallOp
 from ...rules.custom_calls import KNOWN_TARGETS
 from ...rules.effects import why_impure
-from ...rules.names import name_of
+from ...support.operations import name_of
 from .order import Order, read_values
 
 _HARMLESS = frozenset(

@@ -8,9 +8,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove
 
-from ...rules.kinds import is_ordering
-from ...rules.names import name_of
+from ...rules.effects import is_ordering
 from ...support.diagnostics import Refusal
+from ...support.operations import name_of
 
 
 def verify_dominance(module: ModuleOp) -> None:

@@ -13,7 +13,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...dialects.recompute import Names
 from ...planning.plan import CopyGroup, Plan
-from ...rules.names import name_of
+from ...support.operations import name_of
 from ..step.order import read_values
 from ..step.step import Step
 

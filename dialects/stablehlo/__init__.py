@@ -7,31 +7,29 @@ from itertools import chain
 
 from xdsl.ir import Dialect
 
-from .attributes import ATTRIBUTES
+from .accuracy import ACCURACY
+from .attributes import ENUMERATIONS, RECORDS
 from .binary import BINARY
 from .branches import BRANCHES
 from .collectives import COLLECTIVES
 from .composite import COMPOSITE
 from .contraction import CONTRACTION
 from .control import CONTROL
-from .convolution import CONVOLUTION
+from .convolution import CONVOLUTION, ConvolutionAttr
 from .creation import CREATION
-from .devices import DEVICES
-from .dynamic import DYNAMIC
 from .dynamic_shapes import DYNAMIC_SHAPES
 from .elementwise import ELEMENTWISE
 from .foreign import FOREIGN
 from .indexing import INDEXING
 from .legacy import LEGACY
 from .linear_algebra import LINEAR_ALGEBRA
-from .mapping import MAPPING
 from .normalization import NORMALIZATION
-from .padding import PADDING
+from .process_groups import DEVICES
 from .quantization import QUANTIZATION
-from .reduction import REDUCTION
+from .reduction import MAPPING, REDUCTION
 from .representation import REPRESENTATION
-from .shapes import SHAPES
-from .slices import SLICES
+from .shapes import PADDING, SHAPES
+from .slices import DYNAMIC, SLICES
 from .tokens import TOKEN_TYPES, TOKENS
 from .tuples import TUPLES
 from .unary import UNARY
@@ -45,4 +43,5 @@ OPERATIONS = chain(
     *(CONTROL, BRANCHES, MAPPING, NORMALIZATION),
     *(LEGACY, TUPLES, QUANTIZATION, COLLECTIVES, TOKENS, COMPOSITE),
 )
+ATTRIBUTES = [*ENUMERATIONS, *ACCURACY, *RECORDS, ConvolutionAttr]
 STABLEHLO = Dialect("stablehlo", list(OPERATIONS), [*ATTRIBUTES, *TOKEN_TYPES])

@@ -18,7 +18,7 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
 from ..elements import format_float
-from .structs import parse_int64
+from .attributes import parse_int64
 
 
 class ResultAccuracyMode(StrEnum):

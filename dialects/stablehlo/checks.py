@@ -1,15 +1,41 @@
-"""Type checks shared by verifiers. Each raises `VerifyException` with the actual and the expected property."""
+"""Type checks shared by verifiers, with the constraints of StableHLO's specification and their labels there. Each
+raises `VerifyException` with the actual and the expected property.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, ComplexType, IntegerType, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.type_guards import is_complex_type, is_tensor, is_unsigned
+
+OpT = TypeVar("OpT", bound=Operation)
+OpT_contra = TypeVar("OpT_contra", bound=Operation, contravariant=True)
+
+
+@dataclass(frozen=True)
+class Constraint(Generic[OpT_contra]):
+    """`check` raises `VerifyException` for an operation that violates the constraint `label`. It may rely on earlier
+    constraints."""
+
+    label: str
+    check: Callable[[OpT_contra], object]
+
+
+def verify_constraints(op: OpT, constraints: Sequence[Constraint[OpT]]) -> None:
+    """Raises `VerifyException` with the label of the first violated constraint: `C7: offset_dims [1, 0] …`"""
+    for constraint in constraints:
+        try:
+            constraint.check(op)
+        except VerifyException as error:
+            # Not `from error`: a report of the cause of an exception would lose the label.
+            raise VerifyException(f"{constraint.label}: {error}") from None
+
 
 Shape: TypeAlias = Sequence[int]
 Takes: TypeAlias = Callable[[Attribute], bool]

@@ -24,9 +24,17 @@ from xdsl.irdl import (
 from xdsl.traits import RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
-from .checks import check_count, check_element, check_shape, check_types, check_within, element_of, shape_of
-from .combiners import check_promotable, check_scalars, combined_types
-from .constraints import Constraint, verify_constraints
+from .checks import (
+    Constraint,
+    check_count,
+    check_element,
+    check_shape,
+    check_types,
+    check_within,
+    element_of,
+    shape_of,
+    verify_constraints,
+)
 from .control import check_all
 from .formats import I64_ATTR
 from .process_groups import (
@@ -42,6 +50,7 @@ from .process_groups import (
     check_pairs_not_negative,
     rows_of,
 )
+from .reduction import check_promotable, check_scalars, combined_types
 from .tensors import NUMBERS
 
 

@@ -28,7 +28,7 @@ from xdsl.printer import Printer
 from xdsl.traits import SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
-from .constraints import Constraint, verify_constraints
+from .checks import Constraint, verify_constraints
 from .control import check_all
 from .formats import (
     I32_ATTR,

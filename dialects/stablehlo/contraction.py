@@ -13,12 +13,18 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .checks import check_count, check_distinct, check_shape, check_within, shape_of
-from .constraints import Constraint, verify_constraints
-from .enumerations import Precision, PrecisionAttr, check_precisions
+from .attributes import (
+    Dimensions,
+    DotAlgorithmAttr,
+    DotAttr,
+    DotDimensions,
+    Precision,
+    PrecisionAttr,
+    check_precisions,
+    parse_dimensions,
+)
+from .checks import Constraint, check_count, check_distinct, check_shape, check_within, shape_of, verify_constraints
 from .formats import FunctionTypeOp, Properties
-from .records import DotAlgorithmAttr, DotAttr, DotDimensions
-from .structs import Dimensions, parse_dimensions
 from .tensors import NUMBERS
 
 LHS_BATCHING, LHS_CONTRACTING = "lhs_batching_dimensions", "lhs_contracting_dimensions"

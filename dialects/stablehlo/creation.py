@@ -21,6 +21,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...support.type_guards import is_standard_dense, is_tensor
 from ..dense import DenseAttr, parse_constant, to_small
+from .attributes import parse_int64
 from .checks import (
     check_dimensions,
     check_shape,
@@ -32,7 +33,6 @@ from .checks import (
     shape_of,
 )
 from .formats import I64_ATTR, parse_attributes, print_attributes, print_function_type
-from .structs import parse_int64
 
 
 class DenseConstantOp(IRDLOperation):

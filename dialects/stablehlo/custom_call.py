@@ -26,10 +26,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...support.type_guards import is_shaped, is_standard_dense
 from ..dense import to_numpy
-from .checks import check_count
-from .constraints import Constraint, verify_constraints
+from .attributes import OutputOperandAliasAttr
+from .checks import Constraint, check_count, verify_constraints
 from .formats import I32_ATTR, FunctionTypeOp, parse_all_operands, print_attributes
-from .records import OutputOperandAliasAttr
 
 
 @irdl_op_definition

@@ -1,4 +1,5 @@
-"""Operations whose result has a shape that is computed at run time.
+"""Operations whose result has a shape that is computed at run time, and their operands that hold one: one-dimensional
+tensors of integers.
 
 %0 = stablehlo.dynamic_reshape %a, %shape : (tensor<?xf32>, tensor<2xi64>) -> tensor<?x?xf32>
 %1 = stablehlo.dynamic_broadcast_in_dim %a, %shape, dims = [1] : (tensor<?xf32>, tensor<2xi64>) -> tensor<?x?xf32>
@@ -14,7 +15,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import ClassVar
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, TensorType, i32, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, IntegerType, TensorType, i32, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
@@ -22,7 +23,10 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ..dense import DenseAttr, to_numpy
+from .attributes import parse_int64
 from .checks import (
+    Constraint,
     check_count,
     check_distinct,
     check_element,
@@ -32,14 +36,43 @@ from .checks import (
     is_number,
     is_numeric,
     shape_of,
+    verify_constraints,
 )
-from .constraints import Constraint, verify_constraints
+from .creation import ConstantOp
 from .formats import I64_ATTR, FunctionTypeOp, Properties, parse_field, print_field
-from .padding import padded_shape
-from .shape_operands import check_dimension_tensor, check_fixed_length, constant_integers, constants_of
-from .shapes import I64_ARRAY, is_static
-from .structs import parse_int64
+from .shapes import I64_ARRAY, is_static, padded_shape
 from .tensors import NUMBERS
+
+
+def check_dimension_tensor(subject: str, value: SSAValue, count: int) -> None:
+    """Check that a value is a one-dimensional tensor of `count` integers."""
+    shape = shape_of(value)
+    if len(shape) != 1 or not isinstance(element_of(value), IntegerType | IndexType):
+        raise VerifyException(f"{subject} has type {value.type}, expected a tensor of integers with one dimension")
+    if shape[0] != DYNAMIC_INDEX:
+        check_count(f"elements of {subject}", shape[0], count)
+
+
+def check_fixed_length(subject: str, value: SSAValue) -> None:
+    """Check that the number of elements is known."""
+    if DYNAMIC_INDEX in shape_of(value):
+        raise VerifyException(f"{subject} has type {value.type}, expected a known number of elements")
+
+
+def constant_integers(value: SSAValue) -> list[int] | None:
+    """The elements of a constant; None if the value is not one."""
+    owner = value.owner
+    if not isinstance(owner, Operation) or not isinstance(owner, ConstantOp):
+        return None
+    if not isinstance(owner.value, DenseAttr):
+        return None
+    return [int(number) for number in to_numpy(owner.value).reshape(-1)]
+
+
+def constants_of(values: Sequence[SSAValue]) -> list[list[int]] | None:
+    """The elements of constants; None if one of the values is not a constant."""
+    known = [constant_integers(value) for value in values]
+    return [numbers for numbers in known if numbers is not None] if None not in known else None
 
 
 class DimensionOp(FunctionTypeOp):

@@ -13,6 +13,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.type_guards import is_complex_type, is_unsigned
+from .attributes import ComparisonDirection, ComparisonDirectionAttr, ComparisonType, ComparisonTypeAttr
 from .checks import (
     Takes,
     check_element,
@@ -23,7 +24,6 @@ from .checks import (
     is_integer,
     shape_of,
 )
-from .enumerations import ComparisonDirection, ComparisonDirectionAttr, ComparisonType, ComparisonTypeAttr
 from .formats import (
     FunctionTypeOp,
     Properties,

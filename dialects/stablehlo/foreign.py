@@ -12,7 +12,9 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from .attributes import RngAlgorithm, RngAlgorithmAttr, RngDistribution, RngDistributionAttr
 from .checks import (
+    Constraint,
     check_element,
     check_shape,
     check_static,
@@ -22,12 +24,11 @@ from .checks import (
     is_float,
     is_integer_or_float,
     shape_of,
+    verify_constraints,
 )
-from .constraints import Constraint, verify_constraints
 from .custom_call import CustomCallOp
-from .enumerations import RngAlgorithm, RngAlgorithmAttr, RngDistribution, RngDistributionAttr
+from .dynamic_shapes import check_dimension_tensor, constant_integers
 from .formats import FunctionTypeOp, Properties
-from .shape_operands import check_dimension_tensor, constant_integers
 from .tensors import NUMBERS
 
 

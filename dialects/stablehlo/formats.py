@@ -13,7 +13,7 @@ from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
 from ...support.memoize import print_alike
-from .structs import parse_dimensions
+from .attributes import parse_dimensions
 
 I64Array: TypeAlias = DenseArrayBase[IntegerType]
 Properties: TypeAlias = dict[str, Attribute]

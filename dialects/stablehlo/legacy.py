@@ -1,17 +1,21 @@
-"""Operations that StableHLO keeps for older exporters, and that its specification no longer describes.
+"""Operations that StableHLO keeps for older exporters and that its specification no longer describes, among them
+`einsum` and `unary_einsum` with their equations, `"ab,bc->ac"`.
 
 %0 = stablehlo.dot %a, %b, precision = [HIGH, DEFAULT] : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
 %1 = stablehlo.broadcast %a, sizes = [2] : (tensor<8xf32>) -> tensor<2x8xf32>
 %2 = stablehlo.einsum %a, %b, config = "ab,bc->ac" : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
 
-Their constraints have no labels. `create_token` is in `tokens.py`, `rng` in `user_kernels.py`.
+Their constraints have no labels. `create_token` is in `tokens.py`, `rng` in `foreign.py`.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, StringAttr, TensorType
 from xdsl.ir import Operation
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
@@ -19,13 +23,72 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .checks import check_element, check_shape, check_within, element_of, is_integer_or_bool, shape_of
+from .attributes import PrecisionAttr, check_precisions
+from .checks import Shape, check_element, check_shape, check_within, element_of, is_integer_or_bool, shape_of
 from .contraction import parse_precisions
-from .einsum import Einsum
-from .enumerations import PrecisionAttr, check_precisions
 from .formats import I64_ATTR, FunctionTypeOp, Properties, parse_field, print_field
 from .shapes import I64_ARRAY
 from .tensors import NUMBERS
+
+_EQUATION = re.compile(r"([A-Za-z.]*)(?:,([A-Za-z.]*))?->([A-Za-z.]*)")
+ELLIPSIS = "..."
+
+
+@dataclass(frozen=True)
+class Einsum:
+    """A label for each dimension of the operands and of the result; extents are known by label.
+
+    The dimensions of an ellipsis are labelled `.0`, `.1`, … from the last one.
+    """
+
+    operands: tuple[tuple[str, ...], ...]
+    result: tuple[str, ...]
+    extents: Mapping[str, int]
+
+    @classmethod
+    def parse(cls, equation: str, shapes: Sequence[Shape]) -> Einsum:
+        """Parse an equation for operands of these shapes. Raises `ValueError` for an equation that does not fit."""
+        match = _EQUATION.fullmatch(equation.replace(" ", ""))
+        if match is None:
+            raise ValueError(f"'{equation}' is no equation such as 'ab,bc->ac'")
+        terms = [term for term in match.groups()[:2] if term is not None]
+        if len(terms) != len(shapes):
+            raise ValueError(f"'{equation}' has {len(terms)} operands, expected {len(shapes)}")
+        operands = [_labels(term, len(shape)) for term, shape in zip(terms, shapes, strict=True)]
+        extents: dict[str, int] = {}
+        for labels, shape in zip(operands, shapes, strict=True):
+            for label, extent in zip(labels, shape, strict=True):
+                _merge(extents, label, extent)
+        hidden = max((sum(label.startswith(".") for label in labels) for labels in operands), default=0)
+        result = _labels(match[3], len(match[3].replace(ELLIPSIS, "")) + (hidden if ELLIPSIS in match[3] else 0))
+        if unknown := [label for label in result if label not in extents]:
+            raise ValueError(f"the result of '{equation}' has '{unknown[0]}', which no operand has")
+        if len(set(result)) != len(result):
+            raise ValueError(f"the result of '{equation}' has a label twice")
+        return cls(tuple(operands), result, extents)
+
+    def result_shape(self) -> list[int]:
+        return [self.extents[label] for label in self.result]
+
+    @property
+    def contracted(self) -> tuple[str, ...]:
+        """The labels that are summed over."""
+        return tuple(label for label in self.extents if label not in self.result)
+
+
+def _labels(term: str, rank: int) -> tuple[str, ...]:
+    before, dots, after = term.partition(ELLIPSIS)
+    hidden = rank - len(before) - len(after)
+    if "." in before + after or hidden < 0 or (hidden and not dots):
+        raise ValueError(f"'{term}' does not name {rank} dimensions")
+    return (*before, *(f".{index}" for index in reversed(range(hidden))), *after)
+
+
+def _merge(extents: dict[str, int], label: str, extent: int) -> None:
+    known = extents.get(label, DYNAMIC_INDEX)
+    if DYNAMIC_INDEX not in (known, extent) and known != extent:
+        raise ValueError(f"'{label}' has the extents {known} and {extent}")
+    extents[label] = extent if known == DYNAMIC_INDEX else known
 
 
 @irdl_op_definition

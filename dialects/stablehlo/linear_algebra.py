@@ -13,9 +13,18 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.type_guards import is_complex_type
-from .checks import check_element, check_shape, check_takes, check_types, element_of, is_float_or_complex, shape_of
-from .constraints import Constraint, verify_constraints
-from .enumerations import FftType, FftTypeAttr, Transpose, TransposeAttr
+from .attributes import FftType, FftTypeAttr, Transpose, TransposeAttr
+from .checks import (
+    Constraint,
+    check_element,
+    check_shape,
+    check_takes,
+    check_types,
+    element_of,
+    is_float_or_complex,
+    shape_of,
+    verify_constraints,
+)
 from .formats import FunctionTypeOp, Properties, SameTypeOp, parse_field, print_field
 from .tensors import NUMBERS
 

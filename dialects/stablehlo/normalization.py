@@ -10,8 +10,17 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, 
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .checks import check_element, check_shape, check_within, element_of, is_float, is_numeric, shape_of
-from .constraints import Constraint, verify_constraints
+from .checks import (
+    Constraint,
+    check_element,
+    check_shape,
+    check_within,
+    element_of,
+    is_float,
+    is_numeric,
+    shape_of,
+    verify_constraints,
+)
 from .formats import I64_ATTR
 from .tensors import NUMBERS
 

@@ -1,22 +1,33 @@
-"""The devices that exchange values: groups of them, pairs of source and target, and the number of a channel.
+"""The devices that exchange values: groups of them, pairs of source and target, the number of a channel, and operations
+that return the number of the executing device.
 
 replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>; a group that is shorter than the others ends in -1
 source_target_pairs = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>
 channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>
 
 Groups that are given as axes of a mesh are not checked.
+
+%0 = stablehlo.partition_id : tensor<ui32>
+%1 = stablehlo.replica_id : tensor<ui32>
 """
 
 from __future__ import annotations
 
 import re
+from typing import Self
 
-from xdsl.dialects.builtin import BoolAttr, UnregisteredAttr
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import BoolAttr, IntegerType, Signedness, TensorType, UnregisteredAttr
+from xdsl.ir import Attribute, Operation
+from xdsl.irdl import IRDLOperation, irdl_op_definition, result_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.type_guards import AnyDense, is_standard_dense
 from ..dense import to_numpy
+from .checks import check_types
+from .formats import parse_attributes, print_attributes
 
 DEVICE_TO_DEVICE, DEVICE_TO_HOST, HOST_TO_DEVICE = 1, 2, 3
 """The types of channels."""
@@ -117,3 +128,45 @@ def check_distinct_pairs(subject: str, pairs: Attribute | None, column: int) -> 
 def check_pairs_not_negative(pairs: Attribute | None) -> None:
     if any(number < 0 for row in rows_of(pairs) or () for number in row):
         raise VerifyException("source_target_pairs have a negative number")
+
+
+NUMBER = TensorType(IntegerType(32, Signedness.UNSIGNED), [])
+
+
+class DeviceNumberOp(IRDLOperation):
+    """A number that differs between devices."""
+
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        check_types("the result", self.result.type, NUMBER)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        _, attributes = parse_attributes(parser, cls)
+        parser.parse_punctuation(":")
+        return cls.create(result_types=[parser.parse_type()], attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        print_attributes(printer, self)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+
+@irdl_op_definition
+class PartitionIdOp(DeviceNumberOp):
+    """The number of the executing partition."""
+
+    name = "stablehlo.partition_id"
+
+
+@irdl_op_definition
+class ReplicaIdOp(DeviceNumberOp):
+    """The number of the executing replica."""
+
+    name = "stablehlo.replica_id"
+
+
+DEVICES: list[type[Operation]] = [PartitionIdOp, ReplicaIdOp]

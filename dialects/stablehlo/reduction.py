@@ -1,4 +1,8 @@
-"""`stablehlo.reduce`, in its short and its long form.
+"""Operations that combine elements with a region: `stablehlo.reduce`, in its short and its long form, and
+`stablehlo.map`. The region combines two values of each kind into one, where each operand is promotable to the element
+type of the result.
+
+The values are scalars. For operands with such element types they may be tensors, as in StableHLO's own verifier.
 
 %r = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = [0, 1] : (t, s) -> s
 %r = stablehlo.reduce(%a init: %zero) across dimensions = [0] : (t, s) -> u
@@ -10,24 +14,182 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, TensorType, UnknownLoc, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, DenseArrayBase, LocationAttr, TensorType, UnknownLoc, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
+    IRDLOperation,
+    SameVariadicOperandSize,
     irdl_op_definition,
     prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
 )
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
+from xdsl.traits import RecursiveMemoryEffect
+from xdsl.utils.exceptions import VerifyException
 
 from ...support.locations import trailing_location
-from ...support.type_guards import is_tensor
+from ...support.type_guards import AnyTensor, is_complex_type, is_integer_type, is_tensor
+from .attributes import Dimensions, parse_dimensions
 from .binary import COMMUTATIVE, CommutativeOp
-from .checks import check_distinct, check_shape, check_within, element_of, shape_of
-from .constraints import Constraint, verify_constraints
-from .control import ReturnOp
+from .checks import (
+    Constraint,
+    Shape,
+    bits_of,
+    check_count,
+    check_distinct,
+    check_element,
+    check_shape,
+    check_within,
+    element_of,
+    shape_of,
+    verify_constraints,
+)
+from .control import ReturnOp, check_all, returned_types
 from .formats import i64_array, parse_attributes, parse_located_argument, print_attributes, print_function_type
-from .reducing import ReducingOp, check_body, check_counts, check_inits, check_result_elements, check_same_shapes
-from .structs import Dimensions, parse_dimensions
+from .shapes import I64_ARRAY
+from .tensors import NUMBERS
+
+
+def combined_types(block: Block, count: int) -> Sequence[AnyTensor]:
+    """The types that the region takes twice and returns."""
+    returned = returned_types(block)
+    check_count("values that the region returns", len(returned), count)
+    check_all("the arguments of the region", block.arg_types, [*returned, *returned])
+    tensors = [type_ for type_ in returned if is_tensor(type_)]
+    if len(tensors) != count:
+        raise VerifyException(f"the region returns {', '.join(map(str, returned))}, expected tensors")
+    return tensors
+
+
+def check_scalars(types: Sequence[AnyTensor]) -> None:
+    for type_ in types:
+        if type_.get_shape():
+            raise VerifyException(f"the region works on scalars, not on {type_}")
+
+
+def check_slices(types: Sequence[AnyTensor], shape: Shape) -> None:
+    """Check that the extents of each tensor are a subsequence of `shape`."""
+    for type_ in types:
+        extents = iter(shape)
+        if not all(any(_agree(size, extent) for extent in extents) for size in type_.get_shape()):
+            raise VerifyException(f"the region works on scalars, or on extents of {list(shape)}, not on {type_}")
+
+
+def _agree(first: int, second: int) -> bool:
+    return first == second or DYNAMIC_INDEX in (first, second)
+
+
+def check_promotable(subject: str, element: Attribute, to: Attribute) -> None:
+    """Check that elements are of the same kind as `to` and have no more bits; floats may have any number of bits, as
+    when bf16 is accumulated in f32."""
+    if element != to and not _promotes(element, to):
+        raise VerifyException(f"{subject} has elements of type {element}, which do not become {to}")
+
+
+def _promotes(element: Attribute, to: Attribute) -> bool:
+    if isinstance(element, AnyFloat):
+        return isinstance(to, AnyFloat)
+    kinds = (is_integer_type, is_complex_type)
+    return any(of(element) and of(to) for of in kinds) and (bits_of(element) or 0) <= (bits_of(to) or 0)
+
+
+class ReducingOp(IRDLOperation):
+    """Combines elements of its inputs with a region, from an initial value for each input."""
+
+    inputs = var_operand_def(NUMBERS)
+    init_values = var_operand_def(NUMBERS)
+    result = var_result_def(TensorType)
+    body = region_def("single_block")
+
+    traits = traits_def(RecursiveMemoryEffect())
+    irdl_options = (SameVariadicOperandSize(),)
+
+
+def check_counts(op: ReducingOp) -> None:
+    if not op.inputs:
+        raise VerifyException("there is nothing to reduce")
+    check_count("initial values", len(op.init_values), len(op.inputs))
+    check_count("results", len(op.result), len(op.inputs))
+
+
+def check_same_shapes(op: ReducingOp) -> None:
+    for value in op.inputs:
+        check_shape("an input", shape_of(value), shape_of(op.inputs[0]))
+
+
+def check_body(op: ReducingOp, shape: Shape) -> None:
+    """Check that the region works on scalars, or on tensors with extents of `shape`, and that the inputs are promotable
+    to its types."""
+    types = combined_types(op.body.block, len(op.inputs))
+    check_slices(types, shape)
+    for value, type_ in zip(op.inputs, types, strict=True):
+        check_promotable("an input", element_of(value), type_.element_type)
+
+
+def check_inits(op: ReducingOp) -> None:
+    for init, type_ in zip(op.init_values, combined_types(op.body.block, len(op.inputs)), strict=True):
+        check_shape("an initial value", shape_of(init), type_.get_shape())
+        check_promotable("an initial value", element_of(init), type_.element_type)
+
+
+def check_result_elements(op: ReducingOp) -> None:
+    for result, type_ in zip(op.result, combined_types(op.body.block, len(op.inputs)), strict=True):
+        check_element("a result", element_of(result), type_.element_type)
+
+
+@irdl_op_definition
+class MapOp(IRDLOperation):
+    """The region, applied to the elements of each place."""
+
+    name = "stablehlo.map"
+
+    inputs = var_operand_def(NUMBERS)
+    dimensions = prop_def(I64_ARRAY)
+    computation = region_def("single_block")
+    result = result_def(TensorType)
+
+    traits = traits_def(RecursiveMemoryEffect())
+
+    def verify_(self) -> None:
+        verify_constraints(self, MAP_CONSTRAINTS)
+
+
+def _check_count(op: MapOp) -> None:
+    if not op.inputs:
+        raise VerifyException("there is no input")
+
+
+def _check_shapes(op: MapOp) -> None:
+    for value in op.inputs:
+        check_shape("an input", shape_of(value), shape_of(op.result))
+
+
+def _check_dimensions(op: MapOp) -> None:
+    dimensions, rank = list(op.dimensions.get_values()), len(shape_of(op.inputs[0]))
+    if dimensions != list(range(rank)):
+        raise VerifyException(f"the dimensions are {dimensions}, expected {list(range(rank))}")
+
+
+def _check_computation(op: MapOp) -> None:
+    scalars = [TensorType(element_of(value), []) for value in op.inputs]
+    check_all("the arguments of the region", op.computation.block.arg_types, scalars)
+    returned = [TensorType(element_of(op.result), [])]
+    check_all("the values that the region returns", returned_types(op.computation.block), returned)
+
+
+MAP_CONSTRAINTS: tuple[Constraint[MapOp], ...] = (
+    Constraint("C2", _check_count),
+    Constraint("C1", _check_shapes),
+    Constraint("C3", _check_dimensions),
+    Constraint("C4", _check_computation),
+)
+
+MAPPING: list[type[Operation]] = [MapOp]
 
 
 @irdl_op_definition
@@ -44,7 +206,7 @@ class ReduceOp(ReducingOp):
         super().__init__(operands=[inputs, inits], result_types=[types], properties=properties, regions=[body])
 
     def verify_(self) -> None:
-        verify_constraints(self, CONSTRAINTS)
+        verify_constraints(self, REDUCE_CONSTRAINTS)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -103,7 +265,7 @@ def _check_results(op: ReduceOp) -> None:
         check_shape("a result", shape_of(result), _kept(op))
 
 
-CONSTRAINTS: tuple[Constraint[ReduceOp], ...] = (
+REDUCE_CONSTRAINTS: tuple[Constraint[ReduceOp], ...] = (
     Constraint("C3", check_counts),
     Constraint("C1", check_same_shapes),
     Constraint(

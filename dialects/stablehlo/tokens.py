@@ -32,7 +32,7 @@ from xdsl.traits import Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.type_guards import is_tensor
-from .constraints import Constraint, verify_constraints
+from .checks import Constraint, verify_constraints
 from .control import ReturnOp, check_all, returned_types
 from .formats import SameTypeOp, parse_all_operands, parse_attributes, print_attributes
 from .process_groups import check_channel_type, check_distinct_pairs, check_pairs_have_two_columns

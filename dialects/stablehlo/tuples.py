@@ -17,8 +17,8 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .checks import check_types
-from .constraints import Constraint, verify_constraints
+from .attributes import parse_int64
+from .checks import Constraint, check_types, verify_constraints
 from .control import check_all
 from .formats import (
     I32_ATTR,
@@ -30,7 +30,6 @@ from .formats import (
     print_function_type,
     print_operands,
 )
-from .structs import parse_int64
 
 
 @irdl_op_definition

@@ -10,15 +10,14 @@ docs/jax.md describes options, warnings and limits.
 from __future__ import annotations
 
 from . import mindspore, paddle
-from .block import block
 from .disabled import disabled
-from .explain import explain
+from .explain_step import explain
 from .jit import Jitted, jit
 from .lowered import Lowered
 from .marks import again, offload, save
-from .named import named
 from .private import UnsupportedJax
 from .report import Report
+from .scopes import block, named
 from .warning import NothingSaved
 
 __all__ = [

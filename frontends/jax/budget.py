@@ -21,9 +21,9 @@ from ...driver.api import Rewritten, rewrite
 from ...driver.verified import NotProved
 from ...options.recompute_options import RecomputeOptions
 from ...planning.calibrated_search import CalibratedSearch
+from ...planning.solvers.effort import SECONDS_AS_PYTHON, SLOW, is_compiled, limited
 from ...planning.solvers.result import Stop
-from ...planning.solvers.time_limit import SECONDS_AS_PYTHON, SLOW, is_compiled, limited
-from ...search.budget.moves import with_moves
+from ...search.budget.move_choices import with_moves
 from ...search.pool import Candidate, Pool, pool_of
 from ...support.diagnostics import Refusal
 from ...support.interrupts import stopping
@@ -31,7 +31,7 @@ from ...support.progress import Line
 from ...support.units import MINIMUM, budget_text, is_share, parse_budget
 from ...transforms.plans.limit_segments import of_rest
 from ...transforms.take_marks import take_marks
-from .barriers import MEASURING
+from .compiler_options import MEASURING
 
 _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""

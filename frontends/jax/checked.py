@@ -14,3 +14,7 @@ def flags(caller: str, **switches: object) -> None:
     for name, value in switches.items():
         if not isinstance(value, bool):
             raise TypeError(f"{caller}: {name} is True or False, not {value!r}")
+
+
+def kind_of(value: object) -> str:
+    return type(value).__name__

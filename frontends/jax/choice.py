@@ -13,7 +13,7 @@ from ...driver.api import Rewritten, memory
 from ...planning.objective import WORTH_IT
 from ...support.diagnostics import Refusal
 from . import private, warning
-from .barriers import MEASURING
+from .compiler_options import MEASURING
 from .lowered import Lowered
 
 SURE = 0.15

@@ -28,19 +28,18 @@ from ...driver.verified import NotProved
 from ...options.recompute_options import RecomputeOptions
 from ...options.selection import BadSelection
 from ...support.diagnostics import Refusal, Remark
+from ...support.operations import every_operation
 from ...support.progress import Line, progress
 from ...support.units import format_bytes
-from ...support.walk import every_operation
 from . import crossing, private, warning
-from .barriers import keeping_barriers
 from .budget import BudgetedCompile, record_of_within, within, within_from
+from .compiler_options import keeping_barriers
 from .disabled import WHY
-from .host import supported_options
-from .marks import WRITTEN_AS_CALLS
+from .host_memory import supported_options
+from .marks import WRITTEN_AS_CALLS, demand_names
 from .merged import merged
 from .options import Options
 from .step_cache import StepCache, StoredStep
-from .unmatched import demand_names
 
 if TYPE_CHECKING:
     from .choice import CompiledStep

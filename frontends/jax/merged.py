@@ -12,7 +12,7 @@ from ...driver.verified import NotProved
 from ...options.recompute_options import RecomputeOptions
 from ...options.selection import AUTO
 from ...support.diagnostics import Refusal
-from ...support.walk import every_operation
+from ...support.operations import every_operation
 from ...transforms.merge_remat import is_of_remat
 from ...transforms.take_scopes import take_scopes
 

@@ -27,12 +27,12 @@ from ...mlir_io.printer import print_module
 from ...options.recompute_options import RecomputeOptions
 from ...options.selection import BadSelection
 from ...support.diagnostics import Refusal
-from ...support.walk import every_operation
+from ...support.operations import every_operation
 from ...transforms.calls.templates import strip
 from . import warning
-from .barriers import are_kept_by_flags
 from .budget import DEVICE
 from .calls import Call, completed
+from .compiler_options import are_kept_by_flags
 from .marks import WRITTEN_AS_CALLS
 from .options import Options
 

@@ -9,7 +9,7 @@
 `nnx.jit` splits its arguments into a graph and arrays, jits a function of the arrays, and writes the new arrays back
 into the modules. Here `recompute.jax.jit` takes the place of the `jax.jit` inside. Everything else is flax's own code:
 updates in place, streams of random numbers, shared variables, shardings and donation. While the step is traced, its
-modules are named scopes (`module_scopes.py`), so that reports have their names.
+modules are named scopes (`scopes.py`), so that reports have their names.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from ...support.progress import progress
 from .jit import Jitted
 from .keywords import Keywords
 from .lowered import Lowered
-from .module_scopes import module_scopes
 from .options import Options, options_of
 from .report import Report, report
+from .scopes import module_scopes
 
 try:
     from flax import nnx

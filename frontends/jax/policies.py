@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Operation
 from ...analysis.request.policies import SAVEABLE, SelectionByFunction
 from ...analysis.request.value_names import names_of
 from ...options.selection import Selection
-from ...rules.names import name_of
+from ...support.operations import name_of
 
 Saveable = Callable[[str, tuple[tuple[int, ...], ...], tuple[str, ...]], bool]
 """Arguments: an operation's name (`stablehlo.tanh`), the shapes of its results, and all names it can be selected by."""

@@ -22,7 +22,7 @@ from ...analysis.step.marks import is_copy
 from ...analysis.step.order import functions_of, single_block
 from ...dialects.names import Names
 from ...dialects.torch import DRAW, GET_ATTR, READ, SEEDED, arguments_of, called_name, node_of
-from ...rules.names import name_of
+from ...support.operations import name_of
 from .arguments import value_of
 from .importer import KEPT, ORIGIN
 from .schemas import STATE_BYTES, target_named

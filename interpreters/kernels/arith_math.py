@@ -1,6 +1,9 @@
 """Kernels of the arith and math dialects, on tensors and on scalars.
 
 Integers are signless: the operation determines the interpretation of the bits, and wraps its results.
+
+A true i1 is -1 as a signed integer. Undefined behavior of MLIR is refused (division by zero) or follows two's
+complement.
 """
 
 from __future__ import annotations

@@ -1,5 +1,9 @@
 """Conventions of all kernels: the arrays that they take and return, the types that they compute in, and values that are
 no arrays: tuples, as tuples of Python, and tokens, as None.
+
+A kernel is made once for an operation, and called with one numpy array for each operand. Unless the operation is a view
+of its operand it returns new row-major arrays that own their buffers; only a splat constant is a view of one element,
+with stride zero.
 """
 
 from __future__ import annotations

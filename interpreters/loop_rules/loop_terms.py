@@ -1,4 +1,15 @@
-"""A loop as terms: its carries, their values after an iteration, and the carries that no iteration changes."""
+"""A loop as terms: its carries, their values after an iteration, and the carries that no iteration changes.
+
+Each result of a loop is a term of its own over the carries that it depends on: its own, and those that this one is
+computed from, in the order of discovery. Other carries, and the order of carries in the program, do not matter.
+
+In a loop that counts by ones from a constant to a constant the counter is no carry, but the iteration number, which
+begins at 0, plus a constant. Carry x of such a loop at the start of iteration n is `history(n, x)`, and so its result
+is `history(trips, x)`: the trip count is no part of the body. A result of another loop is a `loop` term, which includes
+the condition.
+
+while(%a = %x) do { %r = while(%b = %a) do { return %b }; return %r }       both carries are %x throughout
+"""
 
 from __future__ import annotations
 

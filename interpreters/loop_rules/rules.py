@@ -1,5 +1,28 @@
 """Rewrite rules for terms with loops: each maps a term to the normal form that equal terms share. Loops in pieces, that
 is a loop that continues another one and a loop around a loop, become one.
+
+`history(n, x)` is carry x of a loop at the start of iteration n. It holds only the part of the loop that computes x, so
+that two loops that compute x equally agree on it. Before the first iteration it is the initial value.
+
+A read of a stack is the stored value (`stack_terms.py`). A loop that continues another one is the other one, and a loop
+around a loop is one loop (`rules.py`).
+
+Shapes: adding a dimension of extent 1 and removing it is the identity, and two reshapes are one.
+
+*Continuation.* If the initial carries of a loop are those of another one after `a` iterations, and its iteration n
+computes the same from them as iteration `a + n` of the other one, then its carries are those of the other one:
+
+    history(n, y)  with  y before the loop = history(a, x),  next y (n) = next x (a + n)    ->    history(a + n, x)
+
+by induction on n. *A loop around a loop.* If each iteration q of a loop is k iterations of an inner loop with the same
+carries, and both use q and the inner n only as `k * q + n`, then both are one loop over that sum:
+
+    history(q, y)  with  next y (q) = history(k, x), x before the loop = y, next x (q, n) = f(k * q + n, x)
+    ->  history(k * q, z)  with  next z (t) = f(t, z)
+
+by induction on q, and on n in each. Rewrites with checkpoints every k iterations consist of both (Griewank and Walther,
+Evaluating Derivatives, 2008, chapter 12). Every step of the induction is checked here: the terms of one body, with
+`a + n` for its number, must be those of the other.
 """
 
 from __future__ import annotations

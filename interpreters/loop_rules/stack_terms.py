@@ -1,5 +1,18 @@
 """Stacks that a loop writes: arrays of rows, each a function of its index, and the stored values that equal reads of
 the stack.
+
+A *stack* is a carry of a counting loop. Every iteration writes one slice of it, at the index of its number (or counted
+from the end), within the first dimension. The loop does nothing else with the carry, and all extents are static. Slice
+j of the result of such a loop is the value that an iteration stored there, provided that one is proved to have done so:
+
+    dynamic_slice(history(trips, dynamic_update_slice(s, u(n, x), n)), j)   ->   u(j, history(j, x))
+
+    history(8, dynamic_update_slice(s, u(n, x), 7 - n))       rows(8: j -> u(7 - j, history(7 - j, x)))
+
+So stacks with equal rows are equal, in whatever order a loop writes them. A stack of stacks, reshaped to one, is an
+array of rows if these depend on the two indices only through the index in the reshaped array:
+
+    reshape(rows(2: p -> rows(4: j -> u(4 * p + j))))         rows(8: t -> u(t))
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""The effort of a search: limits of its stages, and the condition to end."""
+"""The effort of a search: limits of its stages, the condition to end, and a time limit without compiled kernels."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from time import monotonic
 
 from .cut_bounds import CutBounds
 from .flows import FlowBounds
@@ -70,3 +73,23 @@ def searched_on(best: Incumbent, effort: Effort, bounds: Bounds, within: float) 
     """Whether to search further: the problem is small and has a plan whose gap is above `within`."""
     small = len(best.problem) <= SMALL and effort.many and best.pairs is not None
     return small and not closed(best, bounds, within) and not best.stopped()
+
+
+SECONDS_AS_PYTHON = 60.0
+SLOW = (
+    "numba is not installed: the search for plans runs as plain Python and ends after {seconds:.0f} s with what it "
+    "has; pip install numba"
+)
+
+
+def is_compiled() -> bool:
+    """Whether numba compiles the inner loops of the search."""
+    return find_spec("numba") is not None and os.environ.get("RECOMPUTE_PLAN_PATH") != "plain"
+
+
+def limited(seconds: float = SECONDS_AS_PYTHON) -> Callable[[], bool]:
+    """A predicate that says when to stop: never with numba, otherwise once `seconds` have passed since this call."""
+    if is_compiled():
+        return lambda: False
+    end = monotonic() + seconds
+    return lambda: monotonic() > end

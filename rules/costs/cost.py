@@ -28,9 +28,8 @@ from ...support.type_guards import is_shaped
 from ..facts import OpClass
 from ..flops import flops, region_runs, work
 from ..registry import facts_of
-from .bad_cost import BadCost
 from .cost_file import SCALE, CostFile
-from .device import DEVICES, Device, read_device
+from .device import DEVICES, BadCost, Device, read_device
 from .traffic import is_free, traffic
 
 FLOPS = "flops"

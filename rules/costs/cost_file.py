@@ -21,11 +21,10 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from ...support.diagnostics import Refusal
+from ...support.operations import name_of
 from ...support.strict_json import EXACT, parsed
-from ..names import name_of
 from ..registry import facts_named
-from .bad_cost import BadCost
-from .device import as_object
+from .device import BadCost, as_object
 from .traffic import is_free
 
 SCALE = 1000

@@ -34,7 +34,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from ...support.strict_json import parsed
-from .bad_cost import BadCost
+
+
+class BadCost(ValueError):
+    """An unknown cost, or a file of costs or of a device that cannot be read; the message names the cause."""
+
 
 LARGEST_RATE = 1e21
 """The maximum rate, in FLOPs or bytes per second; today's largest machines are slower."""

@@ -12,9 +12,9 @@ from typing import TypeAlias
 from xdsl.ir import Operation, SSAValue
 
 from ...support.diagnostics import Refusal
+from ...support.operations import name_of
+from ..effects import is_constant, is_ordering
 from ..facts import Effect
-from ..kinds import is_constant, is_ordering
-from ..names import name_of
 from ..registry import facts_of
 from ..storage import type_bytes
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.rules.names import name_of
+from recompute.support.operations import name_of
 from recompute.test.conformance.programs import classified, forward, step
 
 M = "tensor<4x4xf32>"

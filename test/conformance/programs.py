@@ -29,9 +29,9 @@ from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.rules.names import name_of
 from recompute.search.prepare import drop_dead
 from recompute.search.recompute import Recomputation, recompute
+from recompute.support.operations import name_of
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
 from recompute.transforms.inline import inline

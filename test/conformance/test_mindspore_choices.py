@@ -14,7 +14,7 @@ from recompute.analysis.step.order import functions_of
 from recompute.dialects.recompute import Names
 from recompute.mlir_io.printer import print_module
 from recompute.options.selection import Selection
-from recompute.rules.names import name_of
+from recompute.support.operations import name_of
 from recompute.test.conformance.programs import (
     BEHIND,
     T,

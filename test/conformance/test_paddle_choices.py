@@ -15,8 +15,8 @@ from recompute.analysis.step.residuals import residuals
 from recompute.dialects.recompute import Names
 from recompute.mlir_io.printer import print_module
 from recompute.options.selection import Selection
-from recompute.rules.names import name_of
 from recompute.support.diagnostics import Refusal
+from recompute.support.operations import name_of
 from recompute.test.conformance.layers import mlp
 from recompute.test.conformance.programs import (
     BEHIND,

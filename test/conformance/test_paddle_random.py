@@ -12,7 +12,7 @@ from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.prove import prove
 from recompute.options.selection import Selection
-from recompute.rules.names import name_of
+from recompute.support.operations import name_of
 from recompute.test.conformance.programs import (
     BEHIND,
     T,

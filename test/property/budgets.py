@@ -33,7 +33,7 @@ from recompute.planning.graph import Graph
 from recompute.planning.plan import Plan
 from recompute.planning.solvers.problem import Problem
 from recompute.planning.solvers.solve_graph import problem_of_graph
-from recompute.rules.kinds import is_constant
+from recompute.rules.effects import is_constant
 from recompute.search.prepare import drop_dead
 from recompute.support.diagnostics import Refusal
 from recompute.test.unit.planning.solvers.exhaustive import optimum

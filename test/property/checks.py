@@ -24,7 +24,7 @@ from recompute.analysis.step.phases import Phases, phases
 from recompute.analysis.step.residuals import residuals
 from recompute.dialects.context import make_context
 from recompute.dialects.recompute import Names
-from recompute.driver.verification import verify_module
+from recompute.driver.verified import verify_module
 from recompute.interpreters.execute_check import PreparedPair
 from recompute.interpreters.inputs import InputKind, random_inputs
 from recompute.interpreters.prove import prove
@@ -32,9 +32,9 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.objective import WORTH_IT
-from recompute.rules.names import name_of
 from recompute.search.recompute import Recomputation, recompute
 from recompute.support.diagnostics import UNKNOWN, Refusal, position_of
+from recompute.support.operations import name_of
 from recompute.test.examples import peaks_of
 from recompute.transforms.inline import inline
 from recompute.transforms.schedule import schedule

@@ -31,7 +31,7 @@ from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import Loops
 from recompute.support.diagnostics import Refusal
-from recompute.support.walk import every_operation
+from recompute.support.operations import every_operation
 from recompute.test.property.loop_programs import lowered_steps
 from recompute.transforms.inline import inline
 from recompute.transforms.loops import recompute_loops

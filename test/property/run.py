@@ -25,7 +25,7 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 
 from recompute.mlir_io.printer import print_module
-from recompute.rules.names import name_of
+from recompute.support.operations import name_of
 
 from .checks import CHECKS, EXECUTION, Checks, Outcome, Problem, check
 from .programs import generate

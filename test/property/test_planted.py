@@ -10,9 +10,9 @@ from xdsl.ir import Operation, SSAValue
 
 from recompute.dialects.recompute import DependOp, Names, TokenOp
 from recompute.dialects.stablehlo.control import OptimizationBarrierOp
-from recompute.rules.names import name_of
 from recompute.search import carry_out
 from recompute.search import emit as pipeline
+from recompute.support.operations import name_of
 from recompute.transforms import clone, cse, lower
 from recompute.transforms.phase import Steps
 

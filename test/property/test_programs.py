@@ -17,7 +17,7 @@ import pytest
 from recompute.interpreters.executor import execute
 from recompute.interpreters.inputs import random_inputs
 from recompute.mlir_io.parser import parse_module
-from recompute.rules.names import name_of
+from recompute.support.operations import name_of
 
 from .checks import CHECKS, EXECUTION, Checks, is_executable
 from .programs import Shape, generate

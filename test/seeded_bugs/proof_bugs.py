@@ -33,7 +33,7 @@ from recompute.dialects.stablehlo.attributes import (
     PrecisionAttr,
 )
 from recompute.dialects.stablehlo.creation import ConstantOp
-from recompute.rules.names import name_of
+from recompute.support.operations import name_of
 
 from .bug import IDENTITIES, Bug, Edit, differ, functions, is_copy, live_operations, live_values, main_block, origin
 

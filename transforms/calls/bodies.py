@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
-from ...rules.names import name_of
-from ...support.walk import every_operation
+from ...support.operations import every_operation, name_of
 from .templates import CallTemplate, Parts, operand_pairs, part_called, result_pairs, same_kind, strip
 
 BARRIER = "stablehlo.optimization_barrier"

@@ -19,10 +19,8 @@ from xdsl.dialects.func import CallOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
 
 from ...analysis.step.order import read_values
-from ...rules.effects import PURE_IF_BODY_IS, why_impure
-from ...rules.kinds import is_constant
-from ...rules.names import name_of
-from ...support.walk import every_operation
+from ...rules.effects import PURE_IF_BODY_IS, is_constant, why_impure
+from ...support.operations import every_operation, name_of
 from .bodies import CallReading, InlinedBody, LeftInlined, body_of
 from .origins import InlinedCall, Origins
 from .templates import CallTemplate, Parts, result_pairs, same_body

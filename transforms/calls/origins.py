@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from ...analysis.step.marks import is_copy
 from ...dialects.recompute import Names
-from ...support.walk import every_operation
+from ...support.operations import every_operation
 
 MAX_DEPTH = 64
 

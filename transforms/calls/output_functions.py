@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, Modul
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, Region
 
-from ...support.walk import every_operation
+from ...support.operations import every_operation
 from .bodies import InlinedBody
 from .templates import CallPart, CallTemplate, Templates, same_body
 

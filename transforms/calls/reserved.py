@@ -21,7 +21,7 @@ from xdsl.ir import Block, Operation
 from ...dialects.reserved_names import is_reserved
 from ...dialects.stablehlo.custom_call import CustomCallOp
 from ...rules.effects import why_impure
-from ...support.walk import every_operation
+from ...support.operations import every_operation
 
 BEFORE, AFTER = "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"
 

@@ -24,9 +24,9 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from ...analysis.step.order import Order, functions_of
 from ...dialects.dead_code import drop_dead_code
 from ...dialects.recompute import Names
-from ...rules.kinds import is_constant
+from ...rules.effects import is_constant
+from ...support.operations import every_operation
 from ...support.timing import part
-from ...support.walk import every_operation
 from .bodies import CallReading, InlinedBody, LeftInlined
 from .call_attributes import CallAttributes, foreign_attributes
 from .call_groups import Effects, Group, Positions, erase, part_body, place_of, put, read_passed, whole_body

@@ -10,7 +10,7 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.recompute import Names
-from ...rules.names import name_of
+from ...support.operations import name_of
 
 
 @dataclass(frozen=True)

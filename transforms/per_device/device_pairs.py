@@ -37,8 +37,8 @@ from ...dialects.computations import ManualComputationOp
 from ...dialects.recompute import Names
 from ...dialects.sdy import axes_of_mesh
 from ...dialects.shardings import layout_of
-from ...rules.kinds import is_constant
-from ...support.walk import every_operation
+from ...rules.effects import is_constant
+from ...support.operations import every_operation
 
 
 @dataclass(frozen=True)

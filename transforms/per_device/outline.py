@@ -32,7 +32,7 @@ from ...dialects.computations import ManualComputationOp
 from ...dialects.computations import ReturnOp as HandOnOp
 from ...dialects.recompute import Names
 from ...dialects.shardings import ShardingPerValueAttr
-from ...support.walk import every_operation
+from ...support.operations import every_operation
 from .device_pairs import Arrival, DevicePair, arrive, come_late, held_between, pairs_of
 
 

@@ -31,10 +31,10 @@ from ...dialects.computations import ReturnOp as HandOnOp
 from ...dialects.recompute import Names
 from ...dialects.sdy import axes_of_mesh
 from ...dialects.stablehlo.shapes import ReshapeOp
-from ...rules.kinds import is_constant
+from ...rules.effects import is_constant
 from ...support.diagnostics import Refusal
+from ...support.operations import every_operation
 from ...support.type_guards import is_tensor
-from ...support.walk import every_operation
 from .device_pairs import take_out
 from .outline import DeviceStep, move, rebuild, replace_results
 

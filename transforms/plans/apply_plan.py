@@ -32,8 +32,7 @@ from ...dialects.channels import free_channels, take_channels
 from ...dialects.names import Names
 from ...dialects.recompute import DependOp, TokenOp
 from ...planning.plan import Batch, CopyGroup, Plan
-from ...rules.names import name_of
-from ...support.walk import every_operation
+from ...support.operations import every_operation, name_of
 
 
 @lru_cache(maxsize=10_000)

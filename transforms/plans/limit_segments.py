@@ -39,8 +39,8 @@ from ...planning.by_segment.segment_problem import KEPT, TOO_EARLY, saved_after,
 from ...planning.graph import Graph
 from ...planning.plan import Plan
 from ...support.diagnostics import Refusal, Remark, RemarkKind
+from ...support.operations import every_operation
 from ...support.timing import part
-from ...support.walk import every_operation
 from ..per_device.outline import is_stand_in
 from ..phase import Steps
 

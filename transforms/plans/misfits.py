@@ -13,7 +13,7 @@ from xdsl.dialects.func import FuncOp
 
 from ...options.selection import BadSelection
 from ...support.diagnostics import Refusal
-from ...support.walk import every_operation
+from ...support.operations import every_operation
 from ..per_device.outline import is_stand_in
 
 T = TypeVar("T")

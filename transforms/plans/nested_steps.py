@@ -32,7 +32,7 @@ from ...analysis.step.order import Order, functions_of, read_values
 from ...analysis.step.phase_sources import PhaseSource, sources, stated_phase
 from ...analysis.step.phases import step_starts
 from ...dialects.stablehlo.control import OptimizationBarrierOp
-from ...support.walk import every_operation
+from ...support.operations import every_operation
 from ..per_device.outline import outline_device_steps
 from ..per_device.split import split_device_steps
 

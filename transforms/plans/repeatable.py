@@ -15,7 +15,7 @@ from ...dialects.stablehlo.custom_call import CustomCallOp
 from ...options.selection import BadSelection
 from ...rules.custom_calls import is_repeatable_by_word
 from ...support.diagnostics import Refusal
-from ...support.walk import every_operation
+from ...support.operations import every_operation
 
 
 def state_repeatable(module: ModuleOp, patterns: Sequence[str]) -> None:

@@ -26,9 +26,9 @@ from ...dialects.elements import dtype_of
 from ...dialects.stablehlo.branches import CaseOp, IfOp
 from ...dialects.stablehlo.creation import ConstantOp
 from ...dialects.stablehlo.shapes import BroadcastInDimOp
-from ...rules.kinds import is_constant
+from ...rules.effects import is_constant
+from ...support.operations import every_operation
 from ...support.type_guards import is_tensor
-from ...support.walk import every_operation
 from .carries import Replaced
 
 _CONDITIONALS = (CaseOp, IfOp)

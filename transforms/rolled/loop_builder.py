@@ -17,16 +17,16 @@ from ...dialects.channels import take_channels
 from ...dialects.dense import DenseAttr
 from ...dialects.elements import dtype_of
 from ...dialects.names import Names
+from ...dialects.stablehlo.attributes import ComparisonDirection, ComparisonType
 from ...dialects.stablehlo.binary import AddOp, MultiplyOp, SubtractOp
 from ...dialects.stablehlo.checks import element_of, shape_of
 from ...dialects.stablehlo.control import ReturnOp, WhileOp
 from ...dialects.stablehlo.creation import ConstantOp
-from ...dialects.stablehlo.dynamic import DynamicSliceOp, DynamicUpdateSliceOp
 from ...dialects.stablehlo.elementwise import CompareOp
-from ...dialects.stablehlo.enumerations import ComparisonDirection, ComparisonType
 from ...dialects.stablehlo.shapes import BroadcastInDimOp, ReshapeOp
+from ...dialects.stablehlo.slices import DynamicSliceOp, DynamicUpdateSliceOp
+from ...support.operations import every_operation
 from ...support.type_guards import is_tensor, is_unsigned
-from ...support.walk import every_operation
 from ..plans.apply_plan import Numbers, copy_of_original
 
 

@@ -40,9 +40,9 @@ from ...dialects.stablehlo.binary import AddOp, SubtractOp
 from ...dialects.stablehlo.checks import element_of, shape_of
 from ...dialects.stablehlo.control import WhileOp
 from ...dialects.stablehlo.creation import ConstantOp
-from ...dialects.stablehlo.dynamic import DynamicSliceOp, DynamicUpdateSliceOp
 from ...dialects.stablehlo.shapes import BroadcastInDimOp, ReshapeOp
-from ...rules.names import name_of
+from ...dialects.stablehlo.slices import DynamicSliceOp, DynamicUpdateSliceOp
+from ...support.operations import name_of
 from ..plans.apply_plan import Numbers, copy_of_original
 from .carries import Replaced, with_more_carries, without_dead_carries
 

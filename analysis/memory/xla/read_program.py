@@ -19,9 +19,9 @@ from ....dialects.dense import DenseAttr, to_numpy
 from ....mlir_io.repeated_operations import key_of
 from ....planning.graph import OUTSIDE
 from ....rules.fusion import FUSIBLE
-from ....rules.names import name_of
 from ....rules.storage import DENSE_VIEWS, element_bytes, viewed_operand
 from ....support.diagnostics import Refusal
+from ....support.operations import name_of
 from ....support.type_guards import is_tensor
 from ...step.graph_of import Key, region_key
 from ...step.order import Order, captured_values, constants_only

@@ -17,9 +17,10 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, bf16, f32, f64, i
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ....dialects.placements import is_placement
-from ....dialects.stablehlo.records import ConvolutionAttr, DotAttr, DotDimensions
+from ....dialects.stablehlo.attributes import DotAttr, DotDimensions
+from ....dialects.stablehlo.convolution import ConvolutionAttr
 from ....rules.fusion import EXPENSIVE, FUSIBLE, LIBRARY, REDUCTIONS
-from ....rules.names import name_of
+from ....support.operations import name_of
 from ....support.type_guards import is_tensor
 from ...step.storage import rank_of
 

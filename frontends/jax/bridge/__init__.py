@@ -8,7 +8,7 @@ Both raise `NotBridged` for a module that they cannot convert; the caller then g
 
 from __future__ import annotations
 
-from .not_bridged import NotBridged
+from .bindings import NotBridged
 from .reading import read
 from .writing import write
 

@@ -15,8 +15,7 @@ from ....dialects.dense import DenseAttr, to_standard
 from ....dialects.dense_literal import masked
 from ....dialects.elements import dtype_of
 from ....support.type_guards import AnyShaped, is_shaped, is_tensor
-from .building import build
-from .not_bridged import NotBridged
+from .bindings import NotBridged, build
 
 
 def bits_in(constant: Any, type: AnyShaped) -> bytes | None:

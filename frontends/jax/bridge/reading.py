@@ -1,12 +1,34 @@
-"""Convert an MLIR module to an xDSL module. It prints to the same bytes as the module parsed from JAX's text."""
+"""Convert an MLIR module to an xDSL module: types, attributes, locations and operations. It prints to the same bytes as
+the module parsed from JAX's text.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from jaxlib.mlir import ir
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.context import Context
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    ArrayAttr,
+    CallSiteLoc,
+    DenseArrayBase,
+    DictionaryAttr,
+    FunctionType,
+    FusedLoc,
+    IntegerAttr,
+    LocationAttr,
+    ModuleOp,
+    NoneAttr,
+    StringAttr,
+    SymbolRefAttr,
+    TensorType,
+    UnitAttr,
+    i32,
+    i64,
+)
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, TypeAttribute
 from xdsl.irdl import IRDLOperation
 
@@ -15,14 +37,163 @@ from ....dialects.dense import to_small
 from ....dialects.stablehlo.creation import DenseConstantOp
 from ....mlir_io.normalize import CHECKS, UNKNOWN_PROPERTIES, normalize
 from ....support.garbage import no_collection
+from ....support.locations import file_range, is_plain
 from ....support.type_guards import is_standard_dense
-from .attributes_in import AttributesIn
-from .defaults import defaults_of
-from .locations_in import LocationsIn
-from .making import can_be_made, fill, make
-from .names import ValueHints
-from .not_bridged import NotBridged
-from .texts import Dictionary
+from .bindings import Dictionary, NotBridged, Texts, defaults_of
+from .constants import bits_in, small, standard
+from .making import can_be_made, fill, make, name_location
+
+
+class ValueHints:
+    def __init__(self, module: ir.Module):
+        self._state = ir.AsmState(module.operation)
+        self._are_numbers: dict[str, bool] = {}
+        """By operation name, whether its results have numbers only: a kind of operation names all results or none."""
+
+    def give(self, name: str, results: Sequence[Any], ours: Sequence[SSAValue]) -> None:
+        if self._are_numbers.get(name):
+            return
+        hints = [self._hint(result) for result in results]
+        self._are_numbers[name] = not any(hints)
+        _give(hints, ours)
+
+    def give_arguments(self, arguments: Sequence[Any], ours: Sequence[SSAValue]) -> None:
+        _give([self._hint(argument) for argument in arguments], ours)
+
+    def _hint(self, value: Any) -> str | None:
+        """The name; None for a number, as `%0` or `%0#1`."""
+        name = value.get_name(self._state)[1:].partition("#")[0]
+        return None if name.isdecimal() else name
+
+
+def _give(hints: Sequence[str | None], ours: Sequence[SSAValue]) -> None:
+    for hint, value in zip(hints, ours, strict=True):
+        if hint is not None:
+            value.name_hint = hint
+
+
+class LocationsIn:
+    """Converts and caches. `metadata`: converts the attribute inside a fused location."""
+
+    def __init__(self, metadata: Callable[[ir.Attribute], Attribute]):
+        self._metadata = metadata
+        # The bindings hash a location by its address in Python, and its attribute by its address in MLIR, which is
+        # the same for equal locations.
+        self._locations: dict[ir.Attribute, LocationAttr] = {}
+
+    def get(self, location: ir.Location) -> LocationAttr:
+        key = location.attr
+        converted = self._locations.get(key)
+        if converted is None:
+            converted = self._locations[key] = self._convert(location)
+        return converted
+
+    def _convert(self, location: ir.Location) -> LocationAttr:
+        if isinstance(location, ir.NameLoc):
+            child = self.get(location.child_loc)
+            # `loc("name")` has an unknown location inside, which MLIR does not print.
+            return name_location(location.name_str, NoneAttr() if child is UNKNOWN_LOC else child)
+        if isinstance(location, ir.CallSiteLoc):
+            return CallSiteLoc(self.get(location.callee), self.get(location.caller))
+        if isinstance(location, ir.FileLineColLoc):
+            start, end = (location.start_line, location.start_col), (location.end_line, location.end_col)
+            return file_range(location.filename, start, end)
+        if isinstance(location, ir.UnknownLoc):
+            return UNKNOWN_LOC
+        if isinstance(location, ir.FusedLoc):
+            metadata = NoneAttr() if location.metadata is None else self._metadata(location.metadata)
+            parts: list[Any] = list(location.locations)
+            return FusedLoc(tuple(self.get(part) for part in parts), metadata)
+        raise NotBridged(f"unsupported kind of location: {location}")
+
+
+class AttributesIn:
+    """Converts and caches. `types`, `attributes` and `values` cache the results of `type`, `get` and `value`."""
+
+    def __init__(self, context: Context):
+        self.texts = Texts(context)
+        self.types: dict[ir.Type, TypeAttribute] = {}
+        self.attributes: dict[ir.Attribute, Attribute] = {}
+        self.values: dict[ir.Attribute, Attribute] = {}
+        self._kinds: dict[type[ir.Attribute], Callable[[Any], Attribute]] = {
+            ir.IntegerAttr: self._integer,
+            ir.StringAttr: self._string,
+            ir.FlatSymbolRefAttr: self._symbol,
+            ir.TypeAttr: lambda attribute: self.type(attribute.value),
+            ir.UnitAttr: lambda _: UnitAttr(),
+            ir.ArrayAttr: self._array,
+            ir.DictAttr: self._dictionary,
+            ir.DenseI64ArrayAttr: lambda attribute: DenseArrayBase.from_list(i64, list(attribute)),
+            ir.DenseIntElementsAttr: lambda attribute: standard(*self._bits(attribute)),
+            ir.DenseFPElementsAttr: lambda attribute: standard(*self._bits(attribute)),
+            ir.DenseResourceElementsAttr: _resource,
+        }
+
+    def type(self, type: ir.Type) -> TypeAttribute:
+        converted = self.types.get(type)
+        if converted is None:
+            converted = self.types[type] = self._type(type)
+        return converted
+
+    def _type(self, type: ir.Type) -> TypeAttribute:
+        if isinstance(type, ir.RankedTensorType) and type.has_static_shape and type.encoding is None:
+            return TensorType(self.type(type.element_type), type.shape)
+        if isinstance(type, ir.FunctionType):
+            return FunctionType.from_lists([*map(self.type, type.inputs)], [*map(self.type, type.results)])
+        return self.texts.type(type)
+
+    def get(self, attribute: ir.Attribute) -> Attribute:
+        converted = self.attributes.get(attribute)
+        if converted is None:
+            convert = self._kinds.get(type(attribute), self.texts.attribute)
+            converted = self.attributes[attribute] = convert(attribute)
+        return converted
+
+    def value(self, constant: ir.Attribute) -> Attribute:
+        """The value of a `stablehlo.constant`: a dense constant becomes a `DenseAttr`."""
+        converted = self.values.get(constant)
+        if converted is None:
+            dense = isinstance(constant, ir.DenseElementsAttr)
+            converted = self.values[constant] = small(*self._bits(constant)) if dense else self.get(constant)
+        return converted
+
+    def _bits(self, constant: Any) -> tuple[Any, bytes]:
+        shaped: Any = self.type(constant.type)
+        bits = bits_in(constant, shaped)
+        return self.texts.dense(constant) if bits is None else (shaped, bits)
+
+    def _integer(self, attribute: Any) -> Attribute:
+        kind: Any = self.type(attribute.type)
+        # Other types are rare, and the bindings return no integers beyond 64 bits.
+        return IntegerAttr(attribute.value, kind) if kind in (i32, i64) else self.texts.attribute(attribute)
+
+    def _string(self, attribute: Any) -> Attribute:
+        raw = attribute.value_bytes
+        if not (raw.isascii() and isinstance(attribute.type, ir.NoneType)):
+            return self.texts.attribute(attribute)
+        text = raw.decode()
+        return StringAttr(text) if is_plain(text) else self.texts.attribute(attribute)
+
+    def _symbol(self, attribute: Any) -> Attribute:
+        return SymbolRefAttr(attribute.value) if is_plain(attribute.value) else self.texts.attribute(attribute)
+
+    def _array(self, attribute: Any) -> Attribute:
+        try:
+            return ArrayAttr([self.get(element) for element in attribute])
+        except TypeError:
+            # The bindings do not return constants of complex numbers.
+            return self.texts.attribute(attribute)
+
+    def _dictionary(self, attribute: Any) -> Attribute:
+        names = [attribute[index].name for index in range(len(attribute))]
+        try:
+            return DictionaryAttr({name: self.get(attribute[name]) for name in names})
+        except TypeError:
+            return self.texts.attribute(attribute)
+
+
+def _resource(attribute: ir.Attribute) -> Attribute:
+    raise NotBridged("a constant is a resource")
 
 
 def read(module: ir.Module) -> ModuleOp:

@@ -15,8 +15,6 @@ They take effect under `recompute.jax.jit`; `jax.jit` ignores them. docs/coming_
 
 from __future__ import annotations
 
-from .cell import Cell
-from .function import recompute
-from .primitive import Primitive
+from .cell import Cell, Primitive, recompute
 
 __all__ = ["Cell", "Primitive", "recompute"]

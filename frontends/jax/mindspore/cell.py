@@ -1,4 +1,6 @@
-"""`nn.Cell.recompute`: a function or a module whose calls are segments, once `recompute()` is called on it."""
+"""MindSpore's `nn.Cell.recompute`, `ops.Primitive.recompute` and `mindspore.recompute`: functions and modules whose
+calls are segments, operations that are always recomputed or never, and single calls.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +9,9 @@ from typing import Any, Generic, TypeVar
 
 import jax
 
-from ....analysis.request.scope_names import Switches
+from ....analysis.request.scope_names import CallTreatment, Switches
 from .. import checked
-from ..called import called
+from ..scopes import called
 
 R = TypeVar("R")
 _JAX: Any = jax
@@ -84,3 +86,45 @@ def _unflatten(structure: tuple[Any, ...], children: tuple[Any, ...]) -> Cell[An
 
 
 _JAX.tree_util.register_pytree_with_keys(Cell, _flatten_with_keys, _unflatten, _flatten)
+
+
+class Primitive(Generic[R]):
+    """A function of JAX as one operation, such as `jnp.exp`. Raises `TypeError` if it is not callable."""
+
+    def __init__(self, function: Callable[..., R]) -> None:
+        checked.a_callable("Primitive", function)
+        self.function = function
+        self.mode: bool | None = None
+
+    def recompute(self, mode: bool = True) -> Primitive[R]:
+        """Recompute later calls, results included, also outside cells; or, with False, never, even inside a cell.
+
+        Returns the primitive itself. Raises `TypeError` if `mode` is neither True nor False.
+        """
+        checked.flags("Primitive.recompute", mode=mode)
+        self.mode = mode
+        return self
+
+    def __call__(self, *args: Any, **kwargs: Any) -> R:
+        if self.mode is None:
+            return self.function(*args, **kwargs)
+        return called(self.function, args, kwargs, kind=CallTreatment.AGAIN if self.mode else CallTreatment.SAVE)
+
+    def __repr__(self) -> str:
+        return f"Primitive({self.function!r}{'' if self.mode is None else f', recompute={self.mode}'})"
+
+
+def recompute(
+    block: Callable[..., R], *args: Any, use_reentrant: bool = True, output_recompute: bool = False, **kwargs: Any
+) -> R:
+    """Call `block(*args, **kwargs)`; the backward pass saves only its arguments and results, and recomputes the rest.
+
+    use_reentrant: Has no effect: there is no tape, and complex types are differentiated either way.
+    output_recompute: The results are recomputed too. Consecutive blocks stay separate segments.
+
+    Inside another such call, the outer one counts. Raises `TypeError` if `block` is not callable, or for a switch that
+    is neither True nor False.
+    """
+    checked.a_callable("recompute", block)
+    checked.flags("recompute", use_reentrant=use_reentrant, output_recompute=output_recompute)
+    return called(block, args, kwargs, switches=Switches(output_recompute=output_recompute))

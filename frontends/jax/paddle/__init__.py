@@ -9,9 +9,8 @@ They take effect under `recompute.jax.jit`; under `jax.jit` nothing is recompute
 
 from __future__ import annotations
 
+from .functions import recompute, recompute_sequential
 from .optimizer import RecomputeOptimizer
 from .program import Program
-from .recompute import recompute
-from .sequential import recompute_sequential
 
 __all__ = ["Program", "RecomputeOptimizer", "recompute", "recompute_sequential"]

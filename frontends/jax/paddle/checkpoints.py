@@ -9,8 +9,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..checked import kind_of
 from ..warning import warn
-from .kinds import kind_of
 
 _JAX: Any = jax
 """Partly unknown to type checkers."""

@@ -19,11 +19,9 @@ import jax
 import numpy as np
 from jax.extend import source_info_util
 
-from .apply import applied
+from ..checked import kind_of
 from .checkpoints import Checkpoints
-from .gradients import gradients_of
-from .kinds import kind_of
-from .program import Program, chosen, is_traced, names_of, paired
+from .program import Program, applied, chosen, gradients_of, is_traced, names_of, paired
 
 # Operations of the optimizer get the location of the user's line, not of this file.
 source_info_util.register_exclusion(__file__)

@@ -1,8 +1,13 @@
-"""The program of a Paddle optimizer: parameters with their names, and the state of the inner optimizer."""
+"""The program of a Paddle optimizer: parameters with their names, the gradient of a loss with respect to some of them,
+and one step of the inner optimizer.
+
+The mark is on the cotangent that the backward pass begins with: every gradient depends on it, while the value of the
+loss may be unused.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -10,8 +15,11 @@ from typing import Any
 import jax
 import numpy as np
 from jax.core import Tracer
+from jax.extend import source_info_util
 
-from .kinds import kind_of
+from .. import marks
+from ..checked import kind_of
+from .checkpoints import Checkpoints
 
 _JAX: Any = jax
 """Partly unknown to type checkers."""
@@ -140,3 +148,89 @@ def _next_number(parameter: Any, leaves: Sequence[Any], names: Sequence[str], ta
 
 def is_traced(tree: Any) -> bool:
     return any(isinstance(leaf, Tracer) for leaf in _JAX.tree.leaves(tree))
+
+
+source_info_util.register_exclusion(__file__)
+
+
+def gradients_of(
+    checkpoints: Checkpoints, loss: Callable[[Any], Any], parameters: Any, numbers: Sequence[int], set_here: Any
+) -> tuple[Any, list[Any]]:
+    """The value, and the gradients with respect to the leaves of these numbers; the others are constants of the loss.
+
+    set_here: Checkpoints for this run; with None, those that are set.
+
+    Raises `TypeError` if the loss is not a scalar, and `ValueError` for a checkpoint that is not a value of the loss
+    itself; under an outer `jax.jit`, JAX may raise its own error for the latter.
+    """
+    leaves, tree = _JAX.tree.flatten(parameters)
+    names = list[str]()
+
+    def loss_of_leaves(variables: Sequence[Any]) -> Any:
+        all_leaves = list(leaves)
+        for number, parameter in zip(numbers, variables, strict=True):
+            all_leaves[number] = parameter
+        value, checkpoint_list = checkpoints.run(loss, tree.unflatten(all_leaves), set_here)
+        names.extend(checkpoint_list.names)
+        return value, _without_tangents(checkpoint_list.values)
+
+    value, pull_back, values = _JAX.vjp(loss_of_leaves, [leaves[number] for number in numbers], has_aux=True)
+    seed = _JAX.numpy.ones_like(value)
+    (gradients,) = pull_back(marks.checkpoints(seed, names, values) if names or values else seed)
+    return value, gradients
+
+
+def _without_tangents(values: Sequence[Any]) -> list[Any]:
+    """The values without their tangents. Raises `ValueError` for a value of an inner trace."""
+    try:
+        return [_JAX.lax.stop_gradient(value) for value in values]
+    except jax.errors.UnexpectedTracerError as error:
+        raise ValueError(NOT_OF_THE_LOSS) from error
+
+
+NOT_OF_THE_LOSS = (
+    "set_checkpoints: a value is of a function that is jitted, looped over or differentiated inside of the loss; name "
+    "it there with jax.ad_checkpoint.checkpoint_name, and give the name"
+)
+
+
+source_info_util.register_exclusion(__file__)
+
+
+def applied(optimizer: Any, program: Program, gradients: Mapping[int, Any], loss: Any) -> Program:
+    """The program after the update, with this loss. `gradients`: by leaf number.
+
+    Parameters without a gradient keep their values: the inner optimizer gets zeros for them, and its updates are
+    discarded.
+    """
+    leaves, tree = _JAX.tree.flatten(program.parameters)
+    padded = [gradients[n] if n in gradients else _JAX.numpy.zeros_like(leaf) for n, leaf in enumerate(leaves)]
+    updates, state = optimizer.update(tree.unflatten(padded), program.state, program.parameters)
+    pairs = _leaf_pairs(tree, program.parameters, updates)
+    parameters = [_add(parameter, update) if n in gradients else parameter for n, (parameter, update) in pairs]
+    if len(gradients) < len(leaves):
+        state = _merge_states(tree, gradients, program.state, state)
+    return Program(tree.unflatten(parameters), state, loss)
+
+
+def _add(parameter: Any, update: Any) -> Any:
+    return (parameter + update).astype(parameter.dtype)
+
+
+def _merge_states(tree: Any, gradients: Mapping[int, Any], old: Any, new: Any) -> Any:
+    """The new state, but the old one of parameters without a gradient, in each part that is a pytree like theirs."""
+
+    def is_like_parameters(part: Any) -> bool:
+        return _JAX.tree.structure(part) == tree
+
+    def part(before: Any, after: Any) -> Any:
+        if not is_like_parameters(before):
+            return after
+        return tree.unflatten([new if n in gradients else old for n, (old, new) in _leaf_pairs(tree, before, after)])
+
+    return _JAX.tree.map(part, old, new, is_leaf=is_like_parameters)
+
+
+def _leaf_pairs(tree: Any, before: Any, after: Any) -> Iterator[tuple[int, tuple[Any, Any]]]:
+    """The subtrees of two pytrees at each leaf of `tree`, numbered."""
+    return enumerate(zip(tree.flatten_up_to(before), tree.flatten_up_to(after), strict=True))

@@ -7,7 +7,6 @@ inside of a stage are recounted there, and where the end of an instance moves fr
 from __future__ import annotations
 
 from .compiled import compiled
-from .pool_rows import below, has, put, take
 from .sqrt_blocks import clean, raise_range, soil
 from .state import (
     ALIVE,
@@ -35,6 +34,10 @@ from .state import (
     USERS,
     Board,
     N,
+    below,
+    has,
+    put,
+    take,
 )
 
 ADDED, REMOVED, LOCAL = 0, 1, 2

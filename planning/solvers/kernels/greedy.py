@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from .compiled import compiled
 from .copy_moves import LOCAL, undo
-from .pool_rows import below, has
 from .remove_copies import AGAIN, CHEAPER, HOLD, drop
 from .sqrt_blocks import overflow_in
 from .state import (
@@ -48,7 +47,9 @@ from .state import (
     Board,
     Keys,
     N,
+    below,
     draw,
+    has,
     push,
     sink,
     sort_keys,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from .compiled import compiled
 from .copy_moves import add, last_use, local_bytes, settle
-from .pool_rows import has
 from .sqrt_blocks import look_through
 from .state import (
     ALIVE,
@@ -36,6 +35,7 @@ from .state import (
     WEIGHT,
     Board,
     N,
+    has,
     space,
 )
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 from .compiled import compiled
 from .copy_moves import add, remove, settle, undo, used_in
 from .initial import list_pairs
-from .pool_rows import below, has
 from .state import (
     CLOSED,
     CLOSURE,
@@ -35,6 +34,8 @@ from .state import (
     STAMP,
     Board,
     N,
+    below,
+    has,
     sort_keys,
     space,
 )

@@ -12,7 +12,6 @@ from .compiled import compiled
 from .copy_moves import remove, settle, undo
 from .greedy import greedy
 from .initial import list_pairs, set_weight
-from .pool_rows import below, has
 from .remove_copies import AGAIN, drop, reverse_delete
 from .state import (
     ALIVE,
@@ -40,7 +39,9 @@ from .state import (
     Board,
     Keys,
     N,
+    below,
     draw,
+    has,
     space,
 )
 

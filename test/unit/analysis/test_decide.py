@@ -10,7 +10,7 @@ from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection
-from recompute.rules.names import name_of
+from recompute.support.operations import name_of
 
 T = "tensor<256xf32>"
 HEAD = f"func.func @f(%x: {T}, %ct: {T}) -> ({T}, {T}) {{"

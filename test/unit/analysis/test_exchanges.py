@@ -7,7 +7,7 @@ import pytest
 from recompute.analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_again
 from recompute.analysis.step.order import functions_of
 from recompute.mlir_io.parser import parse_module
-from recompute.rules.permission import Permission
+from recompute.rules.effects import Permission
 
 SUM = """%{r} = "stablehlo.all_reduce"(%{x}) <{{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}}> ({{
    ^bb0(%p: tensor<f32>, %q: tensor<f32>):

@@ -8,9 +8,8 @@ from recompute.dialects.names import Names
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-from recompute.options.phase_hint import PhaseHint
 from recompute.options.recompute_options import RecomputeOptions
-from recompute.options.selection import Selection
+from recompute.options.selection import PhaseHint, Selection
 from recompute.search.prepare import prepare
 from recompute.search.recompute import recompute
 from recompute.support.diagnostics import Refusal

@@ -9,8 +9,7 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, TensorType, f32, i1, i32
 from xdsl.ir import Attribute
 
-from recompute.dialects.dense import small_bits, to_numpy
-from recompute.dialects.splat import LARGEST_EXPANDED, SplatBytes, splat_bytes
+from recompute.dialects.dense import LARGEST_EXPANDED, SplatBytes, small_bits, splat_bytes, to_numpy
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.support.type_guards import AnyDense, is_standard_dense

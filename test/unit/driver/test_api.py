@@ -13,7 +13,7 @@ import recompute
 from recompute.dialects.recompute import Names
 from recompute.mlir_io.printer import print_module
 from recompute.planning.plan_file import BadPlan
-from recompute.rules.names import name_of
+from recompute.support.operations import name_of
 from recompute.test.examples import FOLDER, original
 from recompute.tools.recompute_opt import main
 

@@ -10,7 +10,7 @@ import pytest
 from recompute.driver.api import Rewritten, explain, rewrite
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.support.diagnostics import Refusal
-from recompute.support.walk import every_operation
+from recompute.support.operations import every_operation
 
 CHAIN = (Path(__file__).resolve().parents[3] / "examples" / "stablehlo" / "chain.small.mlir").read_text()
 

@@ -16,7 +16,7 @@ from recompute.frontends.jax import private
 from recompute.frontends.jax.bridge import read, write
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-from recompute.support.walk import every_operation
+from recompute.support.operations import every_operation
 from recompute.test.imports import ROOT
 from recompute.test.unit.frontends.steps import jax
 

@@ -12,7 +12,7 @@ from recompute.dialects.chlo import CHLO
 from recompute.dialects.sdy import SDY
 from recompute.dialects.stablehlo import STABLEHLO
 from recompute.frontends.jax.bridge import read
-from recompute.frontends.jax.bridge.defaults import DEFAULTS
+from recompute.frontends.jax.bridge.bindings import DEFAULTS
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.support.locations import RangeEnd

@@ -25,7 +25,7 @@ from recompute.frontends.jax import private
 from recompute.frontends.jax.bridge import read, write
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import attribute_text, print_module
-from recompute.support.walk import every_operation
+from recompute.support.operations import every_operation
 from recompute.test.unit.frontends.crossings import crosses, generic, theirs
 
 INTEGER_TYPES = [

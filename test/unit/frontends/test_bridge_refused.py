@@ -162,7 +162,7 @@ def test_fields_of_xdsl_that_have_changed(monkeypatch: pytest.MonkeyPatch):
     module = jax.jit(mlp().step).lower(weights(), batch()).compiler_ir()
     quick = print_module(read(module), debuginfo=True)
     monkeypatch.setattr(making, "HAS_EXPECTED_FIELDS", False)
-    monkeypatch.setattr("recompute.frontends.jax.bridge.locations_in.name_location", making.checked_name)
+    monkeypatch.setattr("recompute.frontends.jax.bridge.reading.name_location", making.checked_name)
     assert print_module(read(module), debuginfo=True) == quick
 
 

@@ -13,8 +13,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 import recompute
 from recompute.frontends.jax import choice
-from recompute.frontends.jax.barriers import DISABLED, DROPS_BARRIERS, MEASURING
 from recompute.frontends.jax.choice import Variant
+from recompute.frontends.jax.compiler_options import DISABLED, DROPS_BARRIERS, MEASURING
 from recompute.test.unit.frontends.steps import batch, descent, far_apart, forward, jax, jnp, mlp, temporaries, weights
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import recompute
 from recompute.frontends.jax.flax_modules import LostUpdate
-from recompute.planning.solvers import time_limit
+from recompute.planning.solvers import effort
 
 from .steps import batch, jax, jnp, mlp, weights
 
@@ -111,6 +111,6 @@ def test_split_modules_train() -> None:
 
 def test_without_numba_the_search_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECOMPUTE_PLAN_PATH", "plain")
-    assert not time_limit.is_compiled() and time_limit.limited(0.0)() and not time_limit.limited(1000.0)()
+    assert not effort.is_compiled() and effort.limited(0.0)() and not effort.limited(1000.0)()
     monkeypatch.delenv("RECOMPUTE_PLAN_PATH")
-    assert not time_limit.limited(0.0)() or not time_limit.is_compiled()
+    assert not effort.limited(0.0)() or not effort.is_compiled()

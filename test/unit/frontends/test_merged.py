@@ -15,9 +15,9 @@ import pytest
 import recompute
 from recompute.dialects.stablehlo.control import OptimizationBarrierOp
 from recompute.frontends.jax import choice
-from recompute.frontends.jax.barriers import keeping_barriers
 from recompute.frontends.jax.choice import Variant
-from recompute.support.walk import every_operation
+from recompute.frontends.jax.compiler_options import keeping_barriers
+from recompute.support.operations import every_operation
 from recompute.test.unit.frontends.steps import batch, descent, jax, jnp, temporaries, weights
 from recompute.transforms.merge_remat import merge_remat
 

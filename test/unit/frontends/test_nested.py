@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import recompute
-from recompute.frontends.jax.barriers import DISABLED, DROPS_BARRIERS
+from recompute.frontends.jax.compiler_options import DISABLED, DROPS_BARRIERS
 from recompute.test.unit.frontends.steps import batch, far_apart, forward, jax, jnp, mlp, temporaries, weights
 
 KEEPING = {DISABLED: DROPS_BARRIERS}

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import recompute
-from recompute.frontends.jax.module_scopes import module_scopes
+from recompute.frontends.jax.scopes import module_scopes
 
 from .nnx_models import MODELS, SCANNED, Dense, jax, jnp, nnx, optax, train_step
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import recompute
-from recompute.frontends.jax.barriers import DISABLED, DROPS_BARRIERS
+from recompute.frontends.jax.compiler_options import DISABLED, DROPS_BARRIERS
 from recompute.test.unit.frontends.steps import block, jax, jnp
 from recompute.test.unit.frontends.test_choice import temporaries
 

@@ -21,8 +21,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from recompute.analysis.verify.dominance import verify_dominance
 from recompute.interpreters.prove import prove
-from recompute.rules.names import name_of
 from recompute.support.diagnostics import Refusal
+from recompute.support.operations import name_of
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from recompute.driver.verification import verify_module
+from recompute.driver.verified import verify_module
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.support.diagnostics import Refusal

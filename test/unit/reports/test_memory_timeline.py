@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 import pytest
 
 from recompute.analysis.memory.timeline import Buffer, Timeline
-from recompute.reports.memory_bands import BandKind, bands, kinds_of, shortened, stages
 from recompute.reports.memory_chart import COLUMNS, columns_of
+from recompute.reports.memory_layers import BandKind, bands, kinds_of, shortened, stages
 from recompute.reports.memory_timeline import to_json, to_svg, to_text
 
 MIB = 1024**2

@@ -13,9 +13,8 @@ from xdsl.ir import Operation
 from recompute.mlir_io.parser import parse_module
 from recompute.rules.costs.cost import cost_named
 from recompute.rules.flops import Work, work
-from recompute.rules.names import name_of
 from recompute.rules.registry import BUILT_IN
-from recompute.support.walk import every_operation
+from recompute.support.operations import every_operation, name_of
 from recompute.test.imports import ROOT
 from recompute.transforms.inline import inline
 

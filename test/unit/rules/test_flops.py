@@ -8,10 +8,10 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from recompute.dialects.stablehlo.moves import DimWindow
+from recompute.dialects.stablehlo.windows import DimWindow
 from recompute.mlir_io.parser import parse_module
+from recompute.rules.counts import meetings
 from recompute.rules.flops import Work, flops, work
-from recompute.rules.windows import meetings
 
 CASES = {
     "%r = stablehlo.sine %a : tensor<4x8xf32>": 32,

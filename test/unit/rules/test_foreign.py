@@ -22,9 +22,8 @@ from recompute.interpreters.meter import meter
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
-from recompute.rules.effects import why_impure
+from recompute.rules.effects import is_collective, is_constant, why_impure
 from recompute.rules.flops import flops
-from recompute.rules.kinds import is_collective, is_constant
 from recompute.search.recompute import recompute
 from recompute.support.diagnostics import Refusal
 from recompute.tools import recompute_check, recompute_opt, recompute_run

@@ -21,9 +21,8 @@ from recompute.dialects.stablehlo import STABLEHLO
 from recompute.interpreters.pure_operations import PURE_OPERATIONS
 from recompute.mlir_io.parser import parse_module
 from recompute.rules import pure, register, registrations_undone
-from recompute.rules.effects import IMPURE, PURE, PURE_IF_BODY_IS, TERMINATORS, why_impure
+from recompute.rules.effects import IMPURE, PURE, PURE_IF_BODY_IS, TERMINATORS, reads_memory, why_impure, writes_memory
 from recompute.rules.facts import COMMUNICATION_REASON, Effect, OpClass
-from recompute.rules.kinds import reads_memory, writes_memory
 from recompute.rules.registry import facts_named, facts_of
 
 TABLES = {"PURE": PURE, "PURE_IF_BODY_IS": PURE_IF_BODY_IS, "TERMINATORS": TERMINATORS, "IMPURE": IMPURE}

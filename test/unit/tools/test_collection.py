@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from recompute.support.garbage import THRESHOLDS, rare_collections
 from recompute.tools import recompute_check, recompute_opt
-from recompute.tools.collection import THRESHOLDS, rare_collections
 
 
 def test_inside_it_is_rare() -> None:

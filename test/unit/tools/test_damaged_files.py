@@ -17,9 +17,8 @@ import pytest
 
 from recompute.planning.plan_file import BadPlan, from_json
 from recompute.planning.solvers.graph_file import BadGraph, read_graph
-from recompute.rules.costs.bad_cost import BadCost
 from recompute.rules.costs.cost_file import CostFile
-from recompute.rules.costs.device import read_device
+from recompute.rules.costs.device import BadCost, read_device
 from recompute.tools.recompute_opt import main as recompute_opt
 from recompute.tools.recompute_plan import main as recompute_plan
 

@@ -16,10 +16,9 @@ from xdsl.passes import ModulePass
 from recompute.driver import pipeline
 from recompute.tools import command_line
 from recompute.tools.completion import SHELLS, completion
-from recompute.tools.opt_arguments import argument_parser
+from recompute.tools.opt_arguments import argument_parser, as_argparse_expects
 from recompute.tools.recompute_opt import main
 from recompute.tools.reproducer import pipeline_in, reproducer
-from recompute.tools.spelling import as_argparse_expects
 
 STEP = """\
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.tools.diagnostics import Diagnostic
 from recompute.tools.expected_diagnostics import mismatches
+from recompute.tools.reporting import Diagnostic
 
 
 def error(line: int, message: str = "it is wrong") -> Diagnostic:

@@ -16,7 +16,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.support.diagnostics import Refusal
-from recompute.support.walk import every_operation
+from recompute.support.operations import every_operation
 from recompute.test.torch_xla_step import torch_xla_step
 from recompute.transforms.flatten_tuples import flatten_tuples
 

@@ -7,7 +7,7 @@ from xdsl.ir import Operation
 
 from recompute.analysis.step.phases import Phases, phases, phases_now
 from recompute.options.selection import AUTO
-from recompute.rules.kinds import is_constant
+from recompute.rules.effects import is_constant
 from recompute.search.prepare import prepare
 from recompute.test.examples import original
 from recompute.transforms.clone import clone

@@ -16,8 +16,7 @@ from recompute.interpreters.execute_check import compare
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import Loops
-from recompute.rules.names import name_of
-from recompute.support.walk import every_operation
+from recompute.support.operations import every_operation, name_of
 from recompute.transforms.loops import Rolled, recompute_loops
 
 V, S, ONE = "tensor<4xf32>", "tensor<5x4xf32>", "tensor<1x4xf32>"

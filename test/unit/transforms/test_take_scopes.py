@@ -6,7 +6,7 @@ import pytest
 
 from recompute.dialects.names import Names
 from recompute.mlir_io.parser import parse_module
-from recompute.rules.names import name_of
+from recompute.support.operations import name_of
 from recompute.transforms.take_scopes import take_scopes
 
 DRAW = """

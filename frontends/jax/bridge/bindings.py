@@ -1,8 +1,11 @@
-"""Convert one type, attribute or dictionary through its text, for those that the bindings do not expose."""
+"""MLIR's bindings, as the bridge uses them: their builders, untyped since their type stubs are incomplete; conversion
+through text for what they do not expose; properties that custom forms omit; and the only error that the bridge raises.
+"""
 
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any, TypeVar
 
 from jaxlib.mlir import ir
@@ -10,10 +13,39 @@ from xdsl.context import Context
 from xdsl.ir import Attribute, TypeAttribute
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
+from ....dialects.context import make_context
 from ....dialects.dense_literal import parse_dense
 from ....mlir_io.parser import ModuleParser
 from ....support.type_guards import AnyShaped
-from .not_bridged import NotBridged
+
+
+class NotBridged(Exception):
+    """A module cannot be converted without its text; the message has the reason."""
+
+
+build: Any = ir
+
+
+_ACCURATE = "cbrt cosine exponential exponential_minus_one log log_plus_one logistic rsqrt sine sqrt tan tanh".split()
+DEFAULTS: dict[str, dict[str, str]] = {
+    "stablehlo.custom_call": {"has_side_effect": "false", "api_version": "1 : i32", "called_computations": "[]"},
+    **{
+        f"stablehlo.{name}": {
+            "result_accuracy": "#stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<DEFAULT>>"
+        }
+        for name in _ACCURATE
+    },
+}
+
+
+@cache
+def defaults_of(name: str) -> tuple[tuple[str, Attribute], ...]:
+    """The omitted properties and default values of the operations of this name."""
+    context: Context = make_context()
+    return tuple(
+        (property, ModuleParser(context, text).parse_attribute()) for property, text in DEFAULTS.get(name, {}).items()
+    )
+
 
 ParsedT = TypeVar("ParsedT")
 Dictionary = dict[str, Attribute]

@@ -1,0 +1,176 @@
+"""`paddle.distributed.fleet.utils.recompute`, a function call that is recomputed for the backward pass, and
+`recompute_sequential`, consecutive stages grouped into segments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+
+from ....analysis.request.scope_names import CallTreatment, Switches
+from .. import checked
+from ..checked import kind_of
+from ..marks import offload
+from ..scopes import called
+
+R = TypeVar("R")
+_JAX: Any = jax
+"""Partly unknown to type checkers."""
+
+
+def recompute(
+    function: Callable[..., R],
+    /,
+    *args: Any,
+    preserve_rng_state: bool = True,
+    use_reentrant: bool = True,
+    offload_indices: Sequence[int] = (),
+    **kwargs: Any,
+) -> R:
+    """Call `function(*args, **kwargs)` and return its results unchanged. Under `recompute.jax.jit` the call is one
+    segment.
+
+    Args:
+        function: Any callable, also a module of flax linen, nnx or equinox.
+        args, kwargs: The arguments of the function, of any type, passed unchanged.
+        preserve_rng_state: Never recompute operations that draw from hidden state (`lax.rng_uniform`). With False they
+            may draw anew, which cannot be proved equal: `recompute.jax.jit(…, proof=False)`. With explicit keys the
+            recomputed operations draw the same numbers either way.
+        use_reentrant: Has no effect; in Paddle it selects one of two implementations. Inputs without gradient, keyword
+            arguments, nested calls and results that are not arrays are supported either way.
+        offload_indices: The numbers of positional arguments that may be offloaded to the host, see
+            `recompute.jax.offload`.
+
+    Raises:
+        TypeError: For a function that is not callable, a switch that is not a bool, and `offload_indices` that is not
+            a list of ints or names an argument without arrays.
+        ValueError: For an index out of range.
+    """
+    switches = switches_of("recompute", function, preserve_rng_state)
+    checked.flags("recompute", use_reentrant=use_reentrant)
+    arguments = list(args)
+    for index in _check_indices(offload_indices, len(args)):
+        arguments[index] = _offload_arrays(index, args[index])
+    return called(function, arguments, kwargs, CallTreatment.SEGMENT, switches)
+
+
+def switches_of(caller: str, function: object, preserve_rng_state: object) -> Switches:
+    """The switches of the segment; as in Paddle, every collective may be recomputed. Raises `TypeError`."""
+    checked.a_callable(caller, function)
+    checked.flags(caller, preserve_rng_state=preserve_rng_state)
+    return Switches(preserve_rng_state=bool(preserve_rng_state), parallel_optimizer_comm_recompute=True)
+
+
+def _check_indices(indices: object, count: int) -> list[int]:
+    """The indices in ascending order, without duplicates."""
+    if not isinstance(indices, list | tuple):
+        raise TypeError(f"recompute: offload_indices is a list of int, not {kind_of(indices)}")
+    checked_indices: set[int] = set()
+    for index in indices:  # pyright: ignore[reportUnknownVariableType]
+        if not isinstance(index, int) or isinstance(index, bool):
+            raise TypeError(f"recompute: offload_indices is a list of int, and holds {index!r}")
+        if not 0 <= index < count:
+            raise ValueError(f"recompute: offload_indices has {index}, and there are {count} positional arguments")
+        checked_indices.add(index)
+    return sorted(checked_indices)
+
+
+def _offload_arrays(index: int, argument: Any) -> Any:
+    """The argument, a pytree, with its arrays marked for offloading; other leaves stay unchanged."""
+    if not any(map(_is_array, _JAX.tree.leaves(argument))):
+        raise TypeError(
+            f"recompute: offload_indices has {index}, and that argument, {kind_of(argument)}, has no arrays"
+        )
+
+    def mark(leaf: Any) -> Any:
+        return offload(leaf) if _is_array(leaf) else leaf
+
+    return _JAX.tree.map(mark, argument)
+
+
+def _is_array(leaf: object) -> bool:
+    return isinstance(leaf, jax.Array | np.ndarray)
+
+
+DEFAULTS: Mapping[str, Any] = {"segments": 1, "preserve_rng_state": True}
+_PLAIN: Any = (list, tuple)
+
+
+def recompute_sequential(ctx: Mapping[str, Any], functions: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call the functions one after the other, in segments that are each like a call of `recompute`.
+
+    Args:
+        ctx: "segments", the number of segments (1), and "preserve_rng_state" (True).
+        functions: A list or tuple of callables, or an object with `layers`, as the Sequential of flax linen, nnx and
+            equinox.
+        args, kwargs: The arguments of the first function. A result that is a tuple becomes the positional arguments of
+            the next function; any other result is its only argument. Batches may have any size.
+
+    Returns:
+        The result of the last function. The segments differ by at most one function in length, and all of them are
+        recomputed; Paddle does not recompute the last one.
+
+    Raises:
+        TypeError, ValueError: For an invalid `ctx` or `functions`, and for more segments than functions.
+    """
+    options = _check_options(ctx)
+    stages = _stages(functions)
+    switches = [switches_of("recompute_sequential", stage, options["preserve_rng_state"]) for stage in stages]
+    result: Any = None
+    for first, end in pairwise(_borders(options["segments"], len(stages))):
+        result = called(_chain(stages[first:end], first), args, kwargs, CallTreatment.SEGMENT, switches[first])
+        args, kwargs = _as_arguments(result), {}
+    return result
+
+
+def _check_options(ctx: object) -> dict[str, Any]:
+    if not isinstance(ctx, Mapping):
+        raise TypeError(f"recompute_sequential: ctx is a dict such as {{'segments': 2}}, not {kind_of(ctx)}")
+    options: dict[Any, Any] = dict(ctx)  # pyright: ignore[reportUnknownArgumentType]
+    if unknown := [key for key in options if key not in DEFAULTS]:
+        raise ValueError(f"recompute_sequential: ctx has no {unknown[0]!r}; known are {', '.join(DEFAULTS)}")
+    return {**DEFAULTS, **options}
+
+
+def _stages(functions: Any) -> Sequence[Callable[..., Any]]:
+    stages: Any = functions if isinstance(functions, _PLAIN) else getattr(functions, "layers", None)
+    try:
+        return tuple(stages)
+    except TypeError:
+        raise TypeError(
+            "recompute_sequential: functions is a list or tuple of callables, or has `layers`, and "
+            f"{kind_of(functions)} is not such"
+        ) from None
+
+
+def _borders(segments: object, count: int) -> list[int]:
+    """The number of the first stage of each segment, and the count. Longer segments come first."""
+    if not isinstance(segments, int) or isinstance(segments, bool):
+        raise TypeError(f"recompute_sequential: segments is an int, not {kind_of(segments)}")
+    if segments < 1:
+        raise ValueError(f"recompute_sequential: segments is at least 1, not {segments}")
+    if segments > count:
+        raise ValueError(f"recompute_sequential: {segments} segments cannot be made of {count} functions")
+    size, longer = divmod(count, segments)
+    return list(accumulate((size + (index < longer) for index in range(segments)), initial=0))
+
+
+def _chain(stages: Sequence[Callable[..., Any]], first: int) -> Callable[..., Any]:
+    """Several stages as one function, whose name becomes that of the segment."""
+
+    def chain(*args: Any, **kwargs: Any) -> Any:
+        result = stages[0](*args, **kwargs)
+        for stage in stages[1:]:
+            result = stage(*_as_arguments(result))
+        return result
+
+    chain.__name__ = f"stages{first}to{first + len(stages) - 1}"
+    return chain
+
+
+def _as_arguments(result: Any) -> tuple[Any, ...]:
+    return result if isinstance(result, tuple) else (result,)  # pyright: ignore[reportUnknownVariableType]
