@@ -18,7 +18,7 @@ from recompute.planning.solvers.problem import Pair, Problem
 from recompute.planning.solvers.registry import solve
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.planning.solvers.sweep import Outcome, sweep
-from recompute.reports.curve import Curve, Marker, curve_of
+from recompute.reports.curve import Curve, Marker, Sweep, curve_of
 from recompute.reports.curve_chart import to_svg
 
 FOLDER = Path(__file__).resolve().parent
@@ -40,7 +40,7 @@ def curve() -> Curve:
         return solve(problem, budget, starts=starts, effort=Effort.brief())
 
     budgets = [peak * at // COUNT for at in range(1, COUNT + 1)]
-    return curve_of("gpt24L", problem, peak, budgets, sweep(budgets, solved), pytorch(problem))
+    return curve_of("gpt24L", Sweep(problem, peak, budgets, sweep(budgets, solved)), pytorch(problem))
 
 
 def pytorch(problem: Problem) -> list[Marker]:

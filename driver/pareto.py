@@ -31,7 +31,7 @@ from ..planning.solvers.registry import solve
 from ..planning.solvers.result import Infeasible, Progress, Result, Stop
 from ..planning.solvers.solve_graph import carried_within, problem_of_graph
 from ..planning.solvers.sweep import Outcome, sweep
-from ..reports.curve import Again, Curve, Point, Refused, curve_of
+from ..reports.curve import Again, Curve, Point, Refused, Sweep, curve_of
 from ..rules.costs.cost import FLOPS
 from ..rules.flops import flops
 from ..search.budget.limits import ERROR
@@ -93,7 +93,7 @@ def _swept(name: str, step: Step, sweeping: Sweeping) -> Swept:
         return tuple(_again(step, problem, labels, result.pairs))
 
     held = tuple(lower_bound(step).lines())
-    curve = curve_of(name, problem, plain, budgets, outcomes, again=again, holding=held)
+    curve = curve_of(name, Sweep(problem, plain, budgets, outcomes), again=again, holding=held)
     return Swept(name, problem, plain, budgets, outcomes, curve)
 
 

@@ -11,7 +11,7 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from ..dialects.recompute import Names
 from ..dialects.stablehlo.custom_call import CustomCallOp
-from ..interpreters.prove import Proof, prove
+from ..interpreters.prove import Proof, ProofOptions, prove
 from ..interpreters.user_kernels import registered_pure
 from ..mlir_io.repeated_operations import verify_nested
 from ..rules.registry import BUILT_IN
@@ -120,10 +120,9 @@ def _proved(before: ModuleOp, after: ModuleOp) -> Proof:
     proof = prove(
         before,
         after,
-        one_source=True,
-        added_constraints=adds_constraints,
-        flattened_results=True,
-        repeatable=repeatable,
+        ProofOptions(
+            one_source=True, added_constraints=adds_constraints, flattened_results=True, repeatable=repeatable
+        ),
     )
     if not proof.proved:
         raise NotProved(

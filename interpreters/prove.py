@@ -113,7 +113,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp, TupleType
 from xdsl.ir import Operation
@@ -140,54 +140,62 @@ from .value_numbering import Numbering
 FRAMES_PER_CALL, DEEPEST = 10, 200_000
 
 
-def prove(
-    before: ModuleOp,
-    after: ModuleOp,
-    *,
-    pure: Collection[str] = PURE_OPERATIONS,
-    also_pure: Collection[str] | None = None,
-    one_source: bool = False,
-    loops: bool = True,
-    added_constraints: bool = False,
-    flattened_results: bool = False,
-    repeatable: Collection[str] = (),
-) -> Proof:
+@dataclass(frozen=True, kw_only=True)
+class ProofOptions:
+    """What a proof may assume.
+
+    Attributes:
+        pure: Names of the operations that are functions of their operands, attributes and regions.
+        also_pure: Further ones that the caller declares to be pure; None for those of
+            `recompute.interpreters.register_pure`.
+        one_source: Whether `after` was made from `before`, so that a name has the same meaning in both, even if it
+            refers to content outside of the module.
+        loops: Whether tier 2 is tried if tier 1 finds no proof (`loop_rules`).
+        added_constraints: Whether a sharding constraint that only the program after has, outside of regions, is treated
+            as its operand; the proof counts them.
+        flattened_results: Whether the elements of a tuple that a function returns are taken for the tuple; the proof
+            counts them.
+        repeatable: Targets of custom calls that the caller declares to be pure, as a call in `before` does for its
+            target by the attribute `recompute.repeatable`.
+    """
+
+    pure: Collection[str] = PURE_OPERATIONS
+    also_pure: Collection[str] | None = None
+    one_source: bool = False
+    loops: bool = True
+    added_constraints: bool = False
+    flattened_results: bool = False
+    repeatable: Collection[str] = ()
+
+    def declared(self, before: ModuleOp) -> frozenset[str]:
+        """The operations and targets that are pure because the caller or the program before says so."""
+        declared = registered_pure() if self.also_pure is None else frozenset(self.also_pure)
+        return declared | {declared_target(target) for target in (*self.repeatable, *_stated_repeatable(before))}
+
+
+DEFAULT = ProofOptions()
+
+
+def prove(before: ModuleOp, after: ModuleOp, options: ProofOptions = DEFAULT) -> Proof:
     """Try to prove that `after` computes the same as `before`. Never raises for any valid module; changes nothing.
 
-    Both modules must verify. `pure`: names of the operations that are functions of their operands, attributes, regions.
-    `also_pure`: further ones that the caller declares to be pure; default: those of
-    `recompute.interpreters.register_pure`. `one_source`: `after` was made from `before`, so that a name has the same
-    meaning in both, even if it refers to content outside of the module. `loops`: try tier 2 if tier 1 finds no proof
-    (`loop_rules`). `added_constraints`: treat a sharding constraint that only the program after has, outside of
-    regions, as its operand; the proof counts them. `flattened_results`: take the elements of a tuple that a function
-    returns for the tuple; the proof counts them. `repeatable`: targets of custom calls that the caller declares to be
-    pure, as a call in `before` does for its target by the attribute `recompute.repeatable`.
+    Both modules must verify.
     """
-    declared = registered_pure() if also_pure is None else frozenset(also_pure)
-    declared |= {declared_target(target) for target in (*repeatable, *_stated_repeatable(before))}
+    declared = options.declared(before)
 
     def prove_one(before: ModuleOp, after: ModuleOp) -> Proof:
-        return _prove_module(before, after, pure, declared, one_source, loops, added_constraints, flattened_results)
+        return _prove_module(before, after, options, declared)
 
     return prove_with_inner_modules(before, after, prove_one)
 
 
-def _prove_module(
-    before: ModuleOp,
-    after: ModuleOp,
-    pure: Collection[str],
-    declared: frozenset[str],
-    one_source: bool,
-    loops: bool,
-    added_constraints: bool,
-    flattened_results: bool,
-) -> Proof:
-    """The proof for modules without inner modules; `declared`: see `prove`."""
+def _prove_module(before: ModuleOp, after: ModuleOp, options: ProofOptions, declared: frozenset[str]) -> Proof:
+    """The proof for modules without inner modules; `declared`: see `ProofOptions.declared`."""
     try:
         with _deep_calls(before, after):
-            return _compare(before, after, pure, declared.difference(pure), loops, added_constraints, flattened_results)
+            return _compare(before, after, options, declared.difference(options.pure))
     except Refusal as refusal:
-        if one_source and same_text(before, after):
+        if options.one_source and same_text(before, after):
             return proof_of_identity(before)
         side = "before" if before.is_ancestor(refusal.operation) else "after"
         position = position_of(refusal.operation)
@@ -209,30 +217,22 @@ def _deep_calls(*modules: ModuleOp) -> Generator[None]:
         sys.setrecursionlimit(limit)
 
 
-def _compare(
-    before: ModuleOp,
-    after: ModuleOp,
-    pure_names: Collection[str],
-    declared: frozenset[str],
-    loops: bool,
-    added_constraints: bool,
-    flattened_results: bool,
-) -> Proof:
+def _compare(before: ModuleOp, after: ModuleOp, options: ProofOptions, declared: frozenset[str]) -> Proof:
     functions = frozenset(functions_of(before).keys() | functions_of(after).keys())
-    terms, pure = Terms(functions), declared.union(pure_names)
+    terms, pure = Terms(functions), declared.union(options.pure)
     numbering_before = Numbering(before, BEFORE, terms, pure, declared)
     numbering_after = Numbering(
-        after, AFTER, terms, pure, declared, numbering_before.constraints if added_constraints else None
+        after, AFTER, terms, pure, declared, numbering_before.constraints if options.added_constraints else None
     )
-    first = _compared(terms, numbering_before, numbering_after, flattened_results)
-    if first or not loops or not _has_loops(after):
+    first = _compared(terms, numbering_before, numbering_after, options.flattened_results)
+    if first or not options.loops or not _has_loops(after):
         return first
     rules = LoopRules(Terms(functions), names_a_memory(before) or names_a_memory(after))
     numbering_before = LoopNumbering(before, BEFORE, rules, pure, declared)
     numbering_after = LoopNumbering(
-        after, AFTER, rules, pure, declared, numbering_before.constraints if added_constraints else None
+        after, AFTER, rules, pure, declared, numbering_before.constraints if options.added_constraints else None
     )
-    second = _compared(rules.terms, numbering_before, numbering_after, flattened_results)
+    second = _compared(rules.terms, numbering_before, numbering_after, options.flattened_results)
     # Prefer the first explanation: it names operations, the second one terms of tier 2.
     return replace(second if second or second.difference is None else first, tier=2)
 

@@ -76,23 +76,33 @@ def nothing_again(_: Result) -> tuple[Again, ...]:
     return ()
 
 
+@dataclass(frozen=True)
+class Sweep:
+    """The outcome of a solver for each budget.
+
+    plain_peak_bytes: The peak of the unchanged step.
+    """
+
+    problem: Problem
+    plain_peak_bytes: int
+    budgets: Sequence[int]
+    outcomes: Sequence[Result | Infeasible]
+
+
 def curve_of(
     name: str,
-    problem: Problem,
-    plain_peak_bytes: int,
-    budgets: Sequence[int],
-    outcomes: Sequence[Result | Infeasible],
+    sweep: Sweep,
     markers: Iterable[Marker] = (),
     again: Callable[[Result], tuple[Again, ...]] = nothing_again,
     holding: Sequence[str] = (),
 ) -> Curve:
-    """The curve of the outcomes of these budgets.
+    """The curve of a sweep over budgets.
 
     again: The recomputation of a plan, by segment. holding: The values that determine the lower bound, if the caller
     has better names than the problem.
     """
-    least = largest_working_set(problem)
-    pairs = sorted(zip(budgets, outcomes, strict=True), key=lambda pair: pair[0])
+    least = largest_working_set(sweep.problem)
+    pairs = sorted(zip(sweep.budgets, sweep.outcomes, strict=True), key=lambda pair: pair[0])
     points = tuple(
         Point(
             budget_bytes=budget,
@@ -112,9 +122,9 @@ def curve_of(
     )
     return Curve(
         name,
-        plain_peak_bytes,
+        sweep.plain_peak_bytes,
         least.bytes,
-        tuple(holding) or held_up_by(problem, least),
+        tuple(holding) or held_up_by(sweep.problem, least),
         points,
         refused,
         tuple(markers),

@@ -23,7 +23,7 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ..driver.verified import verify_module
 from ..interpreters.proof import Proof, proof_of_identity
-from ..interpreters.prove import prove
+from ..interpreters.prove import ProofOptions, prove
 from ..mlir_io.parser import parse_module
 from ..support.garbage import rare_collections
 from .execution import add_input_options, run_both
@@ -87,9 +87,11 @@ def _check_pair(options: argparse.Namespace, texts: tuple[str, str], names: tupl
         else prove(
             before,
             after,
-            added_constraints=options.added_constraints,
-            flattened_results=options.flattened_results,
-            repeatable=options.repeatable,
+            ProofOptions(
+                added_constraints=options.added_constraints,
+                flattened_results=options.flattened_results,
+                repeatable=options.repeatable,
+            ),
         )
     )
     if not (options.execute or options.inputs is not None or options.expect == "equal"):

@@ -34,11 +34,11 @@ from pathlib import Path
 from ..planning.solvers.graph_file import BadGraph, read_graph, result_text
 from ..planning.solvers.incumbent import Incumbent
 from ..planning.solvers.problem import Pair, Problem
-from ..planning.solvers.registry import solve
+from ..planning.solvers.registry import WITH_VIEWS, solve
 from ..planning.solvers.result import Infeasible, Result
 from ..planning.solvers.sequence import evaluate, order_text, read_order, sequence_of
 from ..planning.solvers.sweep import Outcome, least_budget, sweep
-from ..reports.curve import curve_of
+from ..reports.curve import Sweep, curve_of
 from ..support.interrupts import Interrupt
 from ..support.units import parse_budget
 from .files import FileError, read_text, write_outputs
@@ -82,7 +82,10 @@ class _Task:
         best = Incumbent(self.problem, budget, options.time_limit, self.progress, self.interrupt.is_set)
         # With copies of views, operation numbers differ between plans, so that starts cannot be shared.
         effort = effort_of(options)
-        return solve(self.problem, budget, options.solver, best, () if views else starts, effort, view_copies=views)
+        if views and options.solver != "auto":
+            raise ValueError(f"copies of views are for the solver 'auto', not for '{options.solver}'")
+        solver = WITH_VIEWS if views else options.solver
+        return solve(self.problem, budget, solver, best, () if views else starts, effort)
 
     def progress(self, line: str) -> None:
         progress_of(self.options)(line)
@@ -176,7 +179,7 @@ def _sweep(task: _Task) -> int:
     say([title(task.name, task.problem, task.plain_peak), *lines])
     if options.curve is not None:
         name = Path(task.name).name
-        write_curves(options.curve, [curve_of(name, task.problem, task.plain_peak, budgets, outcomes, markers)])
+        write_curves(options.curve, [curve_of(name, Sweep(task.problem, task.plain_peak, budgets, outcomes), markers)])
     return PLANNED if any(isinstance(outcome, Result) for outcome in outcomes) else REFUSED
 
 

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.recompute import Names
-from ...planning.by_segment.copy_groups import plan_segments
+from ...planning.by_segment.copy_groups import GroupOptions, plan_segments
 from ...planning.by_segment.copy_requests import LIVES_ON, NO_GATE, UPDATE_READS, Targets, with_residuals, with_views
 from ...planning.by_segment.each_pass import in_each_pass
 from ...planning.plan import Kept, Plan
@@ -72,9 +72,8 @@ class CloneOptions:
 
     def plan(self, step: Step, targets: Targets) -> Plan:
         forbidden = refused(step, self.permission)
-        plan = plan_segments(
-            step.graph, targets, forbidden, self.copies, self.chain, self.beside, self.staged, self.joined
-        )
+        options = GroupOptions(self.copies, self.chain, self.beside, self.staged, self.joined)
+        plan = plan_segments(step.graph, targets, forbidden, options)
         return in_each_pass(step.graph, plan) if self.each_pass else plan
 
 

@@ -41,6 +41,16 @@ COMPILES = 4
 """The maximum number of rewritten steps that are compiled; the plain step is not counted."""
 DEVICE = "device"
 CompileModule = Callable[[ModuleOp, Mapping[str, Any]], jax.stages.Compiled]
+
+
+@dataclass(frozen=True)
+class Compilers:
+    """`plain`: compiles the plain step. `module`: a rewritten step, with these compiler options beside its own."""
+
+    plain: Callable[[], jax.stages.Compiled]
+    module: CompileModule
+
+
 BEFORE_PLANS = 0.4
 """The share of the time that the predictions take, roughly, before the first candidate is compiled."""
 _LOG = logging.getLogger("recompute.jax")
@@ -134,23 +144,21 @@ def within(
     module: ModuleOp,
     options: RecomputeOptions,
     budget: str,
-    compile_plain: Callable[[], jax.stages.Compiled],
-    compile_module: CompileModule,
+    compilers: Compilers,
     line: Line,
 ) -> BudgetedCompile:
     """Compile the step within the budget, or with the best candidate when its time limit or a Ctrl-C ends the search.
 
-    compile_module: Compiles a rewritten step, with these compiler options beside its own. line: Where progress is
-    shown. Raises `Refusal` if no compiled candidate keeps the budget, and if the compiler or the device reports no
-    sizes.
+    line: Where progress is shown. Raises `Refusal` if no compiled candidate keeps the budget, and if the compiler or
+    the device reports no sizes.
     """
-    plain = compile_plain()
+    plain = compilers.plain()
     plain_bytes = _temporaries(module, plain)
     limit = _temporaries_limit(module, budget, plain, plain_bytes)
     if limit is not None and plain_bytes <= limit and not options.selection.segment_budgets:
         return BudgetedCompile(budget, limit, plain_bytes, (), None, plain)
     with stopping(options.time_limit) as stop:
-        return _Rounds(name, module, options, budget, plain_bytes, limit, compile_module, line, stop).best()
+        return _Rounds(name, module, options, budget, plain_bytes, limit, compilers.module, line, stop).best()
 
 
 def _temporaries_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled, plain_bytes: int) -> int | None:

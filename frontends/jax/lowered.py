@@ -32,7 +32,7 @@ from ...support.operations import every_operation
 from ...support.progress import Line, progress
 from ...support.units import format_bytes
 from . import crossing, private, warning
-from .budget import BudgetedCompile, record_of_within, within, within_from
+from .budget import BudgetedCompile, Compilers, record_of_within, within, within_from
 from .compiler_options import keeping_barriers
 from .disabled import WHY
 from .host_memory import supported_options
@@ -200,7 +200,8 @@ def _rewritten(
     try:
         with progress(f"recompute.jax: {name}") as line:
             if options.budget is not None:
-                lowered = _within(name, options, options.budget, plain, module, line, cache)
+                step = _PlainStep(name, options, plain, drops_barriers, module, cache)
+                lowered = _within(step, options.budget, module, line)
                 return replace(lowered, remarks=(*lowered.remarks, *host_remarks))
             rewritten = rewrite(module, _searching_options(options, plain))
             line.result = f"{rewritten.copies or 'no'} operations are computed again"
@@ -226,25 +227,20 @@ def not_rewritten(name: str, plain: jax.stages.Lowered, options: Options) -> Low
     return Lowered(name, options, plain, plain, None, (WHY,), f"{name}: the plain step runs: {WHY}")
 
 
-def _within(
-    name: str,
-    options: Options,
-    budget: str,
-    plain: jax.stages.Lowered,
-    module: ModuleOp,
-    line: Line,
-    cache: StepCache,
-) -> Lowered:
+def _within(step: _PlainStep, budget: str, module: ModuleOp, line: Line) -> Lowered:
     """The step rewritten within the budget. Raises `Refusal` if no candidate keeps it."""
+    name, options, plain, cache = step.name, step.options, step.plain, step.cache
     on_cpu = "cpu" in private.platforms(plain)
     result = within(
         name,
         module,
         options.rewrite,
         budget,
-        lambda: _compile(plain, None),
-        lambda rewritten, measuring: _compile(
-            crossing.with_module(plain, rewritten), _keeping_options(plain, options, measuring if on_cpu else None)
+        Compilers(
+            lambda: _compile(plain, None),
+            lambda rewritten, measuring: _compile(
+                crossing.with_module(plain, rewritten), _keeping_options(plain, options, measuring if on_cpu else None)
+            ),
         ),
         line,
     )

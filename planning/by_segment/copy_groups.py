@@ -185,30 +185,36 @@ def _live_out(graph: Graph, part: Sequence[int]) -> list[int]:
     ]
 
 
-def plan_segments(
-    graph: Graph,
-    targets: Targets,
-    refused: Collection[int] = (),
-    copies: int = 2,
-    chain: bool = False,
-    beside: bool = False,
-    staged: bool = True,
-    joined: bool = True,
-) -> Plan:
-    """Plan the copies of the targets.
+@dataclass(frozen=True)
+class GroupOptions:
+    """How copies are grouped.
 
-    Args:
-        refused: operations that must not run twice.
-        copies: the maximum number of copies of one operation.
-        chain: each group also waits for the preceding gradient operation, which separates groups that would all be
-            ready at once.
-        beside: see `split`; used only if `staged`.
-        staged: split the copies of a segment into batches.
-        joined: tokens also hold the cotangents that join their readers later.
+    Attributes:
+        copies: The maximum number of copies of one operation.
+        chain: Whether each group also waits for the preceding gradient operation, which separates groups that would all
+            be ready at once.
+        beside: See `split`; used only if `staged`.
+        staged: Whether the copies of a segment are split into batches.
+        joined: Whether tokens also hold the cotangents that join their readers later.
     """
+
+    copies: int = 2
+    chain: bool = False
+    beside: bool = False
+    staged: bool = True
+    joined: bool = True
+
+
+DEFAULT = GroupOptions()
+
+
+def plan_segments(
+    graph: Graph, targets: Targets, refused: Collection[int] = (), options: GroupOptions = DEFAULT
+) -> Plan:
+    """Plan the copies of the targets. `refused`: operations that must not run twice."""
     gated, kept = _without_ungated(graph, possible(graph, targets, refused))
-    planner = _Planner(graph, gated, chain, beside, staged, joined)
-    planner.run(copies)
+    planner = _Planner(graph, gated, options)
+    planner.run()
     kept_segments = dict[str, Kept]()
     for entry in (*kept, *planner.kept):
         kept_segments.setdefault(entry.segment, entry)
@@ -254,19 +260,16 @@ class _Planner:
 
     graph: Graph
     targets: Targets
-    chain: bool
-    beside: bool
-    staged: bool
-    joined: bool
+    options: GroupOptions
     groups: list[CopyGroup] = field(default_factory=list[CopyGroup])
     kept: list[Kept] = field(default_factory=list[Kept])
     made: set[int] = field(default_factory=set[int])
     numbers: dict[int, int] = field(default_factory=dict[int, int])
     next_place: dict[int, int] = field(default_factory=dict[int, int])
 
-    def run(self, copies: int) -> None:
+    def run(self) -> None:
         outputs = outputs_of(self.graph, self.targets)
-        requests = copy_requests(self.graph, self.targets, outputs, copies)
+        requests = copy_requests(self.graph, self.targets, outputs, self.options.copies)
         places = sorted({request.before for request in requests})
         self.next_place = dict(pairwise([*places, len(self.graph)]))
         for request in requests:
@@ -280,7 +283,7 @@ class _Planner:
         read = [value for value in self.graph.reads[reader] if value in outputs and value not in self.made]
         if not read:
             return
-        gates = gates_for(self.graph, read, [reader], reader, self.chain)
+        gates = gates_for(self.graph, read, [reader], reader, self.options.chain)
         if gates:
             self._spine(request, read, outputs, gates)
         else:
@@ -313,10 +316,10 @@ class _Planner:
         graph, before = self.graph, request.before
         readers = {before, *(reader for value in replaced for reader in self.targets.gradient_readers(graph, value))}
         first = [value for value in replaced if before in self.targets.readers(graph, value)] or replaced
-        gates = gates_for(graph, first, readers, before, self.chain)
+        gates = gates_for(graph, first, readers, before, self.options.chain)
         if gates and not hold_back(graph, gates, released):
-            gates = gates_for(graph, [*first, *released], readers, before, self.chain)
-        if not gates or not self.joined:
+            gates = gates_for(graph, [*first, *released], readers, before, self.options.chain)
+        if not gates or not self.options.joined:
             return gates
         after = max(graph.maker[value] for value in replaced)
         later = joining(graph, readers, after, before, self.next_place[before])
@@ -389,8 +392,8 @@ class _Planner:
     def _batches(self, operations: Sequence[int], replaced: Sequence[int], freed: int) -> tuple[Batch, ...]:
         """The batches of a group. Copies of several segments run segment by segment, in forward order."""
         groups = [tuple(group) for _, group in groupby(operations, key=self.targets.segments.__getitem__)]
-        if not self.staged:
+        if not self.options.staged:
             return (Batch(tuple(operations), self.graph.outside_of(operations)),)
         if len(groups) == 1:
-            return split(self.graph, operations, freed, self.beside)
+            return split(self.graph, operations, freed, self.options.beside)
         return in_turn(self.graph, groups, set(replaced))

@@ -31,7 +31,7 @@ import numpy as np
 
 from ..graph import Graph
 from ..min_cut import min_cut
-from ..solvers.integer_program import CoverProgram, CoverRows, available, solve
+from ..solvers.integer_program import CoverProgram, CoverRows, ProgramLimits, available, solve
 from .segment_problem import Restrictions, SegmentProblem, SegmentRules, bytes_of, saved_storages, segment_problem
 
 PRICES = 24
@@ -111,8 +111,7 @@ def _exact(piece: SegmentProblem, most: int, start: frozenset[int]) -> frozenset
     answer = solve(
         CoverProgram(costs, np.zeros(len(costs)), _rows(piece, most, keep, run)),
         start=_point(piece, start, keep, run),
-        nodes=NODES_ALONE,
-        gap=1e-6,
+        limits=ProgramLimits(nodes=NODES_ALONE, gap=1e-6),
     )
     if answer.values is None:
         return start
@@ -193,7 +192,7 @@ def keep_together(pieces: Mapping[str, SegmentProblem], most: Mapping[str, int])
         for op in {piece.maker[v] for v in piece.needs}:
             costs[columns.run[op]] = 100 * piece.work[op] / total
         _add(rows, columns, piece, most[name])
-    answer = solve(CoverProgram(costs, np.zeros(len(columns)), rows), nodes=NODES_TOGETHER, gap=1e-4)
+    answer = solve(CoverProgram(costs, np.zeros(len(columns)), rows), limits=ProgramLimits(nodes=NODES_TOGETHER))
     if answer.values is None:
         return Together(None, answer.infeasible)
     chosen = {v for v, column in columns.keep.items() if answer.values[column] > 0.5}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .integer_program import Answer, solve
+from .integer_program import ProgramLimits, ProgramSolution, solve
 from .problem import Ints, Pair, Problem
 from .result import Stop, never
 from .sequence import at_first_need, evaluate, sequence_of
@@ -62,7 +62,7 @@ class CutBounds:
             if self.stop():
                 return
             stages = stage_program(self.problem, self.budget, [cut])
-            answer = solve(stages.program, integral=False, seconds=self.seconds, stop=self.stop)
+            answer = solve(stages.program, False, limits=ProgramLimits(self.seconds, stop=self.stop))
             if self._record(answer, [cut], "relaxed"):
                 return
             relaxed.append((answer.bound, cut, stages))
@@ -79,15 +79,15 @@ class CutBounds:
         answer = self._solve(stages, plan, self.nodes, TOLERANCE)
         return bool(self.infeasible) or answer.values is None
 
-    def _solve(self, stages: StageProgram, plan: Collection[Pair], nodes: int, gap: float) -> Answer:
+    def _solve(self, stages: StageProgram, plan: Collection[Pair], nodes: int, gap: float) -> ProgramSolution:
         start = stages.point(self.problem, plan) if plan else None
-        answer = solve(stages.program, start=start, seconds=self.seconds, nodes=nodes, gap=gap, stop=self.stop)
+        answer = solve(stages.program, start=start, limits=ProgramLimits(self.seconds, nodes, gap, self.stop))
         self._record(answer, stages.cuts, "integral")
         if answer.values is not None:
             self.starts.append((_name_of(stages.cuts), _copies(self.problem, stages, answer)))
         return answer
 
-    def _record(self, answer: Answer, cuts: Sequence[int], kind: str) -> bool:
+    def _record(self, answer: ProgramSolution, cuts: Sequence[int], kind: str) -> bool:
         if answer.infeasible:
             self.infeasible = f"{_name_of(cuts)} ({kind})"
         elif answer.bound - ROUNDING > self.percent:
@@ -168,7 +168,7 @@ def _name_of(cuts: Sequence[int]) -> str:
     return f"cut at {shown}" if len(cuts) == 1 else f"{len(cuts)} cuts at {shown}"
 
 
-def _copies(problem: Problem, stages: StageProgram, answer: Answer) -> frozenset[Pair]:
+def _copies(problem: Problem, stages: StageProgram, answer: ProgramSolution) -> frozenset[Pair]:
     """The copies of a solution, each operation at its first use in its segment."""
     assert answer.values is not None
     pairs, ends = set[Pair](), (*stages.cuts[1:], len(problem))

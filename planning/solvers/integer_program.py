@@ -58,7 +58,7 @@ class CoverProgram:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ProgramSolution:
     """The answer of HiGHS.
 
     infeasible: proved to have no solution. optimal: the cost of `values` equals the bound, within the tolerance.
@@ -72,17 +72,29 @@ class Answer:
     values: Doubles | None
 
 
+@dataclass(frozen=True)
+class ProgramLimits:
+    """When to stop solving a program.
+
+    Attributes:
+        seconds, nodes: At most so many; None for no limit.
+        gap: The absolute gap between cost and bound.
+        stop: Polled; once it is true, the best solution so far is returned.
+    """
+
+    seconds: float | None = None
+    nodes: int | None = None
+    gap: float = 1e-4
+    stop: Callable[[], bool] | None = None
+
+
+UNLIMITED = ProgramLimits()
+
+
 def solve(
-    program: CoverProgram,
-    integral: bool = True,
-    start: Doubles | None = None,
-    seconds: float | None = None,
-    nodes: int | None = None,
-    gap: float = 1e-4,
-    stop: Callable[[], bool] | None = None,
-) -> Answer:
-    """Solve a program. `integral`: with integrality. `start`: a feasible point. `gap`: the absolute gap between cost
-    and bound at which to stop."""
+    program: CoverProgram, integral: bool = True, start: Doubles | None = None, limits: ProgramLimits = UNLIMITED
+) -> ProgramSolution:
+    """Solve a program. `integral`: with integrality. `start`: a feasible point."""
     import highspy  # pyright: ignore[reportMissingImports]
 
     with _silenced():
@@ -93,9 +105,9 @@ def solve(
         "random_seed": 1,
         "dual_feasibility_tolerance": DUAL_TOLERANCE,
         "mip_rel_gap": 0.0,
-        "mip_abs_gap": gap,
-        "mip_max_nodes": 2**31 - 1 if nodes is None else nodes,
-        "time_limit": float("inf") if seconds is None else max(0.01, seconds),
+        "mip_abs_gap": limits.gap,
+        "mip_max_nodes": 2**31 - 1 if limits.nodes is None else limits.nodes,
+        "time_limit": float("inf") if limits.seconds is None else max(0.01, limits.seconds),
     }
     for name, value in options.items():
         solver.setOptionValue(name, value)
@@ -104,8 +116,8 @@ def solve(
         solution = highspy.HighsSolution()
         solution.col_value = start.tolist()
         solver.setSolution(solution)
-    if stop is not None:
-        _listen(solver, stop)
+    if limits.stop is not None:
+        _listen(solver, limits.stop)
     solver.run()
     return _answer(highspy, solver, integral, len(program.costs))
 
@@ -158,10 +170,10 @@ def _listen(solver: Any, stop: Callable[[], bool]) -> None:
     solver.cbSimplexInterrupt.subscribe(interrupt)
 
 
-def _answer(highspy: Any, solver: Any, integral: bool, columns: int) -> Answer:
+def _answer(highspy: Any, solver: Any, integral: bool, columns: int) -> ProgramSolution:
     status, info = solver.getModelStatus(), solver.getInfo()
     if status == highspy.HighsModelStatus.kInfeasible:
-        return Answer(True, False, float("inf"), float("inf"), None)
+        return ProgramSolution(True, False, float("inf"), float("inf"), None)
     optimal = status == highspy.HighsModelStatus.kOptimal
     is_feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     objective = float(info.objective_function_value) if is_feasible else float("inf")
@@ -170,4 +182,4 @@ def _answer(highspy: Any, solver: Any, integral: bool, columns: int) -> Answer:
         bound = 0.0
     values = np.array(solver.getSolution().col_value, np.float64) if is_feasible else None
     # Correct the bound by the tolerance on reduced costs, so that it stays valid.
-    return Answer(False, optimal, max(0.0, bound - columns * DUAL_TOLERANCE), objective, values)
+    return ProgramSolution(False, optimal, max(0.0, bound - columns * DUAL_TOLERANCE), objective, values)

@@ -69,6 +69,8 @@ SOLVERS: dict[str, Solver] = {
     "windows": windowed,
 }
 NAMES = ("auto", *SOLVERS)
+WITH_VIEWS = "auto with copies of views"
+"""The name of `auto` with views as operations that may be copied; on the command line, `--view-copies=on`."""
 
 
 def solve(
@@ -78,25 +80,24 @@ def solve(
     best: Incumbent | None = None,
     starts: Iterable[Collection[Pair]] = (),
     effort: Effort | None = None,
-    view_copies: bool = False,
 ) -> Result | Infeasible:
     """The cheapest copies that the solver finds within the budget, with a proven bound.
 
     Args:
         best: the incumbent, with progress callback, time limit and interrupt.
-        starts: plans to start from. view_copies: allow copies of views.
+        starts: plans to start from.
 
     Raises `ValueError` for an unknown solver or a budget below 1.
     """
-    if solver not in NAMES:
+    if solver not in (*NAMES, WITH_VIEWS):
         raise ValueError(f"solver is '{solver}', not one of {', '.join(NAMES)}")
-    if view_copies and solver != "auto":
-        raise ValueError(f"copies of views are for the solver 'auto', not for '{solver}'")
     if budget < 1:
         raise ValueError(f"budget is {budget}: it has to be above 0 bytes")
     best = best or Incumbent(problem, budget)
     if solver == "auto":
-        return auto_with_views(best, starts, effort) if view_copies else auto(best, starts, effort)
+        return auto(best, starts, effort)
+    if solver == WITH_VIEWS:
+        return auto_with_views(best, starts, effort)
     refused = refusal(problem, budget)
     if refused is not None:
         return refused

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recompute.interpreters import value_numbering
-from recompute.interpreters.prove import prove
+from recompute.interpreters.prove import ProofOptions, prove
 
 from .programs import GROUP, SQUARE, T, compare, load, main, one, private
 
@@ -543,8 +543,8 @@ def test_the_caller_can_vouch_for_an_operation() -> None:
     once = '%a = "other.op"(%x) : (tensor<4xf32>) -> tensor<4xf32>\n'
     before, after = load(main(once + "return %a")), load(main(once + once.replace("%a", "%b") + "return %b"))
     assert not prove(before, after).proved
-    assert prove(before, after, pure={"other.op"}).believed == ()
-    also = prove(before, after, also_pure={"other.op", "other.absent", "stablehlo.tanh"})
+    assert prove(before, after, ProofOptions(pure={"other.op"})).believed == ()
+    also = prove(before, after, ProofOptions(also_pure={"other.op", "other.absent", "stablehlo.tanh"}))
     assert also.proved and also.believed == ("other.op",)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.interpreters.prove import Proof, prove
+from recompute.interpreters.prove import Proof, ProofOptions, prove
 from recompute.mlir_io.parser import parse_module
 
 T = "tensor<4xf32>"
@@ -118,8 +118,8 @@ def constrained(sharding: str = '{"a"}', attributes: str = "") -> str:
 
 
 def with_added_constraints(before: str, after: str) -> Proof:
-    modules = (parse_module(MESH + module(body)) for body in (before, after))
-    return prove(*modules, added_constraints=True)
+    first, second = (parse_module(MESH + module(body)) for body in (before, after))
+    return prove(first, second, ProofOptions(added_constraints=True))
 
 
 def test_an_added_constraint_is_an_assumption() -> None:

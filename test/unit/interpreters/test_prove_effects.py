@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pytest
 
 from recompute.interpreters.proof import Proof
-from recompute.interpreters.prove import prove
+from recompute.interpreters.prove import ProofOptions, prove
 from recompute.mlir_io.parser import parse_module
 
 from .test_prove_loops import CUT, PLAIN, SECOND
@@ -38,11 +40,11 @@ def in_second(text: str, what: str) -> str:
     return text[:SECOND] + before_first(BACKWARD, what, text[SECOND:])
 
 
-def proof(before: str, after: str, **options: object) -> Proof:
-    modules = [parse_module(text, "loops.mlir") for text in (before, after)]
-    for module in modules:
-        module.verify()
-    return prove(*modules, **options)  # pyright: ignore[reportArgumentType]
+def proof(before: str, after: str, repeatable: Collection[str] = ()) -> Proof:
+    first, second = (parse_module(text, "loops.mlir") for text in (before, after))
+    first.verify()
+    second.verify()
+    return prove(first, second, ProofOptions(repeatable=repeatable))
 
 
 READ = "stablehlo.sine %r0 "

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from recompute.dialects.context import make_context
 from recompute.interpreters.execute_check import compare
-from recompute.interpreters.prove import prove
+from recompute.interpreters.prove import ProofOptions, prove
 from recompute.mlir_io.parser import parse_module
 
 PLAIN = """
@@ -175,7 +175,7 @@ def test_not_proved(name: str) -> None:
 
 
 def test_without_the_rules() -> None:
-    assert not prove(module_of(PLAIN), module_of(CUT), loops=False)
+    assert not prove(module_of(PLAIN), module_of(CUT), ProofOptions(loops=False))
 
 
 def inputs() -> list[object]:

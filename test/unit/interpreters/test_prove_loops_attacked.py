@@ -155,10 +155,10 @@ EFFECTS = {
 
 
 def proof(before: str, after: str) -> Proof:
-    modules = [parse_module(text, "loops.mlir") for text in (before, after)]
-    for module in modules:
-        module.verify()
-    return prove(*modules)
+    first, second = (parse_module(text, "loops.mlir") for text in (before, after))
+    first.verify()
+    second.verify()
+    return prove(first, second)
 
 
 @pytest.mark.parametrize("name", BODIES)

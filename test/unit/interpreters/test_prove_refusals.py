@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recompute.interpreters.anatomy import name_of
-from recompute.interpreters.prove import prove
+from recompute.interpreters.prove import ProofOptions, prove
 
 from .programs import GROUP, SQUARE, T, compare, load, main, one, private
 
@@ -223,7 +223,7 @@ def test_refused(rule: str) -> None:
 @pytest.mark.parametrize("rule", REFUSED)
 def test_text_that_is_the_same_is_proved_whatever_it_holds(rule: str) -> None:
     module = load(REFUSED[rule][0])
-    proof = prove(module, module.clone(), one_source=True)
+    proof = prove(module, module.clone(), ProofOptions(one_source=True))
     assert proof.proved and proof.identical
     assert not prove(module, module.clone()).proved, "text alone does not say what its names stand for"
 

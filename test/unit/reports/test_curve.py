@@ -16,7 +16,7 @@ from recompute.planning.solvers.problem import OperationRow, problem_of
 from recompute.planning.solvers.registry import solve
 from recompute.planning.solvers.result import Infeasible, Result
 from recompute.planning.solvers.sequence import evaluate, sequence_of
-from recompute.reports.curve import Again, Curve, Marker, curve_of, to_json
+from recompute.reports.curve import Again, Curve, Marker, Sweep, curve_of, to_json
 from recompute.reports.curve_chart import to_png, to_svg
 from recompute.reports.curve_html import to_html
 
@@ -44,7 +44,7 @@ def again(result: Result) -> tuple[Again, ...]:
     return (Again("layer", len(result.pairs), result.percent, ("%h (m.py:1:2)",)),) if result.pairs else ()
 
 
-CURVE = curve_of("a < chain", PROBLEM, PLAIN, BUDGETS, OUTCOMES, MARKERS, again)
+CURVE = curve_of("a < chain", Sweep(PROBLEM, PLAIN, BUDGETS, OUTCOMES), MARKERS, again)
 
 
 def test_the_curve_is_what_was_solved() -> None:

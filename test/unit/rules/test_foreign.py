@@ -19,7 +19,7 @@ from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.meter import meter
-from recompute.interpreters.prove import prove
+from recompute.interpreters.prove import ProofOptions, prove
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.rules.effects import is_collective, is_constant, why_impure
@@ -103,9 +103,10 @@ def test_the_proof_is_not_told_what_the_passes_are_told() -> None:
     load_the_rules()
     module = step()
     recompute(module, RecomputeOptions(target="none"))
-    assert not prove(step(), module, also_pure=()).proved
-    assert not prove(step(), module, also_pure={"acme.swish"}).proved
-    assert prove(step(), module, also_pure={"acme.swish", "acme.pack"}).believed == ("acme.pack", "acme.swish")
+    assert not prove(step(), module, ProofOptions(also_pure=())).proved
+    assert not prove(step(), module, ProofOptions(also_pure={"acme.swish"})).proved
+    both = ProofOptions(also_pure={"acme.swish", "acme.pack"})
+    assert prove(step(), module, both).believed == ("acme.pack", "acme.swish")
 
 
 def test_a_wrong_copy_is_neither_proved_nor_equal() -> None:

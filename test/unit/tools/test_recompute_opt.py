@@ -209,7 +209,7 @@ def test_an_unproved_result_is_not_written(
     source, output = tmp_path / "step.mlir", tmp_path / "out.mlir"
     source.write_text(STEP)
 
-    def refuse(before: ModuleOp, after: ModuleOp, **options: object) -> Proof:
+    def refuse(before: ModuleOp, after: ModuleOp, options: object) -> Proof:
         return Proof(False, "result #0 differs")
 
     monkeypatch.setattr(verified, "prove", refuse)

@@ -11,7 +11,7 @@ from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import function_named
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.meter import meter
-from recompute.interpreters.prove import prove
+from recompute.interpreters.prove import ProofOptions, prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
@@ -53,7 +53,7 @@ def flattened(body: str, results: str, before: str = "") -> str:
     module = parse_module(text, "f.mlir")
     flatten_tuples(module)
     module.verify()
-    assert prove(parse_module(text), module, flattened_results=True).proved
+    assert prove(parse_module(text), module, ProofOptions(flattened_results=True)).proved
     return print_module(module)
 
 
@@ -96,9 +96,9 @@ def test_results_that_are_swapped_are_not_proved() -> None:
     after = parse_module(text)
     flatten_tuples(after)
     swapped = parse_module(print_module(after).replace("%a, %b :", "%b, %a :"))
-    assert prove(parse_module(text), after, flattened_results=True).proved
+    assert prove(parse_module(text), after, ProofOptions(flattened_results=True)).proved
     assert not prove(parse_module(text), after).proved
-    assert not prove(parse_module(text), swapped, flattened_results=True).proved
+    assert not prove(parse_module(text), swapped, ProofOptions(flattened_results=True)).proved
 
 
 @pytest.mark.parametrize(

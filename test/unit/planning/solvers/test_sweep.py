@@ -14,7 +14,7 @@ from recompute.planning.solvers.graph_file import read_graph
 from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.integer_program import available
 from recompute.planning.solvers.problem import Pair, Problem
-from recompute.planning.solvers.registry import solve
+from recompute.planning.solvers.registry import WITH_VIEWS, solve
 from recompute.planning.solvers.result import Infeasible, Result
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.planning.solvers.sweep import least_budget, sweep
@@ -84,7 +84,7 @@ def test_copies_of_views_pay_where_slices_hold_a_buffer() -> None:
     assert problem.views
     least = plain_peak(problem) * 9 // 20
     without = solve(problem, least, effort=QUICK)
-    found = solve(problem, least, effort=QUICK, view_copies=True)
+    found = solve(problem, least, WITH_VIEWS, effort=QUICK)
     assert isinstance(found, Result) and any(label.startswith("copy:") for label in found.problem.labels)
     evaluation = evaluate(found.problem, sequence_of(found.problem, found.pairs))
     assert evaluation.peak_bytes == found.peak_bytes <= least
@@ -104,7 +104,7 @@ def test_bounds_hold_for_copies_of_views() -> None:
         if not problem.views or len(problem) > 9 or checked >= 25:
             continue
         budget = plain_peak(problem) - 1
-        outcome = solve(problem, budget, effort=QUICK, view_copies=True)
+        outcome = solve(problem, budget, WITH_VIEWS, effort=QUICK)
         for count in range(len(problem.views) + 1):
             changed = with_copies(problem, problem.views[:count])
             best = optimum(changed, budget)
@@ -145,7 +145,7 @@ def test_what_is_no_budget(text: str) -> None:
 
 def test_misuse_is_refused() -> None:
     problem = random_problem(1)
-    for wrong in ({"solver": "best"}, {"budget": 0}, {"solver": "greedy", "view_copies": True}):
+    for wrong in ({"solver": "best"}, {"budget": 0}):
         given: dict[str, Any] = {"problem": problem, "budget": 5} | wrong
         with pytest.raises(ValueError, match=r"is '|is 0|are for"):
             solve(**given)

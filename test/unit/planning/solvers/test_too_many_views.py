@@ -10,7 +10,7 @@ import pytest
 
 from recompute.planning.solvers.graph_file import read_graph
 from recompute.planning.solvers.problem import Problem
-from recompute.planning.solvers.registry import solve
+from recompute.planning.solvers.registry import WITH_VIEWS, solve
 from recompute.planning.solvers.result import Infeasible, Result
 
 
@@ -36,7 +36,7 @@ def problem() -> Problem:
 
 
 def test_some_of_the_views_are_copied(problem: Problem) -> None:
-    found = solve(problem, 1792, view_copies=True)
+    found = solve(problem, 1792, WITH_VIEWS)
     assert isinstance(found, Result) and found.peak_bytes == 1728
     assert [name for name in found.problem.labels if name.startswith("copy:")] == ["copy:7"]
 
@@ -44,6 +44,6 @@ def test_some_of_the_views_are_copied(problem: Problem) -> None:
 def test_what_is_proved_without_copies_of_views_is_not_said_with_them(problem: Problem) -> None:
     without = solve(problem, 1700)
     assert isinstance(without, Infeasible) and without.proved and without.minimum_bytes == 2240
-    found = solve(problem, 1700, view_copies=True)
+    found = solve(problem, 1700, WITH_VIEWS)
     assert isinstance(found, Infeasible) and not found.proved and found.minimum_bytes <= 1664
     assert "2240" not in found.reason and "none is proved impossible" in found.reason
