@@ -3,7 +3,8 @@
 Predicted needs are corrected by measured ones: by linear interpolation between two measured plans, in proportion
 outside of them. Plans of one kind have similar errors, so each kind is interpolated between its own measurements; a
 kind without measurements uses those of the others. This corrects a model that is wrong by a factor and by a constant.
-If no remaining candidate should fit, the predictions of untried kinds are used without correction.
+If no remaining candidate should fit, the predictions of untried kinds are used without correction, except for the last
+try.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class CalibratedSearch:
         limit = self._limit(left)
         needs = {index: self.expected(self.choices[index]) for index in untried}
         within = [index for index in untried if needs[index] <= limit]
-        if not within:
+        if not within and left > 1:
             kinds = {self.choices[index].kind for index in self.measured}
             others = [index for index in untried if self.choices[index].kind not in kinds]
             within = [index for index in others if self._interpolate(self.choices[index], []) <= limit]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import isinf
 from typing import TypeVar
 
 from ..analysis.memory.peaks import Forecast, Peaks
@@ -99,6 +100,12 @@ class _Family:
         while low < len(self.drafts) and not stop() and judge(self.at(low, stop)) <= NEAR:
             low += 1
 
+    def visit_all(self, judge: Callable[[_Draft | None], float], stop: Stop) -> None:
+        """Judge every plan, unless a limit is out of reach of all."""
+        for index in range(len(self.drafts)):
+            if stop() or isinf(judge(self.at(index, stop))):
+                return
+
     def at(self, index: int, stop: Stop) -> _Draft | None:
         """The plan at this place. One that was made while the search was to stop is not kept."""
         if index in self.made:
@@ -158,7 +165,11 @@ class StepCandidates:
         """Forecast plans around the least work that fits."""
         if self._solvers is None:
             self._solvers = _Family(self._solver_drafts())
-        self._solvers.search(partial(self._judge, ratio, None), stop)
+        judge = partial(self._judge, ratio, None)
+        self._solvers.search(judge, stop)
+        if not any(ratio(candidate.prediction) <= 1 for candidate in self.forecasts):
+            # Needs do not fall steadily with the budgets of the solvers: one that was passed over may fit.
+            self._solvers.visit_all(judge, stop)
         for whole, family in self._families:
             self._search(whole, family, ratio, stop)
         solved = filter(None, map(self._forecast, self._solvers.made.values()))
@@ -173,10 +184,10 @@ class StepCandidates:
                     self._search(whole, family, ratio, stop)
 
     def _search(self, whole: StepCandidate, family: _Family, ratio: Ratio, stop: Stop) -> None:
-        """Search among smaller plans of a plan that fits for one with less work than all that fit."""
-        if ratio(whole.prediction) <= 1:
+        """Search among smaller plans of a plan that fits, or nearly, for one with less work than all that fit."""
+        if ratio(whole.prediction) <= NEAR:
             works = [candidate.work for candidate in self.forecasts if ratio(candidate.prediction) <= 1]
-            family.search(partial(self._judge, ratio, min(works)), stop)
+            family.search(partial(self._judge, ratio, min(works, default=None)), stop)
 
     def _judge(self, ratio: Ratio, most: int | None, draft: _Draft | None) -> float:
         """The expected need as a multiple of the limit; 0 for a plan with this work or more, which is not forecast."""
