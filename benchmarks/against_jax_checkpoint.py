@@ -116,11 +116,13 @@ def table(comparison: Comparison) -> Iterator[str]:
 def measured(comparisons: list[Comparison]) -> str:
     """What is the same on every machine with these versions, for the pages."""
     costs = {
-        one.example: {name: {"temp_bytes": cost.temp_bytes, "flops": cost.flops} for name, cost in one.costs.items()}
-        for one in comparisons
+        entry.example: {
+            name: {"temp_bytes": cost.temp_bytes, "flops": cost.flops} for name, cost in entry.costs.items()
+        }
+        for entry in comparisons
     }
-    found = {"versions": {"jax": jax.__version__, "jaxlib": jaxlib.__version__}, "against_jax_checkpoint": costs}
-    return json.dumps(found, indent=1) + "\n"
+    result = {"versions": {"jax": jax.__version__, "jaxlib": jaxlib.__version__}, "against_jax_checkpoint": costs}
+    return json.dumps(result, indent=1) + "\n"
 
 
 def main() -> None:

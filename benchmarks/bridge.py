@@ -76,13 +76,13 @@ def main() -> None:
 
 def rewritten(theirs: Any, rounds: int) -> tuple[float, dict[str, float]]:
     """CPU seconds of the rewrite, and the clock's of its parts; of the fastest round."""
-    found: list[tuple[float, TimedPart]] = []
+    result: list[tuple[float, TimedPart]] = []
     for _ in range(rounds):
         module = read(theirs)
         with timed() as parts:
-            took = seconds(lambda given=module: rewrite(given))
-        found.append((took, parts))
-    took, parts = min(found, key=lambda one: one[0])
+            took = seconds(lambda arguments=module: rewrite(arguments))
+        result.append((took, parts))
+    took, parts = min(result, key=lambda entry: entry[0])
     stages = {name: part.seconds for name, part in parts.parts.items()}
     return took, stages | {"rest": parts.rest_seconds}
 

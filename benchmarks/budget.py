@@ -142,8 +142,8 @@ def row_of(step: Budgeted, what: str, share: float, plain: int, flops: float, th
     except Refusal as error:
         seconds = time.perf_counter() - start
         return Row(step.name, what, share, None, None, theirs, COMPILES, seconds, error.reason.split(";")[0])
-    done: Any = lowered.compile()
-    needs, work = done.memory_analysis().temp_size_in_bytes / plain, done.cost_analysis()["flops"] / flops
+    outcome: Any = lowered.compile()
+    needs, work = outcome.memory_analysis().temp_size_in_bytes / plain, outcome.cost_analysis()["flops"] / flops
     compiles = 0 if lowered.within is None else len(lowered.within.rounds)
     return Row(step.name, what, share, needs, work, theirs, compiles, time.perf_counter() - start)
 
@@ -154,18 +154,20 @@ def in_order(size: str) -> int:
     for path in sorted(EXAMPLES.glob(f"*.{size}.mlir")):
         start = time.perf_counter()
         try:
-            done = rewrite(path.read_text(), RecomputeOptions(budget="50%", memory_model="order"), name=path.name)
+            outcome = rewrite(path.read_text(), RecomputeOptions(budget="50%", memory_model="order"), name=path.name)
         except Refusal as error:
             print(f"{path.name:34} refused: {error.reason} ({time.perf_counter() - start:.1f} s)", flush=True)
             continue
-        before, after = done.memory()["main"]
-        eager = [Peaks.written(*one).eager for one in numbered_steps(flat(done.module), bare=True)]
+        before, after = outcome.memory()["main"]
+        eager = [
+            Peaks.written(*numbered_step).eager for numbered_step in numbered_steps(flat(outcome.module), bare=True)
+        ]
         budget = before.peak_bytes / 2
-        proved = done.proof is not None and done.proof.proved
+        proved = outcome.proof is not None and outcome.proof.proved
         missed += after.peak_bytes > budget or not proved or max(eager) > EAGER_SHARE * budget
         print(
             f"{path.name:34} peak {after.peak_bytes / budget:.3f} of the budget, eager {max(eager) / budget:.3f}, "
-            f"{done.extra_flops} FLOPs more, {'proved' if proved else 'NOT proved'} "
+            f"{outcome.extra_flops} FLOPs more, {'proved' if proved else 'NOT proved'} "
             f"({time.perf_counter() - start:.1f} s)",
             flush=True,
         )
@@ -190,7 +192,7 @@ def main() -> None:
             rows.append(row)
     uses = [row.use for row in rows if row.use is not None]
     print(f"median use of the budget: {statistics.median(uses) if uses else 0:.3f}")
-    missed = [said for row in rows for said in row.missed()]
+    missed = [text for row in rows for text in row.missed()]
     print(*missed, sep="\n")
     if options.json is not None:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")

@@ -67,15 +67,15 @@ def products(element: str, sizes: Sizes, rounds: int) -> Rate:
 
 
 def elementwise(function: Callable[..., object], sizes: Sizes, rounds: int, operands: int) -> Rate:
-    given = np.random.default_rng(0).standard_normal(sizes.cached).astype(np.float32)
-    out = np.empty_like(given)
-    return rate(lambda: function(*[given] * operands, out=out), float(sizes.cached), rounds)
+    provided = np.random.default_rng(0).standard_normal(sizes.cached).astype(np.float32)
+    out = np.empty_like(provided)
+    return rate(lambda: function(*[provided] * operands, out=out), float(sizes.cached), rounds)
 
 
 def copies(sizes: Sizes, rounds: int) -> Rate:
     """Bytes read and bytes written, together."""
-    given, out = np.ones(sizes.copied // 4, np.float32), np.zeros(sizes.copied // 4, np.float32)
-    return rate(lambda: np.copyto(out, given), 2.0 * given.nbytes, rounds)
+    provided, out = np.ones(sizes.copied // 4, np.float32), np.zeros(sizes.copied // 4, np.float32)
+    return rate(lambda: np.copyto(out, provided), 2.0 * provided.nbytes, rounds)
 
 
 def measured(name: str, sizes: Sizes, rounds: int) -> tuple[Device, dict[str, Rate]]:
@@ -108,8 +108,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error('the file has to end in .json: cost="roofline(FILE)" takes others for the name of a device')
     sizes = Sizes(matrix=options.matrix, copied=options.copied)
     device, rates = measured(options.name, sizes, options.rounds)
-    for what, found in rates.items():
-        print(f"{what:<20} {found}")
+    for label, result in rates.items():
+        print(f"{label:<20} {result}")
     Path(options.output).write_text(to_json(device))
 
 

@@ -83,19 +83,19 @@ def main() -> None:
     options = parser.parse_args()
     if options.write and options.examples:
         parser.error("--write takes no examples: the file has all of them")
-    found: list[Measured] = []
+    result: list[Measured] = []
     outside = 0
     for example in options.examples or BUILDERS:
         for segments in variants(example):
             module = prepared(example, segments)
             digest = sha256(print_module(module).encode()).hexdigest()
-            found.append(Measured(example, segments, digest, xla_bytes(example, module)))
-            ratio = model_bytes(module) / found[-1].xla_bytes
+            result.append(Measured(example, segments, digest, xla_bytes(example, module)))
+            ratio = model_bytes(module) / result[-1].xla_bytes
             outside += abs(ratio - 1) > SLACK
-            print(f"{example:20} {segments or 'plain':8} {found[-1].xla_bytes / 2**20:8.1f} MiB  model {ratio:.3f}")
+            print(f"{example:20} {segments or 'plain':8} {result[-1].xla_bytes / 2**20:8.1f} MiB  model {ratio:.3f}")
     if options.write:
         versions = {"jax": jax.__version__, "jaxlib": jaxlib.__version__}
-        data = {"versions": versions, "measured": [asdict(one) for one in found]}
+        data = {"versions": versions, "measured": [asdict(entry) for entry in result]}
         CORPUS.write_text(json.dumps(data, indent=1) + "\n")
     sys.exit(outside > 0)
 

@@ -49,8 +49,8 @@ def plans(name: str, budget: str) -> None:
     print(f"| {name} at {budget}, planned by | {' | '.join(MODELS)} |")
     print("|---" * (len(MODELS) + 1) + "|")
     for planned in MODELS:
-        asked = RecomputeOptions(budget=budget, cost=planned, target="none", calls=False)
-        module = rewrite(text_of(name), asked).module
+        requested = RecomputeOptions(budget=budget, cost=planned, target="none", calls=False)
+        module = rewrite(text_of(name), requested).module
         copies = [op for op in every_operation(module) if Names.COPY in op.attributes]
         shares = [f"{100 * _total(cost, copies) / _total(cost, before):.2f}" for cost in reckoned.values()]
         print(f"| {planned} | {' | '.join(shares)} |")
@@ -89,8 +89,8 @@ def _ones(numpy: Any, type_: Any) -> Any:
 def _once(loaded: Any, arguments: Sequence[Any]) -> float:
     start = perf_counter()
     for shards in loaded.execute_sharded(arguments).disassemble_into_single_device_arrays():
-        for one in shards:
-            one.block_until_ready()
+        for shard in shards:
+            shard.block_until_ready()
     return perf_counter() - start
 
 

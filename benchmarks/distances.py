@@ -78,7 +78,7 @@ class Row:
 
     @property
     def is_equal(self) -> bool:
-        return not any(one.differing for (base, _), one in self.found.items() if base != NUMPY)
+        return not any(entry.differing for (base, _), entry in self.found.items() if base != NUMPY)
 
 
 def forms_of(name: str) -> Forms:
@@ -113,8 +113,8 @@ def rows_of(name: str, forms: Forms, seeds: int) -> Iterator[Row]:
         yield from (measure(name, forms, setting, seeds) for setting in DIAGNOSES)
 
 
-def cell(found: Closeness) -> str:
-    return f"{len(found.differing)} / {found.units:.2g} / {found.relative:.1e}" if found.differing else "0"
+def cell(result: Closeness) -> str:
+    return f"{len(result.differing)} / {result.units:.2g} / {result.relative:.1e}" if result.differing else "0"
 
 
 def table(rows: Iterable[Row], pairs: Sequence[tuple[str, str]]) -> str:
@@ -137,8 +137,8 @@ def tables(rows: Sequence[Row]) -> dict[str, str]:
 
 def with_tables(page: str, made: Mapping[str, str]) -> str:
     for name, text in made.items():
-        before, place, rest = page.partition(f"<!-- {name} -->\n")
-        _, end, after = rest.partition("<!-- end -->")
+        before, place, others = page.partition(f"<!-- {name} -->\n")
+        _, end, after = others.partition("<!-- end -->")
         assert place and end, f"the page has no place for {name}"
         page = f"{before}{place}{text}\n{end}{after}"
     return page
@@ -163,9 +163,9 @@ def main() -> None:
     for name in options.steps or KNOWN:
         print(f"{name} ...", file=sys.stderr, flush=True)
         forms = forms_of(name)
-        found = list(rows_of(name, forms, options.seeds))
-        rows += found
-        failures += (f"{name}: {line}" for line in chain(forms.unequal(), *(row.other_numbers() for row in found)))
+        result = list(rows_of(name, forms, options.seeds))
+        rows += result
+        failures += (f"{name}: {line}" for line in chain(forms.unequal(), *(row.other_numbers() for row in result)))
     made = tables(rows)
     print("\n\n".join([f"jaxlib {jaxlib.__version__}, {options.seeds} inputs", *made.values()]))
     if options.write and not failures:

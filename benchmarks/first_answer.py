@@ -78,10 +78,10 @@ def counted() -> Iterator[dict[str, float]]:
 
     def compiled(*args: Any, **keywords: Any) -> Any:
         start = process_time()
-        found = compile(*args, **keywords)
+        result = compile(*args, **keywords)
         counts["seconds"] += process_time() - start
         counts["compilations"] += 1
-        return found
+        return result
 
     def modelled(function: Callable[..., Any]) -> Callable[..., Any]:
         def run(*args: Any) -> Any:

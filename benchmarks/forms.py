@@ -44,7 +44,9 @@ class Forms:
         inline(inlined)
         recompute(ours)
         twin = parse_module(checkpoint.as_text(debug_info=True))
-        rewritten = {name: with_module(plain, print_module(one)) for name, one in ((INLINED, inlined), (OURS, ours))}
+        rewritten = {
+            name: with_module(plain, print_module(entry)) for name, entry in ((INLINED, inlined), (OURS, ours))
+        }
         return cls(
             step,
             {PLAIN: original, INLINED: inlined, OURS: ours, CHECKPOINT: twin},

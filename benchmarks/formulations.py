@@ -105,7 +105,7 @@ class _Checkmate:
             output = float(t == self.n and bool(self.problem.output[v]))
             most = len(later) + 2
             self.rows.at_least(-output, [(column, 1.0), *hazards])
-            negated = [(one, -weight) for one, weight in hazards]
+            negated = [(entry, -weight) for entry, weight in hazards]
             self.rows.at_least(1.0 + output - most, [(column, -float(most)), *negated])
 
     def _memory(self, t: int) -> None:

@@ -126,7 +126,7 @@ def report(name: str, sizes: Sequence[int]) -> bool:
     fits = True
     for stage in measured[0]:
         exponents = [exponent(a[stage], b[stage], m / n) for (n, a), (m, b) in growth]
-        seconds = "".join(f"{one[stage]:10.2f}s" for one in measured)
+        seconds = "".join(f"{entry[stage]:10.2f}s" for entry in measured)
         missed = max(exponents, default=0) > BAR
         print(f"{stage:16}{seconds}   " + " ".join(f"{e:5.2f}" for e in exponents) + ("  <-- above" * missed))
         fits = fits and not missed

@@ -66,11 +66,11 @@ def functions(count: int) -> str:
     """Functions of which each calls the next."""
     call = f"%0 = func.call @f{{}}(%x) : ({TYPE}) -> {TYPE}"
     bodies = [*(call.format(n + 1) for n in range(count - 1)), f"%0 = stablehlo.sine %x : {TYPE}"]
-    rest = "".join(
+    others = "".join(
         f"func.func private @f{n}(%x: {TYPE}) -> {TYPE} {{\n{body}\nfunc.return %0 : {TYPE}\n}}\n"
         for n, body in enumerate(bodies)
     )
-    return _main(call.format(0), "%0", after=rest)
+    return _main(call.format(0), "%0", after=others)
 
 
 def constants(mebibytes: int) -> str:

@@ -31,8 +31,8 @@ CHILD = (sys.executable, "-m", "recompute.benchmarks.peers.row")
 
 def asked(*arguments: str) -> Any:
     """What the process of a row says. Its progress and its warnings go where ours go."""
-    done = subprocess.run([*CHILD, *arguments], stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout)
+    outcome = subprocess.run([*CHILD, *arguments], stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(outcome.stdout)
 
 
 def measured(name: str, size: str) -> dict[str, Any]:
@@ -79,15 +79,15 @@ def text(rows: Mapping[str, Any]) -> dict[str, str]:
 
 
 def versions(rows: Mapping[str, Any]) -> str:
-    found = sorted({f"jax {row['jax']} on {row['platform']}" for row in rows.values() if "jax" in row})
-    return f"Measured with {', '.join(found)}."
+    result = sorted({f"jax {row['jax']} on {row['platform']}" for row in rows.values() if "jax" in row})
+    return f"Measured with {', '.join(result)}."
 
 
 def too_far(rows: Mapping[str, Any]) -> Iterator[str]:
     for name, row in rows.items():
         if "distances" in row:
-            found = Distances(tuple(Leaf(**leaf) for leaf in row["distances"]["leaves"]))
-            yield from (f"- {name}: {line}" for line in found.missed())
+            result = Distances(tuple(Leaf(**leaf) for leaf in row["distances"]["leaves"]))
+            yield from (f"- {name}: {line}" for line in result.missed())
 
 
 def with_tables(pages: Mapping[Path, str], made: Mapping[str, str]) -> dict[Path, str]:
@@ -97,8 +97,8 @@ def with_tables(pages: Mapping[Path, str], made: Mapping[str, str]) -> dict[Path
         place = f"<!-- {name} -->\n"
         path = next((path for path, page in written.items() if place in page), None)
         assert path is not None, f"no page has a place for {name}"
-        before, _, rest = written[path].partition(place)
-        _, end, after = rest.partition("<!-- end -->")
+        before, _, others = written[path].partition(place)
+        _, end, after = others.partition("<!-- end -->")
         assert end, f"the place for {name} has no end"
         written[path] = f"{before}{place}{table}\n{end}{after}"
     return written
@@ -127,7 +127,7 @@ def main() -> None:
         for path, page in with_tables({path: path.read_text() for path in PAGES}, made).items():
             path.write_text(page)
     first = tables.settings_in(rows)[:1]
-    sys.exit(any([*(line for one in first for line in tables.misses(rows, one)), *too_far(rows)]))
+    sys.exit(any([*(line for entry in first for line in tables.misses(rows, entry)), *too_far(rows)]))
 
 
 if __name__ == "__main__":

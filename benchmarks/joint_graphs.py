@@ -108,8 +108,8 @@ class Net:
         return self.node(f"{layer.name}_backward", [gradient, *layer.needs], self.sizes[x], layer.flops)
 
     def _accumulate(self, gradients: dict[int, int], x: int, gradient: int) -> None:
-        known = gradients.get(x)
-        gradients[x] = gradient if known is None else self.node("add", [known, gradient], self.sizes[x])
+        existing = gradients.get(x)
+        gradients[x] = gradient if existing is None else self.node("add", [existing, gradient], self.sizes[x])
 
 
 def unet(depth: int = 4, size: int = 1 << 20, blocks: int = 2) -> Net:
@@ -148,11 +148,11 @@ def inception(blocks: int = 9, size: int = 1 << 18) -> Net:
     x = net.matmul(net.given(size), size, 27)
     for block in range(blocks):
         here = size >> (block // 3)
-        one = net.relu(net.matmul(x, here // 4, 64))
+        entry = net.relu(net.matmul(x, here // 4, 64))
         three = net.relu(net.matmul(net.relu(net.matmul(x, here // 6, 64)), here // 3, 576))
         five = net.relu(net.matmul(net.relu(net.matmul(x, here // 16, 64)), here // 8, 1600))
         pooled = net.relu(net.matmul(net.layer("pool", [x], net.sizes[x], 0, "both"), here // 8, 64))
-        x = net.norm(net.concat([one, three, five, pooled]))
+        x = net.norm(net.concat([entry, three, five, pooled]))
     net.layer("loss", [x], 1, 0)
     return net
 

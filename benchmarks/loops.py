@@ -61,17 +61,17 @@ def row(name: str, size: str) -> Iterator[str]:
     step, twin = built(name, size), built(name, size, checkpoint=True)
     plain = least(step.lower().compile)
     theirs = least(twin.lower().compile)
-    found = ours(step)
-    words = [f"{name:18}", *(f"{one[0] / plain[0]:8.3f}" for one in (theirs, found))]
-    words += [f"{found[0] / theirs[0]:9.3f}", f"{found[1] / theirs[1]:9.4f}"]
+    result = ours(step)
+    words = [f"{name:18}", *(f"{entry[0] / plain[0]:8.3f}" for entry in (theirs, result))]
+    words += [f"{result[0] / theirs[0]:9.3f}", f"{result[1] / theirs[1]:9.4f}"]
     for loops in SCHEDULES if name not in ("devices", "accumulation") else ():
         kept = ours(step, loops=loops)
         words.append(f"{kept[0] / plain[0]:9.3f} {kept[1] / plain[1]:7.3f}")
     print(*words, flush=True)
-    if found[0] > bar(name) * theirs[0]:
-        yield f"{name}: temporaries {found[0] / theirs[0]:.3f} of theirs, the bar is {bar(name)}"
-    if "transformer" in name and abs(found[1] / theirs[1] - 1) > FLOPS_BAR:
-        yield f"{name}: FLOPs {found[1] / theirs[1]:.4f} of theirs"
+    if result[0] > bar(name) * theirs[0]:
+        yield f"{name}: temporaries {result[0] / theirs[0]:.3f} of theirs, the bar is {bar(name)}"
+    if "transformer" in name and abs(result[1] / theirs[1] - 1) > FLOPS_BAR:
+        yield f"{name}: FLOPs {result[1] / theirs[1]:.4f} of theirs"
 
 
 def main() -> int:
@@ -80,7 +80,7 @@ def main() -> int:
     parser.add_argument("--size", choices=("small", "large"), default="large")
     options = parser.parse_args()
     print(f"{'of plain:':18}   theirs     ours   / theirs  FLOPs / theirs   {'   '.join(SCHEDULES)}, FLOPs of plain")
-    missed = [one for name in options.names or NAMES for one in row(name, options.size)]
+    missed = [entry for name in options.names or NAMES for entry in row(name, options.size)]
     print(*missed, sep="\n")
     return 1 if missed else 0
 

@@ -60,14 +60,14 @@ def row(
     name: str, problem: Problem, budget: int, seconds: float | None = None, effort: str = "full"
 ) -> tuple[Result | Infeasible, float]:
     began = perf_counter()
-    found = solve(problem, budget, best=Incumbent(problem, budget, seconds), effort=EFFORTS[effort]())
+    result = solve(problem, budget, best=Incumbent(problem, budget, seconds), effort=EFFORTS[effort]())
     taken = perf_counter() - began
-    if isinstance(found, Infeasible):
-        print(f"{name:<28} refused: {found.reason}")
+    if isinstance(result, Infeasible):
+        print(f"{name:<28} refused: {result.reason}")
     else:
-        numbers = f"{found.percent:9.4f} %  bound {found.bound_percent:9.4f} %  gap {found.gap:8.4f}"
-        print(f"{name:<28} {numbers}  {taken:6.1f} s  {found.solver} ({found.path})", flush=True)
-    return found, taken
+        numbers = f"{result.percent:9.4f} %  bound {result.bound_percent:9.4f} %  gap {result.gap:8.4f}"
+        print(f"{name:<28} {numbers}  {taken:6.1f} s  {result.solver} ({result.path})", flush=True)
+    return result, taken
 
 
 def bars() -> Iterator[str]:
@@ -75,21 +75,21 @@ def bars() -> Iterator[str]:
     peak = plain_peak(problem)
     row("warm-up", problem, peak // 2)
     for share, bar in BARS.items():
-        found, seconds = row(f"gpt24L {share}", problem, int(share * peak))
-        if isinstance(found, Infeasible) or found.percent > bar:
+        result, seconds = row(f"gpt24L {share}", problem, int(share * peak))
+        if isinstance(result, Infeasible) or result.percent > bar:
             yield f"{share}: more than {bar} %"
-        elif share >= 0.2 and (found.gap > GAP or seconds > SECONDS):
-            yield f"{share}: gap {found.gap:.4f}, {seconds:.1f} s"
+        elif share >= 0.2 and (result.gap > GAP or seconds > SECONDS):
+            yield f"{share}: gap {result.gap:.4f}, {seconds:.1f} s"
 
 
 def pytorch() -> Iterator[str]:
     problem = gpt()
     for theirs in json.loads((GRAPHS / "gpt24L.pytorch.json").read_text()):
         budget, percent = theirs["peak_bytes"], problem.percent(theirs["rec_cost"])
-        found, _ = row(f"{theirs['tag'][:14]} {theirs['budget']} {budget / 1e6:.0f} MB", problem, budget)
-        if isinstance(found, Result):
-            print(f"{'':<28} theirs {percent:.4f} %, ours better by {percent - found.percent:.4f} points")
-        if isinstance(found, Infeasible) or found.percent > percent + WORSE:
+        result, _ = row(f"{theirs['tag'][:14]} {theirs['budget']} {budget / 1e6:.0f} MB", problem, budget)
+        if isinstance(result, Result):
+            print(f"{'':<28} theirs {percent:.4f} %, ours better by {percent - result.percent:.4f} points")
+        if isinstance(result, Infeasible) or result.percent > percent + WORSE:
             yield f"{budget}: worse than PyTorch's {percent:.4f} %"
 
 
@@ -101,11 +101,14 @@ def times(python: str) -> Iterator[str]:
         if theirs["budget"] is None or theirs["budget"] == 1:
             continue
         call = [python, str(GRAPHS.parent / "pytorch_partitioner.py"), str(theirs["budget"])]
-        told = json.loads(subprocess.run(call, check=True, capture_output=True, text=True).stdout)
+        reported = json.loads(subprocess.run(call, check=True, capture_output=True, text=True).stdout)
         name = f"{theirs['budget']}: {theirs['peak_bytes'] / 1e6:.0f} MB"
         _, seconds = row(name, problem, theirs["peak_bytes"])
-        ratio = seconds / told["seconds"]
-        print(f"{'':<28} PyTorch {told['seconds']:.1f} s for {told['nodes']} nodes, ours {ratio:.2f} of it", flush=True)
+        ratio = seconds / reported["seconds"]
+        print(
+            f"{'':<28} PyTorch {reported['seconds']:.1f} s for {reported['nodes']} nodes, ours {ratio:.2f} of it",
+            flush=True,
+        )
         if ratio > 1:
             yield f"{name}: {ratio:.2f} of PyTorch's time"
 
@@ -117,9 +120,9 @@ def nets(options: argparse.Namespace) -> Iterator[str]:
         problem = problems[name]
         for share in options.share or ((0.9, 0.8) if name.startswith("layered") else SHARES):
             budget = int(share * plain_peak(problem))
-            found, _ = row(f"{name} {share}", problem, budget, options.seconds, options.effort)
+            result, _ = row(f"{name} {share}", problem, budget, options.seconds, options.effort)
             bar = gap_bar(share, len(problem), options.seconds)
-            if isinstance(found, Infeasible) or found.gap > bar:
+            if isinstance(result, Infeasible) or result.gap > bar:
                 yield f"{name} at {share}: no plan, or a gap above {bar} points"
 
 
@@ -164,8 +167,8 @@ def published_row(problem: Problem, budget: int, theirs: Published) -> float | N
     if theirs.pairs is None:
         print(f"{'':<28} {'infeasible' if theirs.infeasible else 'no plan'}  {size}", flush=True)
         return None
-    found = evaluate(problem, sequence_of(problem, theirs.pairs))
-    percent, kept = problem.percent(found.extra_cost), found.peak_bytes <= budget
+    result = evaluate(problem, sequence_of(problem, theirs.pairs))
+    percent, kept = problem.percent(result.extra_cost), result.peak_bytes <= budget
     numbers = f"{percent:9.4f} %  bound {theirs.bound_percent:9.4f} %  gap {percent - theirs.bound_percent:8.4f}"
     print(f"{'':<28} {numbers}  {size}{'' if kept else ', ABOVE THE BUDGET'}", flush=True)
     return percent if kept else None
@@ -178,9 +181,9 @@ def scale() -> Iterator[str]:
             problem = read_graph(json.dumps(chain(operations, irregular).finished()), "chain")
             for share, spent in times.items():
                 name = f"{len(problem)} {'irregular' if irregular else 'regular'} {share}"
-                found, seconds = row(name, problem, int(share * plain_peak(problem)))
+                result, seconds = row(name, problem, int(share * plain_peak(problem)))
                 spent.append((len(problem), seconds))
-                if isinstance(found, Infeasible) or found.gap > 0.1 or seconds > 60:
+                if isinstance(result, Infeasible) or result.gap > 0.1 or seconds > 60:
                     yield f"{name}: {seconds:.1f} s, or a gap above 0.1 points"
         for share, ((few, short), *_, (many, long)) in times.items():
             exponent = log(long / short) / log(many / few)

@@ -55,12 +55,12 @@ def arguments() -> list[Any]:
 
 def partitioned(budget: float) -> tuple[int, float]:
     """Nodes, and seconds in the partitioner."""
-    found = list[tuple[int, float]]()
+    result = list[tuple[int, float]]()
 
     def timed(joint: Any, inputs: Any, **options: Any) -> Any:
         begin = time.perf_counter()
         parts = min_cut_rematerialization_partition(joint, inputs, **options)
-        found.append((len(joint.graph.nodes), time.perf_counter() - begin))
+        result.append((len(joint.graph.nodes), time.perf_counter() - begin))
         return parts
 
     def as_it_is(module: Any, _: Any) -> Any:
@@ -68,7 +68,7 @@ def partitioned(budget: float) -> tuple[int, float]:
 
     with config.patch(activation_memory_budget=budget), FakeTensorMode(allow_non_fake_inputs=True):
         aot_function(loss, as_it_is, as_it_is, partition_fn=timed)(*arguments())
-    return found[0]
+    return result[0]
 
 
 def main() -> None:

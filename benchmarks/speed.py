@@ -80,12 +80,12 @@ def run(parent: Path, code: str, *arguments: str) -> tuple[float, int, str]:
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss, output
 
 
-def measure(parent: Path, step: Path, found: dict[str, list[float]]) -> None:
+def measure(parent: Path, step: Path, result: dict[str, list[float]]) -> None:
     seconds, memory, _ = run(parent, ROAD, str(step), "-p", "recompute", "--print-debuginfo", "-o", os.devnull)
-    found["whole road"].append(seconds)
-    found["peak of memory"].append(memory)
-    found["parse"].append(float(run(parent, PARSE, str(step))[2]))
-    found["--version"].append(run(parent, VERSION)[0])
+    result["whole road"].append(seconds)
+    result["peak of memory"].append(memory)
+    result["parse"].append(float(run(parent, PARSE, str(step))[2]))
+    result["--version"].append(run(parent, VERSION)[0])
 
 
 FIGURES = ("whole road", "peak of memory", "parse", "--version")
@@ -106,9 +106,9 @@ def main() -> None:
         compiling = write_step(step, options.width)
         print(f"{step.read_text().count(' = ')} operations", file=sys.stderr)
         for index in range(options.rounds):
-            for parent, found in ((options.against, before), (here, now)):
+            for parent, result in ((options.against, before), (here, now)):
                 if parent is not None:
-                    measure(parent, step, found)
+                    measure(parent, step, result)
             print(f"round {index + 1} of {options.rounds}", file=sys.stderr)
     print(f"whole road / XLA's compile time: {min(now['whole road']) / compiling:.2f}")
     for name in FIGURES if options.against else ():

@@ -124,8 +124,8 @@ def pooled(x, p):
 
 def shared(count: int, **shapes: tuple[int, ...]) -> list[dict[str, jax.Array]]:
     """Weights of `count` blocks; those called `s` are scales."""
-    one = lambda name, shape: jnp.ones(shape) if name == "s" else normal(*shape)
-    return [{name: one(name, shape) for name, shape in shapes.items()} for _ in range(count)]
+    entry = lambda name, shape: jnp.ones(shape) if name == "s" else normal(*shape)
+    return [{name: entry(name, shape) for name, shape in shapes.items()} for _ in range(count)]
 
 
 def cross_entropy(logits, labels):
@@ -258,8 +258,8 @@ def temporaries(step: jax.stages.Lowered) -> int:
 def rewritten(text: str) -> tuple[str, bool, list[str]]:
     """The text after `recompute`, whether it is proved, and the remarks."""
     module = parse_module(text)
-    done = recompute(module)
-    remarks = [str(remark.reason) for remark in done.remarks]
+    outcome = recompute(module)
+    remarks = [str(remark.reason) for remark in outcome.remarks]
     return print_module(module), bool(prove(parse_module(text), module)), remarks
 
 

@@ -53,9 +53,11 @@ def key_of(kind: str, *parts: object) -> str | None:
 
 def key_of_options(options: RecomputeOptions) -> str:
     """The part of a key that stands for the options. Raises `NoFingerprint` for functions, passes and time limits."""
-    given = [name for name in ("planner", "measure", "pipeline", "time_limit") if getattr(options, name) is not None]
-    if given or isinstance(options.selection, SelectionByFunction):
-        raise NoFingerprint(f"the result depends on more than the content of the option {(*given, 'policy')[0]}")
+    unstorable = [
+        name for name in ("planner", "measure", "pipeline", "time_limit") if getattr(options, name) is not None
+    ]
+    if unstorable or isinstance(options.selection, SelectionByFunction):
+        raise NoFingerprint(f"the result depends on more than the content of the option {(*unstorable, 'policy')[0]}")
     return fingerprint((options, content_of(options.cost)))
 
 

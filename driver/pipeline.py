@@ -42,10 +42,10 @@ def new_name_of_option(spec: ArgSpec) -> str | None:
     """The first option of ours that is spelled as it was before, in words; None where there is none."""
     if not spec.name.startswith("recompute") and spec.name != "explain":
         return None
-    for given, values in spec.parameters.items():
-        if given in OPTIONS:
-            return f"option '{given}' is called '{OPTIONS[given]}' now"
-        if given == "segments" and any(isinstance(value, int) for value in values):
+    for option, values in spec.parameters.items():
+        if option in OPTIONS:
+            return f"option '{option}' is called '{OPTIONS[option]}' now"
+        if option == "segments" and any(isinstance(value, int) for value in values):
             return "'segments' is a pattern now, and the number of segments is 'segment-count'"
     return None
 
@@ -145,17 +145,17 @@ def _apply_alone(module_pass: ModulePass, context: Context, op: Operation) -> No
                 block.insert_op_before(result, following)
 
 
-def schedule(text: str, known: Passes) -> tuple[ScheduledPass, ...]:
+def schedule(text: str, passes: Passes) -> tuple[ScheduledPass, ...]:
     """Parse `a,func.func(b)` as passes on a module. Raises `BadPipeline`."""
-    return tuple(_scheduled(text, known, ()))
+    return tuple(_scheduled(text, passes, ()))
 
 
-def module_schedule(text: str, known: Passes) -> tuple[ScheduledPass, ...]:
+def module_schedule(text: str, passes: Passes) -> tuple[ScheduledPass, ...]:
     """Parse `builtin.module(a,func.func(b))`. Raises `BadPipeline`, also for another outermost operation."""
     match = _ANCHORED.fullmatch(text)
     if match is None or match[1] not in (MODULE, "module", ANY):
         raise BadPipeline(f"--pass-pipeline reads 'builtin.module(...)', not '{text}'; see also --passes")
-    return schedule(match[2], known)
+    return schedule(match[2], passes)
 
 
 def pipeline_text(passes: tuple[ScheduledPass, ...]) -> str:
@@ -163,13 +163,13 @@ def pipeline_text(passes: tuple[ScheduledPass, ...]) -> str:
     return f"{MODULE}({','.join(map(str, passes))})"
 
 
-def _scheduled(text: str, known: Passes, path: tuple[str, ...]) -> Iterator[ScheduledPass]:
+def _scheduled(text: str, passes: Passes, path: tuple[str, ...]) -> Iterator[ScheduledPass]:
     for element in _elements(text):
         if (match := _ANCHORED.fullmatch(element)) is not None:
-            yield from _scheduled(match[2], known, (*path, match[1]))
+            yield from _scheduled(match[2], passes, (*path, match[1]))
             continue
         for spec in specs(element):
-            module_pass = resolve(spec, known, "pass")
+            module_pass = resolve(spec, passes, "pass")
             if path and path[-1] != MODULE and spec.name in UNIVERSE.all_passes:
                 raise BadPipeline(
                     f"'{spec.name}' runs on {MODULE}, not on {path[-1]}: write it outside '{path[-1]}(...)'"
@@ -239,10 +239,10 @@ def resolve(spec: ArgSpec, registered: Mapping[str, Callable[[], type[Any]]], ki
     options = [field.name for field in fields(option_class)]
     if (renamed := new_name_of_option(spec)) is not None:
         raise BadPipeline(f"{kind} '{spec.name}': {renamed}")
-    for given in spec.parameters:
-        if given not in options:
+    for option in spec.parameters:
+        if option not in options:
             exist = f"; its options are {', '.join(options)}" if options else "; it has no options"
-            raise BadPipeline(f"{kind} '{spec.name}' has no option '{given}'{did_you_mean(given, options) or exist}")
+            raise BadPipeline(f"{kind} '{spec.name}' has no option '{option}'{did_you_mean(option, options) or exist}")
     try:
         return option_class.from_spec(spec)
     except ValueError as error:
@@ -253,6 +253,6 @@ def _typed_options(option_class: type[Any]) -> str:
     return ", ".join(f"{field.name}=<{field.type}>" for field in fields(option_class))
 
 
-def did_you_mean(given: str, names: Sequence[str] | Mapping[str, Any]) -> str:
-    close = get_close_matches(given, names, n=1)
+def did_you_mean(word: str, names: Sequence[str] | Mapping[str, Any]) -> str:
+    close = get_close_matches(word, names, n=1)
     return f"; did you mean '{close[0]}'?" if close else ""

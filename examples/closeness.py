@@ -32,12 +32,12 @@ class Closeness:
         )
 
     @classmethod
-    def worst(cls, found: Iterable[Closeness]) -> Closeness:
+    def worst(cls, result: Iterable[Closeness]) -> Closeness:
         """Of several runs: a leaf differs if it does in one of them."""
-        each = list(found)
-        (leaves,) = {one.leaves for one in each}
-        differing = frozenset[int]().union(*(one.differing for one in each))
-        return cls(leaves, differing, max(one.units for one in each), max(one.relative for one in each))
+        each = list(result)
+        (leaves,) = {entry.leaves for entry in each}
+        differing = frozenset[int]().union(*(entry.differing for entry in each))
+        return cls(leaves, differing, max(entry.units for entry in each), max(entry.relative for entry in each))
 
     def __str__(self) -> str:
         count = f"{len(self.differing)} of {self.leaves} results have other bits"

@@ -57,8 +57,8 @@ class Measured:
         inline(copy)
         function, classified = next(steps_of(copy))
         cost = sum(flops(op) for op in classified.order.operations)
-        found = timeline(function, classified, Labels.of(classified))
-        return cls(function, found, eager_timeline(function, classified).peak_bytes, cost)
+        result = timeline(function, classified, Labels.of(classified))
+        return cls(function, result, eager_timeline(function, classified).peak_bytes, cost)
 
 
 def row(words: str, before: int, after: int) -> str:
@@ -72,17 +72,17 @@ def group_row(group: CopyGroup) -> str:
     )
 
 
-def report(before: Measured, after: Measured, done: Recomputation) -> str:
+def report(before: Measured, after: Measured, outcome: Recomputation) -> str:
     return "\n".join(
         [
             row("temporaries", before.timeline.peak_bytes, after.timeline.peak_bytes),
             row("  eager", before.eager_peak_bytes, after.eager_peak_bytes),
             row("device bytes", before.timeline.device_bytes, after.timeline.device_bytes),
-            f"  {'clones':<14}{done.copies:>12}",
-            f"  {'tokens':<14}{sum(len(group.batches) for group in done.groups):>12}",
-            f"  {'extra FLOPs':<14}{done.extra_flops:>12.3g}   {done.extra_flops / before.flops:.1%} of the step",
+            f"  {'clones':<14}{outcome.copies:>12}",
+            f"  {'tokens':<14}{sum(len(group.batches) for group in outcome.groups):>12}",
+            f"  {'extra FLOPs':<14}{outcome.extra_flops:>12.3g}   {outcome.extra_flops / before.flops:.1%} of the step",
             "",
-            *(group_row(group) for group in done.groups),
+            *(group_row(group) for group in outcome.groups),
         ]
     )
 
@@ -99,9 +99,9 @@ def main() -> int:
     module = parse_module(options.file.read_text(), str(options.file))
     original = module.clone()
     progress("recomputing: inline, mark, clone, cse, verify, lower")
-    done = recompute(module, RecomputeOptions(Selection(segments=options.segments)))
+    outcome = recompute(module, RecomputeOptions(Selection(segments=options.segments)))
     verify_module(module)
-    for remark in done.remarks:
+    for remark in outcome.remarks:
         print(remark, file=sys.stderr)
     progress("proving: one value numbering over both modules")
     proof = prove(original, module)
@@ -111,7 +111,7 @@ def main() -> int:
     progress("measuring: what is alive in program order, and over the eager schedule")
     before, after = Measured.of(original), Measured.of(module)
     print(f"\n{options.file.name}: {proof.operations_before} operations, after: {proof.operations_after}\n")
-    print(report(before, after, done))
+    print(report(before, after, outcome))
     print(f"\n  proved equal: all {proof.results} results, bit for bit under op-by-op semantics\n", flush=True)
     write(options.folder, options.file, module, before.timeline, after.timeline)
     return 0 if options.no_execute else execute_both(before, after)
@@ -125,7 +125,7 @@ def execute_both(before: Measured, after: Measured) -> int:
     progress("executing the recomputed step")
     results_after, metered_after = meter(after.function, inputs)
     progress("comparing bits")
-    if any(bool(differing(one, other).any()) for one, other in zip(results, results_after, strict=True)):
+    if any(bool(differing(entry, other).any()) for entry, other in zip(results, results_after, strict=True)):
         print("  executed: DIFFERENT")
         return 1
     print("\n  executed: equal bit for bit\n")

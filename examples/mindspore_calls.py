@@ -97,11 +97,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--blocks", type=int, default=10)
     parser.add_argument("--folder", type=Path, default=Path("demo"), help="where the picture goes")
-    given = parser.parse_args(arguments)
+    provided = parser.parse_args(arguments)
     print(first_example()[0, 0])
-    for name, size in tutorial(given.blocks, given.folder).items():
+    for name, size in tutorial(provided.blocks, provided.folder).items():
         print(f"{name:15} {size / 2**20:7.1f} MiB of temporaries")
-    print(f"the picture     {given.folder / 'tutorial.memory.svg'}")
+    print(f"the picture     {provided.folder / 'tutorial.memory.svg'}")
 
 
 if __name__ == "__main__":

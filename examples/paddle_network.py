@@ -52,8 +52,8 @@ def train_step(parameters: Any, x: Any, key: Any, recompute_blocks: Sequence[int
     def loss(parameters: Any) -> Any:
         y = x
         for index, weights in enumerate(parameters):
-            how = call if index in recompute_blocks else plainly
-            y = how(block, weights, y, jax.random.fold_in(key, index))
+            method = call if index in recompute_blocks else plainly
+            y = method(block, weights, y, jax.random.fold_in(key, index))
         return jnp.mean(y)
 
     value, gradients = jax.value_and_grad(loss)(parameters)
@@ -93,12 +93,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     kept = {"xla_disable_hlo_passes": "cse_barrier_expander"} if jax.default_backend() == "cpu" else None
     with_checkpoint = jax.jit(step_with(RECOMPUTED, checkpointed), compiler_options=kept)
 
-    given = start(options.width), jnp.ones((options.batch, options.width)), jax.random.key(0)
-    lowered = with_recompute.lower(*given)
+    provided = start(options.width), jnp.ones((options.batch, options.width)), jax.random.key(0)
+    lowered = with_recompute.lower(*provided)
     ways = {
-        "none": plain.lower(*given).compile(),
+        "none": plain.lower(*provided).compile(),
         "blocks 1 and 2": lowered.compile(),
-        "jax.checkpoint": with_checkpoint.lower(*given).compile(),
+        "jax.checkpoint": with_checkpoint.lower(*provided).compile(),
     }
     normal, ours = (run(ways[words], options.width, options.batch) for words in ("none", "blocks 1 and 2"))
     print(f"normal_loss: {normal}, recompute_loss: {ours}")

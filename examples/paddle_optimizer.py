@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         programs[name] = program
     draw(adam, options)
     for name, program in programs.items():
-        same = jax.tree.map(lambda one, other: bool((one == other).all()), program, programs["minimize"])
+        same = jax.tree.map(lambda entry, other: bool((entry == other).all()), program, programs["minimize"])
         assert all(jax.tree.leaves(same)), f"{name} is not minimize"
         print(f"{name}: the same parameters, moments and cost, bit for bit")
 

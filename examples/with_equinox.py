@@ -39,7 +39,7 @@ class Network(eqx.Module):
     blocks: list[Block]
 
     def __init__(self, key: Any):
-        self.blocks = [Block(one) for one in jax.random.split(key, LAYERS)]
+        self.blocks = [Block(entry) for entry in jax.random.split(key, LAYERS)]
 
     def __call__(self, x: Any) -> Any:
         for block in self.blocks:

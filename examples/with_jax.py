@@ -33,10 +33,10 @@ def recompute(lowered: jax.stages.Lowered, pipeline: str = PIPELINE) -> jax.stag
     """The same step after `recompute-opt -p PIPELINE`, which reads and writes StableHLO text."""
     tool = Path(sys.executable).with_name("recompute-opt")
     text = lowered.as_text(debug_info=True)
-    done = subprocess.run([tool, "-p", pipeline, "-"], input=text, stdout=subprocess.PIPE, text=True)
-    if done.returncode:
+    outcome = subprocess.run([tool, "-p", pipeline, "-"], input=text, stdout=subprocess.PIPE, text=True)
+    if outcome.returncode:
         raise SystemExit(f"recompute-opt -p '{pipeline}' failed")
-    return with_module(lowered, done.stdout)
+    return with_module(lowered, outcome.stdout)
 
 
 def with_module(lowered: jax.stages.Lowered, text: str) -> jax.stages.Lowered:

@@ -244,7 +244,7 @@ def _by_segment(whole: StepCandidate, segments: Mapping[int, str]) -> list[_Fami
         words = f"{whole.words}, {len(kept)} of them"
         return _Draft(words, whole.kind, plan, _but_for_others(whole.notes, kept), segments)
 
-    return [_Family([partial(draft, *one) for one in thinned]) for thinned in thinned_out(whole.plan)]
+    return [_Family([partial(draft, names, plan) for names, plan in thinned]) for thinned in thinned_out(whole.plan)]
 
 
 def _by_place(graph: Graph, whole: StepCandidate, steps: int) -> list[_Family]:

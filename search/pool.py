@@ -122,12 +122,12 @@ class Pool:
         return self.predictions
 
     def _update(self) -> None:
-        known = {(candidate.loops, candidate.words, candidate.prediction) for candidate in self.candidates}
+        keys = {(candidate.loops, candidate.words, candidate.prediction) for candidate in self.candidates}
         for variant in self._variants:
             for candidate in variant.candidates():
                 key = candidate.loops, candidate.words, candidate.prediction
-                if key not in known:
-                    known.add(key)
+                if key not in keys:
+                    keys.add(key)
                     self.candidates.append(candidate)
 
 

@@ -117,23 +117,23 @@ def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 def _packed(key: str, entry: Entry) -> bytes:
     record = json.dumps(entry.record, allow_nan=False).encode()
-    rest = b"".join([bytes.fromhex(key), len(record).to_bytes(_LENGTH, "big"), record, entry.attachment])
-    return MAGIC + sha256(rest).digest() + rest
+    body = b"".join([bytes.fromhex(key), len(record).to_bytes(_LENGTH, "big"), record, entry.attachment])
+    return MAGIC + sha256(body).digest() + body
 
 
 def _unpacked(data: bytes, key: str) -> Entry | None:
     """The entry in the bytes of a file; None if the file is damaged, of another format, or of another key."""
     start = len(MAGIC) + _DIGEST
-    rest = data[start:]
-    if not data.startswith(MAGIC) or sha256(rest).digest() != data[len(MAGIC) : start]:
+    body = data[start:]
+    if not data.startswith(MAGIC) or sha256(body).digest() != data[len(MAGIC) : start]:
         return None
     number = bytes.fromhex(key)
-    if not rest.startswith(number):
+    if not body.startswith(number):
         return None
     begin = len(number) + _LENGTH
-    end = begin + int.from_bytes(rest[len(number) : begin], "big")
+    end = begin + int.from_bytes(body[len(number) : begin], "big")
     try:
-        record = parsed(rest[begin:end].decode())
+        record = parsed(body[begin:end].decode())
     except (BadJson, UnicodeDecodeError):
         return None
-    return Entry(cast(Mapping[str, Any], record), rest[end:]) if isinstance(record, dict) else None
+    return Entry(cast(Mapping[str, Any], record), body[end:]) if isinstance(record, dict) else None

@@ -51,8 +51,8 @@ def _options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
 
 def _words(action: argparse.Action, values: Mapping[str, Sequence[str]]) -> list[str]:
     """The words that may follow an option; empty if it takes none or any."""
-    given: Iterable[str] = action.choices or ()
-    return [*given, *(word for name in action.option_strings for word in values.get(name, ()))]
+    choices: Iterable[str] = action.choices or ()
+    return [*choices, *(word for name in action.option_strings for word in values.get(name, ()))]
 
 
 def _bash(parser: argparse.ArgumentParser, values: Mapping[str, Sequence[str]]) -> str:

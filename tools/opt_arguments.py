@@ -28,9 +28,9 @@ def as_argparse_expects(parser: argparse.ArgumentParser, arguments: Sequence[str
         parser: The parser that will read them.
         arguments: The arguments; those of the process for None.
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    end = given.index("--") if "--" in given else len(given)
-    return [*_normalized(parser, given[:end]), *given[end:]]
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    end = words.index("--") if "--" in words else len(words)
+    return [*_normalized(parser, words[:end]), *words[end:]]
 
 
 def _normalized(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> Iterator[str]:

@@ -134,11 +134,11 @@ class ExplainTarget(Target):
         modules = list(named_modules(module)) or [("", module)]
         for prefix, named in modules:
             try:
-                found = explanations_of(named, selection, self.cost)
+                of_function = explanations_of(named, selection, self.cost)
             except NoGradient as error:
                 refused.append(error)
             else:
-                explanations.extend(replace(each, function=f"{prefix}{each.function}") for each in found)
+                explanations.extend(replace(each, function=f"{prefix}{each.function}") for each in of_function)
         if len(refused) == len(modules):
             raise refused[0]
         return explanations

@@ -67,14 +67,14 @@ def offer(values: Iterable[SSAValue], speed: int, forced: bool = False) -> int:
     """
     count = 0
     for value in values:
-        there = to_host(value, speed)
-        there.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(False)
-        back = to_device(there.results[0], speed)
+        on_host = to_host(value, speed)
+        on_host.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(False)
+        back = to_device(on_host.results[0], speed)
         if forced:
             back.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(True)
-        value.replace_uses_with_if(back.results[0], lambda use, there=there: use.operation is not there)
+        value.replace_uses_with_if(back.results[0], lambda use, on_host=on_host: use.operation is not on_host)
         assert isinstance(value.owner, Operation), "arguments are not offered"
-        Rewriter.insert_op([there, back], InsertPoint.after(value.owner))
+        Rewriter.insert_op([on_host, back], InsertPoint.after(value.owner))
         count += 1
     return count
 
@@ -201,15 +201,15 @@ def withdraw(module: ModuleOp) -> Moves:
     """Remove the moves without copies: their readers read the value itself. Returns the remaining moves."""
     moves = [op for op in every_operation(module) if is_offload(op)]
     for op in moves:
-        if is_from_host(op) and Names.COPY not in op.attributes and is_to_host(there := _owner(op.operands[0])):
-            _erase(op, there.operands[0])
+        if is_from_host(op) and Names.COPY not in op.attributes and is_to_host(on_host := _owner(op.operands[0])):
+            _erase(op, on_host.operands[0])
     for op in moves:
         op.attributes.pop(Names.RECOMPUTE, None)
         if is_to_host(op) and not op.results[0].uses:
             _erase(op, op.operands[0])
     left = [op for op in moves if op.parent is not None]
-    there, back = [op for op in left if is_to_host(op)], [op for op in left if is_from_host(op)]
-    return Moves(len(there), _bytes(there), _bytes(back))
+    on_host, back = [op for op in left if is_to_host(op)], [op for op in left if is_from_host(op)]
+    return Moves(len(on_host), _bytes(on_host), _bytes(back))
 
 
 def _bytes(moves: Iterable[Operation]) -> int:

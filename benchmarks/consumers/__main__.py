@@ -37,12 +37,12 @@ def measured(name: str, options: Sequence[str]) -> Iterator[Row]:
     """In another process; a row says how it ended, if not well."""
     chosen = ["--options", *options] if options else []
     command = [sys.executable, "-m", f"{__package__}", name, "--json", *chosen]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    rows = [Row(**json.loads(line)) for line in done.stdout.splitlines() if line.startswith("{")]
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+    rows = [Row(**json.loads(line)) for line in outcome.stdout.splitlines() if line.startswith("{")]
     yield from rows
-    if done.returncode not in (0, 1) or not rows:
-        lines = [line for line in done.stderr.splitlines() if "Check failed" in line or "Error" in line] or ["?"]
-        yield Row(name, "?", BUG, f"ended with {done.returncode}: {lines[-1]}")
+    if outcome.returncode not in (0, 1) or not rows:
+        lines = [line for line in outcome.stderr.splitlines() if "Check failed" in line or "Error" in line] or ["?"]
+        yield Row(name, "?", BUG, f"ended with {outcome.returncode}: {lines[-1]}")
 
 
 def cells(row: Row) -> list[str]:

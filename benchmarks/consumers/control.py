@@ -80,8 +80,8 @@ def while_without_gradient(ck: Around) -> Any:
     """The length of a loop depends on data; its result is a constant for the gradient."""
 
     def scale(x: Any) -> Any:
-        found = lax.while_loop(lambda s: s[1] > 1.0, lambda s: (s[0] + 1, s[1] / 2), (0, jnp.abs(x).max()))
-        return lax.stop_gradient(found[0].astype(x.dtype) + 1)
+        result = lax.while_loop(lambda s: s[1] > 1.0, lambda s: (s[0] + 1, s[1] / 2), (0, jnp.abs(x).max()))
+        return lax.stop_gradient(result[0].astype(x.dtype) + 1)
 
     return descend(lambda w, x: layer(w, x) / scale(x), ck)
 

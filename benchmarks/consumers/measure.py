@@ -98,12 +98,12 @@ class Measured:
         return jax.block_until_ready(compile_keeping_barriers(lowered)(*self.case.arguments()))
 
     def options(self) -> Sequence[str]:
-        found = [*ALWAYS]
+        result = [*ALWAYS]
         if COLLECTIVES.search(self.text):
-            found.append("collectives")
+            result.append("collectives")
         if self.case.round_trip:
-            found.append("inline")
-        return found
+            result.append("inline")
+        return result
 
     def row(self, options: str) -> Row:
         """Raises whatever a tool of ours raises: that is a bug."""
@@ -112,10 +112,10 @@ class Measured:
             before, after = Path(folder, f"{name}.mlir"), Path(folder, "less.mlir")
             before.write_text(self.text)
             arguments = [str(before), "-p", PASSES[options], "--print-debuginfo", "-o", str(after)]
-            code, _, said = _called(recompute_opt, arguments)
-            said = said.replace(f"{folder}/", "")
+            code, _, words = _called(recompute_opt, arguments)
+            words = words.replace(f"{folder}/", "")
             if code:
-                error = said.strip().splitlines()[-1]
+                error = words.strip().splitlines()[-1]
                 is_refused = LOCATED.match(error) and "not proved" not in error
                 return Row(name, options, REFUSED if is_refused else BUG, error)
             _, verdict, complaint = _called(recompute_check, [str(before), str(after)])
@@ -131,7 +131,7 @@ class Measured:
             name,
             options,
             WRITTEN if changed else UNCHANGED,
-            reason if changed else _why_unchanged(said) or reason,
+            reason if changed else _why_unchanged(words) or reason,
             proof,
             numpy,
             "ok",
@@ -147,10 +147,10 @@ class Measured:
         ]
         try:
             pair = PreparedPair.of(parse_module(self.text), parse_module(written))
-            found = pair.compare([np.asarray(leaf) for leaf in leaves])
+            result = pair.compare([np.asarray(leaf) for leaf in leaves])
         except DiagnosticException as error:
             return "cannot", str(error).partition("error: ")[2]
-        return ("equal" if found.equal else f"different: {found.difference}"), ""
+        return ("equal" if result.equal else f"different: {result.difference}"), ""
 
 
 def _crossed(text: str, form: str) -> str:
@@ -195,8 +195,8 @@ def _why_unchanged(said: str) -> str:
     return "; ".join(dict.fromkeys(remarks))
 
 
-def _distance(found: Closeness) -> str:
-    return f"{found.units:.2g} / {found.relative:.1e}" if found.differing else "0"
+def _distance(result: Closeness) -> str:
+    return f"{result.units:.2g} / {result.relative:.1e}" if result.differing else "0"
 
 
 def _is_far(ours: Closeness, theirs: Closeness | None) -> bool:

@@ -27,8 +27,8 @@ def tables(rows: Sequence[Row]) -> dict[str, str]:
 
 def with_tables(page: str, made: dict[str, str]) -> str:
     for name, text in made.items():
-        before, place, rest = page.partition(f"<!-- {name} -->\n")
-        _, end, after = rest.partition("<!-- end -->")
+        before, place, others = page.partition(f"<!-- {name} -->\n")
+        _, end, after = others.partition("<!-- end -->")
         assert place and end, f"the page has no place for {name}"
         page = f"{before}{place}{text}\n{end}{after}"
     return page

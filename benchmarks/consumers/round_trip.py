@@ -76,8 +76,8 @@ def _outline(module: ModuleOp, op: ManualComputationOp, name: str, stay: bool) -
     if outer:
         made.append(_shape("LocalToGlobalShape", results, outer, {"out_shardings": op.out_shardings}, axes))
         results = list(made[-1].results)
-    for one in made:
-        one.location = op.location
+    for entry in made:
+        entry.location = op.location
     block = op.parent
     block.insert_ops_before(made, op)
     for old, new in zip(op.results, results, strict=True):
@@ -88,7 +88,7 @@ def _outline(module: ModuleOp, op: ManualComputationOp, name: str, stay: bool) -
 
 
 def _shape(target: str, operands: Any, types: Any, shardings: dict[str, Any], axes: str) -> CustomCallOp:
-    said = {f"xla.sdy.{name}": StringAttr(str(value)) for name, value in shardings.items()}
+    text = {f"xla.sdy.{name}": StringAttr(str(value)) for name, value in shardings.items()}
     return CustomCallOp.create(
         operands=operands,
         result_types=types,
@@ -96,5 +96,5 @@ def _shape(target: str, operands: Any, types: Any, shardings: dict[str, Any], ax
             "call_target_name": StringAttr(f"xla.sdy.{target}"),
             "has_side_effect": BoolAttr.from_bool(True),
         },
-        attributes={FRONTEND_ATTRIBUTES: DictionaryAttr({**said, "xla.sdy.manual_axes": StringAttr(axes)})},
+        attributes={FRONTEND_ATTRIBUTES: DictionaryAttr({**text, "xla.sdy.manual_axes": StringAttr(axes)})},
     )

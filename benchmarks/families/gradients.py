@@ -203,9 +203,9 @@ def sharpness_aware(wrap):
 @step
 def two_losses(wrap):
     def update(p, x):
-        first, one = jax.value_and_grad(loss_of(unrolled, wrap))(p, x)
+        first, entry = jax.value_and_grad(loss_of(unrolled, wrap))(p, x)
         second, other = jax.value_and_grad(lambda p: jnp.mean(jnp.abs(unrolled(wrap, p, x))))(p)
-        return first, second, descend(p, add(one, other))
+        return first, second, descend(p, add(entry, other))
 
     return update, (layers(5), normal(128, 32))
 
@@ -216,9 +216,9 @@ def two_cotangents(wrap):
 
     def update(p, x):
         y, pull = jax.vjp(lambda p: unrolled(wrap, p, x), p)
-        (one,), (other,) = pull(2 * y), pull(jnp.sign(y))
-        inner = sum(jnp.vdot(a, b) for a, b in zip(*map(jax.tree.leaves, (one, other)), strict=True))
-        return descend(p, add(one, jax.tree.map(lambda g: inner * g, other)))
+        (entry,), (other,) = pull(2 * y), pull(jnp.sign(y))
+        inner = sum(jnp.vdot(a, b) for a, b in zip(*map(jax.tree.leaves, (entry, other)), strict=True))
+        return descend(p, add(entry, jax.tree.map(lambda g: inner * g, other)))
 
     return update, (layers(5), normal(128, 32))
 
@@ -228,8 +228,8 @@ def _accumulated(wrap, first):
     gradient = jax.value_and_grad(loss_of(unrolled, wrap))
 
     def update(p, batches):
-        start, rest = first(gradient, p, batches)
-        (value, total), _ = lax.scan(lambda total, x: (add(total, gradient(p, x)), None), start, rest)
+        start, others = first(gradient, p, batches)
+        (value, total), _ = lax.scan(lambda total, x: (add(total, gradient(p, x)), None), start, others)
         return value, descend(p, total)
 
     return update, (layers(5), normal(4, 64, 32))

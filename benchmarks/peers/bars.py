@@ -27,9 +27,9 @@ def missed(costs: Costs) -> Iterator[str]:
             continue  # it failed, which is told with its error, or was not asked for
         reason = f" ({costs[ours]['why']})" if costs[ours].get("why") else ""
         for of, bar, word in (("temp_bytes", TEMP_BAR, "temporaries"), ("flops", FLOPS_BAR, "FLOPs")):
-            found = ratio(costs, ours, theirs, of)
-            if found is not None and found > bar:
-                yield f"{ours}: {found:.3f} × the {word} of {theirs}, bar {bar}{reason}"
+            result = ratio(costs, ours, theirs, of)
+            if result is not None and result > bar:
+                yield f"{ours}: {result:.3f} × the {word} of {theirs}, bar {bar}{reason}"
     for form in (SAME, SAME_DOTS, OURS):
         if form in costs and costs[form]["alias_bytes"] != costs[PLAIN]["alias_bytes"]:
             yield f"{form}: {costs[form]['alias_bytes']} bytes donated, plain {costs[PLAIN]['alias_bytes']}"

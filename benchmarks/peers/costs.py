@@ -46,11 +46,11 @@ def costs(peer: Peer, size: str, only: tuple[str, ...] = FORMS, settings: Sequen
     with peer.build(None, size).context():
         forms = dict(forms_of(peer, size, (PLAIN, *only)))
         errors = {name: f"{type(form).__name__}: {form}" for name, form in forms.items() if isinstance(form, Exception)}
-        found = {name: form for name, form in forms.items() if isinstance(form, Form)}
+        result = {name: form for name, form in forms.items() if isinstance(form, Form)}
         return {
             "platform": platform,
             "costs": {
-                setting.name: in_setting(found, setting, platform) for setting in settings or settings_of(platform)
+                setting.name: in_setting(result, setting, platform) for setting in settings or settings_of(platform)
             },
             "errors": errors,
         }
@@ -107,7 +107,7 @@ def step_seconds(compiled: Any, built: Built, runs: int = RUNS) -> float:
 
 def peak_bytes(peer: Peer, size: str, form: str, setting: str) -> int | None:
     """What the device held at most since this process began: ask once in a process. None where no device tells."""
-    (options,) = (one.options for one in settings_of(jax.default_backend()) if one.name == setting)
+    (options,) = (entry.options for entry in settings_of(jax.default_backend()) if entry.name == setting)
     with peer.build(None, size).context():
         (made,) = (made for name, made in forms_of(peer, size, (form,)) if name == form)
         if isinstance(made, Exception):

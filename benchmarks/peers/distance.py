@@ -46,8 +46,8 @@ class Distances:
 
     def far(self) -> list[Leaf]:
         """Those above one of the two bars, the farthest first."""
-        found = [leaf for leaf in self.leaves if not leaf.is_close or leaf.ours > MOST]
-        return sorted(found, key=lambda leaf: -leaf.ours)
+        result = [leaf for leaf in self.leaves if not leaf.is_close or leaf.ours > MOST]
+        return sorted(result, key=lambda leaf: -leaf.ours)
 
     def missed(self) -> Iterator[str]:
         if self.close_share < SHARE:
@@ -59,22 +59,22 @@ class Distances:
 def distances(peer: Peer, size: str, seeds: Sequence[int] = range(SEEDS)) -> Distances:
     """Default flags of JAX and XLA for all three; ours is whatever `recompute.jax.jit` decides to run."""
     plain, theirs = peer.build(None, size), peer.build(ALL, size)
-    with plain.context(), warnings.catch_warnings(record=True) as said:
+    with plain.context(), warnings.catch_warnings(record=True) as text:
         warnings.simplefilter("always", recompute.jax.NothingSaved)
         runs = {
             "plain": (plain, jax.jit(plain.step, **plain.options)),
             "theirs": (theirs, jax.jit(theirs.step, **theirs.options)),
             "ours": (plain, recompute.jax.jit(plain.step, **plain.options)),
         }
-        found = worst([compared(runs, seed) for seed in seeds])
-    return replace(found, is_plain=any(one.category is recompute.jax.NothingSaved for one in said))
+        result = worst([compared(runs, seed) for seed in seeds])
+    return replace(result, is_plain=any(entry.category is recompute.jax.NothingSaved for entry in text))
 
 
 def compared(runs: Mapping[str, tuple[Built, Callable[..., Any]]], seed: int) -> list[Leaf]:
-    found = {name: run(*built.arguments(seed)) for name, (built, run) in runs.items()}
-    names = [jax.tree_util.keystr(path) for path, _ in jax.tree.leaves_with_path(found["plain"])]
+    result = {name: run(*built.arguments(seed)) for name, (built, run) in runs.items()}
+    names = [jax.tree_util.keystr(path) for path, _ in jax.tree.leaves_with_path(result["plain"])]
     # Trees may differ in what is no array, such as a model's own field that says if it is under remat.
-    each = zip(names, *(arrays(found[name]) for name in ("plain", "theirs", "ours")), strict=True)
+    each = zip(names, *(arrays(result[name]) for name in ("plain", "theirs", "ours")), strict=True)
     return [Leaf(name, far(a, b), far(a, c)) for name, a, b, c in each]
 
 
@@ -84,8 +84,11 @@ def far(plain: np.ndarray, other: np.ndarray) -> float:
     return 0.0 if plain.tobytes() == other.tobytes() else units_of_rounding(plain, other)
 
 
-def worst(found: Sequence[Sequence[Leaf]]) -> Distances:
-    columns = zip(*found, strict=True)
+def worst(result: Sequence[Sequence[Leaf]]) -> Distances:
+    columns = zip(*result, strict=True)
     return Distances(
-        tuple(Leaf(one[0].name, max(leaf.theirs for leaf in one), max(leaf.ours for leaf in one)) for one in columns)
+        tuple(
+            Leaf(column[0].name, max(leaf.theirs for leaf in column), max(leaf.ours for leaf in column))
+            for column in columns
+        )
     )

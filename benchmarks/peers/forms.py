@@ -47,27 +47,27 @@ def shapes(built: Built) -> tuple[Any, ...]:
 
 
 def forms_of(
-    peer: Peer, size: str, only: tuple[str, ...] = FORMS, given: Given = drawn
+    peer: Peer, size: str, only: tuple[str, ...] = FORMS, provided: Given = drawn
 ) -> Iterator[tuple[str, Form | Exception]]:
     """Each form, or what stood in its way. Run this inside of the step's context."""
     plain = peer.build(None, size)
     for name, remat in OF_THEIRS.items():
         if name in only:
-            yield name, theirs(plain if remat is None else peer.build(remat, size), given)
+            yield name, theirs(plain if remat is None else peer.build(remat, size), provided)
     for name, options in options_of(peer).items():
         if name in only:
             try:
-                yield name, ours(plain, options, given)
+                yield name, ours(plain, options, provided)
             except Exception as error:  # a row with an error is a finding, and the other rows are wanted too
                 yield name, error
 
 
-def theirs(built: Built, given: Given) -> Form:
-    return Form(built, jax.jit(built.step, **built.options).lower(*given(built)))
+def theirs(built: Built, provided: Given) -> Form:
+    return Form(built, jax.jit(built.step, **built.options).lower(*provided(built)))
 
 
-def ours(built: Built, options: Mapping[str, Any], given: Given) -> Form:
-    arguments = given(built)
+def ours(built: Built, options: Mapping[str, Any], provided: Given) -> Form:
+    arguments = provided(built)
     # JAX keeps what it traced and lowered: what is timed after this is ours.
     jax.jit(built.step, **built.options).lower(*arguments)
     with warnings.catch_warnings():

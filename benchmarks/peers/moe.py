@@ -36,8 +36,8 @@ def loss_of(remat: Remat) -> Any:
         x, uneven = weights["tokens"][tokens.ravel()], 0.0
         for number, w in enumerate(weights["blocks"]):
             with jax.named_scope(f"expert_block{number}"):
-                x, one = run(w, x)
-            uneven += one
+                x, entry = run(w, x)
+            uneven += entry
         return cross_entropy(x @ weights["tokens"].T, following.ravel()) + 0.01 * uneven
 
     return loss

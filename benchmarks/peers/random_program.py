@@ -94,8 +94,8 @@ def _node(draw: np.random.Generator, domain: str, number: int) -> Node:
 
 
 def _maybe(draw: np.random.Generator, count: int) -> int | None:
-    found, asked = int(draw.integers(1, count + 1)), draw.random() < 0.3
-    return found if asked else None
+    result, requested = int(draw.integers(1, count + 1)), draw.random() < 0.3
+    return result if requested else None
 
 
 def built(made: Program) -> Built:
@@ -107,10 +107,10 @@ def built(made: Program) -> Built:
         weights = weights_of(made, layers, np.random.default_rng(seed))
         draw = np.random.default_rng(seed + 1)
         x = draw.integers(0, CLASSES, shape) if made.embedded else draw.normal(0, 1, (*shape, made.width))
-        given = jnp.asarray(x, jnp.int32 if made.embedded else jnp.float32)
+        provided = jnp.asarray(x, jnp.int32 if made.embedded else jnp.float32)
         labels = jnp.asarray(draw.integers(0, CLASSES, shape), jnp.int32)
         state = (weights, optimizer.init(weights)) if optimizer else weights
-        return state, given, labels, jax.random.key(seed)
+        return state, provided, labels, jax.random.key(seed)
 
     return Built(step_of(made, layers, optimizer), arguments, {"donate_argnums": 0} if made.donated else {})
 

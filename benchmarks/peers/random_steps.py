@@ -78,10 +78,10 @@ def judged(made: Program) -> StepVerdict:
 
 def farthest(step: Built, plain: jax.stages.Compiled, ours: jax.stages.Compiled, seed: int) -> float:
     """Infinite where results are other numbers, or are not finite."""
-    expected, found = (arrays(run(*step.arguments(seed))) for run in (plain, ours))
-    if not all(np.isfinite(one.astype(np.float64)).all() for one in expected):
+    expected, result = (arrays(run(*step.arguments(seed))) for run in (plain, ours))
+    if not all(np.isfinite(entry.astype(np.float64)).all() for entry in expected):
         return float("inf")
-    return max(far(a, b) for a, b in zip(expected, found, strict=True))
+    return max(far(a, b) for a, b in zip(expected, result, strict=True))
 
 
 def missed(verdicts: Sequence[StepVerdict]) -> list[str]:
@@ -102,8 +102,8 @@ def summary(verdicts: Sequence[StepVerdict]) -> str:
         "are far": sum(verdict.is_far for verdict in verdicts),
     }
     ratios = [verdict.ours_bytes / max(verdict.plain_bytes, 1) for verdict in verdicts]
-    said = ", ".join(f"{count} {what}" for what, count in counts.items())
-    return f"{len(verdicts)} steps: {said}; median {np.median(ratios):.3f} of the plain step's temporaries"
+    text = ", ".join(f"{count} {label}" for label, count in counts.items())
+    return f"{len(verdicts)} steps: {text}; median {np.median(ratios):.3f} of the plain step's temporaries"
 
 
 def main() -> None:

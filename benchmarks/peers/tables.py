@@ -82,8 +82,8 @@ def misses(rows: Rows, setting: str) -> Iterator[str]:
         yield from (f"- {name}: {line}" for line in missed(costs))
 
 
-def peers(known: Mapping[str, Peer], names: Sequence[str]) -> str:
-    lines = [[name, f"`{known[name].remat}`", f"`{known[name].segments}`"] for name in names]
+def peers(existing: Mapping[str, Peer], names: Sequence[str]) -> str:
+    lines = [[name, f"`{existing[name].remat}`", f"`{existing[name].segments}`"] for name in names]
     return markdown(["step", "theirs", "blocks of ours"], lines)
 
 
@@ -93,7 +93,7 @@ def distances(rows: Rows) -> str:
     for name, row in rows.items():
         leaves = row.get("distances", {}).get("leaves", [])
         if leaves:
-            theirs, ours = (max(leaf[who] for leaf in leaves) for who in ("theirs", "ours"))
+            theirs, ours = (max(leaf[subject] for leaf in leaves) for subject in ("theirs", "ours"))
             above = [leaf for leaf in leaves if not is_close(leaf)]
             share = 1 - len(above) / len(leaves)
             ran = "plain" if row["distances"].get("is_plain") else "rewritten"

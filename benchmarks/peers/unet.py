@@ -68,7 +68,7 @@ def weights_of(seed: int, channels: tuple[int, ...]) -> Any:
         ups.append(pair(below + wide, wide))
         below = wide
     ends = {"middle": pair(channels[-1], lowest), "out": matrix(draw, 1, 1, channels[0], 3)}
-    return {"down": [pair(*one) for one in downs], "up": ups, **ends}
+    return {"down": [pair(*down) for down in downs], "up": ups, **ends}
 
 
 def build(remat: Remat, size: str) -> Built:

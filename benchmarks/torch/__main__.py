@@ -51,9 +51,9 @@ def main() -> int:
     torch.set_num_threads(1)
     every: list[Row] = []
     for name in names:
-        found = list(rows(name, forms, progress))
-        print(table(found), end="\n\n", flush=True)
-        every += found
+        result = list(rows(name, forms, progress))
+        print(table(result), end="\n\n", flush=True)
+        every += result
         if options.json:
             options.json.write_text(json.dumps([row.json for row in every], indent=1))
     lines = missed(every)

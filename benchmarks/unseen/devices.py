@@ -42,15 +42,15 @@ def figures(compiled: Any) -> tuple[int, float, int]:
 
 
 def far(plain: Any, other: Any) -> float:
-    found = 0.0
+    result = 0.0
     for a, b in zip(jax.tree.leaves(plain), jax.tree.leaves(other), strict=True):
         if jax.dtypes.issubdtype(a.dtype, jax.dtypes.prng_key):
             a, b = jax.random.key_data(a), jax.random.key_data(b)
-        one, two = np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64)
-        found = max(
-            found, float(np.max(np.abs(one - two), initial=0)) / max(float(np.max(np.abs(one), initial=0)), 1e-30)
+        entry, two = np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64)
+        result = max(
+            result, float(np.max(np.abs(entry - two), initial=0)) / max(float(np.max(np.abs(entry), initial=0)), 1e-30)
         )
-    return found
+    return result
 
 
 def row(name: str) -> str:
@@ -63,17 +63,17 @@ def row(name: str) -> str:
         "ours": recompute.jax.jit(step.fun(False), measure=False, **options),
         "again": recompute.jax.jit(step.fun(False), measure=False, collectives=True, **options),
     }
-    compiled = {way: one.lower(*step.ARGS).compile(compiler_options=KEEPS) for way, one in ways.items()}
-    found = {way: figures(one) for way, one in compiled.items()}
-    results = {way: one(*step.ARGS) for way, one in compiled.items()}
-    theirs = found["theirs"]
+    compiled = {way: entry.lower(*step.ARGS).compile(compiler_options=KEEPS) for way, entry in ways.items()}
+    result = {way: figures(entry) for way, entry in compiled.items()}
+    results = {way: entry(*step.ARGS) for way, entry in compiled.items()}
+    theirs = result["theirs"]
 
     def beside(way: str) -> str:
-        temporaries, work, exchanges = found[way]
+        temporaries, work, exchanges = result[way]
         return f"{temporaries / theirs[0]:6.3f} {work / theirs[1]:6.3f} {exchanges:4}"
 
     distances = " ".join(f"{far(results['plain'], results[way]):8.1e}" for way in ("theirs", "ours", "again"))
-    plain = found["plain"]
+    plain = result["plain"]
     counts = f"{plain[0] / theirs[0]:6.3f} {plain[2]:4} {theirs[2]:4}"
     return f"{name:20} {counts}  {beside('ours')}  {beside('again')}  {distances}"
 
@@ -87,9 +87,12 @@ def main() -> int:
         return 0
     print(f"{'':20} plain   n  theirs  ours: bytes, FLOPs, n  with collectives   far: theirs, ours, with collectives")
     for name in names:
-        done = subprocess.run([sys.executable, "-m", __spec__.name, name], capture_output=True, text=True, check=False)
+        outcome = subprocess.run(
+            [sys.executable, "-m", __spec__.name, name], capture_output=True, text=True, check=False
+        )
         print(
-            done.stdout or f"{name:20} {(done.stderr.splitlines() or ['?'])[-1][:150]}", end="" if done.stdout else None
+            outcome.stdout or f"{name:20} {(outcome.stderr.splitlines() or ['?'])[-1][:150]}",
+            end="" if outcome.stdout else None,
         )
         sys.stdout.flush()
     return 0

@@ -84,8 +84,8 @@ def accumulate_fori_conv(checkpoint: bool, scopes: bool) -> UnseenStep:
 
         return sgd(params, lax.fori_loop(0, 3, body, zeros_like(params)), 0.003)
 
-    one = {"w1": shape(3, 3, 16, 32), "w2": shape(3, 3, 32, 16), "norm": normed(32)}
-    params = {"stem": shape(3, 3, 3, 16), "blocks": [one] * 5, "head": linear(16, 32)}
+    entry = {"w1": shape(3, 3, 16, 32), "w2": shape(3, 3, 32, 16), "norm": normed(32)}
+    params = {"stem": shape(3, 3, 3, 16), "blocks": [entry] * 5, "head": linear(16, 32)}
     return UnseenStep(step, (params, shape(12, 48, 48, 3), integers(12)), donate=(0,))
 
 

@@ -73,7 +73,7 @@ def attempts_at(lowered: jax.stages.Lowered, module: ModuleOp, compiled: int) ->
     """The one that is chosen by the model, and so many of those that there are, compiled."""
     chosen = module.clone()
     begin = time.process_time()
-    done = recompute(chosen)
+    outcome = recompute(chosen)
     seconds = time.process_time() - begin
     text = print_module(chosen)
     seen = dict[str, tuple[int, float]]()
@@ -83,9 +83,9 @@ def attempts_at(lowered: jax.stages.Lowered, module: ModuleOp, compiled: int) ->
         "bytes": seen[text][0],
         "flops": seen[text][1],
         "model": modelled(chosen),
-        "copies": done.copies,
+        "copies": outcome.copies,
         "seconds": seconds,
-        "remarks": [str(remark.reason) for remark in done.remarks],
+        "remarks": [str(remark.reason) for remark in outcome.remarks],
     }
     for tried in attempt_plans(module, RecomputeOptions(attempts=compiled)) if compiled else ():
         written = module.clone()
@@ -122,11 +122,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--compiled", type=int, default=0, help="compile so many attempts besides the chosen one")
     options = parser.parse_args()
-    there = (
+    on_host = (
         {json.loads(line)["step"] for line in options.json.read_text().splitlines()} if options.json.exists() else set()
     )
     for name, build in HALVES[options.half].items():
-        if name in there or (options.names and name not in options.names):
+        if name in on_host or (options.names and name not in options.names):
             continue
         begin = time.monotonic()
         try:

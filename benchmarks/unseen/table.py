@@ -30,10 +30,10 @@ def rows(paths: Sequence[Path]) -> list[Row]:
     return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
 
 
-def table(found: Sequence[Row]) -> Iterator[str]:
+def table(result: Sequence[Row]) -> Iterator[str]:
     """Temporaries and floating-point operations as multiples of the plain step's."""
     yield from HEAD
-    for row in found:
+    for row in result:
         if "error" in row:
             yield f"| {row['step']} | {row['error'][:80]} | | | | | | | |"
             continue
@@ -49,33 +49,33 @@ def table(found: Sequence[Row]) -> Iterator[str]:
         yield f"| {row['step']} | {' | '.join(f'{cell:.3f}' for cell in cells)} |"
 
 
-def counts(found: Sequence[Row], kind: str) -> tuple[int, int, int]:
+def counts(result: Sequence[Row], kind: str) -> tuple[int, int, int]:
     """How many steps take less memory than theirs, as much, and more; those that are refused are in none."""
-    ratios = [row[kind][0]["bytes"] / row["checkpoint"]["bytes"] for row in found if "error" not in row]
+    ratios = [row[kind][0]["bytes"] / row["checkpoint"]["bytes"] for row in result if "error" not in row]
     better, worse = sum(ratio < 1 - EQUAL for ratio in ratios), sum(ratio > 1 + EQUAL for ratio in ratios)
     return better, len(ratios) - better - worse, worse
 
 
-def summary(found: Sequence[Row]) -> Iterator[str]:
-    measured = [row for row in found if "error" not in row]
+def summary(result: Sequence[Row]) -> Iterator[str]:
+    measured = [row for row in result if "error" not in row]
     for kind in ("named", "bare"):
         ratios = [row[kind][0]["bytes"] / row["checkpoint"]["bytes"] for row in measured]
-        better, equal, worse = counts(found, kind)
+        better, equal, worse = counts(result, kind)
         shares = ", ".join(
-            f"{sum(ratio <= bar for ratio in ratios) / len(found):.0%} at most {bar:.2f}"
+            f"{sum(ratio <= bar for ratio in ratios) / len(result):.0%} at most {bar:.2f}"
             for bar in (1.02, 1.05, 1.1, 1.2)
         )
         yield f"{kind}: {better} better, {equal} equal, {worse} worse; {shares} of theirs"
-    models = [one["model"] / one["bytes"] for row in measured for one in (row["plain"], row["named"][0])]
+    models = [entry["model"] / entry["bytes"] for row in measured for entry in (row["plain"], row["named"][0])]
     within = ", ".join(
         f"{sum(abs(ratio - 1) <= bar for ratio in models) / len(models):.0%} within {bar:.0%}" for bar in (0.15, 0.3)
     )
     yield f"model of XLA:CPU, plain and recomputed: {within}"
-    yield f"{len(found) - len(measured)} of {len(found)} steps were refused"
+    yield f"{len(result) - len(measured)} of {len(result)} steps were refused"
 
 
-def block(found: Sequence[Row]) -> str:
-    return "\n".join([*(f"- {line}" for line in summary(found)), "", *table(found)])
+def block(result: Sequence[Row]) -> str:
+    return "\n".join([*(f"- {line}" for line in summary(result)), "", *table(result)])
 
 
 def page() -> str:
@@ -88,8 +88,8 @@ def page() -> str:
     return text
 
 
-def keep(half: str, found: Sequence[Row]) -> None:
-    KEPT[half].write_text("".join(json.dumps(row) + "\n" for row in found))
+def keep(half: str, result: Sequence[Row]) -> None:
+    KEPT[half].write_text("".join(json.dumps(row) + "\n" for row in result))
 
 
 def main() -> None:

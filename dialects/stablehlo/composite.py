@@ -67,8 +67,8 @@ class CompositeOp(IRDLOperation):
         table: Operation | None = self
         while table is not None and not table.has_trait(SymbolTable, value_if_unregistered=False):
             table = table.parent_op()
-        found = SymbolTable.lookup_symbol(table, self.decomposition) if table is not None else None
-        return found if isinstance(found, FuncOp) else None
+        callee = SymbolTable.lookup_symbol(table, self.decomposition) if table is not None else None
+        return callee if isinstance(callee, FuncOp) else None
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

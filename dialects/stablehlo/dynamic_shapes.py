@@ -71,8 +71,8 @@ def constant_integers(value: SSAValue) -> list[int] | None:
 
 def constants_of(values: Sequence[SSAValue]) -> list[list[int]] | None:
     """The elements of constants; None if one of the values is not a constant."""
-    known = [constant_integers(value) for value in values]
-    return [numbers for numbers in known if numbers is not None] if None not in known else None
+    constants = [constant_integers(value) for value in values]
+    return [numbers for numbers in constants if numbers is not None] if None not in constants else None
 
 
 class DimensionOp(FunctionTypeOp):

@@ -85,10 +85,10 @@ def _labels(term: str, rank: int) -> tuple[str, ...]:
 
 
 def _merge(extents: dict[str, int], label: str, extent: int) -> None:
-    known = extents.get(label, DYNAMIC_INDEX)
-    if DYNAMIC_INDEX not in (known, extent) and known != extent:
-        raise ValueError(f"'{label}' has the extents {known} and {extent}")
-    extents[label] = extent if known == DYNAMIC_INDEX else known
+    previous = extents.get(label, DYNAMIC_INDEX)
+    if DYNAMIC_INDEX not in (previous, extent) and previous != extent:
+        raise ValueError(f"'{label}' has the extents {previous} and {extent}")
+    extents[label] = extent if previous == DYNAMIC_INDEX else previous
 
 
 @irdl_op_definition

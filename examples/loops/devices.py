@@ -31,13 +31,13 @@ def build(size: str, checkpoint: bool = False) -> Step:
     specs = [{"up": PartitionSpec(None, "model"), "down": PartitionSpec("model")} for _ in range(layers)]
 
     def inside(weights: Any, x: jax.Array) -> jax.Array:
-        for one in weights:
-            x = maybe_checkpoint(layer, checkpoint)(x, one)
+        for weight in weights:
+            x = maybe_checkpoint(layer, checkpoint)(x, weight)
         return x
 
     def loss(weights: Any, x: jax.Array) -> jax.Array:
-        given, made = (specs, PartitionSpec("data")), PartitionSpec("data")
-        return jnp.mean(jax.shard_map(inside, mesh=mesh, in_specs=given, out_specs=made)(weights, x) ** 2)
+        arguments, made = (specs, PartitionSpec("data")), PartitionSpec("data")
+        return jnp.mean(jax.shard_map(inside, mesh=mesh, in_specs=arguments, out_specs=made)(weights, x) ** 2)
 
     weights = [{"up": shape(width, 4 * width), "down": shape(4 * width, width)} for _ in range(layers)]
     return Step(jax.value_and_grad(loss), (weights, shape(batch, width)))

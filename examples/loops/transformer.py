@@ -20,7 +20,7 @@ def normed(x: jax.Array) -> jax.Array:
 
 def attention(q: jax.Array, k: jax.Array, v: jax.Array, heads: int) -> jax.Array:
     batch, length, width = q.shape
-    q, k, v = (one.reshape(batch, length, heads, -1).swapaxes(1, 2) for one in (q, k, v))
+    q, k, v = (entry.reshape(batch, length, heads, -1).swapaxes(1, 2) for entry in (q, k, v))
     mixed = jax.nn.softmax(q @ k.swapaxes(-1, -2) / (width / heads) ** 0.5) @ v
     return mixed.swapaxes(1, 2).reshape(batch, length, width)
 

@@ -77,22 +77,22 @@ class StepCache:
         try:
             measured = _compiler(private.platforms(lowered), options)
             compiled = measured if options.search or options.budget is not None else None
-            asked = key_of_options(options.rewrite), options.search, options.budget, compiled
+            key_parts = key_of_options(options.rewrite), options.search, options.budget, compiled
         except NoFingerprint:
             return cls(name)
-        return cls(name, key_of("step", private.bytecode_of(lowered), name, *asked), measured, disk)
+        return cls(name, key_of("step", private.bytecode_of(lowered), name, *key_parts), measured, disk)
 
     def step(self) -> StoredStep | None:
         """The stored rewrite."""
         if (entry := self._get("rewrite")) is None:
             return None
         record = entry.record
-        remarks = tuple([one if isinstance(one, str) else remark_from(one) for one in record["remarks"]])
+        remarks = tuple([remark if isinstance(remark, str) else remark_from(remark) for remark in record["remarks"]])
         has_marks, drops_barriers, why, rewritten, within = [record[name] for name in _OF_STEP]
         return StoredStep(has_marks, drops_barriers, why, rewritten, remarks, within, entry.attachment)
 
     def keep_step(self, step: StoredStep) -> None:
-        remarks = [one if isinstance(one, str) else record_of_remark(one) for one in step.remarks]
+        remarks = [remark if isinstance(remark, str) else record_of_remark(remark) for remark in step.remarks]
         record = {name: getattr(step, name) for name in _OF_STEP}
         self._put("rewrite", Entry({**record, "remarks": remarks}, step.less))
 

@@ -47,7 +47,12 @@ class Backend:
         """What each graph saves for its backward pass, and what recomputing each segment would change."""
         selection = self._partitioner.options.rewrite.selection
         return Explanations(
-            [one for graph in self.reports if graph.module is not None for one in explain(graph.module, selection)]
+            [
+                explanation
+                for graph in self.reports
+                if graph.module is not None
+                for explanation in explain(graph.module, selection)
+            ]
         )
 
     def __call__(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any], **keywords: Any) -> Any:

@@ -27,9 +27,9 @@ _LINE = re.compile(r'File "([^"]+)", line (\d+)')
 def location_of(node: torch.fx.Node, is_backward: bool) -> LocationAttr:
     """The location of a node: its module path, its region, its name, and the user's line."""
     scope = scope_of(node)
-    first, _, rest = scope.partition("/")
+    first, _, inner = scope.partition("/")
     wrapped = f"transpose(jvp({first}))" if is_backward else f"jvp({first})"
-    path = "/".join(["jit(step)", wrapped, *([rest] if rest else []), node.name])
+    path = "/".join(["jit(step)", wrapped, *([inner] if inner else []), node.name])
     return NameLoc(StringAttr(path), _line_of(node.meta.get("stack_trace")))
 
 
@@ -91,8 +91,8 @@ def _path(expression: str) -> str:
 @cache
 def _line_of(trace: str | None) -> LocationAttr:
     """The innermost line of a stack trace."""
-    found = _LINE.findall(trace or "")
-    if not found:
+    positions = _LINE.findall(trace or "")
+    if not positions:
         return UnknownLoc()
-    file, line = found[-1]
+    file, line = positions[-1]
     return FileLineColLoc(StringAttr(file), IntAttr(int(line)), IntAttr(0))

@@ -59,14 +59,19 @@ def options_of(keywords: Mapping[str, Any]) -> Options:
     unknown = sorted(keywords.keys() - OURS)
     if unknown:
         raise TypeError(f"recompute.torch: unknown option '{unknown[0]}'; known are {', '.join(sorted(OURS))}")
-    given = {name: value for name, value in keywords.items() if name != "reserve"}
-    budget = None if given.get("budget") is None else budget_within(given.pop("budget"), keywords.get("reserve", 0))
-    given.pop("budget", None)
-    selection = Selection(**{name: _value(name, value) for name, value in given.items() if name in _OF_SELECTION})
-    rest = {name: value for name, value in given.items() if name not in _OF_SELECTION}
-    if "segment_budgets" in given:
-        selection, rest["segment_budgets"] = replace(selection, segment_budgets=()), given["segment_budgets"]
-    rewrite = RecomputeOptions(selection, target="none", stagger=False, budget=budget, **rest)
+    settings = {name: value for name, value in keywords.items() if name != "reserve"}
+    budget = (
+        None if settings.get("budget") is None else budget_within(settings.pop("budget"), keywords.get("reserve", 0))
+    )
+    settings.pop("budget", None)
+    selection = Selection(**{name: _value(name, value) for name, value in settings.items() if name in _OF_SELECTION})
+    rewrite_settings = {name: value for name, value in settings.items() if name not in _OF_SELECTION}
+    if "segment_budgets" in settings:
+        selection, rewrite_settings["segment_budgets"] = (
+            replace(selection, segment_budgets=()),
+            settings["segment_budgets"],
+        )
+    rewrite = RecomputeOptions(selection, target="none", stagger=False, budget=budget, **rewrite_settings)
     return Options(rewrite.validated(), budget)
 
 

@@ -129,10 +129,10 @@ def _tangent_bytes(module: ModuleOp, joint: torch.fx.GraphModule) -> int:
     return sum(value_bytes(argument) for argument, node in arguments if node.name.startswith("tangents"))
 
 
-def _for_graph(given: dict[str, Any], graph: torch.fx.GraphModule) -> dict[str, Any]:
+def _for_graph(settings: dict[str, Any], graph: torch.fx.GraphModule) -> dict[str, Any]:
     """The keywords of the default partitioner with nodes of the new graph in place of those of the old one, and without
     those of Inductor's."""
-    keywords = {name: value for name, value in given.items() if name in _KEYWORDS}
+    keywords = {name: value for name, value in settings.items() if name in _KEYWORDS}
     nodes = keywords.get("static_lifetime_input_nodes")
     if not nodes:
         return keywords

@@ -126,7 +126,7 @@ class SimulatedDevice(ABC):
         return [[number for groups in by_partition for number in groups[index]] for index in range(len(rows))]
 
 
-def _given(
+def _exchanged(
     op: CollectiveOp, device: SimulatedDevice, values: Values, across_partitions: bool = False
 ) -> list[Values] | None:
     """The operands of all devices of the group of this one; None if it belongs to no group."""
@@ -142,9 +142,11 @@ def all_gather(op: AllGatherOp, device: SimulatedDevice) -> Kernel:
     along = op.all_gather_dim.value.data
 
     def run(*values: Array) -> Values:
-        given = _given(op, device, values)
+        exchanged = _exchanged(op, device, values)
         return (
-            _zeros(op) if given is None else tuple(np.concatenate(parts, along) for parts in zip(*given, strict=True))
+            _zeros(op)
+            if exchanged is None
+            else tuple(np.concatenate(parts, along) for parts in zip(*exchanged, strict=True))
         )
 
     return run
@@ -157,9 +159,9 @@ def all_to_all(op: AllToAllOp, device: SimulatedDevice) -> Kernel:
         group = device.group_of(op, across_partitions=True)
         if group is None:
             return _zeros(op)
-        given = device.exchange(group, channel_field(op.channel_handle, "handle"), values)
+        exchanged = device.exchange(group, channel_field(op.channel_handle, "handle"), values)
         own = group.index(device.number)
-        parts = ([np.split(whole, count, split)[own] for whole in wholes] for wholes in zip(*given, strict=True))
+        parts = ([np.split(whole, count, split)[own] for whole in wholes] for wholes in zip(*exchanged, strict=True))
         return tuple(np.concatenate(slices, concat) for slices in parts)
 
     return run
@@ -167,11 +169,11 @@ def all_to_all(op: AllToAllOp, device: SimulatedDevice) -> Kernel:
 
 def collective_broadcast(op: CollectiveOp, device: SimulatedDevice) -> Kernel:
     def run(*values: Array) -> Values:
-        given = _given(op, device, values, across_partitions=True)
-        if given is None:
+        exchanged = _exchanged(op, device, values, across_partitions=True)
+        if exchanged is None:
             return _zeros(op)
         roots = values[-1] if op.has_dynamic_root else [0] * len(values)
-        return tuple(given[int(root)][index].copy() for index, root in enumerate(roots))
+        return tuple(exchanged[int(root)][index].copy() for index, root in enumerate(roots))
 
     return run
 
@@ -188,29 +190,29 @@ def collective_permute(op: CollectivePermuteOp, device: SimulatedDevice) -> Kern
     source = next((source for source, target in pairs if target == own), None)
 
     def run(value: Array) -> Values:
-        given = device.exchange(group, channel, (value,))
-        return _zeros(op) if source is None else (given[source][0].copy(),)
+        exchanged = device.exchange(group, channel, (value,))
+        return _zeros(op) if source is None else (exchanged[source][0].copy(),)
 
     return run
 
 
-def _combined(op: CollectiveOp, combine: Combine, given: Sequence[Array], captured: Values) -> Array:
+def _combined(op: CollectiveOp, combine: Combine, exchanged: Sequence[Array], captured: Values) -> Array:
     """The elements of all devices, combined in the order of the group."""
     dtype = dtype_at(op.regions[0].block.args[0])
-    result = convert(given[0], dtype).reshape(-1)
-    for other in given[1:]:
+    result = convert(exchanged[0], dtype).reshape(-1)
+    for other in exchanged[1:]:
         (result,) = combine(result, convert(other, dtype).reshape(-1), *captured)
-    return result.reshape(given[0].shape)
+    return result.reshape(exchanged[0].shape)
 
 
 def all_reduce(op: CollectiveOp, device: SimulatedDevice, combine: Combine) -> Kernel:
     count = len(op.operands)
 
     def run(*values: Array) -> Values:
-        given = _given(op, device, values[:count])
-        if given is None:
+        exchanged = _exchanged(op, device, values[:count])
+        if exchanged is None:
             return _zeros(op)
-        return tuple(_combined(op, combine, parts, values[count:]) for parts in zip(*given, strict=True))
+        return tuple(_combined(op, combine, parts, values[count:]) for parts in zip(*exchanged, strict=True))
 
     return run
 
@@ -222,8 +224,8 @@ def reduce_scatter(op: ReduceScatterOp, device: SimulatedDevice, combine: Combin
         group = device.group_of(op, across_partitions=False)
         if group is None:
             return _zeros(op)
-        given = device.exchange(group, channel_field(op.channel_handle, "handle"), (value,))
-        whole = _combined(op, combine, [part for (part,) in given], captured)
+        exchanged = device.exchange(group, channel_field(op.channel_handle, "handle"), (value,))
+        whole = _combined(op, combine, [part for (part,) in exchanged], captured)
         return (np.split(whole, len(group), along)[group.index(device.number)].copy(),)
 
     return run
@@ -237,11 +239,11 @@ def collective_reduce(op: CollectiveOp, device: SimulatedDevice, combine: Combin
         group = device.group_of(op, across_partitions=False)
         if group is None:
             return _zeros(op)
-        given = device.exchange(group, channel_field(op.channel_handle, "handle"), values[:count])
+        exchanged = device.exchange(group, channel_field(op.channel_handle, "handle"), values[:count])
         data = len(op.data)
         roots = [int(root) for root in values[count - 1]] if op.has_dynamic_root else [0] * data
         own, nothing = group.index(device.number), _zeros(op)
-        parts = [[part[index] for part in given] for index in range(data)]
+        parts = [[part[index] for part in exchanged] for index in range(data)]
         return tuple(
             _combined(op, combine, parts[index], values[count:]) if root == own else nothing[index]
             for index, root in enumerate(roots)

@@ -25,9 +25,9 @@ from .windowed import convolve, moves_of
 
 def _check_shape(shape: tuple[int, ...], stated: Array) -> None:
     """Check the shape that an operand holds. Raises `ValueError` if it is not that of the type."""
-    given = tuple(int(extent) for extent in stated)
-    if given != shape:
-        raise ValueError(f"the shape that it is given is {list(given)}, that of its result is {list(shape)}")
+    extents = tuple(int(extent) for extent in stated)
+    if extents != shape:
+        raise ValueError(f"the shape that it is given is {list(extents)}, that of its result is {list(shape)}")
 
 
 def dynamic_reshape(op: DynamicReshapeOp) -> Kernel:

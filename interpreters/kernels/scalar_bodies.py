@@ -197,8 +197,8 @@ def _ahead(order: Array, low: Array, high: Array, is_left: Array, precedes: Prec
     while np.any(below < above):
         open_ = below < above
         middle = np.minimum((below + above) // 2, order.shape[1] - 1)
-        there = np.take_along_axis(order, middle, axis=1)
-        before = np.where(is_left, precedes(there, order), ~precedes(order, there))
+        partner = np.take_along_axis(order, middle, axis=1)
+        before = np.where(is_left, precedes(partner, order), ~precedes(order, partner))
         below = np.where(open_ & before, middle + 1, below)
         above = np.where(open_ & ~before, middle, above)
     return below - first

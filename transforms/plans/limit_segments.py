@@ -248,8 +248,10 @@ class _Chooser:
             alike.setdefault(words, []).append(name)
         for words, names in alike.items():
             first = min(names, key=lambda name: self.step.position(self._first(name)))
-            who = f"segment '{first}' saves" if len(names) == 1 else f"segment '{first}' and {len(names) - 1} more save"
-            yield Remark(self._first(first), f"{who} {words}", RemarkKind.PASSED)
+            subject = (
+                f"segment '{first}' saves" if len(names) == 1 else f"segment '{first}' and {len(names) - 1} more save"
+            )
+            yield Remark(self._first(first), f"{subject} {words}", RemarkKind.PASSED)
 
 
 def _is_forced(op: Operation) -> bool:

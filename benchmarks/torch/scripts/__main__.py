@@ -65,15 +65,15 @@ def main() -> int:
     print("| script | what it does | verdict | detail |\n|---|---|---|---|")
     judgements: list[Judgement] = []
     for script in chosen:
-        found = judged(script, options.budget)
-        judgements.append(found)
-        detail = found.detail.replace("|", "/")
-        print(f"| `{script.name}` | {script.purpose} | {found.verdict.value} | {detail} |", flush=True)
-    counts = Counter(found.verdict for found in judgements)
+        result = judged(script, options.budget)
+        judgements.append(result)
+        detail = result.detail.replace("|", "/")
+        print(f"| `{script.name}` | {script.purpose} | {result.verdict.value} | {detail} |", flush=True)
+    counts = Counter(result.verdict for result in judgements)
     print(", ".join(f"{count} {verdict.value}" for verdict, count in counts.items()), file=sys.stderr)
     if options.json:
-        options.json.write_text(json.dumps([asdict(found) for found in judgements], indent=1))
-    return 1 if any(found.verdict.is_fault for found in judgements) else 0
+        options.json.write_text(json.dumps([asdict(result) for result in judgements], indent=1))
+    return 1 if any(result.verdict.is_fault for result in judgements) else 0
 
 
 if __name__ == "__main__":

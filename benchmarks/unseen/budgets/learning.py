@@ -52,12 +52,12 @@ def wave_equation(checkpoint: bool, scopes: bool) -> UnseenStep:
         once = lambda z: jax.jvp(lambda z: network(params, z), (z,), (along,))[1]  # noqa: E731
         return jax.jvp(once, (points,), (along,))[1]
 
-    def loss(params: Any, points: jax.Array, edge: jax.Array, known: jax.Array) -> jax.Array:
+    def loss(params: Any, points: jax.Array, edge: jax.Array, existing: jax.Array) -> jax.Array:
         residual = twice(params, points, 0) - 4 * twice(params, points, 1)
-        return jnp.mean(residual**2) + 10 * jnp.mean((network(params, edge) - known) ** 2)
+        return jnp.mean(residual**2) + 10 * jnp.mean((network(params, edge) - existing) ** 2)
 
-    def step(params: Any, state: Any, points: jax.Array, edge: jax.Array, known: jax.Array) -> Any:
-        value, grads = jax.value_and_grad(loss)(params, points, edge, known)
+    def step(params: Any, state: Any, points: jax.Array, edge: jax.Array, existing: jax.Array) -> Any:
+        value, grads = jax.value_and_grad(loss)(params, points, edge, existing)
         return value, *adam(params, grads, state)
 
     params = [linear(2, 64), *[linear(64, 64)] * 5, linear(64, 1)]

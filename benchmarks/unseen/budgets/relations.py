@@ -28,10 +28,10 @@ def learned_start(checkpoint: bool, scopes: bool) -> UnseenStep:
 
     def loss(params: Any, tasks: Any) -> jax.Array:
         total = jnp.zeros(())
-        for i, (seen, asked) in enumerate(tasks):
+        for i, (seen, requested) in enumerate(tasks):
             fast = run(f"task{i}/first", adapt, params, *seen)
             fast = run(f"task{i}/second", adapt, fast, *seen)
-            total += run(f"task{i}/asked", error, fast, *asked)
+            total += run(f"task{i}/asked", error, fast, *requested)
         return total / len(tasks)
 
     def step(params: Any, velocity: Any, tasks: Any) -> Any:
@@ -58,7 +58,7 @@ def heat_residual(checkpoint: bool, scopes: bool) -> UnseenStep:
         later = jnp.broadcast_to(jnp.array([0.0, 1.0]), places.shape)
         both = [(places, along, jnp.zeros_like(places)), (places, later, jnp.zeros_like(places))]
         for i, p in enumerate(params["layers"]):
-            both = [run(f"layer{i}", layer, p, one) for one in both]
+            both = [run(f"layer{i}", layer, p, entry) for entry in both]
         (u, _, curved), (_, rate, _) = both
         residual = (rate - 0.1 * curved) @ params["head"]
         return jnp.mean(residual**2) + jnp.mean((u @ params["head"] - start) ** 2)

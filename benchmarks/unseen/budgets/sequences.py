@@ -123,8 +123,8 @@ def tree_sums(checkpoint: bool, scopes: bool) -> UnseenStep:
     def join(p: Any, h: jax.Array, c: jax.Array) -> tuple[jax.Array, jax.Array]:
         pairs = h.reshape(h.shape[0], -1, 2 * h.shape[-1])
         i, left, right, o, u = jnp.split(dense(p, pairs), 5, axis=-1)
-        one, two = c[:, 0::2], c[:, 1::2]
-        c = jax.nn.sigmoid(i) * jnp.tanh(u) + jax.nn.sigmoid(left) * one + jax.nn.sigmoid(right) * two
+        entry, two = c[:, 0::2], c[:, 1::2]
+        c = jax.nn.sigmoid(i) * jnp.tanh(u) + jax.nn.sigmoid(left) * entry + jax.nn.sigmoid(right) * two
         return jax.nn.sigmoid(o) * jnp.tanh(c), c
 
     def loss(params: Any, leaves: jax.Array, labels: jax.Array) -> jax.Array:
@@ -177,9 +177,9 @@ def large_contrast(checkpoint: bool, scopes: bool) -> UnseenStep:
     def block(p: Any, x: jax.Array) -> jax.Array:
         return x + dense(p["down"], jax.nn.gelu(dense(p["up"], rms_norm(x, p["scale"]))))
 
-    def encode(params: Any, x: jax.Array, who: str) -> jax.Array:
+    def encode(params: Any, x: jax.Array, subject: str) -> jax.Array:
         for i, p in enumerate(params):
-            x = run(f"{who}{i}", block, p, x)
+            x = run(f"{subject}{i}", block, p, x)
         return x / jnp.linalg.norm(x, axis=-1, keepdims=True)
 
     def contrast(q: jax.Array, k: jax.Array, queue: jax.Array) -> jax.Array:

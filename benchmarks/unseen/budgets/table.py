@@ -111,15 +111,15 @@ def rows_of(name: str) -> Iterator[Row]:
     plain = measured(step.lower().compile(), step)
     theirs = measured(twin.lower().compile(compiler_options=KEEP_BARRIERS), twin)
     theirs_off, most = off(theirs.results, plain.results), theirs.flops / plain.flops
-    asked: list[tuple[str, Any, float | None, float | None]] = [(str(s), s, s, None) for s in SHARES]
+    requested: list[tuple[str, Any, float | None, float | None]] = [(str(s), s, s, None) for s in SHARES]
     device = f"{(0.6 * plain.temporaries + plain.others) / MIB:.3f}MiB"
-    asked.append((device, device, 0.6 + 0.001 * MIB / plain.temporaries, None))
+    requested.append((device, device, 0.6 + 0.001 * MIB / plain.temporaries, None))
     if theirs.temporaries < plain.temporaries:
         share = theirs.temporaries / plain.temporaries
-        asked.append(("jax.checkpoint", share, share, most))
-    asked.append(("min", "min", None, None))
-    for what, budget, allowed, work in asked:
-        yield row_of(name, step, what, budget, plain, allowed, work, theirs_off)
+        requested.append(("jax.checkpoint", share, share, most))
+    requested.append(("min", "min", None, None))
+    for label, budget, allowed, work in requested:
+        yield row_of(name, step, label, budget, plain, allowed, work, theirs_off)
 
 
 def row_of(

@@ -52,8 +52,8 @@ def learned_steps(checkpoint: bool, scopes: bool) -> UnseenStep:
     def quantised(a: int, b: int) -> Any:
         return {"w": shape(a, b), "aw": shape(), "ax": shape()}
 
-    one = {"qkv": quantised(48, 144), "mix": quantised(48, 48), "up": quantised(48, 144), "down": quantised(144, 48)}
-    params = {"layers": [one | {"n1": vectors(48), "n2": vectors(48)}] * 4, "head": matrix(48, 32)}
+    entry = {"qkv": quantised(48, 144), "mix": quantised(48, 48), "up": quantised(48, 144), "down": quantised(144, 48)}
+    params = {"layers": [entry | {"n1": vectors(48), "n2": vectors(48)}] * 4, "head": matrix(48, 32)}
     return UnseenStep(step, (params, adam_state(params), shape(8, 64, 48), integers(8, 64)), donate=(0, 1))
 
 
@@ -130,8 +130,8 @@ def norm_by_hand(checkpoint: bool, scopes: bool) -> UnseenStep:
             x = run(f"GatedUnit_{i}", block, p, x)
         return entropy(affine(params["head"], x), labels)
 
-    one = {"s1": shape(50), "s2": shape(130), "gate": shape(50, 130), "value": shape(50, 130), "out": shape(130, 50)}
-    params = {"blocks": [one] * 6, "head": matrix(50, 64)}
+    entry = {"s1": shape(50), "s2": shape(130), "gate": shape(50, 130), "value": shape(50, 130), "out": shape(130, 50)}
+    params = {"blocks": [entry] * 6, "head": matrix(50, 64)}
     return UnseenStep(jax.value_and_grad(loss), (params, shape(1800, 50), integers(1800)))
 
 
@@ -173,8 +173,8 @@ def tensor_ring(checkpoint: bool, scopes: bool) -> UnseenStep:
             x = run(f"ring{i}", block, p, x)
         return jnp.mean(jnp.abs(x - target) ** 1.5)
 
-    one = {"cores": [shape(4, 8, 4)] * 4, "b": shape(64), "time": shape(40, 40)}
-    return UnseenStep(jax.value_and_grad(loss), ([one] * 6, shape(40, 40, 64), shape(40, 40, 64)))
+    entry = {"cores": [shape(4, 8, 4)] * 4, "b": shape(64), "time": shape(40, 40)}
+    return UnseenStep(jax.value_and_grad(loss), ([entry] * 6, shape(40, 40, 64), shape(40, 40, 64)))
 
 
 STEPS = {

@@ -34,9 +34,9 @@ def gpt_private_gelu(checkpoint: bool, scopes: bool) -> UnseenStep:
         value, grads = jax.value_and_grad(loss)(params, tokens)
         return value, *adam(params, grads, state, decay=0.1)
 
-    one = {"ln_1": vectors(72), "ln_2": vectors(72), "attn": matrix(72, 216), "proj": matrix(72, 72)}
-    one |= {"fc": matrix(72, 288), "fc_out": matrix(288, 72)}
-    params = {"wte": shape(320, 72), "wpe": shape(112, 72), "h": [one] * 5, "ln_f": vectors(72)}
+    entry = {"ln_1": vectors(72), "ln_2": vectors(72), "attn": matrix(72, 216), "proj": matrix(72, 72)}
+    entry |= {"fc": matrix(72, 288), "fc_out": matrix(288, 72)}
+    params = {"wte": shape(320, 72), "wpe": shape(112, 72), "h": [entry] * 5, "ln_f": vectors(72)}
     return UnseenStep(step, (params, adam_state(params), integers(4, 112)), donate=(0, 1))
 
 
@@ -75,8 +75,8 @@ def parallel_bf16(checkpoint: bool, scopes: bool) -> UnseenStep:
         value, grads = jax.value_and_grad(loss)(params, tokens)
         return value, *momentum(params, grads, velocity)
 
-    one = {"norm": shape(width), "fused": shape(width, width + 2 * size + 256), "out": shape(width + 128, width)}
-    params = {"embed": shape(256, width), "layers": [one] * 6, "norm": shape(width), "head": shape(width, 256)}
+    entry = {"norm": shape(width), "fused": shape(width, width + 2 * size + 256), "out": shape(width + 128, width)}
+    params = {"embed": shape(256, width), "layers": [entry] * 6, "norm": shape(width), "head": shape(width, 256)}
     return UnseenStep(step, (params, params, integers(6, 129)), donate=(0, 1))
 
 
@@ -161,11 +161,11 @@ def speech_to_text(checkpoint: bool, scopes: bool) -> UnseenStep:
         return value, *adam(params, grads, state)
 
     square = shape(width, width)
-    one = {name: square for name in ("q", "k", "v", "o")} | {"up": matrix(width, 256), "down": matrix(256, width)}
-    one |= {"n1": vectors(width), "n2": vectors(width)}
-    crossed = one | {name: square for name in ("cq", "ck", "cv", "co")} | {"n3": vectors(width)}
+    entry = {name: square for name in ("q", "k", "v", "o")} | {"up": matrix(width, 256), "down": matrix(256, width)}
+    entry |= {"n1": vectors(width), "n2": vectors(width)}
+    crossed = entry | {name: square for name in ("cq", "ck", "cv", "co")} | {"n3": vectors(width)}
     params = {"c1": shape(width, 20, 3), "c2": shape(width, width, 3), "embed": shape(160, width)}
-    params |= {"encoder": [one] * 3, "decoder": [crossed] * 3}
+    params |= {"encoder": [entry] * 3, "decoder": [crossed] * 3}
     arguments = (params, adam_state(params), shape(6, 20, 240), integers(6, 49), shape(4, dtype=jnp.uint32))
     return UnseenStep(step, arguments, donate=(0, 1))
 
@@ -193,9 +193,9 @@ def axial_einsum(checkpoint: bool, scopes: bool) -> UnseenStep:
         return log_loss(affine(params["head"], 0.5 * (x + x.swapaxes(1, 2))), labels)
 
     axis = {"qkv": [shape(32, 2, 16)] * 3, "out": shape(2, 16, 32)}
-    one = {"row": axis, "column": axis, "n1": vectors(32), "n2": vectors(32), "n3": vectors(32)}
-    one |= {name: shape(32, 32) for name in ("a", "b", "c")}
-    params = {"lift": matrix(6, 32), "layers": [one] * 4, "head": matrix(32, 32)}
+    entry = {"row": axis, "column": axis, "n1": vectors(32), "n2": vectors(32), "n3": vectors(32)}
+    entry |= {name: shape(32, 32) for name in ("a", "b", "c")}
+    params = {"lift": matrix(6, 32), "layers": [entry] * 4, "head": matrix(32, 32)}
     return UnseenStep(jax.value_and_grad(loss), (params, shape(2, 40, 40, 6), integers(2, 40, 40)))
 
 

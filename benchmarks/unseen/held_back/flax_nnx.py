@@ -80,11 +80,11 @@ class Decoder(nnx.Module):
 def nnx_decoder(checkpoint: bool, scopes: bool) -> UnseenStep:
     """A decoder with nnx's attention, checkpointed by `nnx.remat`, embeddings tied by `attend`; Adam."""
     run = Blocks(checkpoint, scopes)
-    graph, params, rest = nnx.split(nnx.eval_shape(lambda: Decoder(nnx.Rngs(0))), nnx.Param, ...)
-    assert not jax.tree.leaves(rest), "the decoder has parameters only"
+    graph, params, others = nnx.split(nnx.eval_shape(lambda: Decoder(nnx.Rngs(0))), nnx.Param, ...)
+    assert not jax.tree.leaves(others), "the decoder has parameters only"
 
     def loss(params: Any, tokens: jax.Array) -> jax.Array:
-        logits = nnx.merge(graph, params, rest)(tokens, run)
+        logits = nnx.merge(graph, params, others)(tokens, run)
         return log_loss(logits[:, :-1], tokens[:, 1:])
 
     def step(params: Any, state: Any, tokens: jax.Array) -> Any:

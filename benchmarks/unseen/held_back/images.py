@@ -147,9 +147,9 @@ def inception(checkpoint: bool, scopes: bool) -> UnseenStep:
         value, grads = jax.value_and_grad(loss)(params, image, labels)
         return sgd(params, grads), value
 
-    one = {"c1": shape(12, 40, 1, 1), "r3": shape(8, 40, 1, 1), "c3": shape(12, 8, 3, 3), "r7": shape(8, 40, 1, 1)}
-    one |= {"c17": shape(8, 8, 1, 7), "c71": shape(8, 8, 7, 1), "cp": shape(8, 40, 1, 1), "norm": vectors(40)}
-    params = {"stem": shape(40, 3, 3, 3), "mixed": [one] * 5, "head": matrix(40, 32)}
+    entry = {"c1": shape(12, 40, 1, 1), "r3": shape(8, 40, 1, 1), "c3": shape(12, 8, 3, 3), "r7": shape(8, 40, 1, 1)}
+    entry |= {"c17": shape(8, 8, 1, 7), "c71": shape(8, 8, 7, 1), "cp": shape(8, 40, 1, 1), "norm": vectors(40)}
+    params = {"stem": shape(40, 3, 3, 3), "mixed": [entry] * 5, "head": matrix(40, 32)}
     return UnseenStep(step, (params, shape(6, 3, 72, 72), integers(6)), donate=(0,))
 
 
@@ -161,12 +161,12 @@ def deep_supervision(checkpoint: bool, scopes: bool) -> UnseenStep:
         y = conv(jax.nn.elu(x), p["w"], dilation=dilation)
         return jnp.concatenate([x, y * channels(p["scale"], y)], axis=1)
 
-    def loss(params: Any, image: jax.Array, wanted: jax.Array) -> jax.Array:
+    def loss(params: Any, image: jax.Array, expected: jax.Array) -> jax.Array:
         x, total = conv(image, params["stem"]), jnp.zeros(())
         for i, p in enumerate(params["layers"]):
             x = run(f"grow{i}", lambda p, x, d=2 ** (i % 3): dense_layer(p, d, x), p, x)
             drawn = jnp.einsum("bchw,c->bhw", x, p["draw"])
-            total += 0.5 ** (len(params["layers"]) - 1 - i) * jnp.mean(jnp.abs(drawn - wanted))
+            total += 0.5 ** (len(params["layers"]) - 1 - i) * jnp.mean(jnp.abs(drawn - expected))
         return total
 
     def one(c: int) -> Any:

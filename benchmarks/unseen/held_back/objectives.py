@@ -70,8 +70,8 @@ def siamese_triplet(checkpoint: bool, scopes: bool) -> UnseenStep:
         value, grads = jax.value_and_grad(loss)(params, *triple)
         return value, sgd(params, grads)
 
-    one = {"w": shape(40, 24, 5), "back": shape(24, 40, 3), "norm": vectors(40)}
-    params = {"stem": shape(24, 2, 7), "blocks": [one] * 5, "out": matrix(24, 16)}
+    entry = {"w": shape(40, 24, 5), "back": shape(24, 40, 3), "norm": vectors(40)}
+    params = {"stem": shape(24, 2, 7), "blocks": [entry] * 5, "out": matrix(24, 16)}
     return UnseenStep(step, (params, *[shape(8, 2, 1024)] * 3))
 
 
@@ -82,10 +82,10 @@ def mean_teacher(checkpoint: bool, scopes: bool) -> UnseenStep:
     def block(p: Any, x: jax.Array) -> jax.Array:
         return x + affine(p["out"], jax.nn.mish(affine(p["in"], layer_norm(p["norm"], x))))
 
-    def encode(params: Any, x: jax.Array, who: str) -> jax.Array:
+    def encode(params: Any, x: jax.Array, subject: str) -> jax.Array:
         x = affine(params["stem"], x)
         for i, p in enumerate(params["blocks"]):
-            x = run(f"{who}/res{i}", block, p, x)
+            x = run(f"{subject}/res{i}", block, p, x)
         return x
 
     def loss(student: Any, teacher: Any, first: jax.Array, second: jax.Array) -> jax.Array:
@@ -100,8 +100,8 @@ def mean_teacher(checkpoint: bool, scopes: bool) -> UnseenStep:
         teacher = jax.tree.map(lambda t, s: t + 0.01 * (s - t), teacher, student)
         return value, student, teacher, velocity
 
-    one = {"norm": vectors(60), "in": matrix(60, 150), "out": matrix(150, 60)}
-    params = {"stem": matrix(100, 60), "blocks": [one] * 5, "predict": matrix(60, 60)}
+    entry = {"norm": vectors(60), "in": matrix(60, 150), "out": matrix(150, 60)}
+    params = {"stem": matrix(100, 60), "blocks": [entry] * 5, "predict": matrix(60, 60)}
     return UnseenStep(step, (params, params, params, shape(1500, 100), shape(1500, 100)), donate=(0, 1, 2))
 
 
@@ -171,9 +171,9 @@ def flow_images(checkpoint: bool, scopes: bool) -> UnseenStep:
         value, grads = jax.value_and_grad(loss)(params, x)
         return value, *adam(params, grads, state)
 
-    one = {"shift": shape(12), "log_scale": shape(12), "mix": shape(12, 12), "diagonal": shape(12)}
-    one |= {"w1": shape(40, 6, 3, 3), "w2": shape(12, 40, 3, 3)}
-    return UnseenStep(step, ([one] * 6, adam_state([one] * 6), shape(8, 12, 32, 32)), donate=(0, 1))
+    entry = {"shift": shape(12), "log_scale": shape(12), "mix": shape(12, 12), "diagonal": shape(12)}
+    entry |= {"w1": shape(40, 6, 3, 3), "w2": shape(12, 40, 3, 3)}
+    return UnseenStep(step, ([entry] * 6, adam_state([entry] * 6), shape(8, 12, 32, 32)), donate=(0, 1))
 
 
 def hamiltonian_slopes(checkpoint: bool, scopes: bool) -> UnseenStep:

@@ -65,8 +65,8 @@ def gated_mixer(checkpoint: bool, scopes: bool) -> UnseenStep:
         value, grads = jax.value_and_grad(loss)(params, tokens, raw)
         return value, *momentum(params, grads, velocity)
 
-    one = {"n1": vectors(56), "in": matrix(56, 224), "n2": vectors(112), "mix": shape(90, 90), "out": matrix(112, 56)}
-    params = {"embed": shape(140, 56), "layers": [one] * 5, "head": matrix(56, 140)}
+    entry = {"n1": vectors(56), "in": matrix(56, 224), "n2": vectors(112), "mix": shape(90, 90), "out": matrix(112, 56)}
+    params = {"embed": shape(140, 56), "layers": [entry] * 5, "head": matrix(56, 140)}
     return UnseenStep(step, (params, params, integers(8, 90), shape(2, dtype=jnp.uint32)), donate=(0, 1))
 
 
@@ -163,9 +163,9 @@ def soft_experts(checkpoint: bool, scopes: bool) -> UnseenStep:
         value, grads = jax.value_and_grad(loss)(params, x, labels)
         return sgd(params, grads), value
 
-    one = {"n1": vectors(48), "n2": vectors(48), "k": shape(48, 48), "v": shape(48, 48), "router": shape(48, 6)}
-    one |= {"up": shape(6, 48, 64), "down": shape(6, 64, 48)}
-    return UnseenStep(step, ({"layers": [one] * 4, "head": matrix(48, 32)}, shape(6, 70, 48), integers(6)))
+    entry = {"n1": vectors(48), "n2": vectors(48), "k": shape(48, 48), "v": shape(48, 48), "router": shape(48, 6)}
+    entry |= {"up": shape(6, 48, 64), "down": shape(6, 64, 48)}
+    return UnseenStep(step, ({"layers": [entry] * 4, "head": matrix(48, 32)}, shape(6, 70, 48), integers(6)))
 
 
 STEPS = {

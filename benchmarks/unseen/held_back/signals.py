@@ -73,8 +73,8 @@ def lstm_stacked(checkpoint: bool, scopes: bool) -> UnseenStep:
         grads = jax.tree.map(lambda g: g * jnp.minimum(1.0, 5.0 / (length + 1e-6)), grads)
         return value, sgd(params, grads, 0.5)
 
-    one = {"x": matrix(64, 256), "h": shape(64, 256), "peep": shape(3, 64)}
-    return UnseenStep(step, ({"embed": shape(96, 64), "lower": one, "upper": one}, integers(19, 192)))
+    entry = {"x": matrix(64, 256), "h": shape(64, 256), "peep": shape(3, 64)}
+    return UnseenStep(step, ({"embed": shape(96, 64), "lower": entry, "upper": entry}, integers(19, 192)))
 
 
 def bigru_attentive(checkpoint: bool, scopes: bool) -> UnseenStep:
@@ -107,8 +107,8 @@ def bigru_attentive(checkpoint: bool, scopes: bool) -> UnseenStep:
         value, grads = jax.value_and_grad(loss)(params, words, labels)
         return value, *adam(params, grads, state)
 
-    one = {"x": matrix(40, 160), "z": shape(80, 80), "n": shape(80, 80)}
-    params = {"embed": shape(250, 40), "left": one, "right": one, "key": matrix(160, 32), "query": shape(32)}
+    entry = {"x": matrix(40, 160), "z": shape(80, 80), "n": shape(80, 80)}
+    params = {"embed": shape(250, 40), "left": entry, "right": entry, "key": matrix(160, 32), "query": shape(32)}
     params |= {"head": matrix(160, 32)}
     return UnseenStep(step, (params, adam_state(params), integers(192, 18), integers(192)), donate=(0, 1))
 
@@ -125,12 +125,12 @@ def fourier_operator(checkpoint: bool, scopes: bool) -> UnseenStep:
         spectrum = jnp.zeros_like(spectrum).at[:, :modes, :modes].set(low)
         return jax.nn.gelu(jnp.fft.irfft2(spectrum, s=x.shape[1:3], axes=(1, 2)) + affine(p["point"], x))
 
-    def loss(params: Any, field: jax.Array, wanted: jax.Array) -> jax.Array:
+    def loss(params: Any, field: jax.Array, expected: jax.Array) -> jax.Array:
         x = affine(params["lift"], field)
         for i, p in enumerate(params["blocks"]):
             x = run(f"fno/spectral_{i}", block, p, x)
-        error = affine(params["drop"], x) - wanted
-        return jnp.sqrt(jnp.sum(error**2)) / (jnp.sqrt(jnp.sum(wanted**2)) + 1e-6)
+        error = affine(params["drop"], x) - expected
+        return jnp.sqrt(jnp.sum(error**2)) / (jnp.sqrt(jnp.sum(expected**2)) + 1e-6)
 
     half = shape(20, 20, modes, modes)
     params = {"lift": matrix(3, 20), "blocks": [{"real": half, "imaginary": half, "point": matrix(20, 20)}] * 4}
@@ -162,9 +162,9 @@ def state_space_scan(checkpoint: bool, scopes: bool) -> UnseenStep:
         value, grads = jax.value_and_grad(loss)(params, xs, labels)
         return value, momentum(params, grads, velocity)
 
-    one = {"norm": vectors(40), "drive": matrix(40, 64), "gate": matrix(40, 64), "side": matrix(40, 64)}
-    one |= {"rate": shape(64), "read": matrix(64, 40)}
-    params = {"lift": matrix(4, 40), "blocks": [one] * 4, "head": matrix(40, 32)}
+    entry = {"norm": vectors(40), "drive": matrix(40, 64), "gate": matrix(40, 64), "side": matrix(40, 64)}
+    entry |= {"rate": shape(64), "read": matrix(64, 40)}
+    params = {"lift": matrix(4, 40), "blocks": [entry] * 4, "head": matrix(40, 32)}
     return UnseenStep(step, (params, params, shape(4, 256, 4), integers(4)))
 
 
@@ -192,9 +192,9 @@ def linear_attention(checkpoint: bool, scopes: bool) -> UnseenStep:
             x = run(f"linear_attention_{i}", block, p, x)
         return log_loss(x @ params["embed"].T, tokens[:, 1:])
 
-    one = {name: matrix(48, 48) for name in ("q", "k", "v", "o")} | {"n1": vectors(48), "n2": vectors(48)}
-    one |= {"up": matrix(48, 144), "down": matrix(144, 48)}
-    return UnseenStep(jax.value_and_grad(loss), ({"embed": shape(128, 48), "layers": [one] * 4}, integers(4, 129)))
+    entry = {name: matrix(48, 48) for name in ("q", "k", "v", "o")} | {"n1": vectors(48), "n2": vectors(48)}
+    entry |= {"up": matrix(48, 144), "down": matrix(144, 48)}
+    return UnseenStep(jax.value_and_grad(loss), ({"embed": shape(128, 48), "layers": [entry] * 4}, integers(4, 129)))
 
 
 STEPS = {

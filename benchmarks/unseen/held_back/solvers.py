@@ -100,8 +100,8 @@ def graph_attention(checkpoint: bool, scopes: bool) -> UnseenStep:
         value, grads = jax.value_and_grad(loss)(params, *batch)
         return value, *adam(params, grads, state)
 
-    one = {"both": shape(48, 96), "query": shape(heads, 12), "reach": shape(heads), "norm": vectors(48)}
-    params = {"layers": [one] * 4, "head": matrix(48, 32)}
+    entry = {"both": shape(48, 96), "query": shape(heads, 12), "reach": shape(heads), "norm": vectors(48)}
+    params = {"layers": [entry] * 4, "head": matrix(48, 32)}
     batch = (shape(nodes, 48), shape(nodes, 3), (integers(5000), integers(5000)), integers(nodes))
     return UnseenStep(step, (params, adam_state(params), *batch), donate=(0, 1))
 
@@ -118,15 +118,15 @@ def sorted_sets(checkpoint: bool, scopes: bool) -> UnseenStep:
         joined = jnp.concatenate([pooled, largest], axis=-1)
         return x + jax.nn.gelu(affine(p["each"], x) + affine(p["all"], joined)[:, None])
 
-    def loss(params: Any, x: jax.Array, wanted: jax.Array) -> jax.Array:
+    def loss(params: Any, x: jax.Array, expected: jax.Array) -> jax.Array:
         x = affine(params["lift"], x)
         for i, p in enumerate(params["layers"]):
             x = run(f"fspool/{i}", block, p, x)
         made = affine(params["drop"], x)[..., 0]
-        return jnp.mean(jnp.abs(jnp.sort(made, axis=1) - jnp.sort(wanted, axis=1)))
+        return jnp.mean(jnp.abs(jnp.sort(made, axis=1) - jnp.sort(expected, axis=1)))
 
-    one = {"ranks": shape(64, 32), "each": matrix(32, 32), "all": matrix(64, 32)}
-    params = {"lift": matrix(2, 32), "layers": [one] * 5, "drop": matrix(32, 1)}
+    entry = {"ranks": shape(64, 32), "each": matrix(32, 32), "all": matrix(64, 32)}
+    params = {"lift": matrix(2, 32), "layers": [entry] * 5, "drop": matrix(32, 1)}
     return UnseenStep(jax.value_and_grad(loss), (params, shape(64, 64, 2), shape(64, 64)))
 
 

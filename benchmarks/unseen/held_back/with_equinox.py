@@ -19,8 +19,8 @@ class Block(eqx.Module):
     mlp: eqx.nn.MLP
 
     def __init__(self, key: jax.Array) -> None:
-        one, two = jax.random.split(key)
-        self.attention = eqx.nn.MultiheadAttention(4, 48, key=one)
+        entry, two = jax.random.split(key)
+        self.attention = eqx.nn.MultiheadAttention(4, 48, key=entry)
         self.first, self.second = eqx.nn.LayerNorm(48), eqx.nn.LayerNorm(48)
         self.mlp = eqx.nn.MLP(48, 48, 160, 1, activation=jax.nn.gelu, key=two)
 

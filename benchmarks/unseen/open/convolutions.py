@@ -206,8 +206,8 @@ def fake_quant_convnet(checkpoint: bool, scopes: bool) -> UnseenStep:
         value, grads = jax.value_and_grad(loss)(params, image, target)
         return momentum(params, grads, velocity), value
 
-    one = {"w1": shape(3, 3, 16, 16), "w2": shape(3, 3, 16, 16), "n1": normed(16), "n2": normed(16)}
-    params = {"stem": shape(3, 3, 3, 16), "blocks": [one] * 6, "head": shape(3, 3, 16, 3)}
+    entry = {"w1": shape(3, 3, 16, 16), "w2": shape(3, 3, 16, 16), "n1": normed(16), "n2": normed(16)}
+    params = {"stem": shape(3, 3, 3, 16), "blocks": [entry] * 6, "head": shape(3, 3, 16, 3)}
     return UnseenStep(step, (params, params, shape(4, 64, 64, 3), shape(4, 64, 64, 3)), donate=(0, 1))
 
 

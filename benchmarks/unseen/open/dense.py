@@ -51,9 +51,9 @@ def mixer_rbg(checkpoint: bool, scopes: bool) -> UnseenStep:
         value, grads = jax.value_and_grad(loss)(params, patches, labels, raw)
         return value, *momentum(params, grads, velocity, 0.05)
 
-    one = {"tokens": {"in": linear(100, 64), "out": linear(64, 100)}, "n1": normed(72), "n2": normed(72)}
-    one |= {"channels": {"in": linear(72, 288), "out": linear(288, 72)}}
-    params = {"stem": linear(75, 72), "blocks": [one] * 6, "head": linear(72, 40)}
+    entry = {"tokens": {"in": linear(100, 64), "out": linear(64, 100)}, "n1": normed(72), "n2": normed(72)}
+    entry |= {"channels": {"in": linear(72, 288), "out": linear(288, 72)}}
+    params = {"stem": linear(75, 72), "blocks": [entry] * 6, "head": linear(72, 40)}
     return UnseenStep(step, (params, params, shape(8, 100, 75), integers(8), key_data(4)), donate=(0, 1))
 
 
@@ -98,8 +98,8 @@ def tensor_train(checkpoint: bool, scopes: bool) -> UnseenStep:
         value, grads = jax.value_and_grad(loss)(params, x, labels)
         return value, sgd(params, grads)
 
-    one = {"g1": shape(4, 4, 5), "g2": shape(5, 8, 8, 5), "g3": shape(5, 4, 4), "b": shape(128)}
-    return UnseenStep(step, ({"layers": [one] * 6, "head": linear(128, 32)}, shape(512, 128), integers(512)))
+    entry = {"g1": shape(4, 4, 5), "g2": shape(5, 8, 8, 5), "g3": shape(5, 4, 4), "b": shape(128)}
+    return UnseenStep(step, ({"layers": [entry] * 6, "head": linear(128, 32)}, shape(512, 128), integers(512)))
 
 
 def sine_chain(checkpoint: bool, scopes: bool) -> UnseenStep:
@@ -131,8 +131,8 @@ def loop_in_scope(checkpoint: bool, scopes: bool) -> UnseenStep:
         with run.scope("head"):
             return jnp.mean((dense(params["head"], x) - target) ** 2)
 
-    one = {"in": linear(64, 192), "out": linear(192, 64), "norm": normed(64)}
-    params = {"layers": [one] * 8, "head": linear(64, 5)}
+    entry = {"in": linear(64, 192), "out": linear(192, 64), "norm": normed(64)}
+    params = {"layers": [entry] * 8, "head": linear(64, 5)}
     return UnseenStep(jax.value_and_grad(loss), (params, shape(2048, 64), shape(2048, 5)))
 
 
@@ -157,8 +157,8 @@ def jitted_helper_twice(checkpoint: bool, scopes: bool) -> UnseenStep:
         value, grads = jax.value_and_grad(loss)(params, x, labels)
         return value, sgd(params, grads)
 
-    one = {"first": linear(56, 160), "second": linear(160, 160), "third": linear(160, 56), "norm": normed(56)}
-    params = {"blocks": [one] * 6, "head": linear(56, 32)}
+    entry = {"first": linear(56, 160), "second": linear(160, 160), "third": linear(160, 56), "norm": normed(56)}
+    params = {"blocks": [entry] * 6, "head": linear(56, 32)}
     return UnseenStep(step, (params, shape(2048, 56), integers(2048)), donate=(0,))
 
 

@@ -87,9 +87,9 @@ def graph_messages(checkpoint: bool, scopes: bool) -> UnseenStep:
             v, e = run(f"processor/message_passing_{i}", block, p, v, e, ends)
         return cross_entropy(dense(params["head"], v), labels)
 
-    one = {"edge_in": linear(96, 64), "edge_out": linear(64, 32), "node": linear(64, 32), "norm": normed(32)}
+    entry = {"edge_in": linear(96, 64), "edge_out": linear(64, 32), "node": linear(64, 32), "norm": normed(32)}
     arguments = (shape(nodes, 32), shape(4096, 32), integers(2, 4096), integers(nodes))
-    return UnseenStep(jax.value_and_grad(loss), ({"blocks": [one] * 5, "head": linear(32, 32)}, *arguments))
+    return UnseenStep(jax.value_and_grad(loss), ({"blocks": [entry] * 5, "head": linear(32, 32)}, *arguments))
 
 
 def point_cloud_topk(checkpoint: bool, scopes: bool) -> UnseenStep:

@@ -61,8 +61,8 @@ def dqn(checkpoint: bool, scopes: bool) -> UnseenStep:
     ) -> jax.Array:
         best = jnp.argmax(q_values(params, then), axis=-1)
         future = jnp.take_along_axis(q_values(target, then), best[:, None], axis=-1)[:, 0]
-        wanted = jax.lax.stop_gradient(reward + 0.99 * future)
-        error = jnp.abs(jnp.take_along_axis(q_values(params, now), action[:, None], axis=-1)[:, 0] - wanted)
+        expected = jax.lax.stop_gradient(reward + 0.99 * future)
+        error = jnp.abs(jnp.take_along_axis(q_values(params, now), action[:, None], axis=-1)[:, 0] - expected)
         return jnp.mean(jnp.where(error < 1.0, 0.5 * error**2, error - 0.5))
 
     def step(params: Any, target: Any, state: Any, *batch: jax.Array) -> Any:
@@ -150,8 +150,8 @@ def auxiliary_heads(checkpoint: bool, scopes: bool) -> UnseenStep:
                     )
         return total
 
-    one = {"w1": shape(3, 3, 20, 20), "w2": shape(3, 3, 20, 20), "n1": normed(20), "n2": normed(20)}
-    params = {"stem": shape(7, 7, 3, 20), "blocks": [one] * 6, "heads": [linear(20, 32)] * 3}
+    entry = {"w1": shape(3, 3, 20, 20), "w2": shape(3, 3, 20, 20), "n1": normed(20), "n2": normed(20)}
+    params = {"stem": shape(7, 7, 3, 20), "blocks": [entry] * 6, "heads": [linear(20, 32)] * 3}
     return UnseenStep(jax.value_and_grad(loss), (params, shape(8, 80, 80, 3), integers(8)))
 
 
@@ -177,8 +177,8 @@ def domain_adversarial(checkpoint: bool, scopes: bool) -> UnseenStep:
         logit = dense(params["domain_head"], y)[:, 0]
         return cross_entropy(dense(params["head"], x), labels) + jnp.mean(jax.nn.softplus(logit) - domain * logit)
 
-    one = {"first": linear(64, 128), "second": linear(128, 64), "norm": normed(64)}
-    params = {"features": [one] * 4, "domain": [one] * 3, "head": linear(64, 32), "domain_head": linear(64, 1)}
+    entry = {"first": linear(64, 128), "second": linear(128, 64), "norm": normed(64)}
+    params = {"features": [entry] * 4, "domain": [entry] * 3, "head": linear(64, 32), "domain_head": linear(64, 1)}
     return UnseenStep(jax.value_and_grad(loss), (params, shape(2048, 64), integers(2048), shape(2048)))
 
 

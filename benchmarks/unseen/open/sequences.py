@@ -37,8 +37,8 @@ def wavenet(checkpoint: bool, scopes: bool) -> UnseenStep:
         logits = dense(params["head"], jax.nn.relu(total))
         return cross_entropy(logits[:, :-1], samples[:, 1:])
 
-    one = {"filter_gate": shape(2, 32, 64), "residual": linear(32, 32), "skip": linear(32, 32)}
-    params = {"embed": shape(64, 32), "layers": [one] * 10, "head": linear(32, 64)}
+    entry = {"filter_gate": shape(2, 32, 64), "residual": linear(32, 32), "skip": linear(32, 32)}
+    params = {"embed": shape(64, 32), "layers": [entry] * 10, "head": linear(32, 64)}
     return UnseenStep(jax.value_and_grad(loss), (params, integers(4, 2048)))
 
 
@@ -128,7 +128,7 @@ def mamba_cumsum(checkpoint: bool, scopes: bool) -> UnseenStep:
             x = run(f"backbone/layers.{i}/mixer", block, p, x)
         return cross_entropy((x @ params["embed"].T)[:, :-1], tokens[:, 1:])
 
-    one = {
+    entry = {
         "norm": shape(width),
         "inputs": shape(width, 2 * width),
         "taps": shape(4, width),
@@ -139,7 +139,7 @@ def mamba_cumsum(checkpoint: bool, scopes: bool) -> UnseenStep:
         "d": shape(width),
         "outputs": shape(width, width),
     }
-    return UnseenStep(jax.value_and_grad(loss), ({"embed": shape(256, width), "layers": [one] * 5}, integers(4, 256)))
+    return UnseenStep(jax.value_and_grad(loss), ({"embed": shape(256, width), "layers": [entry] * 5}, integers(4, 256)))
 
 
 def fnet(checkpoint: bool, scopes: bool) -> UnseenStep:
@@ -161,8 +161,8 @@ def fnet(checkpoint: bool, scopes: bool) -> UnseenStep:
         value, grads = jax.value_and_grad(loss)(params, tokens, labels)
         return value, *adam(params, grads, state, decay=0.01)
 
-    one = {"in": linear(64, 256), "out": linear(256, 64), "n1": normed(64), "n2": normed(64)}
-    params = {"embed": shape(300, 64), "positions": shape(128, 64), "layers": [one] * 6, "head": linear(64, 300)}
+    entry = {"in": linear(64, 256), "out": linear(256, 64), "n1": normed(64), "n2": normed(64)}
+    params = {"embed": shape(300, 64), "positions": shape(128, 64), "layers": [entry] * 6, "head": linear(64, 300)}
     return UnseenStep(step, (params, adam_state(params), integers(8, 128), integers(8, 128)), donate=(0, 1))
 
 

@@ -41,7 +41,7 @@ def gpt_rotary(checkpoint: bool, scopes: bool) -> UnseenStep:
         value, grads = jax.value_and_grad(loss)(params, tokens)
         return value, *adam(params, grads, state, decay=0.1)
 
-    one = {
+    entry = {
         "n1": shape(width),
         "n2": shape(width),
         "q": shape(width, width),
@@ -52,7 +52,7 @@ def gpt_rotary(checkpoint: bool, scopes: bool) -> UnseenStep:
         "up": shape(width, 172),
         "down": shape(172, width),
     }
-    params = {"embed": shape(512, width), "layers": [one] * 6, "norm": shape(width)}
+    params = {"embed": shape(512, width), "layers": [entry] * 6, "norm": shape(width)}
     return UnseenStep(step, (params, adam_state(params), integers(4, 128)), donate=(0, 1))
 
 
@@ -81,10 +81,10 @@ def bert_dropout(checkpoint: bool, scopes: bool) -> UnseenStep:
             x = run(f"bert/encoder/layer_{i}", block, p, x, mask, jax.random.fold_in(key, i))
         return cross_entropy(dense(params["head"], x), labels)
 
-    one = {name: linear(64, 64) for name in ("query", "key", "value", "mix")}
-    one |= {"in": linear(64, 256), "out": linear(256, 64), "n1": normed(64), "n2": normed(64)}
+    entry = {name: linear(64, 64) for name in ("query", "key", "value", "mix")}
+    entry |= {"in": linear(64, 256), "out": linear(256, 64), "n1": normed(64), "n2": normed(64)}
     params = {"embed": shape(200, 64), "positions": shape(96, 64), "norm": normed(64), "head": linear(64, 200)}
-    params |= {"layers": [one] * 5}
+    params |= {"layers": [entry] * 5}
     return UnseenStep(jax.value_and_grad(loss), (params, integers(8, 96), integers(8, 96), key_data()))
 
 
@@ -111,9 +111,9 @@ def vit(checkpoint: bool, scopes: bool) -> UnseenStep:
         value, grads = jax.value_and_grad(loss)(params, image, labels)
         return sgd(params, grads), value
 
-    one = {"qkv": linear(96, 288), "mix": linear(96, 96), "in": linear(96, 384), "out": linear(384, 96)}
-    one |= {"n1": normed(96), "n2": normed(96)}
-    params = {"patch": linear(192, 96), "token": shape(96), "positions": shape(65, 96), "layers": [one] * 6}
+    entry = {"qkv": linear(96, 288), "mix": linear(96, 96), "in": linear(96, 384), "out": linear(384, 96)}
+    entry |= {"n1": normed(96), "n2": normed(96)}
+    params = {"patch": linear(192, 96), "token": shape(96), "positions": shape(65, 96), "layers": [entry] * 6}
     params |= {"norm": normed(96), "head": linear(96, 50)}
     return UnseenStep(step, (params, shape(8, 64, 64, 3), integers(8)))
 
@@ -164,9 +164,9 @@ def t5(checkpoint: bool, scopes: bool) -> UnseenStep:
 
     mixing = {name: shape(width, width) for name in "qkvo"}
     feeding = {"wi0": shape(width, 128), "wi1": shape(width, 128), "wo": shape(128, width)}
-    one = {"self": mixing, "feed": feeding, "n1": shape(width), "n2": shape(width)}
+    entry = {"self": mixing, "feed": feeding, "n1": shape(width), "n2": shape(width)}
     params = {"embed": shape(400, width), "encoder_bias": shape(heads, 32), "decoder_bias": shape(heads, 32)}
-    params |= {"encoder": [one] * 4, "decoder": [one | {"cross": mixing, "n3": shape(width)}] * 4}
+    params |= {"encoder": [entry] * 4, "decoder": [entry | {"cross": mixing, "n3": shape(width)}] * 4}
     return UnseenStep(step, (params, adam_state(params), integers(8, length), integers(8, length)), donate=(0, 1))
 
 

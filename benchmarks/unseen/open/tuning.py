@@ -42,9 +42,9 @@ def switch_moe(checkpoint: bool, scopes: bool) -> UnseenStep:
             extra = extra + 0.01 * balance
         return cross_entropy((x @ params["head"])[:, :-1], tokens[:, 1:]) + extra
 
-    one = {name: shape(48, 48) for name in "qkv"} | {"n1": normed(48), "n2": normed(48), "router": shape(48, experts)}
-    one |= {"up": shape(experts, 48, 96), "down": shape(experts, 96, 48)}
-    params = {"embed": shape(256, 48), "layers": [one] * 4, "head": shape(48, 256)}
+    entry = {name: shape(48, 48) for name in "qkv"} | {"n1": normed(48), "n2": normed(48), "router": shape(48, experts)}
+    entry |= {"up": shape(experts, 48, 96), "down": shape(experts, 96, 48)}
+    params = {"embed": shape(256, 48), "layers": [entry] * 4, "head": shape(48, 256)}
     return UnseenStep(jax.value_and_grad(loss), (params, integers(4, 64)))
 
 
@@ -71,11 +71,11 @@ def lora_encoder(checkpoint: bool, scopes: bool) -> UnseenStep:
         value, grads = jax.value_and_grad(loss)(adapters, frozen, tokens, labels)
         return value, *adam(adapters, grads, state)
 
-    one = {name: shape(64, 64) for name in "qkvo"} | {"in": shape(64, 256), "out": shape(256, 64)}
-    one |= {"n1": normed(64), "n2": normed(64)}
+    entry = {name: shape(64, 64) for name in "qkvo"} | {"in": shape(64, 256), "out": shape(256, 64)}
+    entry |= {"n1": normed(64), "n2": normed(64)}
     pair = {"down": shape(64, 4), "up": shape(4, 64)}
     adapters = [{"q": pair, "v": pair}] * 6
-    frozen = {"embed": shape(200, 64), "layers": [one] * 6, "head": shape(64, 32)}
+    frozen = {"embed": shape(200, 64), "layers": [entry] * 6, "head": shape(64, 32)}
     arguments = (adapters, adam_state(adapters), frozen, integers(8, 96), integers(8))
     return UnseenStep(step, arguments, donate=(0, 1))
 
@@ -128,9 +128,9 @@ def bf16_masters(checkpoint: bool, scopes: bool) -> UnseenStep:
         grads = jax.tree.map(lambda g: g / 128.0, grads)
         return value / 128.0, *adam(masters, grads, state)
 
-    one = {name: linear(64, 64) for name in "qkv"} | {"in": linear(64, 256), "out": linear(256, 64)}
-    one |= {"n1": shape(64), "n2": shape(64)}
-    masters = {"embed": shape(384, 64), "layers": [one] * 6}
+    entry = {name: linear(64, 64) for name in "qkv"} | {"in": linear(64, 256), "out": linear(256, 64)}
+    entry |= {"n1": shape(64), "n2": shape(64)}
+    masters = {"embed": shape(384, 64), "layers": [entry] * 6}
     return UnseenStep(step, (masters, adam_state(masters), integers(8, 128), integers(8, 128)), donate=(0, 1))
 
 

@@ -74,10 +74,10 @@ def eqx_deep_mlp(checkpoint: bool, scopes: bool) -> UnseenStep:
     params, static = arrays_of(make)
 
     def loss(params: Any, x: jax.Array, target: jax.Array) -> jax.Array:
-        for i, (arrays, rest) in enumerate(zip(params, static, strict=True)):
+        for i, (arrays, others) in enumerate(zip(params, static, strict=True)):
 
-            def block(arrays: Any, x: jax.Array, rest: Any = rest) -> jax.Array:
-                norm, mlp = eqx.combine(arrays, rest)
+            def block(arrays: Any, x: jax.Array, others: Any = others) -> jax.Array:
+                norm, mlp = eqx.combine(arrays, others)
                 return x + jax.vmap(lambda row: mlp(norm(row)))(x)
 
             x = run(f"mlp_{i}", block, arrays, x)
