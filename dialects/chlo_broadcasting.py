@@ -21,10 +21,10 @@ from xdsl.dialects.builtin import (
     ComplexType,
     DenseArrayBase,
     FloatAttr,
-    IntegerAttr,
     TensorType,
     UnrankedTensorType,
     i1,
+    i64,
 )
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, Operation, SpacedOpaqueSyntaxAttribute
@@ -41,7 +41,9 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
 
+from ..support.type_guards import is_integer_attribute
 from .stablehlo.attributes import ComparisonDirection, ComparisonType
 from .stablehlo.checks import (
     Takes,
@@ -120,7 +122,7 @@ class BroadcastBinaryOp(FunctionTypeOp):
 
     lhs = operand_def(ANY_RANK)
     rhs = operand_def(ANY_RANK)
-    broadcast_dimensions = opt_prop_def(DenseArrayBase)
+    broadcast_dimensions = opt_prop_def(DenseArrayBase.constr(i64))
     result = result_def(ANY_RANK)
 
     traits = traits_def(Pure())
@@ -129,7 +131,7 @@ class BroadcastBinaryOp(FunctionTypeOp):
     def dimensions(self) -> tuple[int, ...] | None:
         """The dimensions of the result that those of the operand of lower rank correspond to; None for the last."""
         dimensions = self.broadcast_dimensions
-        return None if dimensions is None else tuple(int(value) for value in dimensions.get_values())
+        return None if dimensions is None else dimensions.get_values()
 
     def expected_element(self) -> Attribute:
         """The element type of the result."""
@@ -140,7 +142,8 @@ class BroadcastBinaryOp(FunctionTypeOp):
             return
         left, right = shape_of(self.lhs), shape_of(self.rhs)
         rank = max(len(left), len(right))
-        if self.dimensions is not None:
+        # Operands of equal rank are aligned already; StableHLO ignores the attribute then.
+        if self.dimensions is not None and len(left) != len(right):
             check_count("broadcast_dimensions", len(self.dimensions), min(len(left), len(right)))
             check_dimensions("broadcast_dimensions", self.dimensions, rank)
             check_ordered("broadcast_dimensions", self.dimensions)
@@ -243,8 +246,9 @@ class ConstantLikeOp(IRDLOperation):
     def verify_(self) -> None:
         if _is_unranked(self):
             return
-        if isinstance(self.value, FloatAttr | IntegerAttr):
-            check_element("the result", element_of(self.result), self.value.type)
+        value: Attribute = self.value
+        if is_integer_attribute(value) or isa(value, FloatAttr):
+            check_element("the result", element_of(self.result), value.type)
         check_shape("the result", shape_of(self.result), shape_of(self.operand))
 
 

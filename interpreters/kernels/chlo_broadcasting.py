@@ -37,7 +37,10 @@ def broadcast_binary(op: BroadcastBinaryOp) -> Kernel:
         aligned = operand.reshape(aligned_shape(operand.shape, len(shape), dimensions))
         return row_by_row(np.broadcast_to(aligned, shape))
 
-    return lambda left, right: compute(spread(left), spread(right))
+    def run(left: Array, right: Array) -> tuple[Array, ...]:
+        return compute(spread(left), spread(right))
+
+    return run
 
 
 def broadcast_select(op: BroadcastSelectOp) -> Kernel:

@@ -90,8 +90,9 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
         "there are 2 broadcast_dimensions, expected 1",
     ),
     (
-        f"%r = chlo.broadcast_add %0, %0 {{broadcast_dimensions = array<i64: 1, 0>}} : ({F}, {F}) -> {F}",
-        (F,),
+        f"%r = chlo.broadcast_add %0, %1 {{broadcast_dimensions = array<i64: 1, 0>}} : (tensor<4x2x3xf32>, {F})"
+        " -> tensor<4x2x3xf32>",
+        ("tensor<4x2x3xf32>", F),
         r"broadcast_dimensions \[1, 0\] are not in order",
     ),
     (f"%r = chlo.broadcast_and %0, %0 : ({F}, {F}) -> {F}", (F,), "not defined for elements of type f32"),
