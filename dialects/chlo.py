@@ -13,12 +13,13 @@ from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, TensorType, UnrankedTensorType, i1, i64
 from xdsl.ir import Dialect, Operation
-from xdsl.irdl import BaseAttr, IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from .chlo_broadcasting import ANY_RANK, BROADCASTING, BROADCASTING_ATTRIBUTES
 from .stablehlo.attributes import parse_int64
 from .stablehlo.checks import (
     Takes,
@@ -34,8 +35,6 @@ from .stablehlo.checks import (
     shape_of,
 )
 from .stablehlo.formats import CustomFormatOp, Types, parse_attributes, parse_operands, print_attributes
-
-ANY_RANK = BaseAttr(TensorType) | BaseAttr(UnrankedTensorType)
 
 
 class ElementwiseOp(CustomFormatOp):
@@ -157,5 +156,6 @@ OPERATIONS: list[type[Operation]] = [
     *(_elementwise(BinaryOp, word, is_float) for word in ("next_after", "polygamma", "zeta")),
     _elementwise(BinaryOp, "mulhi", is_integer),
     TopKOp,
+    *BROADCASTING,
 ]
-CHLO = Dialect("chlo", OPERATIONS)
+CHLO = Dialect("chlo", OPERATIONS, BROADCASTING_ATTRIBUTES)

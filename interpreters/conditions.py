@@ -84,7 +84,10 @@ _BY_FLAG = {
 """Attributes by which the program asserts a condition: "otherwise the behavior is undefined"."""
 
 _INTEGER_DIVISION = frozenset(
-    "stablehlo.divide stablehlo.remainder linalg.div linalg.div_unsigned linalg.elementwise".split()
+    """
+    stablehlo.divide stablehlo.remainder chlo.broadcast_divide chlo.broadcast_remainder
+    linalg.div linalg.div_unsigned linalg.elementwise
+    """.split()
 )
 
 

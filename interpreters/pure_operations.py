@@ -61,7 +61,11 @@ _STABLEHLO = """
 """
 
 _CHLO = """
-    acos acosh asin asinh atan atanh bessel_i1e conj constant constant_like cosh digamma erf erf_inv erfc is_inf
+    acos acosh asin asinh atan atanh bessel_i1e broadcast_add broadcast_and broadcast_atan2 broadcast_compare
+    broadcast_complex broadcast_divide broadcast_maximum broadcast_minimum broadcast_multiply broadcast_next_after
+    broadcast_or broadcast_polygamma broadcast_power broadcast_remainder broadcast_select broadcast_shift_left
+    broadcast_shift_right_arithmetic broadcast_shift_right_logical broadcast_subtract broadcast_xor broadcast_zeta
+    conj constant constant_like cosh digamma erf erf_inv erfc is_inf
     is_neg_inf is_pos_inf lgamma mulhi next_after polygamma ragged_dot sinh square tan top_k zeta
 """
 

@@ -67,7 +67,7 @@ class CompareOp(FunctionTypeOp):
         check_types("C1: the right operand", self.rhs.type, self.lhs.type)
         check_shape("C2: the result", shape_of(self.result), shape_of(self.lhs))
         check_element("the result", element_of(self.result), i1)
-        _check_comparison_type(self)
+        check_comparison_type(element_of(self.lhs), self.compare_type and self.compare_type.data)
 
     @classmethod
     def parse(cls, parser: Parser) -> CompareOp:
@@ -93,14 +93,13 @@ class CompareOp(FunctionTypeOp):
             printer.print_string(f", {self.compare_type.data.value}")
 
 
-def _check_comparison_type(op: CompareOp) -> None:
+def check_comparison_type(element: Attribute, compare_type: ComparisonType | None) -> None:
     """Check that elements of this type are compared so; `NOTYPE` leaves it to the element type."""
-    element, compare_type = element_of(op.lhs), op.compare_type
     allowed = next((types for is_of, types in COMPARISON_TYPES if is_of(element)), None)
-    if compare_type is None or allowed is None or compare_type.data in (ComparisonType.NOTYPE, *allowed):
+    if compare_type is None or allowed is None or compare_type in (ComparisonType.NOTYPE, *allowed):
         return
     words = " or ".join(allowed)
-    raise VerifyException(f"C4: compare_type is {compare_type.data}, expected {words} for elements of type {element}")
+    raise VerifyException(f"C4: compare_type is {compare_type}, expected {words} for elements of type {element}")
 
 
 COMPARISON_TYPES: tuple[tuple[Takes, tuple[ComparisonType, ...]], ...] = (

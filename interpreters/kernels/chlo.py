@@ -45,8 +45,12 @@ SCIPY = {
 
 
 def elementwise(op: Operation) -> Kernel:
+    return special(op.name.removeprefix("chlo."), op)
+
+
+def special(word: str, op: Operation) -> Kernel:
     """Computed in f32 for smaller floats, and rounded once. Raises `ValueError` if scipy is needed and missing."""
-    word, operand, dtype = op.name.removeprefix("chlo."), dtype_at(op.operands[0]), dtype_at(op.results[0])
+    operand, dtype = dtype_at(op.operands[0]), dtype_at(op.results[0])
     compute = COMPLEX.get(word) if kind_of(operand) == "c" else None
     compute, working = compute or NUMPY.get(word) or _from_scipy(SCIPY[word]), computed_in(operand)
     return lambda *operands: (owned(compute(*(row_by_row(operand, working) for operand in operands)), dtype),)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import arith_math, arrays, chlo, conversion, dynamic_shapes, legacy, normalization, tensors
+from ...dialects.chlo_broadcasting import BROADCASTING, BroadcastBinaryOp
+from . import arith_math, arrays, chlo, chlo_broadcasting, conversion, dynamic_shapes, legacy, normalization, tensors
 from .arrays import Combine, Kernel
 from .collectives_run import collective, own_number, permute_alone
 from .conversion import bitcast_convert, reduce_precision
@@ -119,6 +120,10 @@ KERNELS: dict[str, Callable[[Any], Kernel]] = {
     "stablehlo.partition_id": own_number,
     "stablehlo.replica_id": own_number,
     "chlo.top_k": chlo.top_k,
+    **{op.name: chlo_broadcasting.broadcast_binary for op in BROADCASTING if issubclass(op, BroadcastBinaryOp)},
+    "chlo.broadcast_select": chlo_broadcasting.broadcast_select,
+    "chlo.constant": constant,
+    "chlo.constant_like": chlo_broadcasting.constant_like,
     "sdy.sharding_constraint": chlo.constrained,
     "arith.constant": constant,
     "tensor.empty": tensors.empty,

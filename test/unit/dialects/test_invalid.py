@@ -75,6 +75,46 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     (f"%r = stablehlo.real %0 : ({C}) -> tensor<2xf64>", (C,), "elements of type f64, expected f32"),
     (f"%r = stablehlo.imag %0 : ({F}) -> {N}", (F,), "elements of type i32, expected f32"),
     (f"%r = stablehlo.real %0 : ({N}) -> {N}", (N,), "not defined for elements of type i32"),
+    (f"%r = chlo.broadcast_add %0, %1 : ({F}, {ROW}) -> {F}", (F, ROW), "extents 3 and 2 cannot be broadcast"),
+    (f"%r = chlo.broadcast_add %0, %0 : ({F}, {F}) -> {ROW}", (F,), r"the result has shape \[2\], expected \[2, 3\]"),
+    (f"%r = chlo.broadcast_add %0, %1 : ({F}, {N}) -> {F}", (F, N), "the right operand has elements of type i32"),
+    (f"%r = chlo.broadcast_add %0, %0 : ({F}, {F}) -> {N}", (F,), "the result has elements of type i32, expected f32"),
+    (
+        f"%r = chlo.broadcast_add %0, %1 {{broadcast_dimensions = array<i64: 2>}} : ({F}, {ROW}) -> {F}",
+        (F, ROW),
+        r"broadcast_dimensions \[2\] are not all within the rank 2",
+    ),
+    (
+        f"%r = chlo.broadcast_add %0, %1 {{broadcast_dimensions = array<i64: 0, 1>}} : ({F}, {ROW}) -> {F}",
+        (F, ROW),
+        "there are 2 broadcast_dimensions, expected 1",
+    ),
+    (
+        f"%r = chlo.broadcast_add %0, %1 {{broadcast_dimensions = array<i64: 1, 0>}} : (tensor<4x2x3xf32>, {F})"
+        " -> tensor<4x2x3xf32>",
+        ("tensor<4x2x3xf32>", F),
+        r"broadcast_dimensions \[1, 0\] are not in order",
+    ),
+    (f"%r = chlo.broadcast_and %0, %0 : ({F}, {F}) -> {F}", (F,), "not defined for elements of type f32"),
+    (f"%r = chlo.broadcast_zeta %0, %0 : ({N}, {N}) -> {N}", (N,), "not defined for elements of type i32"),
+    (f"%r = chlo.broadcast_complex %0, %0 : ({F}, {F}) -> {F}", (F,), "type f32, expected complex<f32>"),
+    (
+        "%r = chlo.broadcast_compare %0, %0 {comparison_direction = #chlo<comparison_direction LT>,"
+        f" compare_type = #chlo<comparison_type UNSIGNED>}} : ({N}, {N}) -> {B}",
+        (N,),
+        "C4: compare_type is UNSIGNED, expected SIGNED",
+    ),
+    (
+        "%r = chlo.broadcast_compare %0, %0 {comparison_direction = #chlo<comparison_direction LT>}"
+        f" : ({F}, {F}) -> {F}",
+        (F,),
+        "elements of type f32, expected i1",
+    ),
+    (f"%r = chlo.broadcast_select %0, %0, %0 : ({F}, {F}, {F}) -> {F}", (F,), "the predicate has elements of type f32"),
+    (f"%r = chlo.broadcast_select %0, %1, %2 : ({B}, {F}, {N}) -> {F}", (B, F, N), "the second choice has elements"),
+    (f"%r = chlo.broadcast_select %0, %1, %1 : ({B}, {ROW}, {ROW}) -> {F}", (B, ROW), "extents 3 and 2 cannot"),
+    (f'%r = "chlo.constant_like"(%0) {{value = 3.0 : f32}} : ({F}) -> {N}', (F,), "type i32, expected f32"),
+    (f'%r = "chlo.constant_like"(%0) {{value = 3.0 : f32}} : ({F}) -> {ROW}', (F,), "the result has shape"),
     ("%r = chlo.conj %0 : tensor<2xi32> -> tensor<2xi32>", ("tensor<2xi32>",), "not defined for elements of type i32"),
     (
         "%r:2 = chlo.top_k(%0, k = -1) : tensor<?xf32> -> (tensor<?xf32>, tensor<?xi32>)",

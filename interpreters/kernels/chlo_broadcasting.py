@@ -1,0 +1,58 @@
+"""Kernels of CHLO's broadcasting operations: the operands are repeated, and the elementwise kernel does the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+
+from ...dialects.chlo_broadcasting import (
+    BroadcastBinaryOp,
+    BroadcastSelectOp,
+    ConstantLikeOp,
+    aligned_shape,
+)
+from ...dialects.elements import round_to
+from .arrays import Array, Kernel, dtype_at, kind_of, on_one, row_by_row, shape_at
+from .chlo import SCIPY, next_after, special
+from .elementwise import compare, complex_of_parts, named, select
+
+BY_NAME: dict[str, Callable[[Any], Kernel]] = {
+    "compare": compare,
+    "complex": complex_of_parts,
+    "next_after": next_after,
+}
+
+
+def broadcast_binary(op: BroadcastBinaryOp) -> Kernel:
+    word = op.name.removeprefix("chlo.broadcast_")
+    shape, dimensions = shape_at(op.result), op.dimensions
+    make = BY_NAME.get(word) or partial(special if word in SCIPY else named, word)
+    compute = make(op)
+
+    def spread(operand: Array) -> Array:
+        aligned = operand.reshape(aligned_shape(operand.shape, len(shape), dimensions))
+        return row_by_row(np.broadcast_to(aligned, shape))
+
+    def run(left: Array, right: Array) -> tuple[Array, ...]:
+        return compute(spread(left), spread(right))
+
+    return run
+
+
+def broadcast_select(op: BroadcastSelectOp) -> Kernel:
+    shape, compute = shape_at(op.result), select(op)
+    return lambda *operands: compute(*(np.broadcast_to(operand, shape) for operand in operands))
+
+
+def constant_like(op: ConstantLikeOp) -> Kernel:
+    """Raises `ValueError` for a value that is no integer or float."""
+    dtype, value = dtype_at(op.result), op.value
+    if not isinstance(value, FloatAttr | IntegerAttr):
+        raise ValueError(f"{op.name} is executed for integers and floats, not for {value}")
+    number = np.array(value.value.data)
+    element = round_to(number, dtype) if kind_of(dtype) == "f" else number.astype(dtype)
+    return on_one(lambda operand: np.full(operand.shape, element, dtype))
