@@ -26,7 +26,7 @@ from ....support.type_guards import is_tensor
 from ...step.graph_of import Key, region_key
 from ...step.order import Order, captured_values, constants_only
 from ...step.storage import rank_of, value_bytes
-from .program import Columns, Kernel, KernelProgram, Pool
+from .program import Columns, Kernel, KernelProgram, WindowShape
 from .traits import WANTED, Trait, Traits, copied, divides_cheaply, does_nothing, is_mask_as_numbers, traits_of
 
 
@@ -137,9 +137,9 @@ def kernel_of(op: Operation) -> Kernel:
     )
 
 
-def pool_of(op: Operation) -> Pool:
+def pool_of(op: Operation) -> WindowShape:
     operand, source, _ = op.operands
-    return Pool(_shape(operand), prod(_shape(operand)) * _INDEX, prod(_shape(source)) * _INDEX)
+    return WindowShape(_shape(operand), prod(_shape(operand)) * _INDEX, prod(_shape(source)) * _INDEX)
 
 
 def _is_bf16(value: SSAValue) -> bool:
