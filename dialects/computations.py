@@ -88,7 +88,7 @@ class ComputationOp(IRDLOperation):
         """The types that the region returns."""
         last = self.body.block.last_op
         if not isinstance(last, ShardyReturnOp):
-            raise VerifyException("the region ends with sdy.return")
+            raise VerifyException("expected the region to end with sdy.return")
         return last.operand_types
 
     def verify_(self) -> None:

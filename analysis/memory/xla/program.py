@@ -247,7 +247,7 @@ class Draft:
     def insert(
         self, origin: int, name: str, traits: Traits, operands: Sequence[int], sizes: Sequence[int], like: int
     ) -> Sequence[int]:
-        """Append an additional operation. Returns the numbers of its results, of these sizes and the rank of `like`."""
+        """Append an operation whose results have these sizes and the rank of `like`; return their numbers."""
         columns = self.columns
         made = [columns.add_value(len(columns.names), size, columns.ranks[like]) for size in sizes]
         self.origin.append(origin)
