@@ -42,6 +42,8 @@ SOLVED_THINNED = 2
 STEPS = 12
 """The approximate number of plans that are made of one plan in each of two orders."""
 
+STRIDE = 3
+"""Of the budgets of the solvers, each third is tried first."""
 NEAR = 1.2
 """Multiple of the limit up to which the neighbours of a plan may fit: needs do not rise steadily in a family."""
 
@@ -85,12 +87,17 @@ class _Family:
     drafts: Sequence[Callable[[Stop], _Draft | None]]
     made: dict[int, _Draft | None] = field(default_factory=dict[int, _Draft | None])
 
-    def search(self, judge: Callable[[_Draft | None], float], stop: Stop) -> None:
+    def search(self, judge: Callable[[_Draft | None], float], stop: Stop, stride: int = 0) -> None:
         """Find the least work that fits. `judge`: the ratio of the need to the limit, 0 to go on with less work.
 
-        Plans that cannot be made are those with the lowest needs.
+        Plans that cannot be made are those with the lowest needs. stride: Look at every `stride`-th plan first, where
+        needs do not rise steadily.
         """
         low, high = 0, len(self.drafts)
+        if stride:
+            grid = range(0, len(self.drafts), stride)
+            low = 1 + max((at for at in grid if not stop() and judge(self.at(at, stop)) <= 1), default=-1)
+            high = min(high, low - 1 + stride)
         while low < high and not stop():
             middle = (low + high) // 2
             if judge(self.at(middle, stop)) <= 1:
@@ -101,10 +108,11 @@ class _Family:
             low += 1
 
     def visit_all(self, judge: Callable[[_Draft | None], float], stop: Stop) -> None:
-        """Judge every plan, unless a limit is out of reach of all."""
+        """Judge every plan."""
         for index in range(len(self.drafts)):
-            if stop() or isinf(judge(self.at(index, stop))):
+            if stop():
                 return
+            judge(self.at(index, stop))
 
     def at(self, index: int, stop: Stop) -> _Draft | None:
         """The plan at this place. One that was made while the search was to stop is not kept."""
@@ -166,8 +174,9 @@ class StepCandidates:
         if self._solvers is None:
             self._solvers = _Family(self._solver_drafts())
         judge = partial(self._judge, ratio, None)
-        self._solvers.search(judge, stop)
-        if not any(ratio(candidate.prediction) <= 1 for candidate in self.forecasts):
+        has_limit = not isinf(ratio(Prediction(0.0, 0.0, SOLVED)))
+        self._solvers.search(judge, stop, STRIDE if has_limit else 0)
+        if has_limit and not any(ratio(candidate.prediction) <= 1 for candidate in self.forecasts):
             # Needs do not fall steadily with the budgets of the solvers: one that was passed over may fit.
             self._solvers.visit_all(judge, stop)
         for whole, family in self._families:

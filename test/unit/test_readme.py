@@ -95,7 +95,7 @@ def test_the_readme_counts_the_steps_of_another_hand() -> None:
     text, rows = " ".join(README.split()), table.rows(list(table.KEPT.values()))
     better, equal, worse = table.counts(rows, "named")
     assert better + equal + worse == len(rows), "none is refused"
-    assert f"On {len(rows)} steps by another hand" in text
+    assert f"On {len(rows)} steps written by another author" in text
     assert f"around each block on {better}, the same on {equal} and more on {worse}; none is refused" in text
     within = sum(row["bare"][0]["bytes"] <= (1 + table.EQUAL) * row["checkpoint"]["bytes"] for row in rows)
     assert f"at most 2 % more on {round(100 * within / len(rows))} % of them" in text

@@ -96,7 +96,7 @@ func.func @segment_in_a_branch(%c: tensor<i1>) {
 // -----
 
 func.func @name(%x: tensor<4xf32>) {
-  // expected-error@+1 {{'block#1' is no name for a segment}}
+  // expected-error@+1 {{invalid segment name 'block#1'}}
   recompute.segment "block#1" {
     recompute.yield
   }

@@ -76,7 +76,7 @@ def test_refused_where_no_parser_has_looked() -> None:
 
 def test_a_function_without_a_region() -> None:
     text = f'"func.func"() <{{sym_name = "main", {TYPE}}}> : () -> ()'
-    with pytest.raises(ParseError, match="a function has one region"):
+    with pytest.raises(ParseError, match="a function has 0 regions, expected one"):
         parse_module(text)
 
 

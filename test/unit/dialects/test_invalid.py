@@ -188,7 +188,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
         (F, S),
         "C6: there are 2 values that the region returns, expected 1",
     ),
-    (f"%r = stablehlo.reduce_precision %0, format = e0m3 : {F}", (F,), "one bit of exponent at least"),
+    (f"%r = stablehlo.reduce_precision %0, format = e0m3 : {F}", (F,), "exponent_bits is 0, expected at least 1"),
     (f'%r = "stablehlo.complex"(%0, %0) : ({F}, {F}) -> {F}', (F,), "which is not complex"),
     (f"%r = stablehlo.complex %0, %0 : ({N}, {N}) -> tensor<2x3xcomplex<f32>>", (N,), "the real part has type"),
     (

@@ -110,7 +110,7 @@ def test_malformed(text: str, words: str) -> None:
 
 def test_no_comment_becomes_a_part_of_a_sharding() -> None:
     commented = '[<@mesh, // }\n[{"a"}, {}]>]'
-    with pytest.raises(ParseError, match="a comment in a sharding"):
+    with pytest.raises(ParseError, match="comments inside of a sharding"):
         parse_module(manual(shardings=commented))
 
 

@@ -592,7 +592,7 @@ def test_memory_is_refused() -> None:
       linalg.fill ins(%a : f32) outs(%m : memref<4xf32>)
       return
     }"""
-    with pytest.raises(Refusal, match=r"f.mlir:2:\d+: error: linalg.fill cannot be executed: it works on a memref"):
+    with pytest.raises(Refusal, match=r"f.mlir:2:\d+: error: linalg.fill cannot be executed: it operates on a memref"):
         execute(function_named(parse_module(text, "f.mlir")), [np.float32(1), np.zeros(4, np.float32)])
 
 
