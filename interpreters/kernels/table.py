@@ -19,6 +19,7 @@ from . import (
     tensors,
 )
 from .arrays import Combine, Kernel
+from .chlo_ragged_dot import ragged_dot
 from .collectives_run import collective, own_number, permute_alone
 from .conversion import bitcast_convert, reduce_precision
 from .elementwise import BY_TABLE, clamp, compare, complex_of_parts, convert_elements, from_tables, select
@@ -134,6 +135,7 @@ KERNELS: dict[str, Callable[[Any], Kernel]] = {
     "stablehlo.collective_permute": permute_alone,
     "stablehlo.partition_id": own_number,
     "stablehlo.replica_id": own_number,
+    "chlo.ragged_dot": ragged_dot,
     "chlo.top_k": chlo.top_k,
     **{op.name: chlo_broadcasting.broadcast_binary for op in BROADCASTING if issubclass(op, BroadcastBinaryOp)},
     "chlo.broadcast_select": chlo_broadcasting.broadcast_select,

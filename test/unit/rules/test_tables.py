@@ -87,7 +87,7 @@ def test_passes_and_proof_take_the_same_for_pure() -> None:
     rules have more, see test_pure_operations.py."""
     ours = {*PURE, *PURE_IF_BODY_IS}
     assert {name for name in ours - PURE_OPERATIONS if not name.startswith("torch.")} == set(OF_THE_PASSES.split())
-    assert PURE_OPERATIONS - ours == {"chlo.ragged_dot"}
+    assert ours >= PURE_OPERATIONS
 
 
 OTHER_KINDS = [op for dialect in (Arith, Math, Tensor, Linalg, Scf, MemRef, Func) for op in dialect.operations]
