@@ -259,7 +259,7 @@ class FuncDataFlowEdgeOp(EdgeOp):
 
 
 @irdl_op_definition
-class ConstantOp(DenseConstantOp):
+class ShardyConstantOp(DenseConstantOp):
     """A constant that is never merged with an equal one."""
 
     name = "sdy.constant"
@@ -285,7 +285,7 @@ SDY = Dialect(
         ShardingGroupOp,
         DataFlowEdgeOp,
         FuncDataFlowEdgeOp,
-        ConstantOp,
+        ShardyConstantOp,
         *COMPUTATIONS,
         *COLLECTIVES,
     ],
