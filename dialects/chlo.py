@@ -20,6 +20,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from .chlo_broadcasting import ANY_RANK, BROADCASTING, BROADCASTING_ATTRIBUTES
+from .chlo_ragged_dot import RAGGED_DOT, RAGGED_DOT_ATTRIBUTES
 from .stablehlo.attributes import parse_int64
 from .stablehlo.checks import (
     Takes,
@@ -157,5 +158,6 @@ OPERATIONS: list[type[Operation]] = [
     _elementwise(BinaryOp, "mulhi", is_integer),
     TopKOp,
     *BROADCASTING,
+    *RAGGED_DOT,
 ]
-CHLO = Dialect("chlo", OPERATIONS, BROADCASTING_ATTRIBUTES)
+CHLO = Dialect("chlo", OPERATIONS, [*BROADCASTING_ATTRIBUTES, *RAGGED_DOT_ATTRIBUTES])

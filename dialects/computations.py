@@ -12,9 +12,10 @@ it has one, as for every unknown operation.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Self
 
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, StringAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.irdl import (
     IRDLOperation,
@@ -32,6 +33,7 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ..support.type_guards import is_tensor
+from .sharding_axes import check_divisible, check_sharding, is_in_module, manual_around, mesh_of, parse_sharding
 from .shardings import ManualAxesAttr, ShardingPerValueAttr
 from .stablehlo.checks import check_count
 from .stablehlo.control import check_all
@@ -99,6 +101,20 @@ class ComputationOp(IRDLOperation):
             if shardings is not None:
                 check_count(name, len(shardings.data), len(values))
         self.verify_body()
+        for name, shardings, types in (
+            ("in_shardings", self.in_shardings, self.operand_types),
+            ("out_shardings", self.out_shardings, self.result_types),
+        ):
+            if shardings is not None:
+                self._verify_shardings(name, shardings, types)
+
+    def _verify_shardings(self, name: str, shardings: ShardingPerValueAttr, types: Sequence[Attribute]) -> None:
+        """Check the shardings over meshes that the module has."""
+        for index, (text, type_) in enumerate(zip(shardings.data, types, strict=True)):
+            sharding = parse_sharding(text)
+            mesh = mesh_of(self, sharding.mesh) if is_in_module(self) else None
+            if mesh is not None:
+                check_sharding(f"{name} {index}", sharding, type_, mesh, self)
 
     def verify_body(self) -> None:
         """The arguments have the types of the operands, and the returned values those of the results."""
@@ -176,6 +192,49 @@ class ManualComputationOp(ComputationOp):
     def verify_body(self) -> None:
         check_parts("arguments of the region", self.body.block.arg_types, self.operand_types)
         check_parts("values that the region returns", self.returned(), self.result_types)
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.body.block.args or self.result_types:
+            self._verify_axes()
+        self._verify_local("in_shardings", self.in_shardings, self.operand_types, self.body.block.arg_types)
+        self._verify_local("out_shardings", self.out_shardings, self.result_types, self.returned())
+
+    def _verify_axes(self) -> None:
+        """Check that the manual axes are axes of the mesh, and that no enclosing computation binds them."""
+        for axis in self.manual_axes.data:
+            if axis in manual_around(self):
+                raise VerifyException(
+                    f'operates on axis "{axis}" which is already bound by a parent sdy.manual_computation op'
+                )
+        for text in (*self.in_shardings.data, *self.out_shardings.data) if is_in_module(self) else ():
+            mesh = mesh_of(self, parse_sharding(text).mesh)
+            if mesh is None or not mesh.sizes:
+                continue
+            if unknown := [axis for axis in self.manual_axes.data if axis not in mesh.sizes]:
+                raise VerifyException(f'unknown manual axis: "{unknown[0]}"')
+
+    def _verify_local(
+        self, name: str, shardings: ShardingPerValueAttr, wholes: Sequence[Attribute], parts: Sequence[Attribute]
+    ) -> None:
+        """Check that each part has the extents of its whole, divided by the sizes of the manual axes."""
+        for index, (text, whole, part) in enumerate(zip(shardings.data, wholes, parts, strict=True)):
+            sharding = parse_sharding(text)
+            mesh = mesh_of(self, sharding.mesh) if is_in_module(self) else None
+            if mesh is None or mesh.is_maximal() or not is_tensor(whole) or not is_tensor(part):
+                continue
+            expected: list[int] = []
+            for extent, dimension in zip(whole.get_shape(), sharding.dimensions, strict=True):
+                manual = [axis.name in self.manual_axes.data for axis in dimension.axes]
+                if manual != sorted(manual, reverse=True):
+                    raise VerifyException(f"{name} {index} must have all manual axes come before free axes")
+                size = prod(axis.length(mesh) for axis in dimension.axes if axis.name in self.manual_axes.data)
+                check_divisible(f"{name} {index}:", extent, size)
+                expected.append(extent if extent == DYNAMIC_INDEX else extent // size)
+            if tuple(expected) != part.get_shape():
+                raise VerifyException(
+                    f"{name} {index}: the region has shape {list(part.get_shape())}, expected local shape {expected}"
+                )
 
     @classmethod
     def parse_shardings(cls, parser: Parser) -> Properties:

@@ -1,8 +1,10 @@
-"""Shardy for xDSL: the sharding operations that JAX emits, preserved unchanged.
+"""Shardy for xDSL: the operations that say how values are spread over devices.
 
 sdy.mesh @mesh = <["data"=2]>
 %1 = sdy.sharding_constraint %0 <@mesh, [{"data"}, {}]> : type
 %2 = sdy.constant dense<1.0> : tensor<4xf32>
+%3 = sdy.propagation_barrier %2 allowed_direction=BACKWARD : tensor<4xf32>
+sdy.sharding_group %3 group_id=21 : tensor<4xf32>
 
 Assembly and properties are those of Shardy's `ops.td`. A constraint is not `Pure`: without uses it still shards its
 operand. Nor is a constant: Shardy has its own constants so that each use keeps a separate one.
@@ -12,18 +14,29 @@ from __future__ import annotations
 
 from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Dialect, Operation
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, TensorType, i32, i64
+from xdsl.ir import Block, Dialect, Operation, SSAValue
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import NoMemoryEffect, SymbolOpInterface
+from xdsl.traits import NoMemoryEffect, Pure, SymbolOpInterface
+from xdsl.utils.exceptions import VerifyException
 
-from .computations import COMPUTATIONS
+from .computations import COMPUTATIONS, ComputationOp
+from .sdy_collectives import COLLECTIVE_ATTRIBUTES, COLLECTIVES
+from .sharding_axes import (
+    check_sharding,
+    check_unreduced,
+    is_in_module,
+    mesh_of,
+    parse_mesh,
+    parse_sharding,
+    sharding_of,
+)
 from .shardings import SHARDINGS, MeshAttr, ShardingAttr
-from .stablehlo.checks import check_types
+from .stablehlo.checks import check_static, check_types
 from .stablehlo.creation import DenseConstantOp
-from .stablehlo.formats import Properties, SameTypeOp, parse_attributes, print_attributes
+from .stablehlo.formats import I32_ATTR, I64_ATTR, Properties, SameTypeOp, parse_attributes, print_attributes
 
 
 @irdl_op_definition
@@ -36,6 +49,9 @@ class MeshOp(IRDLOperation):
     mesh = prop_def(MeshAttr)
 
     traits = traits_def(SymbolOpInterface(), NoMemoryEffect())
+
+    def verify_(self) -> None:
+        parse_mesh(self.mesh.data)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -53,17 +69,16 @@ class MeshOp(IRDLOperation):
         print_attributes(printer, self, ("sym_name", "mesh"))
 
 
-@irdl_op_definition
-class ShardingConstraintOp(SameTypeOp):
-    """The operand, with this sharding over the devices."""
-
-    name = "sdy.sharding_constraint"
+class ShardedCopyOp(SameTypeOp):
+    """The operand, with a sharding over the devices."""
 
     input = operand_def()
     sharding = prop_def(ShardingAttr)
     result = result_def()
 
     SPELLED: ClassVar[tuple[str, ...]] = ("sharding",)
+    NEEDS_MESH: ClassVar[bool] = True
+    """Whether a sharding over a mesh that the module lacks is refused."""
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
@@ -75,6 +90,172 @@ class ShardingConstraintOp(SameTypeOp):
 
     def verify_(self) -> None:
         check_types("the result", self.result.type, self.input.type)
+        if not is_in_module(self):
+            return
+        sharding = parse_sharding(self.sharding.data)
+        mesh = mesh_of(self, sharding.mesh)
+        if mesh is None and not type(self).NEEDS_MESH:
+            return
+        check_sharding("sharding", sharding, self.result.type, mesh, self)
+        assert mesh is not None, "checked: the mesh is known"
+        source = sharding_of(_before_barriers(self.input))
+        if source is not None and mesh_of(self, source.mesh) == mesh:
+            check_unreduced(source, sharding, mesh, "sum", source.reduction)
+
+
+def _before_barriers(value: SSAValue) -> SSAValue:
+    """The value that propagation barriers hand on."""
+    while isinstance(value.owner, PropagationBarrierOp):
+        value = value.owner.input
+    return value
+
+
+@irdl_op_definition
+class ShardingConstraintOp(ShardedCopyOp):
+    """The operand, with this sharding over the devices."""
+
+    name = "sdy.sharding_constraint"
+
+    # Programs that are cut from larger ones often lack their meshes.
+    NEEDS_MESH: ClassVar[bool] = False
+
+
+@irdl_op_definition
+class ReshardOp(ShardedCopyOp):
+    """The operand, moved to another sharding; the partitioner makes a collective of it."""
+
+    name = "sdy.reshard"
+
+    traits = traits_def(Pure())
+
+
+DIRECTIONS = ("NONE", "FORWARD", "BACKWARD", "BOTH")
+
+
+@irdl_op_definition
+class PropagationBarrierOp(SameTypeOp):
+    """The operand; shardings are propagated in the given direction only."""
+
+    name = "sdy.propagation_barrier"
+
+    input = operand_def(TensorType)
+    allowed_direction = prop_def(I32_ATTR)
+    result = result_def(TensorType)
+
+    SPELLED: ClassVar[tuple[str, ...]] = ("allowed_direction",)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def parse_own(cls, parser: Parser) -> Properties:
+        parser.parse_keyword("allowed_direction")
+        parser.parse_punctuation("=")
+        start = parser.pos
+        word = parser.parse_identifier()
+        if word not in DIRECTIONS:
+            parser.raise_error(f"expected a direction, one of {', '.join(DIRECTIONS)}", start)
+        return {"allowed_direction": IntegerAttr(DIRECTIONS.index(word), i32)}
+
+    def print_own(self, printer: Printer) -> None:
+        printer.print_string(f" allowed_direction={DIRECTIONS[self.allowed_direction.value.data]}")
+
+    def verify_(self) -> None:
+        check_types("the result", self.result.type, self.input.type)
+        number = self.allowed_direction.value.data
+        if not 0 <= number < len(DIRECTIONS):
+            raise VerifyException(f"allowed_direction is {number}, expected a number from 0 to 2")
+        if DIRECTIONS[number] == "BOTH":
+            raise VerifyException("cannot specify `BOTH` as the direction: the barrier would have no effect")
+
+
+@irdl_op_definition
+class ShardingGroupOp(IRDLOperation):
+    """Gives its operand the sharding of all values in the group of this number."""
+
+    name = "sdy.sharding_group"
+
+    input = operand_def(TensorType)
+    group_id = prop_def(I64_ATTR)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        operand = parser.parse_unresolved_operand()
+        parser.parse_keyword("group_id")
+        parser.parse_punctuation("=")
+        group = IntegerAttr(parser.parse_integer(allow_boolean=False), i64)
+        attributes = parse_attributes(parser, cls, ("group_id",))[1]
+        parser.parse_punctuation(":")
+        value = parser.resolve_operand(operand, parser.parse_type())
+        return cls.create(operands=[value], properties={"group_id": group}, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.input)
+        printer.print_string(f" group_id={self.group_id.value.data}")
+        print_attributes(printer, self, ("group_id",))
+        printer.print_string(" : ")
+        printer.print_attribute(self.input.type)
+
+
+class EdgeOp(SameTypeOp):
+    """The operand, whose only user this is: the owner of an edge along which shardings are propagated."""
+
+    input = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    def verify_(self) -> None:
+        check_types("the result", self.result.type, self.input.type)
+        check_static("the result", self.result)
+        if not self.input.has_one_use():
+            raise VerifyException("the operand has other users")
+        self.verify_owner()
+
+    def verify_owner(self) -> None:
+        """Raises `VerifyException` if the operand can own no edge."""
+
+
+@irdl_op_definition
+class DataFlowEdgeOp(EdgeOp):
+    """An edge of an operation with regions, between its operands, results and the arguments of its regions."""
+
+    name = "sdy.data_flow_edge"
+
+    sharding = opt_prop_def(ShardingAttr)
+
+    SPELLED: ClassVar[tuple[str, ...]] = ("sharding",)
+
+    @classmethod
+    def parse_own(cls, parser: Parser) -> Properties:
+        if parser.parse_optional_keyword("sharding") is None:
+            return {}
+        parser.parse_punctuation("=")
+        return {"sharding": ShardingAttr(ShardingAttr.parse_parameter(parser))}
+
+    def print_own(self, printer: Printer) -> None:
+        if self.sharding is not None:
+            printer.print_string(" sharding=")
+            self.sharding.print_parameter(printer)
+
+    def verify_owner(self) -> None:
+        owner = self.input.owner
+        if isinstance(owner, Operation) and owner.name.startswith("sdy.") and not isinstance(owner, ComputationOp):
+            raise VerifyException(f"the operand is a result of {owner.name}, which owns no edge")
+        if self.sharding is not None and is_in_module(self):
+            sharding = parse_sharding(self.sharding.data)
+            check_sharding("sharding", sharding, self.result.type, mesh_of(self, sharding.mesh), self)
+
+
+@irdl_op_definition
+class FuncDataFlowEdgeOp(EdgeOp):
+    """An edge between a function's argument and the operands of its calls, or between its result and theirs."""
+
+    name = "sdy.func_data_flow_edge"
+
+    def verify_owner(self) -> None:
+        owner = self.input.owner
+        op = owner.parent_op() if isinstance(owner, Block) else owner
+        expected = "func.func" if isinstance(owner, Block) else "func.call"
+        if op is not None and op.name != expected:
+            raise VerifyException("the operand is no argument of a function and no result of a call")
 
 
 @irdl_op_definition
@@ -94,4 +275,19 @@ def axes_of_mesh(inside: Operation, name: str) -> dict[str, int]:
     return {}
 
 
-SDY = Dialect("sdy", [MeshOp, ShardingConstraintOp, ShardyConstantOp, *COMPUTATIONS], SHARDINGS)
+SDY = Dialect(
+    "sdy",
+    [
+        MeshOp,
+        ShardingConstraintOp,
+        ReshardOp,
+        PropagationBarrierOp,
+        ShardingGroupOp,
+        DataFlowEdgeOp,
+        FuncDataFlowEdgeOp,
+        ShardyConstantOp,
+        *COMPUTATIONS,
+        *COLLECTIVES,
+    ],
+    [*SHARDINGS, *COLLECTIVE_ATTRIBUTES],
+)

@@ -86,6 +86,19 @@ def _only_one(op: Operation, values: Sequence[Array]) -> int:
     return 0
 
 
+def _computation(programs: Programs, op: Operation) -> Kernel:
+    """A region that takes the operands."""
+    body = _body(programs, op, op.regions[0])
+
+    def run(*values: Array) -> tuple[Array, ...]:
+        results = tuple(body.yielded(body.program.run(*values)))
+        if programs.observer is not None:
+            programs.observer.carried(op, results)
+        return results
+
+    return run
+
+
 CONTROL_FLOW: dict[str, Callable[[Programs, Operation], Kernel]] = {
     "stablehlo.while": _conditional_loop,
     "stablehlo.if": _branches(_first_if_true),
@@ -95,6 +108,7 @@ CONTROL_FLOW: dict[str, Callable[[Programs, Operation], Kernel]] = {
     "scf.if": _branches(_first_if_true),
     "scf.index_switch": _branches(_by_case),
     "scf.execute_region": _branches(_only_one),
+    "sdy.named_computation": _computation,
 }
 
 

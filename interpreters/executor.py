@@ -97,7 +97,9 @@ def _owned(array: Array, operands: Sequence[Array]) -> Array:
 
 
 TERMINATORS = frozenset(
-    {"func.return", "stablehlo.return", "scf.yield", "scf.condition", "linalg.yield", "tensor.yield", "recompute.yield"}
+    """
+    func.return linalg.yield recompute.yield scf.condition scf.yield sdy.return stablehlo.return tensor.yield
+    """.split()
 )
 
 

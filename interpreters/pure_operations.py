@@ -94,6 +94,8 @@ _LINALG = """
     reciprocal reduce round rsqrt select sqrt square sub tanh transpose vecmat
 """
 
+_SDY = "constant manual_computation named_computation propagation_barrier reshard sharding_constraint"
+
 _SCF = "execute_region for if index_switch while"
 
 PURE_OPERATIONS = frozenset(
@@ -104,12 +106,14 @@ PURE_OPERATIONS = frozenset(
     + [f"tensor.{name}" for name in _TENSOR.split()]
     + [f"linalg.{name}" for name in _LINALG.split()]
     + [f"scf.{name}" for name in _SCF.split()]
-    + ["recompute.token", "sdy.manual_computation", "sdy.sharding_constraint"]
+    + ["recompute.token"]
+    + [f"sdy.{name}" for name in _SDY.split()]
 ).union(PURE_ATEN)
 
 COMPUTE_THEIR_REGIONS = frozenset(
     """
-    scf.execute_region scf.for scf.if scf.index_switch scf.while sdy.manual_computation stablehlo.all_reduce
+    scf.execute_region scf.for scf.if scf.index_switch scf.while sdy.manual_computation
+    sdy.named_computation stablehlo.all_reduce
     stablehlo.case stablehlo.collective_reduce stablehlo.if stablehlo.reduce_scatter
     stablehlo.map stablehlo.reduce stablehlo.reduce_window stablehlo.scatter stablehlo.select_and_scatter
     stablehlo.sort stablehlo.while tensor.generate tensor.pad

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .counts import comparisons, per_element
+from .counts import comparisons, per_element, ragged_dot
 from .expansions import OF_CHLO, expanded
-from .facts import Facts, constant, moves, nothing, pure, table
+from .facts import Facts, constant, moves, nothing, product, pure, table
 
 _ARITHMETIC = """
 add and compare complex divide maximum minimum multiply or remainder select shift_left shift_right_arithmetic
@@ -19,5 +19,6 @@ OPERATIONS: dict[str, Facts] = {
     **expanded("chlo", {f"broadcast_{word}": OF_CHLO[word] for word in _EXPANDED}),
     "chlo.constant": constant(),
     "chlo.constant_like": moves(),
+    "chlo.ragged_dot": product(pure(ragged_dot)),
     "chlo.top_k": pure(comparisons),
 }

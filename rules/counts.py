@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ..dialects.chlo_ragged_dot import RaggedDotOp
 from ..dialects.stablehlo.attributes import DotAttr
 from ..dialects.stablehlo.convolution import ConvolutionAttr
 from ..dialects.stablehlo.legacy import EinsumFormatOp
@@ -42,6 +43,20 @@ def dot(op: Operation) -> int:
     shape = left.get_shape()
     contracted = prod(shape[dimension] for dimension in numbers.data.lhs_contracting_dimensions)
     return 2 * elements(op.results[0].type) * contracted
+
+
+def ragged_dot(op: Operation) -> int:
+    """2 x result elements x contracted elements of one group, or of all groups together: each element is in one group.
+
+    XLA's decomposition computes the whole product once for each group, and masks it.
+    """
+    assert isinstance(op, RaggedDotOp), "ragged_dot is registered and verified"
+    left, result = op.lhs.type, op.result.type
+    assert is_tensor(left) and is_tensor(result), "the definition of the operation requires tensors"
+    contracting = op.numbers.lhs_contracting_dimensions
+    contracted = prod(left.get_shape()[dimension] for dimension in contracting)
+    groups = result.get_shape()[0] if op.ragged in contracting else 1
+    return 2 * elements(result) * contracted // max(groups, 1)
 
 
 def legacy_dot(op: Operation) -> int:

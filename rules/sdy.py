@@ -1,4 +1,7 @@
-"""Shardy: https://openxla.org/shardy. A constraint forwards its operand and fixes its sharding."""
+"""Shardy: https://openxla.org/shardy. A constraint forwards its operand and fixes its sharding.
+
+Collectives, groups and edges are not declared `Pure` by Shardy, and are never recomputed.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,22 @@ from xdsl.ir import Operation
 from ..dialects.computations import ManualComputationOp
 from ..dialects.sdy import axes_of_mesh
 from ..dialects.shardings import layout_of
-from .facts import Facts, View, nothing, pure, pure_if_body_is, terminator, view
+from .facts import (
+    Carry,
+    Facts,
+    RegionStorage,
+    View,
+    constant,
+    idle,
+    impure,
+    nothing,
+    once,
+    pure,
+    pure_if_body_is,
+    table,
+    terminator,
+    view,
+)
 
 
 def devices(op: Operation) -> int:
@@ -21,9 +39,25 @@ def devices(op: Operation) -> int:
     return prod(sizes.get(axis, 1) for axis in op.manual_axes.data)
 
 
+_EDGE = "its operand, the owner of an edge of Shardy, must have no other user"
+_COLLECTIVE = "it is a collective of Shardy, which moves a value between devices"
+
 OPERATIONS: dict[str, Facts] = {
     "sdy.mesh": pure(flops=nothing),
     "sdy.manual_computation": pure_if_body_is(flops=nothing, body_runs=devices),
+    "sdy.named_computation": pure_if_body_is(nothing, once, (RegionStorage(Carry.OPERANDS),)),
     "sdy.return": terminator(),
+    # Shardy declares constants `Pure`, and has its own so that each use may have a copy.
+    "sdy.constant": constant(),
     "sdy.sharding_constraint": view(layout=View.DENSE),
+    # Both are `Pure` in Shardy. A barrier is "like an identity op"; a reshard attaches a sharding to a tensor.
+    **table("sdy", "propagation_barrier reshard", view(layout=View.DENSE)),
+    **table("sdy", "data_flow_edge func_data_flow_edge", idle(impure(_EDGE))),
+    "sdy.sharding_group": idle(impure("it adds its operand to a sharding group")),
+    **table(
+        "sdy",
+        "all_gather all_reduce all_slice all_to_all collective_permute reduce_scatter replicated_to_unreduced "
+        "sharded_to_unreduced",
+        idle(impure(_COLLECTIVE)),
+    ),
 }

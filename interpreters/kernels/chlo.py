@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 from ...dialects.chlo import TopKOp
 from ...dialects.elements import bit_width
 from . import complex_numbers
-from .arrays import Array, Compute, Kernel, dtype_at, kind_of, on_one, on_two, owned, row_by_row
+from .arrays import Array, Compute, Kernel, dtype_at, kind_of, on_two, owned, row_by_row
 from .elementwise import computed_in, total_order
 
 NUMPY: dict[str, Compute] = {
@@ -88,8 +88,3 @@ def top_k(op: TopKOp) -> Kernel:
         return owned(np.take_along_axis(operand, chosen, -1), dtype), owned(chosen, indices)
 
     return run
-
-
-def constrained(op: Operation) -> Kernel:
-    """A sharding constraint: a view if the operand is row-major."""
-    return on_one(lambda operand: row_by_row(operand).view())

@@ -6,8 +6,20 @@ from collections.abc import Callable
 from typing import Any
 
 from ...dialects.chlo_broadcasting import BROADCASTING, BroadcastBinaryOp
-from . import arith_math, arrays, chlo, chlo_broadcasting, conversion, dynamic_shapes, legacy, normalization, tensors
+from . import (
+    arith_math,
+    arrays,
+    chlo,
+    chlo_broadcasting,
+    conversion,
+    dynamic_shapes,
+    legacy,
+    normalization,
+    shardy,
+    tensors,
+)
 from .arrays import Combine, Kernel
+from .chlo_ragged_dot import ragged_dot
 from .collectives_run import collective, own_number, permute_alone
 from .conversion import bitcast_convert, reduce_precision
 from .elementwise import BY_TABLE, clamp, compare, complex_of_parts, convert_elements, from_tables, select
@@ -71,6 +83,10 @@ ELEMENTWISE: dict[str, Callable[[Any], Kernel]] = {
     "math.fma": arith_math.fused_multiply_add,
 }
 COLLECTIVES = "all_gather all_reduce all_to_all collective_broadcast collective_reduce reduce_scatter".split()
+RESHARDED = """
+    all_gather all_slice all_to_all collective_permute data_flow_edge func_data_flow_edge propagation_barrier
+    replicated_to_unreduced reshard sharded_to_unreduced sharding_constraint
+"""
 KERNELS: dict[str, Callable[[Any], Kernel]] = {
     **ELEMENTWISE,
     "stablehlo.constant": constant,
@@ -119,12 +135,16 @@ KERNELS: dict[str, Callable[[Any], Kernel]] = {
     "stablehlo.collective_permute": permute_alone,
     "stablehlo.partition_id": own_number,
     "stablehlo.replica_id": own_number,
+    "chlo.ragged_dot": ragged_dot,
     "chlo.top_k": chlo.top_k,
     **{op.name: chlo_broadcasting.broadcast_binary for op in BROADCASTING if issubclass(op, BroadcastBinaryOp)},
     "chlo.broadcast_select": chlo_broadcasting.broadcast_select,
     "chlo.constant": constant,
     "chlo.constant_like": chlo_broadcasting.constant_like,
-    "sdy.sharding_constraint": chlo.constrained,
+    **{f"sdy.{name}": shardy.resharded for name in RESHARDED.split()},
+    **{f"sdy.{name}": shardy.reduced for name in "all_reduce reduce_scatter".split()},
+    "sdy.constant": constant,
+    "sdy.sharding_group": shardy.grouped,
     "arith.constant": constant,
     "tensor.empty": tensors.empty,
     "tensor.splat": tensors.splat,

@@ -76,3 +76,11 @@ func.func @top(%f: tensor<2x3xf32>) {
 }
 // CHECK-LABEL: func.func @top
 // CHECK-NEXT:    %values, %indices = chlo.top_k(%f, k = 2) {recompute.recompute = true} : tensor<2x3xf32> -> (tensor<2x2xf32>, tensor<2x2xi32>)
+
+// A product in groups of rows; it has no custom assembly.
+func.func @ragged_dot(%lhs: tensor<11x5xf32>, %rhs: tensor<3x5x7xf32>, %sizes: tensor<3xi32>) -> tensor<11x7xf32> {
+  %0 = "chlo.ragged_dot"(%lhs, %rhs, %sizes) {ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>, precision_config = [#chlo<precision DEFAULT>, #chlo<precision HIGHEST>]} : (tensor<11x5xf32>, tensor<3x5x7xf32>, tensor<3xi32>) -> tensor<11x7xf32>
+  func.return %0 : tensor<11x7xf32>
+}
+// CHECK-LABEL: func.func @ragged_dot
+// CHECK-NEXT:    %0 = "chlo.ragged_dot"(%lhs, %rhs, %sizes) <{ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>, precision_config = [#chlo<precision DEFAULT>, #chlo<precision HIGHEST>]}> : (tensor<11x5xf32>, tensor<3x5x7xf32>, tensor<3xi32>) -> tensor<11x7xf32>

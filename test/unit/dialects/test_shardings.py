@@ -142,10 +142,13 @@ def test_what_is_known_to_be_pure() -> None:
     effect = '  "acme.print"(%y) : (tensor<2x8xf32>) -> ()\n    sdy.return'
     printing = manual().replace("sdy.return", effect)
     assert printing != manual()
+    printing_named = NAMED.replace("sdy.return", '"acme.print"() : () -> ()\n    sdy.return')
+    assert printing_named != NAMED
     for source, name, is_pure in (
         (manual(), "sdy.manual_computation", True),
         (printing, "sdy.manual_computation", False),
-        (NAMED, "sdy.named_computation", False),
+        (NAMED, "sdy.named_computation", True),
+        (printing_named, "sdy.named_computation", False),
     ):
         (op,) = (op for op in parse_module(source).walk() if op.name == name)
         assert (why_impure(op) is None) == is_pure

@@ -1,0 +1,487 @@
+"""Shardy's collectives: they change how a value is spread over the devices.
+
+%1 = sdy.all_gather [{}, {"x"}] %0 out_sharding=<@mesh, [{"y"}, {}]> : tensor<16x8xf32>
+%1 = sdy.all_to_all [{"x"}: 0->1] %0 out_sharding=<@mesh, [{}, {"x"}]> : tensor<16x8xf32>
+%1 = sdy.all_reduce max {"x"} %0 out_sharding=<@mesh, [{}, {}]> : tensor<16x8xf32>
+
+Operand and result have the type of the whole value. The sharding of the result is determined by that of the operand and
+the axes; `out_sharding` repeats it. Assembly, properties and constraints are those of Shardy's `ops.td` and
+`verifiers.cc`. Shardy declares none of these operations `Pure`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar, Self
+
+from xdsl.dialects.builtin import IntegerAttr, i32
+from xdsl.ir import Attribute, Block, Data, OpaqueSyntaxAttribute, Operation
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+)
+from xdsl.parser import AttrParser, Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from .sharding_axes import (
+    Axes,
+    Axis,
+    Dimension,
+    Mesh,
+    Sharding,
+    axes_text,
+    check_axis_lists,
+    check_order,
+    check_sharding,
+    check_unreduced,
+    gathered,
+    in_mesh_order,
+    is_in_module,
+    merged,
+    mesh_of,
+    parse_sharding,
+    sharding_of,
+)
+from .shardings import ShardingAttr
+from .stablehlo.checks import check_types
+from .stablehlo.formats import (
+    I32_ATTR,
+    Properties,
+    parse_attributes,
+    parse_operands,
+    print_attributes,
+)
+
+
+def parse_axis(parser: AttrParser) -> Axis:
+    """`"x"` or `"x":(2)4`"""
+    name = parser.parse_str_literal()
+    if parser.parse_optional_punctuation(":") is None:
+        return Axis(name)
+    parser.parse_punctuation("(")
+    before = parser.parse_integer(allow_boolean=False, allow_negative=False)
+    parser.parse_punctuation(")")
+    return Axis(name, before, parser.parse_integer(allow_boolean=False, allow_negative=False))
+
+
+def parse_axis_list(parser: AttrParser) -> Axes:
+    """`{"x", "y"}`"""
+    return tuple(parser.parse_comma_separated_list(parser.Delimiter.BRACES, lambda: parse_axis(parser)))
+
+
+@irdl_attr_definition
+class AxisListAttr(Data[Axes], OpaqueSyntaxAttribute):
+    """`#sdy<axis_ref_list{"x", "y"}>`"""
+
+    name = "sdy.axis_ref_list"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Axes:
+        return parse_axis_list(parser)
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(axes_text(self.data))
+
+
+@irdl_attr_definition
+class AxisListsAttr(Data[tuple[Axes, ...]], OpaqueSyntaxAttribute):
+    """`#sdy<list_of_axis_ref_lists[{}, {"x"}]>`, one list for each dimension."""
+
+    name = "sdy.list_of_axis_ref_lists"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> tuple[Axes, ...]:
+        return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_axis_list(parser)))
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(f"[{', '.join(map(axes_text, self.data))}]")
+
+
+@dataclass(frozen=True)
+class Move:
+    """Axes that an all-to-all moves from the end of one dimension to the end of another."""
+
+    axes: Axes
+    source: int
+    target: int
+
+    def __str__(self) -> str:
+        return f"{axes_text(self.axes)}: {self.source}->{self.target}"
+
+
+def _parse_move(parser: AttrParser) -> Move:
+    axes = parse_axis_list(parser)
+    parser.parse_punctuation(":")
+    source = parser.parse_integer(allow_boolean=False)
+    parser.parse_punctuation("->")
+    return Move(axes, source, parser.parse_integer(allow_boolean=False))
+
+
+@irdl_attr_definition
+class MovesAttr(Data[tuple[Move, ...]], OpaqueSyntaxAttribute):
+    """`#sdy<all_to_all_param_list[{"x"}: 0->1]>`"""
+
+    name = "sdy.all_to_all_param_list"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> tuple[Move, ...]:
+        return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_move(parser)))
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(f"[{', '.join(map(str, self.data))}]")
+
+
+REDUCTIONS = ("sum", "max", "min")
+
+
+class CollectiveOp(IRDLOperation):
+    """`axes %operand out_sharding=<…> : type`"""
+
+    AXES: ClassVar[str] = ""
+    """The property that holds the axes; empty if there is none."""
+    AXES_TYPE: ClassVar[type[AxisListAttr | AxisListsAttr | MovesAttr]] = AxisListsAttr
+    MAY_LACK_SHARDING: ClassVar[bool] = False
+    """Whether an operand without a sharding counts as replicated."""
+    MAY_CHANGE_MESH: ClassVar[bool] = False
+
+    tensor = operand_def()
+    out_sharding = prop_def(ShardingAttr)
+    result = result_def()
+
+    def verify_(self) -> None:
+        check_types("the result", self.result.type, self.tensor.type)
+        if not is_in_module(self):
+            return
+        result = parse_sharding(self.out_sharding.data)
+        mesh = mesh_of(self, result.mesh)
+        check_sharding("out_sharding", result, self.result.type, mesh, self)
+        assert mesh is not None, "checked: the mesh is known"
+        if (operand := self._operand_sharding(result)) is None:
+            return
+        if not type(self).MAY_CHANGE_MESH and mesh_of(self, operand.mesh) not in (mesh, None):
+            raise VerifyException("result mesh does not match operand mesh")
+        if len(operand.dimensions) != len(result.dimensions):
+            raise VerifyException(
+                f"result sharding has rank {len(result.dimensions)} "
+                f"but operand sharding has rank {len(operand.dimensions)}"
+            )
+        self.check_axes(operand, result, mesh)
+
+    def _operand_sharding(self, result: Sharding) -> Sharding | None:
+        """The sharding of the operand; None if it is that of a region's argument, which another operation may hold."""
+        if (sharding := sharding_of(self.tensor)) is not None:
+            return sharding
+        if type(self).MAY_LACK_SHARDING:
+            return Sharding(result.mesh, tuple(Dimension() for _ in result.dimensions))
+        owner = self.tensor.owner
+        parent = owner.parent_op() if isinstance(owner, Block) else None
+        if parent is not None and parent.name != "func.func":
+            return None
+        raise VerifyException("collective on operand without sharding")
+
+    @abstractmethod
+    def check_axes(self, operand: Sharding, result: Sharding, mesh: Mesh) -> None:
+        """Raises `VerifyException` unless the operand's sharding and the axes give the sharding of the result."""
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        properties = cls.parse_reduction(parser)
+        if cls.AXES:
+            properties[cls.AXES] = cls.AXES_TYPE(cls.AXES_TYPE.parse_parameter(parser))  # pyright: ignore
+        start = parser.pos
+        operands = parse_operands(parser, 1)
+        parser.parse_keyword("out_sharding")
+        parser.parse_punctuation("=")
+        properties["out_sharding"] = ShardingAttr(ShardingAttr.parse_parameter(parser))
+        others, attributes = parse_attributes(parser, cls, tuple(cls.get_irdl_definition().properties))
+        parser.parse_punctuation(":")
+        type_ = parser.parse_type()
+        return cls.create(
+            operands=parser.resolve_operands(operands, [type_], start),
+            result_types=[type_],
+            properties=properties | others,
+            attributes=attributes,
+        )
+
+    @classmethod
+    def parse_reduction(cls, parser: Parser) -> Properties:
+        """Parse the part before the axes."""
+        return {}
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        self.print_reduction(printer)
+        if type(self).AXES:
+            axes = self.properties[type(self).AXES]
+            assert isinstance(axes, AxisListAttr | AxisListsAttr | MovesAttr)
+            axes.print_parameter(printer)
+            printer.print_string(" ")
+        printer.print_operand(self.tensor)
+        printer.print_string(" out_sharding=")
+        self.out_sharding.print_parameter(printer)
+        print_attributes(printer, self, tuple(self.properties))
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    def print_reduction(self, printer: Printer) -> None:
+        """Print the part before the axes."""
+
+
+def _check_dimension(index: int, actual: Axes, expected: Axes) -> None:
+    if actual != expected:
+        raise VerifyException(
+            f"result sharding {axes_text(actual)} doesn't match expected sharding {axes_text(expected)} "
+            f"on dimension {index}"
+        )
+
+
+class AxesPerDimensionOp(CollectiveOp):
+    """A collective with a list of axes for each dimension."""
+
+    def check_axes(self, operand: Sharding, result: Sharding, mesh: Mesh) -> None:
+        lists = self.properties[type(self).AXES]
+        assert isinstance(lists, AxisListsAttr), "the definition of the operation requires lists"
+        check_axis_lists(type(self).AXES, lists.data, mesh)
+        if len(lists.data) != len(result.dimensions):
+            raise VerifyException(
+                f"result sharding has rank {len(result.dimensions)} but collective axes has rank {len(lists.data)}"
+            )
+        for index, axes in enumerate(lists.data):
+            expected = self.applied(operand.dimensions[index].axes, axes, mesh)
+            _check_dimension(index, result.dimensions[index].axes, expected)
+
+    @abstractmethod
+    def applied(self, operand: Axes, axes: Axes, mesh: Mesh) -> Axes:
+        """The axes of a dimension of the result."""
+
+
+class GatheringOp(AxesPerDimensionOp):
+    def applied(self, operand: Axes, axes: Axes, mesh: Mesh) -> Axes:
+        return gathered(type(self).AXES, operand, axes, mesh)
+
+
+class SlicingOp(AxesPerDimensionOp):
+    def applied(self, operand: Axes, axes: Axes, mesh: Mesh) -> Axes:
+        return merged((*operand, *axes), mesh)
+
+
+@irdl_op_definition
+class AllGatherOp(GatheringOp):
+    """Gather the parts along axes: each device has more of the value."""
+
+    name = "sdy.all_gather"
+    AXES: ClassVar[str] = "gathering_axes"
+
+    gathering_axes = prop_def(AxisListsAttr)
+
+
+@irdl_op_definition
+class AllSliceOp(SlicingOp):
+    """Slice along axes: each device has less of the value."""
+
+    name = "sdy.all_slice"
+    AXES: ClassVar[str] = "slicing_axes"
+    MAY_LACK_SHARDING: ClassVar[bool] = True
+
+    slicing_axes = prop_def(AxisListsAttr)
+
+
+@irdl_op_definition
+class AllToAllOp(CollectiveOp):
+    """Move axes from dimensions to other dimensions."""
+
+    name = "sdy.all_to_all"
+    AXES: ClassVar[str] = "params"
+    AXES_TYPE: ClassVar[type[AxisListAttr | AxisListsAttr | MovesAttr]] = MovesAttr
+
+    params = prop_def(MovesAttr)
+
+    def check_axes(self, operand: Sharding, result: Sharding, mesh: Mesh) -> None:
+        moves = self.params.data
+        if not moves:
+            raise VerifyException("parameter list is empty")
+        check_axis_lists("params", [move.axes for move in moves], mesh)
+        ends = [dimension for move in moves for dimension in (move.source, move.target)]
+        rank = len(result.dimensions)
+        for dimension in ends:
+            if not 0 <= dimension < rank:
+                raise VerifyException(f"dimension {dimension} is out of range [0, {rank})")
+        if len(set(ends)) != len(ends):
+            raise VerifyException("overlapping source/target dimensions in all-to-all params")
+        sources = [move.source for move in moves]
+        if sources != sorted(sources):
+            raise VerifyException("source dimensions are not sorted in ascending order")
+        expected = [dimension.axes for dimension in operand.dimensions]
+        for move in moves:
+            expected[move.source] = gathered("all-to-all", expected[move.source], move.axes, mesh)
+            expected[move.target] = merged((*expected[move.target], *move.axes), mesh)
+        for index, axes in enumerate(expected):
+            _check_dimension(index, result.dimensions[index].axes, axes)
+
+
+@irdl_op_definition
+class CollectivePermuteOp(CollectiveOp):
+    """Exchange parts, so that other axes divide the dimensions into as many parts."""
+
+    name = "sdy.collective_permute"
+    MAY_CHANGE_MESH: ClassVar[bool] = True
+
+    def check_axes(self, operand: Sharding, result: Sharding, mesh: Mesh) -> None:
+        other = mesh_of(self, operand.mesh)
+        if other is None or list(other.sizes.items()) != list(mesh.sizes.items()):
+            raise VerifyException("result mesh has different axes than operand mesh")
+        if operand.mesh != result.mesh and other.devices == mesh.devices:
+            raise VerifyException("result mesh name is different but same device ids as operand")
+        for index, (before, after) in enumerate(zip(operand.dimensions, result.dimensions, strict=True)):
+            sizes = [prod(axis.length(mesh) for axis in dimension.axes) for dimension in (before, after)]
+            if sizes[0] != sizes[1]:
+                raise VerifyException(
+                    f"sharded size of result doesn't match operand on dimension {index}: {sizes[1]} != {sizes[0]}"
+                )
+
+
+class ReducingOp(CollectiveOp):
+    """A collective that combines the values of devices; the sum unless another reduction is given."""
+
+    reduction_op = opt_prop_def(I32_ATTR)
+    MAY_LACK_SHARDING: ClassVar[bool] = True
+
+    @property
+    def reduction(self) -> str:
+        return "sum" if self.reduction_op is None else REDUCTIONS[self.reduction_op.value.data]
+
+    def axes_reduced(self) -> Axes:
+        """The axes along which values are combined."""
+        axes = self.properties[type(self).AXES]
+        if isinstance(axes, AxisListAttr):
+            return axes.data
+        assert isinstance(axes, AxisListsAttr), "the definition of the operation requires axes"
+        return tuple(axis for dimension in axes.data for axis in dimension)
+
+    def verify_(self) -> None:
+        if self.reduction_op is not None and not 0 <= self.reduction_op.value.data < len(REDUCTIONS):
+            raise VerifyException(f"reduction_op is {self.reduction_op.value.data}, expected 0, 1 or 2")
+        super().verify_()
+
+    @classmethod
+    def parse_reduction(cls, parser: Parser) -> Properties:
+        for number, word in enumerate(REDUCTIONS):
+            if parser.parse_optional_keyword(word) is not None:
+                return {"reduction_op": IntegerAttr(number, i32)}
+        return {}
+
+    def print_reduction(self, printer: Printer) -> None:
+        if self.reduction_op is not None:
+            printer.print_string(f"{self.reduction} ")
+
+
+@irdl_op_definition
+class AllReduceOp(ReducingOp):
+    """Combine the values of the devices along axes."""
+
+    name = "sdy.all_reduce"
+    AXES: ClassVar[str] = "reduction_axes"
+    AXES_TYPE: ClassVar[type[AxisListAttr | AxisListsAttr | MovesAttr]] = AxisListAttr
+
+    reduction_axes = prop_def(AxisListAttr)
+
+    def check_axes(self, operand: Sharding, result: Sharding, mesh: Mesh) -> None:
+        pairs = zip(operand.dimensions, result.dimensions, strict=True)
+        if any(before.axes != after.axes for before, after in pairs):
+            raise VerifyException("operand and result shardings are not equivalent")
+        axes = self.reduction_axes.data
+        check_axis_lists("reduction_axes", [axes], mesh)
+        check_order("reduction", axes, mesh)
+        divided = [axis for dimension in operand.dimensions for axis in dimension.axes]
+        _check_disjoint(
+            "reduction", axes, (*divided, *operand.replicated), mesh, "operand dimension sharding or replicated axes"
+        )
+        _check_disjoint("reduction", axes, result.unreduced, mesh, "result unreduced axes")
+        check_unreduced(operand, result, mesh, None, self.reduction)
+
+
+def _check_disjoint(subject: str, axes: Axes, others: Axes, mesh: Mesh, name: str) -> None:
+    for axis in axes:
+        if any(axis.overlaps(other, mesh) for other in others):
+            raise VerifyException(f"{subject} axis {axis} overlaps with {name}")
+
+
+@irdl_op_definition
+class ReduceScatterOp(ReducingOp, SlicingOp):
+    """Combine the values of the devices along axes, and slice along them."""
+
+    name = "sdy.reduce_scatter"
+    AXES: ClassVar[str] = "reduce_scatter_axes"
+
+    reduce_scatter_axes = prop_def(AxisListsAttr)
+
+    def check_axes(self, operand: Sharding, result: Sharding, mesh: Mesh) -> None:
+        check_unreduced(operand, result, mesh, None, self.reduction)
+        super().check_axes(operand, result, mesh)
+
+
+def _check_added_unreduced(operand: Sharding, result: Sharding, axes: Axes, mesh: Mesh) -> None:
+    if result.reduction != "sum":
+        raise VerifyException("out_sharding reduction_op must be SUM")
+    if in_mesh_order((*operand.unreduced, *axes), mesh) != result.unreduced:
+        raise VerifyException("out_unreduced_axes should be in_unreduced_axes and the axes of the operation")
+
+
+@irdl_op_definition
+class ShardedToUnreducedOp(GatheringOp):
+    """Turn axes that divide the value into unreduced ones: each device pads its part with zeros."""
+
+    name = "sdy.sharded_to_unreduced"
+    AXES: ClassVar[str] = "axes"
+
+    axes = prop_def(AxisListsAttr)
+
+    def check_axes(self, operand: Sharding, result: Sharding, mesh: Mesh) -> None:
+        super().check_axes(operand, result, mesh)
+        added = tuple(axis for axes in self.axes.data for axis in axes)
+        _check_added_unreduced(operand, result, added, mesh)
+
+
+@irdl_op_definition
+class ReplicatedToUnreducedOp(CollectiveOp):
+    """Turn replicated axes into unreduced ones: one device along them keeps the value, the others have zeros."""
+
+    name = "sdy.replicated_to_unreduced"
+    AXES: ClassVar[str] = "axes"
+    AXES_TYPE: ClassVar[type[AxisListAttr | AxisListsAttr | MovesAttr]] = AxisListAttr
+
+    axes = prop_def(AxisListAttr)
+
+    def check_axes(self, operand: Sharding, result: Sharding, mesh: Mesh) -> None:
+        if operand.dimensions != result.dimensions:
+            raise VerifyException("input and output must share the same dimension shardings")
+        axes = self.axes.data
+        if not axes:
+            raise VerifyException("r2u axes must not be empty")
+        check_axis_lists("axes", [axes], mesh)
+        check_order("r2u", axes, mesh)
+        divided = tuple(axis for dimension in operand.dimensions for axis in dimension.axes)
+        _check_disjoint("r2u", axes, divided, mesh, "operand dimension sharding")
+        _check_disjoint("r2u", axes, operand.unreduced, mesh, "operand unreduced axes")
+        _check_added_unreduced(operand, result, axes, mesh)
+
+
+COLLECTIVES: list[type[Operation]] = [
+    AllGatherOp,
+    AllSliceOp,
+    AllToAllOp,
+    CollectivePermuteOp,
+    AllReduceOp,
+    ReduceScatterOp,
+    ShardedToUnreducedOp,
+    ReplicatedToUnreducedOp,
+]
+COLLECTIVE_ATTRIBUTES: list[type[Attribute]] = [AxisListAttr, AxisListsAttr, MovesAttr]

@@ -1,0 +1,399 @@
+"""Axes of meshes as data: parsed shardings, Shardy's constraints on them, and the shardings that collectives make.
+
+"x"           the whole axis
+"x":(2)4      4 parts of the axis, after a factor of 2
+[{"x", "y":(1)2}, {?}]                dimension 0 is divided by x, then by the first half of y; dimension 1 is open
+unreduced=max{"x"}                    the value is the maximum over the devices along x
+
+The constraints are those of Shardy's `verifiers.cc`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DictionaryAttr, ModuleOp, TupleType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
+
+from ..support.type_guards import is_tensor
+from .shardings import ManualAxesAttr, MeshAttr, ShardingAttr, ShardingPerValueAttr
+
+SHARDING = "sdy.sharding"
+COMPUTATION_NAMES = frozenset({"sdy.manual_computation", "sdy.named_computation"})
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis, or `size` parts of it after a factor of `before`; the whole axis if `size` is None."""
+
+    name: str
+    before: int = 1
+    size: int | None = None
+
+    def __str__(self) -> str:
+        return f'"{self.name}"' if self.size is None else f'"{self.name}":({self.before}){self.size}'
+
+    def length(self, mesh: Mesh) -> int:
+        return mesh.sizes[self.name] if self.size is None else self.size
+
+    def end(self, mesh: Mesh) -> int:
+        """The product of the factors up to the end of this axis."""
+        return self.before * self.length(mesh)
+
+    def overlaps(self, other: Axis, mesh: Mesh) -> bool:
+        return self.name == other.name and self.before < other.end(mesh) and other.before < self.end(mesh)
+
+
+Axes: TypeAlias = tuple[Axis, ...]
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """Axes with their sizes, in order, and the order of the devices if it is not the usual one."""
+
+    sizes: dict[str, int]
+    devices: tuple[int, ...] = ()
+
+    def is_maximal(self) -> bool:
+        """Whether the mesh is one device, given by its number."""
+        return not self.sizes and len(self.devices) == 1
+
+    def order(self, axis: Axis) -> tuple[int, int, int]:
+        """The sort key of axes."""
+        return list(self.sizes).index(axis.name), axis.before, axis.length(self)
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """The axes that divide a dimension, the major one first."""
+
+    axes: Axes = ()
+    is_open: bool = False
+    priority: int | None = None
+
+
+@dataclass(frozen=True)
+class Sharding:
+    """A parsed `#sdy.sharding`; `mesh` is a name with `@`, or `mesh<…>`."""
+
+    mesh: str
+    dimensions: tuple[Dimension, ...]
+    replicated: Axes = ()
+    unreduced: Axes = ()
+    reduction: str = "sum"
+
+    def all_axes(self) -> Axes:
+        divided = [axis for dimension in self.dimensions for axis in dimension.axes]
+        return (*divided, *self.replicated, *self.unreduced)
+
+
+_NAME = r'"(?:[^"\\]|\\.)*"'
+_AXIS = re.compile(rf"({_NAME})(?::\((\d+)\)(\d+))?")
+_ONE = rf"{_NAME}(?::\(\d+\)\d+)?"
+_LIST = rf"(?:{_ONE}(?:,{_ONE})*)?"
+_DIMENSION = re.compile(rf"\{{({_LIST}),?(\?)?\}}(?:p(\d+))?")
+_SHARDING = re.compile(
+    rf"(@[\w.$-]+|@{_NAME}|mesh<[^<>]*>),\[((?:{_DIMENSION.pattern},?)*)\]"
+    rf"((?:,(?:replicated|unreduced)=(?:max|min)?\{{{_LIST}\}})*)"
+)
+_GROUP = re.compile(rf",(replicated|unreduced)=(max|min)?\{{({_LIST})\}}")
+_SPACE = re.compile(rf"({_NAME})|\s+")
+_MESH = re.compile(rf"\[((?:{_NAME}=-?\d+(?:,(?=\"))?)*)\](?:,device_ids=\[(-?\d+(?:,-?\d+)*)\])?")
+_SIZE = re.compile(rf"({_NAME})=(-?\d+)")
+
+
+def _compact(text: str) -> str:
+    """The text without white space outside of strings."""
+    return _SPACE.sub(lambda match: match[1] or "", text)
+
+
+def parse_axes(text: str) -> Axes:
+    """The axes of a text such as `"x","y":(1)2`."""
+    return tuple(
+        Axis(name[1:-1], int(before or 1), int(size) if size else None) for name, before, size in _AXIS.findall(text)
+    )
+
+
+def parse_sharding(text: str) -> Sharding:
+    """The sharding of the text between `<` and `>`. Raises `VerifyException`."""
+    match = _SHARDING.fullmatch(_compact(text))
+    if match is None:
+        raise VerifyException(f"<{text}> is not a sharding, expected <@mesh, [{{…}}, …]>")
+    dimensions = tuple(
+        Dimension(parse_axes(axes), bool(is_open), int(priority) if priority else None)
+        for axes, is_open, priority in _DIMENSION.findall(match[2])
+    )
+    groups = {key: (axes, reduction) for key, reduction, axes in _GROUP.findall(match[match.lastindex or 0] or "")}
+    replicated, unreduced = groups.get("replicated", ("", "")), groups.get("unreduced", ("", ""))
+    return Sharding(match[1], dimensions, parse_axes(replicated[0]), parse_axes(unreduced[0]), unreduced[1] or "sum")
+
+
+def parse_mesh(text: str) -> Mesh:
+    """The mesh of the text between `<` and `>`. Raises `VerifyException` unless it satisfies Shardy's constraints."""
+    if (match := _MESH.fullmatch(_compact(text))) is None:
+        raise VerifyException(f'<{text}> is not a mesh, expected <["axis"=size, …]>')
+    pairs = [(name[1:-1], int(size)) for name, size in _SIZE.findall(match[1])]
+    devices = tuple(map(int, match[2].split(","))) if match[2] else ()
+    mesh = Mesh(dict(pairs), devices)
+    if any(size < 1 for _, size in pairs):
+        raise VerifyException("axis size must be at least 1")
+    if any(device < 0 for device in devices):
+        raise VerifyException("device id must be non-negative")
+    if len(mesh.sizes) != len(pairs):
+        raise VerifyException("duplicate axis name")
+    if not pairs and len(devices) > 1:
+        raise VerifyException("axes is empty and device_ids has more than one element")
+    if pairs and devices:
+        _check_devices(devices, prod(mesh.sizes.values()))
+    return mesh
+
+
+def _check_devices(devices: Sequence[int], count: int) -> None:
+    if len(devices) != count:
+        raise VerifyException(f"the axis sizes have the product {count}, but there are {len(devices)} device ids")
+    if sorted(devices) != list(range(count)):
+        raise VerifyException(f"device ids {list(devices)} are not those from 0 to {count - 1}")
+
+
+def mesh_of(inside: Operation, name: str) -> Mesh | None:
+    """The mesh that a sharding of an operation names, or its own; None if the module has none of that name."""
+    if name.startswith("mesh<"):
+        return parse_mesh(name[5:-1])
+    module = inside
+    while (parent := module.parent_op()) is not None and not isinstance(module, ModuleOp):
+        module = parent
+    if not isinstance(module, ModuleOp):
+        return None
+    for op in module.ops:
+        mesh, symbol = op.properties.get("mesh"), op.properties.get("sym_name")
+        if isinstance(mesh, MeshAttr) and getattr(symbol, "data", None) == name[1:].strip('"'):
+            return parse_mesh(mesh.data)
+    return None
+
+
+def is_in_module(op: Operation) -> bool:
+    """Whether the meshes that an operation may name are known."""
+    return isinstance(op.get_toplevel_object(), ModuleOp)
+
+
+def manual_around(op: Operation) -> set[str]:
+    """The axes that enclosing manual computations bind."""
+    bound = set[str]()
+    parent = op.parent_op()
+    while parent is not None:
+        axes = parent.properties.get("manual_axes")
+        if isinstance(axes, ManualAxesAttr):
+            bound.update(axes.data)
+        parent = parent.parent_op()
+    return bound
+
+
+def sharding_of(value: SSAValue) -> Sharding | None:
+    """The sharding that is attached to a value. Raises `VerifyException` for a text that is none."""
+    for use in value.uses:
+        if use.operation.name == "sdy.data_flow_edge":
+            return _parsed(use.operation.properties.get("sharding"))
+    if isinstance(value.owner, Block):
+        return _sharding_of_argument(value.owner.parent_op(), value.owner.args.index(value))  # pyright: ignore
+    op, index = value.owner, value.owner.results.index(value)  # pyright: ignore
+    if op.name in COMPUTATION_NAMES:
+        return _nth(op.properties.get("out_shardings"), index)
+    if op.name.startswith("sdy."):
+        for key in ("out_sharding", "sharding"):
+            if (sharding := _parsed(op.properties.get(key))) is not None:
+                return sharding
+    return _nth(op.attributes.get(SHARDING), index)
+
+
+def _sharding_of_argument(op: Operation | None, index: int) -> Sharding | None:
+    if op is None:
+        return None
+    if op.name == "func.func":
+        attributes = op.properties.get("arg_attrs")
+        if not isa(attributes, ArrayAttr[DictionaryAttr]) or index >= len(attributes.data):
+            return None
+        return _parsed(attributes.data[index].data.get(SHARDING))
+    if op.name not in COMPUTATION_NAMES:
+        return None
+    sharding, axes = _nth(op.properties.get("in_shardings"), index), op.properties.get("manual_axes")
+    if sharding is None or not isinstance(axes, ManualAxesAttr):
+        return sharding
+    return _without(sharding, axes.data)
+
+
+def _without(sharding: Sharding, names: Iterable[str]) -> Sharding:
+    def keep(axes: Axes) -> Axes:
+        return tuple(axis for axis in axes if axis.name not in names)
+
+    dimensions = tuple(replace(dimension, axes=keep(dimension.axes)) for dimension in sharding.dimensions)
+    return replace(
+        sharding, dimensions=dimensions, replicated=keep(sharding.replicated), unreduced=keep(sharding.unreduced)
+    )
+
+
+def _parsed(attribute: Attribute | None) -> Sharding | None:
+    return parse_sharding(attribute.data) if isinstance(attribute, ShardingAttr) else None
+
+
+def _nth(attribute: Attribute | None, index: int) -> Sharding | None:
+    if not isinstance(attribute, ShardingPerValueAttr) or index >= len(attribute.data):
+        return None
+    return parse_sharding(attribute.data[index])
+
+
+def check_sharding(subject: str, sharding: Sharding, type_: Attribute, mesh: Mesh | None, op: Operation) -> None:
+    """Raises `VerifyException` unless the sharding is valid for a value of this type."""
+    if mesh is None:
+        raise VerifyException(f"{subject} names an unknown mesh, {sharding.mesh}")
+    if isinstance(type_, TupleType) and len(type_.types.data) == 1:
+        type_ = type_.types.data[0]
+    if mesh.is_maximal() or not is_tensor(type_):
+        if sharding.dimensions or sharding.replicated or sharding.unreduced:
+            raise VerifyException(f"{subject} must have rank 0 and no replicated or unreduced axes")
+        return
+    shape = type_.get_shape()
+    if len(shape) != len(sharding.dimensions):
+        raise VerifyException(f"{subject} doesn't match tensor rank: {len(sharding.dimensions)} != {len(shape)}")
+    for index, dimension in enumerate(sharding.dimensions):
+        if dimension.priority is not None and not dimension.is_open and not dimension.axes:
+            raise VerifyException(f"{subject}: dim {index} is empty and closed but has a priority")
+    for label, axes in (("replicated", sharding.replicated), ("unreduced", sharding.unreduced)):
+        check_order(f"{subject}: {label}", axes, mesh)
+    lists = [*(dimension.axes for dimension in sharding.dimensions), sharding.replicated, sharding.unreduced]
+    check_axis_lists(subject, lists, mesh)
+    bound = manual_around(op)
+    for axis in sharding.all_axes():
+        if axis.name in bound:
+            raise VerifyException(
+                f'{subject} operates on axis "{axis.name}" which is already bound by a parent sdy.manual_computation op'
+            )
+
+
+def check_order(subject: str, axes: Axes, mesh: Mesh) -> None:
+    """Raises `VerifyException` unless the axes are in the order of the mesh."""
+    known = [axis for axis in axes if axis.name in mesh.sizes]
+    if known != sorted(known, key=mesh.order):
+        raise VerifyException(f"{subject} axes are not ordered w.r.t. mesh")
+
+
+def check_axis_lists(subject: str, lists: Iterable[Axes], mesh: Mesh) -> None:
+    """Raises `VerifyException` unless the axes of all lists are parts of the mesh, and none of them twice."""
+    seen: list[Axis] = []
+    for axes in lists:
+        for index, axis in enumerate(axes):
+            _check_axis(subject, axis, mesh)
+            if index and axes[index - 1].size and axis.size and _can_merge(axes[index - 1], axis, mesh):
+                raise VerifyException(f"{subject}: two consecutive sub-axes can be merged: {axes[index - 1]}, {axis}")
+            for other in seen:
+                if axis == other:
+                    raise VerifyException(f"{subject}: duplicate axis ref: {axis}")
+                if axis.overlaps(other, mesh):
+                    raise VerifyException(f"{subject}: overlapping axes: {other}, {axis}")
+            seen.append(axis)
+
+
+def _check_axis(subject: str, axis: Axis, mesh: Mesh) -> None:
+    if axis.name not in mesh.sizes:
+        raise VerifyException(f'{subject}: unknown axis name: "{axis.name}"')
+    if axis.size is None:
+        return
+    full = mesh.sizes[axis.name]
+    if axis.before < 1:
+        raise VerifyException(f"{subject}: sub-axis pre-size must be at least 1: {axis}")
+    if axis.size <= 1:
+        raise VerifyException(f"{subject}: sub-axis sizes must be greater than 1: {axis}")
+    if full % (axis.before * axis.size):
+        raise VerifyException(f"{subject}: sub-axis {axis} does not divide the size of the full axis {full}")
+    if axis.size == full:
+        raise VerifyException(f"{subject}: sub-axis size is equal to the full axis size: {axis}")
+
+
+def _can_merge(first: Axis, second: Axis, mesh: Mesh) -> bool:
+    return first.name == second.name and first.end(mesh) == second.before
+
+
+def merged(axes: Iterable[Axis], mesh: Mesh) -> Axes:
+    """The axes, with consecutive parts of one axis as one."""
+    result: list[Axis] = []
+    for axis in axes:
+        if result and _can_merge(result[-1], axis, mesh):
+            before, size = result[-1].before, result[-1].length(mesh) * axis.length(mesh)
+            result[-1] = Axis(axis.name) if size == mesh.sizes[axis.name] else Axis(axis.name, before, size)
+        else:
+            result.append(axis)
+    return tuple(result)
+
+
+def in_mesh_order(axes: Iterable[Axis], mesh: Mesh) -> Axes:
+    return merged(sorted(axes, key=mesh.order), mesh)
+
+
+def gathered(subject: str, axes: Axes, removed: Axes, mesh: Mesh) -> Axes:
+    """The axes of a dimension without these at their end. Raises `VerifyException` if they do not end so."""
+    rest = list(axes)
+    for axis in reversed(removed):
+        if not rest or rest[-1].name != axis.name or not _is_end_of(axis, rest[-1], mesh):
+            raise VerifyException(f"can't apply {subject} axis {axis} to the operand's axes {axes_text(axes)}")
+        last = rest.pop()
+        if axis.before > last.before:
+            rest.append(Axis(axis.name, last.before, axis.before // last.before))
+    return tuple(rest)
+
+
+def _is_end_of(part: Axis, whole: Axis, mesh: Mesh) -> bool:
+    return part.before >= whole.before and part.before % whole.before == 0 and part.end(mesh) == whole.end(mesh)
+
+
+def axes_text(axes: Axes) -> str:
+    return "{" + ", ".join(map(str, axes)) + "}"
+
+
+def _units(axes: Axes, others: Axes, mesh: Mesh) -> set[tuple[str, int]]:
+    """The axes, cut at all ends of both lists: comparable as sets."""
+    units = set[tuple[str, int]]()
+    for axis in axes:
+        cuts = {cut for other in (*axes, *others) if other.name == axis.name for cut in (other.before, other.end(mesh))}
+        units.update((axis.name, cut) for cut in cuts if axis.before <= cut < axis.end(mesh))
+    return units
+
+
+def check_unreduced(
+    operand: Sharding, result: Sharding, mesh: Mesh, introduced: str | None, removed: str | None
+) -> None:
+    """Raises `VerifyException` if unreduced axes are added or removed with another reduction than this.
+
+    Args:
+        operand: Sharding of the operand.
+        result: Sharding of the result.
+        mesh: Their mesh.
+        introduced: The reduction of axes that the operation may add; None if it may add none.
+        removed: The reduction of axes that the operation may remove; None if it may remove none.
+    """
+    before = _units(operand.unreduced, result.unreduced, mesh)
+    after = _units(result.unreduced, operand.unreduced, mesh)
+    if added := after - before:
+        if introduced is None:
+            raise VerifyException(f"cannot add new unreduced axis '{min(added)[0]}'")
+        if result.reduction != introduced:
+            raise VerifyException(f"cannot introduce '{result.reduction}' unreduced axes. Expected '{introduced}'")
+    if dropped := before - after:
+        if removed is None:
+            raise VerifyException(f"dropped unreduced axis '{min(dropped)[0]}' without a reduction")
+        if operand.reduction != removed:
+            raise VerifyException(f"cannot reduce '{operand.reduction}' unreduced axes. Expected '{removed}'")
+    if before & after and operand.reduction != result.reduction:
+        raise VerifyException(
+            "cannot change the reduction operator of kept unreduced axes "
+            f"from {operand.reduction} to {result.reduction}"
+        )
+
+
+def check_divisible(subject: str, extent: int, size: int) -> None:
+    if extent != DYNAMIC_INDEX and extent % size:
+        raise VerifyException(f"{subject} dimension size {extent} is not divisible by the manual axes size {size}")

@@ -1,0 +1,50 @@
+"""Kernels of Shardy on whole values: the value that the devices hold together.
+
+%1 = sdy.all_gather [{"x"}] %0 …       the same whole value; each device has more of it
+%1 = sdy.all_reduce {"x"} %0 …         the same whole value, if %0 is unreduced along x: it is then the sum (or
+                                       maximum, minimum) of the values on the devices along x
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from ...dialects.sdy_collectives import ReducingOp
+from ...dialects.sharding_axes import Axis, Mesh, axes_text, mesh_of, parse_sharding, sharding_of
+from .arrays import Array, Kernel, on_one, row_by_row
+
+
+def resharded(op: Operation) -> Kernel:
+    """The operand in another sharding: a view if it is row-major."""
+    return on_one(lambda operand: row_by_row(operand).view())
+
+
+def reduced(op: Operation) -> Kernel:
+    """The operand, if the reduced axes are unreduced in it. Raises `ValueError` otherwise: the values on the devices
+    are then copies of the whole value, and their sum depends on the partitioner."""
+    assert isinstance(op, ReducingOp), "the table maps collectives that reduce"
+    operand = sharding_of(op.tensor)
+    mesh = mesh_of(op, parse_sharding(op.out_sharding.data).mesh)
+    if mesh is None:
+        raise ValueError("the mesh of its sharding is unknown")
+    unreduced = () if operand is None else operand.unreduced
+    for axis in op.axes_reduced():
+        if not any(_is_within(axis, other, mesh) for other in unreduced):
+            raise ValueError(
+                f"it reduces along {axis}, but its operand is unreduced along {axes_text(unreduced)} only; "
+                "such values are not executed as a whole"
+            )
+    return resharded(op)
+
+
+def _is_within(part: Axis, axis: Axis, mesh: Mesh) -> bool:
+    return part.name == axis.name and axis.before <= part.before and part.end(mesh) <= axis.end(mesh)
+
+
+def grouped(op: Operation) -> Kernel:
+    """Nothing: a sharding group has no results."""
+
+    def run(operand: Array) -> tuple[Array, ...]:
+        return ()
+
+    return run

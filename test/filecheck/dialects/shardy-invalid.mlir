@@ -1,0 +1,373 @@
+// RUN: recompute-opt %s --split-input-file --verify-diagnostics
+
+// Reshard of another rank.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
+  // expected-error@+1 {{doesn't match tensor rank: 1 != 2}}
+  %0 = sdy.reshard %a <@mesh, [{}]> : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// A mesh that the module lacks.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
+  // expected-error@+1 {{unknown mesh, @other}}
+  %0 = sdy.reshard %a <@other, [{}, {}]> : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// An unknown axis.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
+  // expected-error@+1 {{unknown axis name: "z"}}
+  %0 = sdy.reshard %a <@mesh, [{"z"}, {}]> : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// An axis in two dimensions.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
+  // expected-error@+1 {{duplicate axis ref: "x"}}
+  %0 = sdy.reshard %a <@mesh, [{"x"}, {"x"}]> : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// Parts of an axis that overlap.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
+  // expected-error@+1 {{overlapping axes: "y":(1)2, "y"}}
+  %0 = sdy.reshard %a <@mesh, [{"y":(1)2}, {"y"}]> : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// A part that does not divide its axis.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
+  // expected-error@+1 {{does not divide the size of the full axis 4}}
+  %0 = sdy.reshard %a <@mesh, [{"y":(1)3}, {}]> : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// Parts that are one.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
+  // expected-error@+1 {{two consecutive sub-axes can be merged}}
+  %0 = sdy.reshard %a <@mesh, [{"y":(1)2, "y":(2)2}, {}]> : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// Replicated axes out of order.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
+  // expected-error@+1 {{replicated axes are not ordered w.r.t. mesh}}
+  %0 = sdy.reshard %a <@mesh, [{}, {}], replicated={"y", "x"}> : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// Another reduction.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}], unreduced=max{"x"}>}) {
+  // expected-error@+1 {{cannot change the reduction operator of kept unreduced axes from max to sum}}
+  %0 = sdy.reshard %m <@mesh, [{}, {}], unreduced={"x"}> : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// Axes that the operand lacks.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
+  // expected-error@+1 {{can't apply gathering_axes axis "x" to the operand's axes {"y"}}}
+  %0 = sdy.all_gather [{"x"}, {}] %a out_sharding=<@mesh, [{"y"}, {"x"}]> : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// A sharding other than that of the gather.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
+  // expected-error@+1 {{result sharding {} doesn't match expected sharding {"y"} on dimension 0}}
+  %0 = sdy.all_gather [{}, {"x"}] %a out_sharding=<@mesh, [{}, {}]> : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// An operand without a sharding.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%p: tensor<16x8xf32>) {
+  // expected-error@+1 {{collective on operand without sharding}}
+  %0 = sdy.all_gather [{}, {}] %p out_sharding=<@mesh, [{}, {}]> : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// Lists of another rank.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
+  // expected-error@+1 {{but collective axes has rank 1}}
+  %0 = sdy.all_slice [{}] %a out_sharding=<@mesh, [{"y"}, {"x"}]> : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// A slice that is not in the result.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%p: tensor<16x8xf32>) {
+  // expected-error@+1 {{doesn't match expected sharding {"x"} on dimension 0}}
+  %0 = sdy.all_slice [{"x"}, {}] %p out_sharding=<@mesh, [{}, {}]> : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// No moves.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
+  // expected-error@+1 {{parameter list is empty}}
+  %0 = sdy.all_to_all [] %a out_sharding=<@mesh, [{"y"}, {"x"}]> : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// A dimension beyond the rank.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
+  // expected-error@+1 {{dimension 2 is out of range [0, 2)}}
+  %0 = sdy.all_to_all [{"x"}: 1->2] %a out_sharding=<@mesh, [{"y"}, {}]> : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// A dimension twice.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
+  // expected-error@+1 {{overlapping source/target dimensions}}
+  %0 = sdy.all_to_all [{"x"}: 1->1] %a out_sharding=<@mesh, [{"y"}, {"x"}]> : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// Other numbers of parts.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
+  // expected-error@+1 {{sharded size of result doesn't match operand on dimension 0: 2 != 4}}
+  %0 = sdy.collective_permute %a out_sharding=<@mesh, [{"x"}, {"y"}]> : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// A mesh of other axes.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+sdy.mesh @axes = <["y"=4, "z"=2]>
+func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
+  // expected-error@+1 {{result mesh has different axes than operand mesh}}
+  %0 = sdy.collective_permute %a out_sharding=<@axes, [{"y"}, {}]> : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// A reduction along a dividing axis.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
+  // expected-error@+1 {{reduction axis "x" overlaps with operand dimension sharding or replicated axes}}
+  %0 = sdy.all_reduce {"x"} %a out_sharding=<@mesh, [{"y"}, {"x"}]> : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// A sum of what is a maximum.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}], unreduced=max{"x"}>}) {
+  // expected-error@+1 {{cannot reduce 'max' unreduced axes. Expected 'sum'}}
+  %0 = sdy.all_reduce {"x"} %m out_sharding=<@mesh, [{}, {}]> : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// Axes that stay unreduced.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}], unreduced=max{"x"}>}) {
+  // expected-error@+1 {{doesn't match expected sharding {"y"} on dimension 1}}
+  %0 = sdy.reduce_scatter max [{}, {"y"}] %m out_sharding=<@mesh, [{}, {"x"}]> : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// Axes that are not unreduced then.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
+  // expected-error@+1 {{out_unreduced_axes should be in_unreduced_axes and the axes of the operation}}
+  %0 = sdy.sharded_to_unreduced [{"y"}, {}] %a out_sharding=<@mesh, [{}, {"x"}]> : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// An axis that divides.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
+  // expected-error@+1 {{r2u axis "x" overlaps with operand dimension sharding}}
+  %0 = sdy.replicated_to_unreduced {"x"} %a out_sharding=<@mesh, [{"y"}, {"x"}]> : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// No axes.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
+  // expected-error@+1 {{r2u axes must not be empty}}
+  %0 = sdy.replicated_to_unreduced {} %a out_sharding=<@mesh, [{"y"}, {"x"}]> : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// A barrier without effect.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%p: tensor<16x8xf32>) {
+  // expected-error@+1 {{cannot specify `BOTH` as the direction}}
+  %0 = sdy.propagation_barrier %p allowed_direction=BOTH : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// An edge of a value with two users.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%p: tensor<16x8xf32>) {
+  // expected-error@+1 {{the operand has other users}}
+  %0 = sdy.func_data_flow_edge %p : tensor<16x8xf32>
+  %1 = stablehlo.negate %p : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// An edge of an operation of Shardy.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%p: tensor<16x8xf32>) {
+  %1 = sdy.reshard %p <@mesh, [{}, {}]> : tensor<16x8xf32>
+  // expected-error@+1 {{the operand is a result of sdy.reshard, which owns no edge}}
+  %0 = sdy.data_flow_edge %1 : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// An edge of neither argument nor call.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%p: tensor<16x8xf32>) {
+  %1 = stablehlo.negate %p : tensor<16x8xf32>
+  // expected-error@+1 {{the operand is no argument of a function and no result of a call}}
+  %0 = sdy.func_data_flow_edge %1 : tensor<16x8xf32>
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{axis size must be at least 1}}
+sdy.mesh @mesh = <["x"=0]>
+
+// -----
+
+// expected-error@+1 {{duplicate axis name}}
+sdy.mesh @mesh = <["x"=2, "x"=2]>
+
+// -----
+
+// expected-error@+1 {{device ids [1, 1] are not those from 0 to 1}}
+sdy.mesh @mesh = <["x"=2], device_ids=[1, 1]>
+
+// -----
+
+// expected-error@+1 {{the axis sizes have the product 2, but there are 1 device ids}}
+sdy.mesh @mesh = <["x"=2], device_ids=[0]>
+
+// -----
+
+// expected-error@+1 {{axes is empty and device_ids has more than one element}}
+sdy.mesh @mesh = <[], device_ids=[0, 1]>
+
+// -----
+
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%x: tensor<16x8xf32>) {
+  // expected-error@+1 {{in_shardings 0: the region has shape [16, 8], expected local shape [8, 8]}}
+  sdy.manual_computation(%x) in_shardings=[<@mesh, [{"x"}, {}]>] out_shardings=[] manual_axes={"x"} (%y: tensor<16x8xf32>) {
+    sdy.return
+  } : (tensor<16x8xf32>) -> ()
+  func.return
+}
+
+// -----
+
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%x: tensor<16x8xf32>) {
+  // expected-error@+1 {{in_shardings 0 must have all manual axes come before free axes}}
+  sdy.manual_computation(%x) in_shardings=[<@mesh, [{"y", "x"}, {}]>] out_shardings=[] manual_axes={"x"} (%y: tensor<8x8xf32>) {
+    sdy.return
+  } : (tensor<16x8xf32>) -> ()
+  func.return
+}
+
+// -----
+
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%x: tensor<16x8xf32>) {
+  // expected-error@+1 {{in_shardings 0: unknown axis name: "z"}}
+  sdy.manual_computation(%x) in_shardings=[<@mesh, [{}, {"z"}]>] out_shardings=[] manual_axes={"x"} (%y: tensor<16x8xf32>) {
+    sdy.return
+  } : (tensor<16x8xf32>) -> ()
+  func.return
+}
+
+// -----
+
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%x: tensor<16x8xf32>) {
+  // expected-error@+1 {{unknown manual axis: "z"}}
+  sdy.manual_computation(%x) in_shardings=[<@mesh, [{}, {}]>] out_shardings=[] manual_axes={"z"} (%y: tensor<16x8xf32>) {
+    sdy.return
+  } : (tensor<16x8xf32>) -> ()
+  func.return
+}
+
+// -----
+
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%x: tensor<6x8xf32>) {
+  // expected-error@+1 {{in_shardings 0: dimension size 6 is not divisible by the manual axes size 4}}
+  sdy.manual_computation(%x) in_shardings=[<@mesh, [{"y"}, {}]>] out_shardings=[] manual_axes={"y"} (%y: tensor<4x8xf32>) {
+    sdy.return
+  } : (tensor<6x8xf32>) -> ()
+  func.return
+}
