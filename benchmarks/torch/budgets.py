@@ -144,12 +144,12 @@ def within(name: str, budget: int, input_bytes: int, eager: Outcome, eager_flops
     step = compiled(model, budget + input_bytes)
     outcome = training_step(model, step, inputs)
     differences = eager.differences(outcome)
-    as_traced = bool(differences) and not outcome.differences(traced(name))
     cost = metered(model, step, inputs)
     (graph,) = step.report().graphs
     if graph.reason:
         raise RuntimeError(f"left to PyTorch: {graph.reason}")
     ratio = cost.flops / eager_flops
+    as_traced = bool(differences) and not outcome.differences(traced(name))
     return Line(name, budget, cost.peak_bytes, graph.peak_bytes, ratio, graph.copies, differences, as_traced)
 
 
