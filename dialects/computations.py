@@ -48,7 +48,7 @@ from .stablehlo.formats import (
 
 
 @irdl_op_definition
-class ReturnOp(IRDLOperation):
+class ShardyReturnOp(IRDLOperation):
     """Ends the region of a computation."""
 
     name = "sdy.return"
@@ -87,8 +87,8 @@ class ComputationOp(IRDLOperation):
     def returned(self) -> Sequence[Attribute]:
         """The types that the region returns."""
         last = self.body.block.last_op
-        if not isinstance(last, ReturnOp):
-            raise VerifyException("the region ends with sdy.return")
+        if not isinstance(last, ShardyReturnOp):
+            raise VerifyException("expected the region to end with sdy.return")
         return last.operand_types
 
     def verify_(self) -> None:
@@ -220,4 +220,4 @@ class NamedComputationOp(ComputationOp):
             printer.print_string_literal(self.computation.data)
 
 
-COMPUTATIONS: list[type[Operation]] = [ReturnOp, ManualComputationOp, NamedComputationOp]
+COMPUTATIONS: list[type[Operation]] = [ShardyReturnOp, ManualComputationOp, NamedComputationOp]

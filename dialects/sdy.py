@@ -78,7 +78,7 @@ class ShardingConstraintOp(SameTypeOp):
 
 
 @irdl_op_definition
-class ConstantOp(DenseConstantOp):
+class ShardyConstantOp(DenseConstantOp):
     """A constant that is never merged with an equal one."""
 
     name = "sdy.constant"
@@ -94,4 +94,4 @@ def axes_of_mesh(inside: Operation, name: str) -> dict[str, int]:
     return {}
 
 
-SDY = Dialect("sdy", [MeshOp, ShardingConstraintOp, ConstantOp, *COMPUTATIONS], SHARDINGS)
+SDY = Dialect("sdy", [MeshOp, ShardingConstraintOp, ShardyConstantOp, *COMPUTATIONS], SHARDINGS)

@@ -135,11 +135,13 @@ class SegmentOp(GroupOp):
                 f"put all of {parent.name} into the segment"
             )
         if isinstance(self.attributes.get(Names.RECOMPUTE), ArrayAttr):
-            raise VerifyException("a segment says one thing of all its operations; a list marks the results of one")
+            raise VerifyException(
+                "recompute.recompute on a segment applies to all its operations: expected one value, not a list"
+            )
         name = self.attributes.get(Names.SEGMENT)
         if isinstance(name, StringAttr) and (not name.data or "#" in name.data):
             raise VerifyException(
-                f"'{name.data}' is no name for a segment: it is empty or has a '#', which numbers them"
+                f"invalid segment name '{name.data}': expected a non-empty name without '#', which numbers segments"
             )
 
     @classmethod

@@ -41,7 +41,8 @@ from ..search.budget.limits import Budget
 from ..search.budget.move_choices import with_moves
 from ..search.carry_out import LEFT
 from ..search.pool import attempt_plans
-from ..search.recompute import Recomputation, recomputed, recomputed_within
+from ..search.recomputation import Recomputation
+from ..search.recompute import recomputed, recomputed_within
 from ..support.diagnostics import Refusal, Remark
 from ..support.interrupts import stopping
 from ..support.operations import every_operation
@@ -156,7 +157,7 @@ def _through(
     original: ModuleOp, options: RecomputeOptions, pipeline: Pipeline, remarks_before: tuple[Remark, ...]
 ) -> Rewritten:
     """The passes of the pipeline, each verified, and the proof. Raises `BadPipeline`, a `ValueError`."""
-    if (other := options.beside_pipeline()) is not None:
+    if (other := options.option_ignored_by_pipeline()) is not None:
         raise ValueError(f"a pipeline says what is done: {other} is an option of the pass 'recompute'")
     module, context = original.clone(), make_context()
     changes = [partial(module_pass.apply, context) for module_pass in passes_of(pipeline)]

@@ -152,7 +152,7 @@ def _proof_from(record: dict[str, Any]) -> Proof:
     return Proof(**{**record, **tuples})
 
 
-class Stored(Rewritten):
+class StoredRewrite(Rewritten):
     """A rewrite read from the cache. Modules and plans are read when they are first used."""
 
     def __init__(self, record: Mapping[str, Any], module: Callable[[], ModuleOp], original: Callable[[], ModuleOp]):

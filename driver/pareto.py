@@ -170,7 +170,9 @@ class _Written:
 
 
 def swept_by_model(module: ModuleOp, count: int, progress: Progress, stop: Stop) -> Curve:
-    """Budgets 1/count, 2/count, … of the plain step's temporaries; once it is to `stop`, no further plan is written.
+    """The curve over budgets 1/count, 2/count, … of the plain step's temporaries, by the model of XLA:CPU.
+
+    Once `stop` is true, no further plan is written.
 
     The module stays as it is. Raises `Refusal` where there is no gradient, and for dynamic shapes."""
     plain = {name: line.peak_bytes for name, line in timelines_of(module, XLA)}

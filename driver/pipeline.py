@@ -112,7 +112,7 @@ def _option(name: str, values: ParameterListType) -> str:
 
 
 def _value(value: ParameterType) -> str:
-    """A value of an option. Quotes are escaped, which xDSL's own text of a spec leaves as they are."""
+    """A pass option as text. Escapes quotes, which xDSL's own printing of a pass spec does not."""
     if isinstance(value, bool):
         return str(value).lower()
     escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')

@@ -128,7 +128,7 @@ def _proved(before: ModuleOp, after: ModuleOp) -> Proof:
         raise NotProved(
             proof,
             f"nothing is written: the result is not proved equal to the input: {proof.reason} "
-            f"{_without_word(after)}(--no-proof writes it all the same)",
+            f"{_undeclared_purity_hint(after)}(--no-proof writes it all the same)",
         )
     return proof
 
@@ -138,7 +138,7 @@ def _is_declared(op: CustomCallOp) -> bool:
     return Names.REPEATABLE in op.attributes
 
 
-def _without_word(module: ModuleOp) -> str:
+def _undeclared_purity_hint(module: ModuleOp) -> str:
     """The hint for copies of operations that are registered with the passes but not with the proof."""
     copied = {name_of(op) for op in module.walk() if Names.COPY in op.attributes}
     names = ", ".join(sorted(copied - BUILT_IN.keys() - registered_pure()))

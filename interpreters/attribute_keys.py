@@ -42,7 +42,8 @@ class OpaqueAttributeError(Exception):
 
 
 class AttributeKeys:
-    """Numbers attributes. `functions`: the names of all functions; an attribute may not refer to one of them."""
+    """Assigns numbers to attributes. `functions`: the names of all functions; an attribute may not refer to one of
+    them."""
 
     def __init__(self, functions: frozenset[str]):
         self._functions = functions

@@ -158,7 +158,7 @@ class Preparation:
 
     def _kernel(self, op: Operation) -> Kernel | None:
         if works_on_memory(op):
-            raise ValueError("it works on a memref; what is executed here computes with values")
+            raise ValueError("it operates on a memref; the interpreter executes only operations on values")
         for value in (*op.operands, *op.results):
             shape_at(value)
         name = name_of(op)

@@ -155,7 +155,7 @@ def _operand_pairs(terms: Terms, pair: _Pair) -> list[_Pair]:
 
 
 def _step(head: Head, index: int) -> str:
-    """The name of a step to the operand of a term at this index."""
+    """Describe how a term reaches its operand at `index`, for the path to the first difference."""
     match head.kind:
         case "operation":
             return f"{head.name} operand {index}"

@@ -128,7 +128,8 @@ class Ledger:
             self._next_operation()
 
     def yielded(self, op: Operation, arrays: Sequence[Array]) -> None:
-        """The next carry counts even if it is a constant, unless the whole loop is constant."""
+        """Count the next carry as a temporary even if it is a constant, unless all results of the loop are
+        constants."""
         loop = op.parent_op()
         assert loop is not None, "a yield lies in a loop"
         all_constant = any(self.kinds.of(value) is BufferRole.CONSTANT for value in loop.results)

@@ -181,7 +181,9 @@ class AliasParser(Parser):
     def _parse_alias_def(self) -> None:
         alias, start = self._current_token.text, self.pos
         if "." in alias:
-            self.raise_error(f"'{alias}' has a dot, as only names of dialects have", start, start + len(alias))
+            self.raise_error(
+                f"alias '{alias}' contains a dot, which is reserved for names of dialects", start, start + len(alias)
+            )
         definition = self._definitions.get(alias)
         if definition is None or definition.start != start or definition.attribute is None:
             self.raise_error("expected an operation, or the definition of an alias, '#name = …'")
@@ -226,7 +228,9 @@ class AliasParser(Parser):
         """Raises `ParseError` for a bracket in a comment: MLIR counts it when it searches for the end of the body."""
         end = self._raw_scan_balanced(start + len("<")) + len(">")
         if self._position_after_gap(end) != self.pos:
-            self.raise_error("a comment in the body of an attribute has a bracket", start, self.pos)
+            self.raise_error(
+                "brackets in a comment inside of an attribute are not supported: MLIR counts them", start, self.pos
+            )
 
     def _position_after_gap(self, position: Position) -> Position:
         match = _SKIPPED.match(self.lexer.input.content, position)
@@ -385,5 +389,5 @@ class LocationParser(AliasParser):
         start = self.pos
         number = self.parse_integer(allow_boolean=False, allow_negative=False)
         if number > _MOST:
-            self.raise_error(f"a line or column of a location is at most {_MOST}", start, self.pos)
+            self.raise_error(f"line or column {number} of a location exceeds {_MOST}", start, self.pos)
         return number

@@ -107,7 +107,9 @@ def _verify_ends(function: FuncOp) -> None:
 def verify_function(function: FuncOp) -> None:
     """Check what the custom form assumes. Raises `VerifyException`."""
     if len(function.regions) != 1:
-        raise VerifyException("a function has one region, which is empty in a declaration")
+        raise VerifyException(
+            f"a function has {len(function.regions)} regions, expected one, which is empty in a declaration"
+        )
     properties = function.properties
     signature, visibility = properties.get("function_type"), properties.get("sym_visibility")
     if not isinstance(properties.get("sym_name"), StringAttr):

@@ -81,7 +81,7 @@ def _comparison(predicates: int) -> Callable[[Operation], None]:
     def check(op: Operation) -> None:
         predicate = op.properties.get("predicate")
         if predicate is None or not is_integer_attribute(predicate) or predicate.type != i64:
-            raise VerifyException("the predicate of a comparison is an i64")
+            raise VerifyException("expected the predicate of a comparison to be an i64")
         if predicate.value.data not in range(predicates):
             raise VerifyException(f"the predicate is {predicate.value.data}, and goes from 0 to {predicates - 1}")
 

@@ -34,7 +34,7 @@ _UNUSUAL = re.compile(r"[#!](?!\w+[.<])|\bloc\b", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Line:
+class SimpleLine:
     """A simple line.
 
     Attributes:
@@ -73,7 +73,7 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
         self._templates: dict[tuple[str, ...], LineTemplate] = {}
         """By the default dialects around the line, whose prefix it may omit, and its text."""
 
-    def parse_repeated(self, line: Line) -> Operation | None:
+    def parse_repeated(self, line: SimpleLine) -> Operation | None:
         """The operation of the line; None if it has no template, or must be parsed by tokens."""
         template = self._templates.get((*self._parser_state.dialect_stack, line.text))
         name = "" if line.result is None else line.result.text[1:]
@@ -108,7 +108,7 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
     def location_at(self, position: Position) -> LocationAttr:
         """The location of an operation without one, from the position of its name."""
 
-    def line_at(self, start: Position) -> Line | None:
+    def line_at(self, start: Position) -> SimpleLine | None:
         """The simple line that begins here; None for another one."""
         match = _LINE.match(self.lexer.input.content, start)
         if match is None:
@@ -120,9 +120,9 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
         if _UNUSUAL.search(text):
             return None
         result = Span(*match.span(1), self.lexer.input) if match[1] else None
-        return Line(result, text, _OPERAND.findall(body), location, match.start(2), match.end())
+        return SimpleLine(result, text, _OPERAND.findall(body), location, match.start(2), match.end())
 
-    def learn(self, line: Line, op: Operation) -> None:
+    def learn(self, line: SimpleLine, op: Operation) -> None:
         """Store the operation of the line as a template for later lines with the same text."""
         # With a name twice, the text does not determine which operand is which.
         distinct = len(set(line.operands)) == len(line.operands) and not any(index for _, index in line.operands)
@@ -139,7 +139,7 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
             self._templates[(*self._parser_state.dialect_stack, line.text)] = template
 
 
-def _has_implied_body(op: Operation, line: Line) -> bool:
+def _has_implied_body(op: Operation, line: SimpleLine) -> bool:
     """Whether it has no region, or one that the line does not spell, all at the operation's location."""
     if not op.regions:
         return True

@@ -60,7 +60,7 @@ _NUMBER = r"0*[1-9][0-9]*"
 
 
 def schedule_of(loops: Loops) -> LoopSchedule:
-    """What is asked for, read. Raises `BadSchedule`, which says what is possible."""
+    """Parse the option `loops`. Raises `BadSchedule`, which lists the accepted forms."""
     text = str(loops).lower() if isinstance(loops, bool) else loops.strip()
     if text in ("true", "false"):
         return LoopSchedule("cut" if text == "true" else "none")

@@ -21,7 +21,8 @@ class BadOffload(BadSelection):
 
 
 def offload_named(text: str, cost: str) -> Offload:
-    """What is asked for, read; "" is nothing. Raises `BadOffload`, and `BadCost` for an unknown cost."""
+    """Parse the option `offload`; an empty text offloads nothing. Raises `BadOffload`, and `BadCost` for an unknown
+    cost."""
     if text == "":
         return NOTHING_MOVED
     if text == MARKED:

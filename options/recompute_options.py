@@ -133,7 +133,7 @@ class RecomputeOptions:
             raise ValueError("a plan or a planner says what is recomputed, and so do segment_budgets: give one of them")
         return replace(options, plan=from_json(self.plan)) if isinstance(self.plan, str) else options
 
-    def beside_pipeline(self) -> str | None:
+    def option_ignored_by_pipeline(self) -> str | None:
         """The name of an option besides the pipeline that differs from its default."""
         default = RecomputeOptions(pipeline=self.pipeline, strict=self.strict, proof=self.proof)
         names = (field.name for field in fields(self))

@@ -84,8 +84,8 @@ tokens."""
 
 
 def _smallest_source(graph: Graph, value: int) -> list[int]:
-    """The value, or the newest parts that a compiler computes it from within the operation that reads it, if these are
-    smaller together."""
+    """The values to store for `value`: itself, or the newest parts from which a compiler would recompute it in the
+    fused reader, whichever take fewer bytes."""
     leaves, pending = list[int](), deque([value])
     for _ in range(MOST_SUMMANDS):
         if not pending:

@@ -1,10 +1,10 @@
-"""All thresholds for the evaluation of plans, each with its reason."""
+"""Thresholds for the evaluation of plans that several modules share, each with its reason."""
 
 from __future__ import annotations
 
 EAGER_SHARE = 1.10
 """Above this share of the peak in program order, the peak of the eager schedule loses too much of the saving: copy
-groups are chained then (R8)."""
+groups are chained then."""
 
 BATCH_SHARE = 0.25
 """A barrier prevents fusion across it. A separate batch is worthwhile if it delays at least this share of the bytes

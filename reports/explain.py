@@ -80,7 +80,7 @@ def _verdict(explanation: Explanation) -> str:
 
 
 def _largest(rows: Sequence[SegmentRow]) -> list[SegmentRow]:
-    """The segments that save the most, in program order."""
+    """The segments with the most bytes saved for the backward pass, in program order."""
     largest = sorted(rows, key=lambda row: -row.saved_bytes)[:SEGMENTS]
     return [row for row in rows if row in largest]
 

@@ -171,7 +171,7 @@ if (typeof document !== "undefined") {
 
 
 @dataclass(frozen=True)
-class Facts:
+class PageFacts:
     """What a page says in front of its charts.
 
     Attributes:
@@ -187,13 +187,13 @@ class Facts:
     remarks: tuple[str, ...] = ()
 
 
-def to_html(timelines: Sequence[tuple[str, Timeline]], title: str, facts: Facts | None = None) -> str:
+def to_html(timelines: Sequence[tuple[str, Timeline]], title: str, facts: PageFacts | None = None) -> str:
     """One page with a chart for each (name, timeline), all on one scale."""
     data = json.dumps([{"name": name, **chart_data(timeline)} for name, timeline in timelines])
     return page(title, data, _SCRIPT, "" if facts is None else _body(facts))
 
 
-def _body(facts: Facts) -> str:
+def _body(facts: PageFacts) -> str:
     parts = [f'<p class="verdict">{escape(facts.verdict)}</p>']
     if facts.numbers:
         head, *rows = facts.numbers

@@ -52,7 +52,7 @@ def legacy_dot(op: Operation) -> int:
 
 
 def einsum(op: Operation) -> int:
-    """Of two operands 2 x result elements x contracted elements; of one the number of additions."""
+    """With two operands, 2 x result elements x contracted extents; with one, the number of additions."""
     assert isinstance(op, EinsumFormatOp), "einsum is registered and verified"
     if len(op.operands) == 1:
         return reductions(op)
@@ -77,7 +77,7 @@ def comparisons(op: Operation) -> int:
 
 
 def transform(op: Operation) -> int:
-    """FLOPs of an fft: 8 for each element of the operand and each level; the levels of several dimensions multiply."""
+    """FLOPs of an FFT: 8 x elements x the product of log2 of the transformed extents."""
     lengths = op.properties["fft_length"]
     assert is_integer_array(lengths), "fft is registered and verified"
     return 8 * prod(max(length.bit_length() - 1, 0) for length in lengths.get_values()) * elements(op.operands[0].type)

@@ -145,7 +145,7 @@ def cast() -> Facts:
 
 
 def product(facts: Facts) -> Facts:
-    """The facts, for a matrix product or a convolution, which `dots_saveable` and similar policies save."""
+    """Mark the facts as those of a matrix product or convolution, which policies such as `dots_saveable` save."""
     return replace(facts, kinds=facts.kinds | {OpClass.PRODUCT})
 
 

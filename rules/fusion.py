@@ -15,9 +15,15 @@ atan2 cbrt divide exponential exponential_minus_one log log_plus_one logistic pa
 """.split()
 
 # CHLO operations expand into chains of such operations: a few cheap ones, or many.
-_CHEAP_IN_CHLO = "conj is_inf is_neg_inf is_pos_inf mulhi next_after square".split()
+_CHEAP_IN_CHLO = """
+broadcast_add broadcast_and broadcast_compare broadcast_complex broadcast_maximum broadcast_minimum broadcast_multiply
+broadcast_next_after broadcast_or broadcast_select broadcast_shift_left broadcast_shift_right_arithmetic
+broadcast_shift_right_logical broadcast_subtract broadcast_xor conj constant_like is_inf is_neg_inf is_pos_inf mulhi
+next_after square
+""".split()
 _EXPENSIVE_IN_CHLO = """
-acos acosh asin asinh atan atanh bessel_i1e cosh digamma erf erf_inv erfc lgamma polygamma sinh tan zeta
+acos acosh asin asinh atan atanh bessel_i1e broadcast_atan2 broadcast_divide broadcast_polygamma broadcast_power
+broadcast_remainder broadcast_zeta cosh digamma erf erf_inv erfc lgamma polygamma sinh tan zeta
 """.split()
 
 EXPENSIVE = frozenset(f"stablehlo.{name}" for name in _EXPENSIVE) | frozenset(f"chlo.{n}" for n in _EXPENSIVE_IN_CHLO)

@@ -242,7 +242,7 @@ def _by_segment(whole: StepCandidate, segments: Mapping[int, str]) -> list[_Fami
 
     def draft(kept: frozenset[str], plan: Plan, _: Stop) -> _Draft:
         words = f"{whole.words}, {len(kept)} of them"
-        return _Draft(words, whole.kind, plan, _but_for_others(whole.notes, kept), segments)
+        return _Draft(words, whole.kind, plan, _without_marks_of_others(whole.notes, kept), segments)
 
     return [_Family([partial(draft, names, plan) for names, plan in thinned]) for thinned in thinned_out(whole.plan)]
 
@@ -302,8 +302,8 @@ def _worth(groups: Iterable[CopyGroup]) -> float:
     return sum(group.saved_bytes for group in copied) / (1 + sum(group.extra_flops for group in copied))
 
 
-def _but_for_others(notes: Iterable[Note], names: frozenset[str]) -> tuple[Note, ...]:
-    """The notes without the marks of other segments, whose operations keep the names of their segments."""
+def _without_marks_of_others(notes: Iterable[Note], names: frozenset[str]) -> tuple[Note, ...]:
+    """The notes without the marks of segments not in `names`; operations keep their segment names."""
     return tuple(
         note if note.segment is None or note.segment in names else replace(note, recompute=None, checkpoint=False)
         for note in notes

@@ -141,7 +141,8 @@ def cost_option(module: ModuleOp, text: str) -> Cost:
 
 
 def cost_remarks(steps: Steps, cloned: Iterable[ClonedStep], cost: Cost) -> Iterator[Remark]:
-    """A remark for each step; none for FLOPs. Before the steps are changed: they name the functions."""
+    """Yield the extra cost of each step as a remark, unless the cost is the default, FLOPs. Call this before the steps
+    are changed."""
     functions = {function.sym_name.data: function for function, _ in steps}
     costs = {function.sym_name.data: _without_moves(step) for function, step in steps}
     for clone_of_step in cloned if not cost.is_default else ():
@@ -161,6 +162,6 @@ def plain_cost(step: Step, which: Sequence[bool]) -> int:
 
 
 def _without_moves(step: Step) -> Sequence[int]:
-    """The cost of each operation; what is offered to be fetched the plain step does not do."""
+    """The cost of each operation in the plain step, where an offered move to the host costs nothing."""
     costs = zip(step.numbered.operations, step.graph.cost, strict=True)
     return [0 if is_offload(op) else cost for op, cost in costs]

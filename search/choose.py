@@ -74,7 +74,7 @@ def plan_attempt(
 
 
 def _targets(step: Step, decided: Decisions, unheard: Set[Operation]) -> tuple[Targets, frozenset[int]]:
-    """What the marks that the decisions are written as would say, and of which operations they speak.
+    """The targets that the marks written for these decisions would give, and the operations with marks.
 
     `unheard`: operations that may not run twice, whatever their marks say.
     """
@@ -138,7 +138,7 @@ class ChosenAttempt:
     is_free: bool = False
 
     def notes(self) -> Iterator[str]:
-        """What somebody who looks at the result would wonder about."""
+        """Remarks on the choice."""
         attempt = self.chosen.planned.attempt
         if replace(attempt, chain=False) != FIRST:
             yield f"{attempt}{CHOSEN}{len(self.tried)} attempts"
@@ -151,14 +151,14 @@ class ChosenAttempt:
 
 
 def _saved_outside(planned: PlannedAttempt) -> tuple[int, int]:
-    """Of the bytes that the backward pass reads those that no segment makes, and all; nothing where none was asked."""
+    """Bytes that the backward pass reads: (made outside of every segment, in total); zeros without segments."""
     step, members = planned.decided.step, planned.decided.resolved.members
     inside = {step.position(op) for operations in members.values() for op in operations}
     return _outside_of(step, inside) if inside else (0, 0)
 
 
 def _outside_of(step: Step, inside: Set[int]) -> tuple[int, int]:
-    """Of the bytes that the backward pass reads those that none of these operations makes, and all."""
+    """Bytes that the backward pass reads: (made by none of these operations, in total)."""
     graph = step.graph
     read = (value for op, makes in enumerate(graph.makes) if graph.forward[op] for value in makes)
     roots = {graph.root[value] for value in read if graph.gradient_readers[value]} - graph.constants
@@ -168,7 +168,8 @@ def _outside_of(step: Step, inside: Set[int]) -> tuple[int, int]:
 
 
 def choose(step: Step, selection: Selection, forecast: Forecast, attempts: int, copies: int = 2) -> ChosenAttempt:
-    """`attempts`: of so many different plans the peaks are asked for. Raises `BadSelection`."""
+    """Plan and forecast up to `attempts` distinct attempts and choose the best; `refused` is set if the unchanged step
+    is better. Raises `BadSelection`."""
 
     named = named_segments(step.phases, selection)
     targets_of = dict[tuple[Cuts | None, bool], AttemptTargets]()

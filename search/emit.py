@@ -33,9 +33,9 @@ from .choose import why_worse
 
 
 def emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) -> Steps:
-    """The module, which has its copies and tokens, as it is written, but for calls. `before`: its steps before that.
+    """Clean up, verify and lower the module in place; return its steps. Calls are restored later.
 
-    Its steps after that are returned.
+    before: The steps of the module with its copies and tokens.
     """
     phases_of = {function: step.phases for function, step in before}
     with part("cse"):

@@ -63,7 +63,8 @@ Written = tuple[ModuleOp | None, Recomputation]
 def whole_where_lost(
     run: Callable[[ModuleOp, RecomputeOptions], Written],
 ) -> Callable[[ModuleOp, RecomputeOptions], Written]:
-    """Run once more with such calls kept where one is lost, and where a plan was made for the step with them kept."""
+    """Run `run`; if it refuses, or cannot restore a call with attributes of others, run it again with these calls kept
+    in place."""
 
     @wraps(run)
     def either(module: ModuleOp, options: RecomputeOptions) -> Written:
@@ -91,7 +92,7 @@ def whole_where_lost(
 
 @whole_where_lost
 def recomputed(module: ModuleOp, options: RecomputeOptions) -> Written:
-    """As `recompute`, in a module of its own, or None where the step is left unchanged. A budget is ignored.
+    """As `recompute`, but return a new module, or None if the step stays unchanged. Ignores `options.budget`.
 
     The module has been verified. Marks that are written as calls in it become attributes.
     """

@@ -40,11 +40,11 @@ PHASES = {
 LEAST_SHARE = 0.1
 """Below this share an estimate of the rest means nothing."""
 _LOG = logging.getLogger("recompute.progress")
-_shown: ContextVar[Line | None] = ContextVar("the line of progress that is shown", default=None)
+_shown: ContextVar[ProgressLine | None] = ContextVar("the line of progress that is shown", default=None)
 
 
 @dataclass
-class Line:
+class ProgressLine:
     """The state of the work. `result`: what the last line says; without it there is no last line."""
 
     task: str
@@ -71,7 +71,7 @@ class Line:
 
 
 @contextmanager
-def progress(task: str, only_on_terminal: bool = False) -> Generator[Line, None, None]:
+def progress(task: str, only_on_terminal: bool = False) -> Generator[ProgressLine, None, None]:
     """Show a line for the work inside, if it takes longer than `FIRST_SECONDS`. Inside of another one it is that line.
 
     only_on_terminal: For tools, whose standard error is read by scripts.
@@ -79,7 +79,7 @@ def progress(task: str, only_on_terminal: bool = False) -> Generator[Line, None,
     if (outer := _shown.get()) is not None:
         yield outer
         return
-    line, finished = Line(task), threading.Event()
+    line, finished = ProgressLine(task), threading.Event()
     is_terminal = sys.stderr.isatty()
     if only_on_terminal and not is_terminal:
         yield line
@@ -97,14 +97,14 @@ def progress(task: str, only_on_terminal: bool = False) -> Generator[Line, None,
         _end(line, is_terminal)
 
 
-def _show(line: Line, finished: threading.Event, is_terminal: bool) -> None:
+def _show(line: ProgressLine, finished: threading.Event, is_terminal: bool) -> None:
     seconds = FIRST_SECONDS
     while not finished.wait(seconds):
         print(f"\r\x1b[K{line}" if is_terminal else line, end="" if is_terminal else "\n", file=sys.stderr, flush=True)
         seconds = TERMINAL_SECONDS if is_terminal else FILE_SECONDS
 
 
-def _end(line: Line, is_terminal: bool) -> None:
+def _end(line: ProgressLine, is_terminal: bool) -> None:
     """Print the result, if a line was shown."""
     seconds = monotonic() - line.start
     _LOG.info("%s: %s after %.1f s", line.task, line.result or "ended", seconds)

@@ -54,7 +54,7 @@ def expected_in(text: str) -> Iterator[Expected]:
 
 
 def _pattern(words: str, *, is_pattern: bool) -> re.Pattern[str]:
-    """The words as a regular expression; of an invalid one, a pattern that matches nothing."""
+    """Compile the expected text to a regular expression; an invalid one matches nothing."""
     pieces = _INNER.split(words) if is_pattern else [words]
     text = "".join(f"(?:{piece})" if index % 2 else re.escape(piece) for index, piece in enumerate(pieces))
     try:

@@ -28,7 +28,7 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> 
     if (options.curve is not None or options.beside) and options.sweep is None:
         parser.error("--curve and --beside are for --sweep")
     if options.time_limit is not None and not options.time_limit >= 0:
-        parser.error(f"--time-limit is {options.time_limit:g}: seconds from 0 on")
+        parser.error(f"--time-limit is {options.time_limit:g}: expected seconds, 0 or more")
     files = {"--output": options.output, "--sequence": options.sequence, "--curve": options.curve}
     try:
         demand_different_files({option: path for option, path in files.items() if path is not None})

@@ -83,7 +83,7 @@ class _Task:
         # With copies of views, operation numbers differ between plans, so that starts cannot be shared.
         effort = effort_of(options)
         if views and options.solver != "auto":
-            raise ValueError(f"copies of views are for the solver 'auto', not for '{options.solver}'")
+            raise ValueError(f"--view-copies on requires --solver auto, not '{options.solver}'")
         solver = WITH_VIEWS if views else options.solver
         return solve(self.problem, budget, solver, best, () if views else starts, effort)
 

@@ -37,7 +37,8 @@ from ..search.budget.loop_choices import loops_option
 from ..search.budget.move_choices import with_moves
 from ..search.emit import replace_content
 from ..search.prepare import Prepared, prepare
-from ..search.recompute import Recomputation, recomputed, recomputed_within
+from ..search.recomputation import Recomputation
+from ..search.recompute import recomputed, recomputed_within
 from ..support.diagnostics import Remark, RemarkKind
 from ..support.operations import name_of
 from .calls.call_attributes import kept_whole

@@ -53,7 +53,7 @@ class Peaks:
         return self.eager <= EAGER_SHARE * self.in_order
 
     def notes(self) -> Iterator[str]:
-        """R8: a remark with both peaks if they are far apart."""
+        """Yield a remark with both peaks if they are far apart."""
         if not self.is_steady:
             yield (
                 f"an executor that starts operations as soon as it can needs {self.eager} bytes at its peak, and "

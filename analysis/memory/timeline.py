@@ -191,5 +191,5 @@ def eager(phases: Phases) -> Phases:
 
 
 def eager_timeline(function: FuncOp, phases: Phases) -> Timeline:
-    """Live bytes over the eager schedule; rule R8 compares its `peak_bytes` with that of the program order."""
+    """Live bytes over the eager schedule; `Peaks.notes` compares its peak with that of the program order."""
     return timeline(function, eager(phases))

@@ -46,7 +46,7 @@ def hand_on_names(holder: Operation, values: Iterable[SSAValue], inside: Contain
 
 
 def add_names(op: Operation, names: Iterable[str]) -> None:
-    """Put names in front of those that the operation has."""
+    """Prepend names to those of the operation."""
     attributes = [StringAttr(name) for name in dict.fromkeys((*names, *given_names(op)))]
     op.attributes[Names.NAME] = attributes[0] if len(attributes) == 1 else ArrayAttr(attributes)
 

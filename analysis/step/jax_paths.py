@@ -146,7 +146,8 @@ def as_backward(path: str) -> str:
 
 @lru_cache(maxsize=100_000)
 def as_read_by(path: str, reader: str) -> str:
-    """The path of a copy inside of the loop at `reader`: backward at the depth of the reader, possibly inside a loss.
+    """The location path of a copy placed in the loop at `reader`, marked as backward at the level at which the reader
+    is.
 
     `jvp()/while/body/jvp()/sin`, for `jvp()/while/body/transpose(jvp())/while`:
     `jvp()/while/body/transpose(jvp())/recompute/sin`.

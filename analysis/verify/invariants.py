@@ -73,7 +73,7 @@ def _incomplete_copies(function: Recomputed) -> Iterator[Violation]:
 
 
 def _reads_of_originals(function: Recomputed) -> Iterator[Violation]:
-    """R3: no gradient operation reads an original that is marked for recomputation, unless it is a constant."""
+    """No gradient operation reads an original that is marked for recomputation, unless it is a constant."""
     phases = function.phases
     for op in phases.order.operations:
         if Names.ID in op.attributes and asks_to_recompute(op) and phases.is_forward(op):
@@ -99,7 +99,7 @@ def _gradient_readers(function: Recomputed, value: SSAValue) -> Iterator[Operati
 
 
 def _duplicate_copies(function: Recomputed) -> Iterator[Violation]:
-    """R2: at most one copy per segment instance, operation and copy number."""
+    """At most one copy per segment instance, operation and copy number."""
     keys = set[tuple[object, ...]]()
     for op in function.copies:
         key = tuple(op.attributes.get(name) for name in (Names.SEGMENT, Names.ID, Names.COPY))
@@ -116,7 +116,7 @@ def _misplaced_copies(function: Recomputed) -> Iterator[Violation]:
 
 
 def _ungated_copies(function: Recomputed) -> Iterator[Violation]:
-    """R7: a copy reads only copies, constants, and values that wait for a gradient."""
+    """A copy reads only copies, constants, and values that wait for a gradient."""
     for op in function.copies:
         for value in read_values(op):
             if value in function.constants or _waits(function, value):
@@ -172,7 +172,7 @@ def _unused_gates(function: Recomputed) -> Iterator[Violation]:
 
 
 def _early_gates(function: Recomputed) -> Iterator[Violation]:
-    """R7: copies wait for a gradient value that depends on operations after their originals.
+    """Copies wait for a gradient value that depends on operations after their originals.
 
     Otherwise the value, and so the copies, could run in the forward pass. Cotangent arguments are exempt: the caller
     determines when they exist.

@@ -105,7 +105,9 @@ class CompositeOp(IRDLOperation):
 
 def _check_name(op: CompositeOp) -> None:
     if _NAMESPACED.fullmatch(op.composite_name.data) is None:
-        raise VerifyException(f"'{op.composite_name.data}' is no name such as 'acme.gelu'")
+        raise VerifyException(
+            f"invalid composite name '{op.composite_name.data}': expected '<namespace>.<name>', such as 'acme.gelu'"
+        )
 
 
 def _decomposition(op: CompositeOp) -> FuncOp:

@@ -191,7 +191,7 @@ class TriangularSolveOp(IRDLOperation):
 def _check_ranks(op: TriangularSolveOp) -> None:
     ranks = len(shape_of(op.a)), len(shape_of(op.b))
     if ranks[0] != ranks[1] or ranks[0] < 2:
-        raise VerifyException(f"a and b have ranks {ranks[0]} and {ranks[1]}, expected one rank of at least 2")
+        raise VerifyException(f"a and b have ranks {ranks[0]} and {ranks[1]}, expected equal ranks of at least 2")
 
 
 def _check_system(op: TriangularSolveOp) -> None:

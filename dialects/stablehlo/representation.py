@@ -100,9 +100,9 @@ class ReducePrecisionOp(ShapeKeepingOp):
         check_takes(self, is_float)
         check_types("C1: the result", self.result.type, self.operand.type)
         if self.exponent_bits.value.data < 1:
-            raise VerifyException("C2: a format has one bit of exponent at least")
+            raise VerifyException(f"C2: exponent_bits is {self.exponent_bits.value.data}, expected at least 1")
         if self.mantissa_bits.value.data < 0:
-            raise VerifyException("C3: a format has no negative number of mantissa bits")
+            raise VerifyException(f"C3: mantissa_bits is {self.mantissa_bits.value.data}, expected at least 0")
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:

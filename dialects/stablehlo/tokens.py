@@ -39,7 +39,7 @@ from .process_groups import check_channel_type, check_distinct_pairs, check_pair
 
 
 @irdl_attr_definition
-class TokenType(ParametrizedAttribute, TypeAttribute):
+class StableTokenType(ParametrizedAttribute, TypeAttribute):
     """A value without data, by which effects are ordered."""
 
     name = "stablehlo.token"
@@ -68,7 +68,7 @@ class CreateTokenOp(IRDLOperation):
 
     name = "stablehlo.create_token"
 
-    output = result_def(TokenType)
+    output = result_def(StableTokenType)
 
     traits = traits_def(Pure())
 
@@ -90,8 +90,8 @@ class AfterAllOp(SameTypeOp):
 
     name = "stablehlo.after_all"
 
-    inputs = var_operand_def(TokenType)
-    result = result_def(TokenType)
+    inputs = var_operand_def(StableTokenType)
+    result = result_def(StableTokenType)
 
     traits = traits_def(Pure())
 
@@ -114,7 +114,7 @@ def _check_data(op: InfeedOp | RecvOp) -> None:
 
 
 def _check_last(op: InfeedOp | RecvOp) -> None:
-    if not isinstance(op.result_types[-1], TokenType):
+    if not isinstance(op.result_types[-1], StableTokenType):
         raise VerifyException(f"the last result has type {op.result_types[-1]}, expected a token")
 
 
@@ -135,7 +135,7 @@ class InfeedOp(IRDLOperation):
 
     name = "stablehlo.infeed"
 
-    token = operand_def(TokenType)
+    token = operand_def(StableTokenType)
     infeed_config = opt_prop_def(StringAttr)
     layout = opt_prop_def(ArrayAttr)
     received = var_result_def()
@@ -159,9 +159,9 @@ class OutfeedOp(IRDLOperation):
     name = "stablehlo.outfeed"
 
     inputs = var_operand_def()
-    token = operand_def(TokenType)
+    token = operand_def(StableTokenType)
     outfeed_config = opt_prop_def(StringAttr)
-    result = result_def(TokenType)
+    result = result_def(StableTokenType)
 
 
 @irdl_op_definition
@@ -171,11 +171,11 @@ class SendOp(IRDLOperation):
     name = "stablehlo.send"
 
     inputs = var_operand_def()
-    token = operand_def(TokenType)
+    token = operand_def(StableTokenType)
     channel_handle = prop_def()
     is_host_transfer = opt_prop_def(BoolAttr)
     source_target_pairs = opt_prop_def()
-    result = result_def(TokenType)
+    result = result_def(StableTokenType)
 
     def verify_(self) -> None:
         verify_constraints(self, OF_SEND)
@@ -195,7 +195,7 @@ class RecvOp(IRDLOperation):
 
     name = "stablehlo.recv"
 
-    token = operand_def(TokenType)
+    token = operand_def(StableTokenType)
     channel_handle = prop_def()
     is_host_transfer = opt_prop_def(BoolAttr)
     source_target_pairs = opt_prop_def()
@@ -297,7 +297,7 @@ def _check_finished(op: AsyncDoneOp) -> None:
 
 OF_DONE: tuple[Constraint[AsyncDoneOp], ...] = (Constraint("C1", _check_finished),)
 
-TOKEN_TYPES: list[type[Attribute]] = [TokenType, FutureType]
+TOKEN_TYPES: list[type[Attribute]] = [StableTokenType, FutureType]
 TOKENS: list[type[Operation]] = [
     CreateTokenOp,
     AfterAllOp,

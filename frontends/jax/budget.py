@@ -27,7 +27,7 @@ from ...search.budget.move_choices import with_moves
 from ...search.pool import Candidate, Pool, pool_of
 from ...support.diagnostics import Refusal
 from ...support.interrupts import stopping
-from ...support.progress import Line
+from ...support.progress import ProgressLine
 from ...support.units import MINIMUM, budget_text, is_share, parse_budget
 from ...transforms.plans.limit_segments import of_rest
 from ...transforms.take_marks import take_marks
@@ -145,7 +145,7 @@ def within(
     options: RecomputeOptions,
     budget: str,
     compilers: Compilers,
-    line: Line,
+    line: ProgressLine,
 ) -> BudgetedCompile:
     """Compile the step within the budget, or with the best candidate when its time limit or a Ctrl-C ends the search.
 
@@ -220,7 +220,7 @@ class _Rounds:
     plain_bytes: int
     limit: int | None
     compile_module: CompileModule
-    line: Line
+    line: ProgressLine
     stop: Stop
 
     def best(self) -> BudgetedCompile:

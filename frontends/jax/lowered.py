@@ -29,7 +29,7 @@ from ...options.recompute_options import RecomputeOptions
 from ...options.selection import BadSelection
 from ...support.diagnostics import Refusal, Remark
 from ...support.operations import every_operation
-from ...support.progress import Line, progress
+from ...support.progress import ProgressLine, progress
 from ...support.units import format_bytes
 from . import crossing, private, warning
 from .budget import BudgetedCompile, Compilers, record_of_within, within, within_from
@@ -227,7 +227,7 @@ def not_rewritten(name: str, plain: jax.stages.Lowered, options: Options) -> Low
     return Lowered(name, options, plain, plain, None, (WHY,), f"{name}: the plain step runs: {WHY}")
 
 
-def _within(step: _PlainStep, budget: str, module: ModuleOp, line: Line) -> Lowered:
+def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine) -> Lowered:
     """The step rewritten within the budget. Raises `Refusal` if no candidate keeps it."""
     name, options, plain, cache = step.name, step.options, step.plain, step.cache
     on_cpu = "cpu" in private.platforms(plain)

@@ -60,7 +60,7 @@ class Statics:
 
 
 def statics_of(jitted: Any) -> Statics:
-    """Of what `jax.jit` returned. Raises `UnsupportedJax`, here and below."""
+    """The static arguments of a function that `jax.jit` returned. All functions below raise `UnsupportedJax`."""
     numbers, names = (_get(jitted, path) for path in OF_JITTED)
     return Statics(tuple(numbers), tuple(names))
 
@@ -75,7 +75,7 @@ def is_under_a_trace() -> bool:
 
 
 def lower(traced: jax.stages.Traced, rules: Any) -> jax.stages.Lowered:
-    """As JAX lowers it, with these rules, of primitives, in place of its own."""
+    """Lower as JAX does, with these lowering rules of primitives in place of its own."""
     return traced.lower(_private_parameters=_with_rules(rules))
 
 
@@ -91,8 +91,8 @@ calls like this one without Python, and whether to forget that again."""
 
 
 def dispatched(name: str, miss: Callable[..., Missed], statics: Statics) -> Any | None:
-    """A function that serves calls as one of `jax.jit` does: by structure, types, shardings and settings of a call it
-    finds what was compiled, and asks `miss` where it finds nothing. None where this JAX has no such thing."""
+    """A function that dispatches as `jax.jit` does: it looks up the compiled step by structure, types, shardings and
+    settings, and calls `miss` on a miss. None if this JAX lacks the dispatcher."""
     try:
         pjit, keys, shard, registry, *_ = (_of_module(*place) for place in OF_DISPATCH)
         return pjit(name, None, miss, list(statics.numbers), list(statics.names), keys(), registry, shard)

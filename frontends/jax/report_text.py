@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...analysis.explain.explanation import SavedValue
 from ...reports import memory_html
 from ...reports.by_module import ModuleRow
-from ...reports.memory_html import Facts
+from ...reports.memory_html import PageFacts
 from ...reports.memory_timeline import alive_at_the_peak, chart
 from ...support.diagnostics import UNKNOWN
 from ...support.units import format_bytes
@@ -45,7 +45,7 @@ def to_html(report: Report) -> str:
     """A page with its own data and script, for a file."""
     modules = tuple((row.module, *_sizes(row)) for row in report.modules)
     numbers = (("", "plain", "recomputed", "ratio"), *_numbers(report))
-    facts = Facts(verdict(report), numbers, modules, tuple(map(str, report.remarks)))
+    facts = PageFacts(verdict(report), numbers, modules, tuple(map(str, report.remarks)))
     return memory_html.to_html(report.timelines, report.name, facts)
 
 

@@ -42,7 +42,7 @@ def block(name: str) -> Scope:
     Raises `TypeError` if `name` is not a str, and `ValueError` if it is empty or has one of / ( ) #.
     """
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"block: the name is a str, not {type(name).__name__}")
+        raise TypeError(f"block: expected a str as the name, not {type(name).__name__}")
     if not name or SEPARATORS & set(name):
         raise ValueError(f"block: '{name}' cannot name a segment: give a non-empty name without / ( ) #")
     return jax.named_scope(name)  # pyright: ignore[reportReturnType]

@@ -19,7 +19,7 @@ import jax
 from xdsl.dialects.builtin import ModuleOp
 
 from ...driver.api import Rewritten, as_module
-from ...driver.cache import Stored, key_of, key_of_options, record_of, record_of_remark, remark_from, spelled_as
+from ...driver.cache import StoredRewrite, key_of, key_of_options, record_of, record_of_remark, remark_from, spelled_as
 from ...support.diagnostics import Remark
 from ...support.disk_cache import DiskCache, Entry, disk_cache
 from ...support.fingerprint import NoFingerprint, fingerprint
@@ -114,7 +114,7 @@ class StepCache:
 
     def stored(
         self, record: Mapping[str, Any], less: jax.stages.Lowered, original: Callable[[], ModuleOp | None]
-    ) -> Stored:
+    ) -> StoredRewrite:
         """The rewrite of a record. `less`: as it is compiled. `original`: the step as JAX lowered it, with marks."""
 
         def before() -> ModuleOp:
@@ -127,7 +127,7 @@ class StepCache:
                 return before().clone()
             return spelled_as(crossing.module_of(less, self.name), record["spelling"])
 
-        return Stored(record, after, before)
+        return StoredRewrite(record, after, before)
 
     def choice(self, measure: bool | str) -> tuple[str, dict[str, int | None]] | None:
         """The stored choice: the name of the way, and the bytes of temporaries of each way that was compiled."""

@@ -103,7 +103,7 @@ class SimulatedDevice(ABC):
         """
         rows, channel = rows_of(op.replica_groups), channel_field(op.channel_handle, "handle")
         if rows is None:
-            raise ValueError("its groups are not given as numbers of devices")
+            raise ValueError("its replica groups are not lists of device ids")
         if op.is_global:
             groups = rows or [list(range(self.replicas * self.partitions))]
         elif channel > 0 and across_partitions:

@@ -26,7 +26,7 @@ def table(op: Operation, name: str) -> list[list[int]]:
     """The rows of a constant matrix of integers."""
     value = _property(op, name)
     if not is_standard_dense(value) or len(value.type.get_shape()) != 2:
-        raise ValueError(f"its '{name}' is no table of numbers")
+        raise ValueError(f"its '{name}' is not a constant matrix of integers")
     return [[int(number) for number in row] for row in to_numpy(value)]
 
 

@@ -37,7 +37,7 @@ def space_of(op: Operation) -> Space:
     if isinstance(op, BroadcastOp):
         rank = len(shape_at(op.init))
         return [_kept(rank, op.dimensions.get_values()), AffineMap.identity(rank)], [True] * rank
-    raise ValueError("its loops are not known")
+    raise ValueError("its iteration space is not supported")
 
 
 def _kept(rank: int, dropped: Sequence[int]) -> AffineMap:

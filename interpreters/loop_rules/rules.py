@@ -34,7 +34,7 @@ from ..memory_spaces import MemorySpaces
 from ..terms import Head, Inside, RegionTerm, Terms
 from .integers import LARGEST, Integers, Interval, Sum, whole
 from .loop_terms import Opened, Slice, reaches, sliced
-from .stack_terms import RowTermBuilder, Stored, extents, keeps_order, part_of_part, stored_by
+from .stack_terms import RowTermBuilder, StoredSlice, extents, keeps_order, part_of_part, stored_by
 
 
 class LoopRules:
@@ -48,7 +48,7 @@ class LoopRules:
         self.integers = Integers(terms)
         self.rows = RowTermBuilder(self)
         self._opened = dict[int, Opened]()
-        self._stored = dict[int, Stored | None]()
+        self._stored = dict[int, StoredSlice | None]()
         self._slices = dict[int, Slice]()
         self._made = dict[tuple[Head, tuple[int, ...]], int]()
         self._histories = dict[tuple[Head, tuple[int, ...]], int]()
@@ -196,7 +196,7 @@ class LoopRules:
             return None
         return self.at(stored, self.integers.written(number, like))
 
-    def at(self, stored: Stored, number: int) -> int:
+    def at(self, stored: StoredSlice, number: int) -> int:
         """The value that the iteration with this number stores."""
         loop, read = (
             stored.loop,
@@ -209,7 +209,7 @@ class LoopRules:
         numbers = self.instance(stored.body, [number, *carried, loop.state], stored.captures)
         return numbers[stored.body.roots[0]]
 
-    def stored_in(self, source: int) -> Stored | None:
+    def stored_in(self, source: int) -> StoredSlice | None:
         if source not in self._stored:
             trips = self.integers.constant(self.terms.operands_of(source)[0])
             if trips is None or not 0 < trips <= LARGEST:

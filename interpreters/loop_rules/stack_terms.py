@@ -29,7 +29,7 @@ from .loop_terms import Opened, reaches
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredSlice:
     """`body`, `captures`: the slice, closed over the iteration number and the carries; its type is `types`. Iteration n
     of `trips` writes it at index `scale * n + offset` of the first dimension."""
 
@@ -46,7 +46,7 @@ class Stored:
         return place.plus(whole(-self.offset)).times(self.scale)
 
 
-def stored_by(terms: Terms, integers: Integers, loop: Opened, trips: int) -> Stored | None:
+def stored_by(terms: Terms, integers: Integers, loop: Opened, trips: int) -> StoredSlice | None:
     """The values that the loop stores in its first carry in `trips` iterations; None if it is not proved to be a
     stack."""
     update = terms.head_of(loop.next[0])
@@ -68,7 +68,7 @@ def stored_by(terms: Terms, integers: Integers, loop: Opened, trips: int) -> Sto
     arguments = (loop.lead, *loop.bound, loop.state)
     types_inside = (terms.head_of(loop.lead).types[0], *loop.types)
     number, captures = terms.close(Inside(arguments, (slice_, loop.state)), types_inside, -1, loop.depth)
-    return Stored(loop, trips, terms.bodies[number], captures, types, scale, index.offset)
+    return StoredSlice(loop, trips, terms.bodies[number], captures, types, scale, index.offset)
 
 
 def _is_within(place: Sum, scale: int, trips: int, extent: int) -> bool:
@@ -111,9 +111,9 @@ class RowTerms(Protocol):
 
     def instance(self, body: RegionTerm, arguments: Sequence[int], captures: Sequence[int]) -> list[int]: ...
 
-    def stored_in(self, source: int) -> Stored | None: ...
+    def stored_in(self, source: int) -> StoredSlice | None: ...
 
-    def at(self, stored: Stored, number: int) -> int: ...
+    def at(self, stored: StoredSlice, number: int) -> int: ...
 
 
 class RowTermBuilder:

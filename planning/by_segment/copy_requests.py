@@ -283,7 +283,8 @@ def _others_enter(entries: Sequence[int], early: int, own: int) -> bool:
 
 
 def _by_arrival(graph: Graph, targets: Targets, segment: str, rank: int, due: Mapping[int, int]) -> list[CopyRequest]:
-    """One request per arrival; each operation is copied at the arrival that needs it first."""
+    """One request for each point at which the backward pass enters the segment (an *arrival*); each operation is copied
+    at the arrival that needs it first."""
     starts = arrivals(graph, due, lambda op: is_part_of(targets.segments.get(op), segment))
     parts: dict[int, list[int]] = {start: [] for start in starts}
     for op, use in due.items():

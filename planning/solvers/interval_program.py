@@ -108,7 +108,8 @@ class _Model:
         return self.model.new_int_var(low, self.window.end if high is None else high, "")
 
     def _entries(self) -> Iterator[_Execution]:
-        """Storages from before the window: kept up to any position, or dropped before it, which frees bytes there."""
+        """Storages that exist before the window: each is kept up to a position in it, or dropped beforehand, which
+        frees its bytes."""
         kept = dict[int, Any]()
         for v in sorted(self.window.may_enter):
             end, kept[v] = self._end(-1), self.model.new_bool_var("")

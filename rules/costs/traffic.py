@@ -1,7 +1,7 @@
 """Bytes that one execution of an operation reads and writes, as XLA's cost analysis counts them: before any fusion.
 
 A slice or an update counts twice, with its indices, but not the tensor that it is part of. Views, constants and
-operations that forward their operands move nothing here; XLA counts those that it does not see through.
+operations that forward their operands move nothing here; XLA counts some of them as traffic.
 """
 
 from __future__ import annotations

@@ -66,8 +66,11 @@ class _InOrder(Generic[O]):
     def _with_loops(
         self, loops: Loops, results: Sequence[Evaluated[O]], seen: set[frozenset[str]]
     ) -> Evaluated[O] | None:
-        """None where the loops alone take more than one of the `results`, or where the steps are those that were
-        `seen`: no loop was cut. Raises `Refusal`."""
+        """The best result with these loop cuts.
+
+        None if the cut loops alone cost at least as much as one of the `results`, or if no loop was cut (the same
+        graphs are in `seen`). Raises `Refusal`.
+        """
         graphs = dict[str, Graph]()
         segments = BesideSegments.of(self.problem.module, replace(self.problem.options, loops=loops))
 

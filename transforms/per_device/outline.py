@@ -28,8 +28,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, Use
 
 from ...analysis.step.jax_paths import path_of, split_path
 from ...analysis.step.order import functions_of
-from ...dialects.computations import ManualComputationOp
-from ...dialects.computations import ReturnOp as HandOnOp
+from ...dialects.computations import ManualComputationOp, ShardyReturnOp
 from ...dialects.recompute import Names
 from ...dialects.shardings import ShardingPerValueAttr
 from ...support.operations import every_operation
@@ -216,7 +215,7 @@ def _replace_by_empty(
     cast = UnrealizedConversionCastOp(
         operands=[list(block.args)], result_types=[[values[index].type for index in kept]]
     )
-    block.add_ops([cast, HandOnOp.create(operands=cast.results)])
+    block.add_ops([cast, ShardyReturnOp.create(operands=cast.results)])
     results = [(op.results[index].type, op.out_shardings.data[index]) for index in kept]
     emptied = rebuild(op, operands, results, block)
     replace_results(op, kept, emptied)

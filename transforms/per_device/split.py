@@ -27,7 +27,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ...analysis.step.marks import is_copy
 from ...analysis.step.order import read_values
-from ...dialects.computations import ReturnOp as HandOnOp
+from ...dialects.computations import ShardyReturnOp
 from ...dialects.recompute import Names
 from ...dialects.sdy import axes_of_mesh
 from ...dialects.stablehlo.shapes import ReshapeOp
@@ -174,7 +174,7 @@ def _gradient(parts: _Parts, crossing: _Crossing, types: Sequence[Attribute], lo
         mapping[value] = _reshaped(argument, value.type, block)
     _read_instead(mapping, parts.backward)
     move(parts.backward, block)
-    block.add_op(HandOnOp.create(operands=[mapping.get(value, value) for value in parts.returned]))
+    block.add_op(ShardyReturnOp.create(operands=[mapping.get(value, value) for value in parts.returned]))
     return block
 
 
@@ -186,7 +186,7 @@ def _forward(parts: _Parts, crossing: _Crossing, types: Sequence[Attribute]) -> 
     _read_instead(mapping, parts.forward)
     move(parts.forward, block)
     handed_on = [_reshaped(value, type_, block) for value, type_ in zip(crossing.residuals, types, strict=True)]
-    block.add_op(HandOnOp.create(operands=[*(mapping.get(value, value) for value in parts.kept), *handed_on]))
+    block.add_op(ShardyReturnOp.create(operands=[*(mapping.get(value, value) for value in parts.kept), *handed_on]))
     return block
 
 

@@ -1,6 +1,6 @@
 """Collect the functions to which a selection does not apply: no such segment, no such checkpoint.
 
-Where a nested step of a function is outlined as a function of its own, the selection may name segments of it alone.
+A nested step is outlined as its own function; a selection that names only its segments is no misfit for the outer one.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 
 from ....planning.graph import OUTSIDE
 from ....rules.fusion import WRITES_OVER
-from .program import Draft, Kernel, KernelProgram, Pool, XlaForm
+from .program import Draft, Kernel, KernelProgram, WindowShape, XlaForm
 from .traits import Trait, Traits
 
 _LOOP = "stablehlo.while"
@@ -96,7 +96,7 @@ class Pools:
         )
         new.replace(op, "stablehlo.scatter", [zeros, indices, source])
 
-    def _iota(self, op: int, operand: int, dimension: int, pool: Pool) -> int:
+    def _iota(self, op: int, operand: int, dimension: int, pool: WindowShape) -> int:
         key = (pool.shape, dimension)
         if key not in self.iotas:
             size = pool.index_bytes

@@ -99,7 +99,7 @@ class Kernel:
     wide_result: int
 
 
-class Pool(NamedTuple):
+class WindowShape(NamedTuple):
     """The gradient of a maximum over windows: the `shape` of its operand, and the bytes of one index per element of the
     operand (`index_bytes`) and of the source (`source_index_bytes`)."""
 
@@ -149,7 +149,7 @@ class KernelProgram:
     handed_on: Mapping[int, frozenset[int]]
     kernels: Mapping[int, Kernel]
     alike: Mapping[int, int]
-    pools: Mapping[int, Pool]
+    pools: Mapping[int, WindowShape]
     spreads: Mapping[int, int]
 
     def __len__(self) -> int:
@@ -247,7 +247,7 @@ class Draft:
     def insert(
         self, origin: int, name: str, traits: Traits, operands: Sequence[int], sizes: Sequence[int], like: int
     ) -> Sequence[int]:
-        """Append an additional operation. Returns the numbers of its results, of these sizes and the rank of `like`."""
+        """Append an operation whose results have these sizes and the rank of `like`; return their numbers."""
         columns = self.columns
         made = [columns.add_value(len(columns.names), size, columns.ranks[like]) for size in sizes]
         self.origin.append(origin)

@@ -26,7 +26,7 @@ from ....support.type_guards import is_tensor
 from ...step.graph_of import Key, region_key
 from ...step.order import Order, captured_values, constants_only
 from ...step.storage import rank_of, value_bytes
-from .program import Columns, Kernel, KernelProgram, Pool
+from .program import Columns, Kernel, KernelProgram, WindowShape
 from .traits import WANTED, Trait, Traits, copied, divides_cheaply, does_nothing, is_mask_as_numbers, traits_of
 
 
@@ -65,7 +65,7 @@ class FromConstants:
     def is_one_number(self, value: SSAValue) -> bool:
         return isinstance(self.classes.get(value), SplatNumber)
 
-    def left_alone(self, op: Operation) -> SSAValue | None:
+    def passed_through_operand(self, op: Operation) -> SSAValue | None:
         """The operand that the operation returns unchanged: `x` of `x + 0` or of a maximum with minus infinity."""
         neutral = _NEUTRAL.get(name_of(op))
         if neutral is None:
@@ -137,9 +137,9 @@ def kernel_of(op: Operation) -> Kernel:
     )
 
 
-def pool_of(op: Operation) -> Pool:
+def pool_of(op: Operation) -> WindowShape:
     operand, source, _ = op.operands
-    return Pool(_shape(operand), prod(_shape(operand)) * _INDEX, prod(_shape(source)) * _INDEX)
+    return WindowShape(_shape(operand), prod(_shape(operand)) * _INDEX, prod(_shape(source)) * _INDEX)
 
 
 def _is_bf16(value: SSAValue) -> bool:
@@ -219,7 +219,7 @@ class _ProgramReader:
             self.from_constants.add(op)
         is_number = is_constant and len(results) == 1 and self.from_constants.is_one_number(results[0])
         # The operand whose memory the result shares. A splat has none: it has any shape at once.
-        source = None if is_number or not results else _viewed_by(op) or self.from_constants.left_alone(op)
+        source = None if is_number or not results else _viewed_by(op) or self.from_constants.passed_through_operand(op)
         operands = [self.number[id(operand)] for operand in op.operands]
         captured = [self.number[id(value)] for value in self._read_by(op)] if op.regions else []
         if source is not None:

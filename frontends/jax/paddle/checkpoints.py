@@ -41,7 +41,7 @@ class CheckpointList:
         if wrong := [element for element in elements if not isinstance(element, str | jax.Array)]:
             raise TypeError(f"{NO_LIST}, and holds {kind_of(wrong[0])}")
         if wrong := [name for name in elements if isinstance(name, str) and (not name or "," in name)]:
-            raise ValueError(f"set_checkpoints: '{wrong[0]}' is no name: it is empty, or has a comma")
+            raise ValueError(f"set_checkpoints: invalid name '{wrong[0]}': expected a non-empty name without a comma")
         names = dict.fromkeys(name for name in elements if isinstance(name, str))
         values = {id(value): value for value in elements if not isinstance(value, str)}
         return CheckpointList(tuple(names), tuple(values.values()))

@@ -125,7 +125,7 @@ func.func @scope(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @list(%x: tensor<4xf32>) {
-  // expected-error@+1 {{a segment says one thing of all its operations; a list marks the results of one}}
+  // expected-error@+1 {{recompute.recompute on a segment applies to all its operations: expected one value, not a list}}
   %a = recompute.segment attributes {recompute.recompute = [false]} {
     recompute.yield %x : tensor<4xf32>
   } : tensor<4xf32>

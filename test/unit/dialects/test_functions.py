@@ -95,8 +95,8 @@ PREDICATE = (
     [
         ("i32", "cmpi", "predicate = 10 : i64", "the predicate is 10, and goes from 0 to 9"),
         ("i32", "cmpi", "predicate = -1 : i64", "the predicate is -1, and goes from 0 to 9"),
-        ("i32", "cmpi", 'predicate = "eq"', "the predicate of a comparison is an i64"),
-        ("i32", "cmpi", "", "the predicate of a comparison is an i64"),
+        ("i32", "cmpi", 'predicate = "eq"', "expected the predicate of a comparison to be an i64"),
+        ("i32", "cmpi", "", "expected the predicate of a comparison to be an i64"),
         ("f32", "cmpf", "predicate = 16 : i64, fastmath = #arith.fastmath<none>", "goes from 0 to 15"),
     ],
 )

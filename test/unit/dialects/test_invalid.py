@@ -344,7 +344,7 @@ KEEP, GO_ON = f"stablehlo.return %i : {S}", "stablehlo.return %1 : tensor<i1>"
         (GO_ON, GO_ON, f"one of the values that do returns has type tensor<i1>, expected {S}"),
         (GO_ON, "stablehlo.return", "the values that do returns are 0, expected 1"),
         (GO_ON, f"%x = stablehlo.tanh %i : {S}", "terminates block .* but is not a terminator"),
-        (GO_ON, '"test.end"() : () -> ()', "the region ends with stablehlo.return"),
+        (GO_ON, '"test.end"() : () -> ()', "expected the region to end with stablehlo.return"),
     ],
 )
 def test_loops(condition: str, body: str, words: str):

@@ -63,7 +63,7 @@ def test_it_stands(judge: Judge) -> None:
         ),
         (manual(body="sdy.return"), "there are 0 values that the region returns, expected 1"),
         (manual(types="(tensor<4x8xf32>) -> i32"), "type tensor<2x8xf32>, which is no part of i32"),
-        (manual(body="stablehlo.return %y : tensor<2x8xf32>"), "the region ends with sdy.return"),
+        (manual(body="stablehlo.return %y : tensor<2x8xf32>"), "expected the region to end with sdy.return"),
     ],
 )
 def test_refused(text: str, words: str) -> None:

@@ -14,7 +14,15 @@ from recompute.analysis.step.direction import Direction
 from recompute.analysis.step.phase_sources import PhaseSource, register_source
 from recompute.analysis.step.phase_sources import registrations_undone as sources_undone
 from recompute.driver import cache
-from recompute.driver.cache import Stored, key_of, key_of_options, own_version, record_of, spelled_as, spelling_of
+from recompute.driver.cache import (
+    StoredRewrite,
+    key_of,
+    key_of_options,
+    own_version,
+    record_of,
+    spelled_as,
+    spelling_of,
+)
 from recompute.interpreters import register_pure
 from recompute.interpreters import registrations_undone as purity_undone
 from recompute.mlir_io.parser import parse_module
@@ -128,14 +136,14 @@ def test_a_stored_rewrite():
     placed = [Remark(op, f"remark on {op.name}") for op in done.module.walk()]
     fresh = replace(done, remarks=(*placed, Remark(ModuleOp([]), "remark without a position")))
     module, original = print_module(fresh.module, debuginfo=True), parse_module(STEP)
-    stored = Stored(record_of(fresh), lambda: parse_module(module), lambda: original)
+    stored = StoredRewrite(record_of(fresh), lambda: parse_module(module), lambda: original)
     assert fresh.copies > 0 and fresh.proof is not None
     assert stored.text == fresh.text and stored.plan_text == fresh.plan_text and stored.plans == fresh.plans
     assert list(map(str, stored.remarks)) == list(map(str, fresh.remarks))
     assert (stored.proof, stored.copies, stored.extra_flops) == (fresh.proof, fresh.copies, fresh.extra_flops)
     assert stored.predicted_saving == fresh.predicted_saving
     assert stored.memory() == fresh.memory()
-    with pytest.raises(AttributeError, match="'Stored' object has no attribute 'unknown'"):
+    with pytest.raises(AttributeError, match="'StoredRewrite' object has no attribute 'unknown'"):
         _ = stored.unknown  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
 
 
@@ -143,7 +151,7 @@ def test_a_stored_rewrite_reads_its_module_once_and_late():
     def fail() -> Any:
         raise AssertionError("nothing is read yet")
 
-    stored = Stored(record_of(recompute.rewrite(STEP)), fail, fail)
+    stored = StoredRewrite(record_of(recompute.rewrite(STEP)), fail, fail)
     assert stored.copies and stored.predicted_saving
     with pytest.raises(AssertionError, match="nothing is read yet"):
         _ = stored.module

@@ -623,11 +623,6 @@ def test_memory_is_refused() -> None:
             "tensor<6xf32>",
             "an output is indexed by more than loop numbers",
         ),
-        (
-            '%r = "chlo.constant_like"(%a) : (T) -> T',
-            "tensor<4x6xf32>",
-            "chlo.constant_like cannot be executed: the interpreter does not know",
-        ),
         ('%r = "linalg.div"(%a, %a) : (T, T) -> T', "tensor<4x6xf32>", "linalg.div cannot be executed"),
     ],
 )

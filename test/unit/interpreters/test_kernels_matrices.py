@@ -240,7 +240,7 @@ def test_the_number_of_the_only_process(name: str) -> None:
         ),
         (
             collective("all_gather", "replica_groups = dense<0> : tensor<1xi64>"),
-            "stablehlo.all_gather cannot be executed: its 'replica_groups' is no table of numbers",
+            "stablehlo.all_gather cannot be executed: its 'replica_groups' is not a constant matrix of integers",
         ),
         (
             """%q = "stablehlo.all_gather"(%a) <{replica_groups = dense<0> : tensor<1x1xi64>}> : (T) -> tensor<4xf32>
@@ -249,7 +249,7 @@ def test_the_number_of_the_only_process(name: str) -> None:
         ),
         (
             collective("all_gather", "replica_groups = #stablehlo.groups<a>"),
-            "stablehlo.all_gather cannot be executed: its 'replica_groups' is no table of numbers",
+            "stablehlo.all_gather cannot be executed: its 'replica_groups' is not a constant matrix of integers",
         ),
     ],
 )

@@ -15,7 +15,7 @@ import pytest
 from typing_extensions import override
 
 from recompute.analysis.memory.timeline import Buffer, Timeline
-from recompute.reports.memory_html import Facts, to_html
+from recompute.reports.memory_html import PageFacts, to_html
 from recompute.reports.memory_layers import COLUMNS, chart_data
 
 KIB = 2**10
@@ -129,7 +129,7 @@ def test_the_backward_pass_is_shaded() -> None:
 
 
 def test_facts_stand_in_front_of_the_charts() -> None:
-    facts = Facts(
+    facts = PageFacts(
         "f: <saves>", (("", "plain"), ("temporaries", "12.0 KiB")), (("LM/Block_0", 4096, 0, 8192),), ("why",)
     )
     text = to_html([("f", TIMELINE)], "f", facts)
@@ -176,7 +176,7 @@ def test_a_browser_shows_all_of_it(tmp_path: Path) -> None:
     long = "Transformer/Encoder/" + "Layer_with_a_long_name/" * 6
     buffers = tuple(replace(buffer, module=f"{long}{at}") for at, buffer in enumerate(TIMELINE.buffers))
     modules = (("small", 1, 1, 1), ("large", 4096, 0, 8192))
-    facts = Facts("verdict " * 30, (("", "plain"), ("temporaries", "12.0 KiB")), modules, ("a remark " * 40,))
+    facts = PageFacts("verdict " * 30, (("", "plain"), ("temporaries", "12.0 KiB")), modules, ("a remark " * 40,))
     page = to_html([("plain", replace(TIMELINE, buffers=buffers)), ("recomputed", TIMELINE)], "step", facts)
     path = tmp_path / "page.html"
     path.write_text(page.replace("</body>", f"{MEASURE}</body>"))

@@ -181,8 +181,33 @@ LEGACY: Mapping[str, str] = {
         "<6x7xf32>",
     ),
 }
+_INTEGERS = frozenset("and or shift_left shift_right_arithmetic shift_right_logical xor".split())
+_BROADCAST = """
+add and atan2 complex divide maximum minimum multiply next_after or polygamma power remainder shift_left
+shift_right_arithmetic shift_right_logical subtract xor zeta
+"""
+
+
+def broadcasting() -> Iterator[tuple[str, str]]:
+    """CHLO's operations on operands of different shapes."""
+    for name in _BROADCAST.split():
+        element = "i32" if name in _INTEGERS else "f32"
+        result = "<2x3xcomplex<f32>>" if name == "complex" else f"<2x3x{element}>"
+        types = f"(<2x1x{element}>, <3x{element}>) -> {result}"
+        line = f"%r = chlo.broadcast_{name} %a, %b : {types}"
+        yield f"broadcast_{name}", program(f"%a: <2x1x{element}>, %b: <3x{element}>", line, result)
+    line = "%r = chlo.broadcast_compare %a, %b {comparison_direction = #chlo<comparison_direction LT>} : "
+    types = "(<2x1xf32>, <3xf32>) -> <2x3xi1>"
+    yield "broadcast_compare", program("%a: <2x1xf32>, %b: <3xf32>", line + types, "<2x3xi1>")
+    line = "%r = chlo.broadcast_select %p, %a, %b : (<i1>, <2x1xf32>, <3xf32>) -> <2x3xf32>"
+    yield "broadcast_select", program("%p: <i1>, %a: <2x1xf32>, %b: <3xf32>", line, "<2x3xf32>")
+    line = '%r = "chlo.constant_like"(%a) <{value = 1.0 : f32}> : (<2x3xf32>) -> <2x3xf32>'
+    yield "constant_like", program("%a: <2x3xf32>", line, "<2x3xf32>")
+
+
 TEXTS: Mapping[str, str] = {
     **LEGACY,
+    **dict(broadcasting()),
     **dict(elementwise()),
     "cholesky": program("%a: <9x9xf32>", "%r = stablehlo.cholesky %a, lower = true : <9x9xf32>", "<9x9xf32>"),
     "cholesky in batches": program(

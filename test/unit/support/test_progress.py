@@ -12,7 +12,7 @@ import pytest
 from typing_extensions import override
 
 from recompute.support import progress as module
-from recompute.support.progress import Line, progress
+from recompute.support.progress import ProgressLine, progress
 from recompute.support.timing import part
 
 
@@ -73,7 +73,7 @@ def test_a_terminal_has_one_line_in_place(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_the_share_never_falls():
-    line = Line("step")
+    line = ProgressLine("step")
     for name in ("plan", "prove", "verify", "prepare"):
         line.enter(name)
     assert line.share == 0.9 and line.phase == "preparing"
