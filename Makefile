@@ -82,5 +82,5 @@ test-torch: $(TORCH)/.installed
 
 $(TORCH)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(TORCH)
-	$(TORCH)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[torch,test]' 'transformers>=5,<6'
+	$(TORCH)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[torch,test]' 'transformers>=5,<6' 'accelerate>=1.1'
 	@touch $@

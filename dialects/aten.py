@@ -268,25 +268,25 @@ aten.sum.default aten.sum.dim_IntList aten.t_copy.default aten.take.default aten
 aten.tanh_backward.default aten.threshold.default aten.threshold_backward.default aten.to_mkldnn.default
 aten.to_padded_tensor.default aten.topk.default aten.trace.default aten.transpose_copy.int
 aten.triangular_solve.default aten.tril.default aten.tril_indices.default aten.triu.default aten.triu_indices.default
-aten.trunc.default aten.unbind_copy.int aten.unfold_backward.default aten.unfold_copy.default aten.unsafe_split.Tensor
-aten.unsafe_split_with_sizes.default aten.unsqueeze_copy.default aten.upsample_bicubic2d.default
-aten.upsample_bicubic2d_backward.default aten.upsample_bilinear2d.default aten.upsample_bilinear2d_backward.default
-aten.upsample_linear1d.default aten.upsample_linear1d_backward.default aten.upsample_nearest1d.default
-aten.upsample_nearest1d_backward.default aten.upsample_nearest2d.default aten.upsample_nearest2d_backward.default
-aten.upsample_nearest3d.default aten.upsample_nearest3d_backward.default aten.upsample_trilinear3d.default
-aten.upsample_trilinear3d_backward.default aten.values_copy.default aten.var.correction aten.var_mean.correction
-aten.vdot.default aten.view_as_complex_copy.default aten.view_as_real_copy.default aten.view_copy.default
-aten.view_copy.dtype aten.where.self aten.xlogy.Scalar_Other aten.xlogy.Scalar_Self aten.xlogy.Tensor aten.zero.default
-aten.zeros.default aten.zeros_like.default prims.abs.default prims.acos.default prims.acosh.default prims.add.default
-prims.amax.default prims.amin.default prims.as_strided_scatter.default prims.asin.default prims.asinh.default
-prims.atan.default prims.atan2.default prims.atanh.default prims.bessel_i0.default prims.bessel_i0e.default
-prims.bessel_i1.default prims.bessel_i1e.default prims.bessel_j0.default prims.bessel_j1.default
-prims.bitwise_and.default prims.bitwise_not.default prims.bitwise_or.default prims.bitwise_xor.default
-prims.cat.default prims.cbrt.default prims.ceil.default prims.clone.default prims.collapse.default
-prims.conj_physical.default prims.convert_element_type.default prims.copy_strided.default prims.cos.default
-prims.cosh.default prims.device_put.default prims.digamma.default prims.div.default prims.empty.default
-prims.empty_permuted.default prims.empty_strided.default prims.eq.default prims.erf.default prims.erf_inv.default
-prims.erfc.default prims.erfcx.default prims.exp.default prims.exp2.default prims.expm1.default prims.fft_c2c.default
+aten.trunc.default aten.unbind_copy.int aten.unfold_backward.default aten.unfold_copy.default
+aten.unsqueeze_copy.default aten.upsample_bicubic2d.default aten.upsample_bicubic2d_backward.default
+aten.upsample_bilinear2d.default aten.upsample_bilinear2d_backward.default aten.upsample_linear1d.default
+aten.upsample_linear1d_backward.default aten.upsample_nearest1d.default aten.upsample_nearest1d_backward.default
+aten.upsample_nearest2d.default aten.upsample_nearest2d_backward.default aten.upsample_nearest3d.default
+aten.upsample_nearest3d_backward.default aten.upsample_trilinear3d.default aten.upsample_trilinear3d_backward.default
+aten.values_copy.default aten.var.correction aten.var_mean.correction aten.vdot.default
+aten.view_as_complex_copy.default aten.view_as_real_copy.default aten.view_copy.default aten.view_copy.dtype
+aten.where.self aten.xlogy.Scalar_Other aten.xlogy.Scalar_Self aten.xlogy.Tensor aten.zero.default aten.zeros.default
+aten.zeros_like.default prims.abs.default prims.acos.default prims.acosh.default prims.add.default prims.amax.default
+prims.amin.default prims.as_strided_scatter.default prims.asin.default prims.asinh.default prims.atan.default
+prims.atan2.default prims.atanh.default prims.bessel_i0.default prims.bessel_i0e.default prims.bessel_i1.default
+prims.bessel_i1e.default prims.bessel_j0.default prims.bessel_j1.default prims.bitwise_and.default
+prims.bitwise_not.default prims.bitwise_or.default prims.bitwise_xor.default prims.cat.default prims.cbrt.default
+prims.ceil.default prims.clone.default prims.collapse.default prims.conj_physical.default
+prims.convert_element_type.default prims.copy_strided.default prims.cos.default prims.cosh.default
+prims.device_put.default prims.digamma.default prims.div.default prims.empty.default prims.empty_permuted.default
+prims.empty_strided.default prims.eq.default prims.erf.default prims.erf_inv.default prims.erfc.default
+prims.erfcx.default prims.exp.default prims.exp2.default prims.expm1.default prims.fft_c2c.default
 prims.fft_c2r.default prims.fft_r2c.default prims.fill.default prims.floor.default prims.fmax.default
 prims.fmin.default prims.fmod.default prims.frexp.default prims.full.default prims.full_like.default prims.gcd.default
 prims.ge.default prims.gt.default prims.hypot.default prims.igamma.default prims.igammac.default prims.iota.default
@@ -307,10 +307,11 @@ aten.alias.default aten.as_strided.default aten.ccol_indices.default aten.col_in
 aten.detach.default aten.diagonal.default aten.expand.default aten.indices.default aten.lift_fresh.default
 aten.permute.default aten.row_indices.default aten.select.int aten.slice.Tensor aten.slice_inverse.default
 aten.split.Tensor aten.split_with_sizes.default aten.squeeze.default aten.squeeze.dim aten.squeeze.dims aten.t.default
-aten.transpose.int aten.unbind.int aten.unfold.default aten.unsqueeze.default aten.values.default aten.view.default
-aten.view.dtype aten.view_as_complex.default aten.view_as_real.default prims.broadcast_in_dim.default
-prims.collapse_view.default prims.conj.default prims.imag.default prims.real.default prims.split_dim.default
-prims.squeeze.default prims.transpose.default prims.view_of.default prims.view_of_dtype.default
+aten.transpose.int aten.unbind.int aten.unfold.default aten.unsafe_split.Tensor aten.unsafe_split_with_sizes.default
+aten.unsqueeze.default aten.values.default aten.view.default aten.view.dtype aten.view_as_complex.default
+aten.view_as_real.default prims.broadcast_in_dim.default prims.collapse_view.default prims.conj.default
+prims.imag.default prims.real.default prims.split_dim.default prims.squeeze.default prims.transpose.default
+prims.view_of.default prims.view_of_dtype.default
 """
 
 SEEDED = """

@@ -7,6 +7,7 @@ A test compares the file with what this script makes of the code.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import sys
@@ -20,15 +21,107 @@ import recompute
 OUTPUT = Path(__file__).with_name("api.md")
 HEAD = """# Python API
 
-This page lists the public names of `recompute` and `recompute.jax` with their signatures. It is generated from the code
-by `docs/generate_api.py`; do not edit. [embedding.md](embedding.md) and [jax.md](jax.md) show them at work.
+This page lists the public names of `recompute`, `recompute.jax`, `recompute.nnx` and `recompute.torch` with their
+signatures. It is generated from the code by `docs/generate_api.py`; do not edit. [embedding.md](embedding.md),
+[jax.md](jax.md) and [torch.md](torch.md) show them at work.
 """
+FRONTENDS = Path(recompute.__file__).parent / "frontends"
 SECTION = re.compile(r"^(Args|Attributes|Returns|Raises|Example|Examples|Note):\s*(.*)$")
 ENTRY = re.compile(r"^ {4}(\S[^:]*): (.*)$")
 
 
 def api() -> str:
-    return "\n".join([HEAD, *names_of(recompute, "recompute"), *names_of(recompute.jax, "recompute.jax")])
+    return "\n".join(
+        [
+            HEAD,
+            *names_of(recompute, "recompute"),
+            *names_of(recompute.jax, "recompute.jax"),
+            *names_in_source(FRONTENDS / "jax" / "nnx.py", "recompute.nnx"),
+            *names_in_source(FRONTENDS / "torch" / "__init__.py", "recompute.torch"),
+        ]
+    )
+
+
+def names_in_source(path: Path, prefix: str) -> Iterator[str]:
+    """The public names of a module that is read, not imported: flax and PyTorch need not be installed."""
+    module = ast.parse(path.read_text())
+    yield f"## `{prefix}`\n"
+    for name in sorted(_public_names(module), key=str.lower):
+        yield f"### `{prefix}.{name}`\n"
+        yield from definition(_definition_of(name, module, path.parent))
+
+
+def _public_names(module: ast.Module) -> list[str]:
+    for node in module.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return ast.literal_eval(node.value)
+    raise ValueError("the module has no __all__")
+
+
+Definition = ast.ClassDef | ast.FunctionDef
+
+
+def _definition_of(name: str, module: ast.Module, folder: Path) -> Definition:
+    """The class or function of this name, in the module or in the sibling that it is imported from; of an overloaded
+    function the implementation, which comes last."""
+    for node in reversed(module.body):
+        if isinstance(node, Definition) and node.name == name:
+            return node
+        if isinstance(node, ast.ImportFrom) and node.level == 1 and any(alias.name == name for alias in node.names):
+            source = folder / f"{node.module}.py"
+            return _definition_of(name, ast.parse(source.read_text()), folder)
+    raise ValueError(f"{name} is public, but not defined in {folder}")
+
+
+def definition(node: Definition) -> Iterator[str]:
+    """The call, the docstring, and the documented public methods of a class."""
+    yield f"```text\n{source_signature(node)}\n```\n"
+    yield from markdown(ast.get_docstring(node) or "")
+    for member in node.body if isinstance(node, ast.ClassDef) else ():
+        if isinstance(member, ast.FunctionDef) and not member.name.startswith("_") and ast.get_docstring(member):
+            yield f"**`{node.name}.{member.name}`**\n"
+            yield from markdown(ast.get_docstring(member) or "")
+
+
+def source_signature(node: Definition) -> str:
+    """As `signature`, of a definition in source text. The parameters of a dataclass are its fields."""
+    if isinstance(node, ast.FunctionDef):
+        parameters, arrow = _parameters(node.args), f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    else:
+        methods = {member.name: member for member in node.body if isinstance(member, ast.FunctionDef)}
+        fields = [ast.unparse(member) for member in node.body if isinstance(member, ast.AnnAssign)]
+        initializer = methods.get("__init__")
+        parameters, arrow = fields if initializer is None else _parameters(initializer.args)[1:], ""
+    return _call(node.name, parameters, arrow)
+
+
+def _parameters(arguments: ast.arguments) -> list[str]:
+    """The parameters one by one, `/` and `*` included."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    without = len(positional) - len(arguments.defaults)
+    values = [None] * without + list(arguments.defaults)
+    parameters = [_parameter(argument, value) for argument, value in zip(positional, values, strict=True)]
+    if arguments.posonlyargs:
+        parameters.insert(len(arguments.posonlyargs), "/")
+    if arguments.vararg is not None:
+        parameters.append(f"*{ast.unparse(arguments.vararg)}")
+    elif arguments.kwonlyargs:
+        parameters.append("*")
+    parameters += [_parameter(a, v) for a, v in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
+    if arguments.kwarg is not None:
+        parameters.append(f"**{ast.unparse(arguments.kwarg)}")
+    return parameters
+
+
+def _parameter(argument: ast.arg, value: ast.expr | None) -> str:
+    equals = " = " if argument.annotation else "="
+    return ast.unparse(argument) + ("" if value is None else f"{equals}{ast.unparse(value)}")
+
+
+def _call(name: str, parameters: list[str], arrow: str) -> str:
+    """The call on one line, or with a line for each parameter where it is long."""
+    line = f"{name}({', '.join(parameters)}){arrow}"
+    return line if len(line) <= 100 else f"{name}(\n    " + ",\n    ".join(parameters) + f",\n){arrow}"
 
 
 def names_of(module: ModuleType, prefix: str) -> Iterator[str]:
@@ -60,8 +153,7 @@ def signature(name: str, thing: Any) -> str:
         parameters.insert(keyword_only.index(True), "*")
     result = inspected.return_annotation
     arrow = "" if result is inspect.Signature.empty or isinstance(thing, type) else f" -> {_text(result)}"
-    line = f"{name}({', '.join(parameters)}){arrow}"
-    return line if len(line) <= 100 else f"{name}(\n    " + ",\n    ".join(parameters) + f",\n){arrow}"
+    return _call(name, parameters, arrow)
 
 
 def _unquoted(parameter: str) -> str:

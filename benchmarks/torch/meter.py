@@ -2,19 +2,21 @@
 
 A storage counts from the operation that makes it until Python and autograd hold it no longer. Storages that were there
 before the step (inputs, weights, buffers) are not counted; gradients are. Views share their storage and are free.
-Memory inside of a kernel is not seen.
+Memory inside of a kernel is not seen. States of the random generator count while they are held: no dispatched operation
+makes them, so `torch.get_rng_state` is replaced while a meter is at work.
 """
 
 from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
+from typing_extensions import override
 
 ALIKE = {
     torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: torch.ops.aten._scaled_dot_product_flash_attention,
@@ -60,6 +62,23 @@ class Meter(TorchDispatchMode):
     @property
     def measured(self) -> Measured:
         return Measured(self.peak_bytes, self.flops)
+
+    @override
+    def __enter__(self) -> Self:
+        get_state = self._get_state = torch.get_rng_state
+
+        def counted() -> torch.Tensor:
+            state = get_state()
+            self._count(state.untyped_storage())
+            return state
+
+        torch.get_rng_state = counted
+        return super().__enter__()
+
+    @override
+    def __exit__(self, *error: Any) -> None:
+        torch.get_rng_state = self._get_state
+        super().__exit__(*error)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}

@@ -92,7 +92,7 @@ def compile(model: Callable[..., Any] | None = None, /, *, backend: str = "aot_e
         fullgraph, dynamic: As of `torch.compile`.
 
     Returns:
-        What `torch.compile` returns, with two more methods: `report()` and `explain()`, for what was compiled so far.
+        The result of `torch.compile`, with two more methods, `report()` and `explain()`, for what was compiled so far.
 
     Raises:
         TypeError, ValueError: As `backend` does.

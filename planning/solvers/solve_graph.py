@@ -9,8 +9,9 @@ of the backward pass. The peak of a plan is computed on the rewritten graph.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 
 from ...support.units import format_bytes, parse_budget
 from ..graph import Graph
@@ -24,7 +25,7 @@ from .incumbent import Incumbent
 from .problem import OperationRow, Pair, Problem, problem_of
 from .registry import solve
 from .result import Infeasible, NoPlan, Result, never
-from .sweep import least_budget
+from .sweep import least_budget, least_plan
 from .working_set import held_up_by, largest_working_set
 
 ROUNDS = 5
@@ -107,24 +108,34 @@ def plan_within(
     if (held := two_point_bound(problem)).bytes > max(budget, largest_working_set(problem).bytes):
         raise NoPlan(f"{words}: no plan needs less than {held.bytes} bytes: {held.describe(problem)}")
 
-    def search(limit: int, effort: Effort) -> Result | Infeasible:
-        return solve(problem, limit, solver, best=Incumbent(problem, limit, interrupt=stop), effort=effort)
+    def search(limit: int, effort: Effort, starts: Iterable[Collection[Pair]] = ()) -> Result | Infeasible:
+        return solve(problem, limit, solver, Incumbent(problem, limit, interrupt=stop), starts, effort)
+
+    least = cache(lambda: least_plan(problem, stop))
+
+    def is_open(outcome: Result | Infeasible) -> bool:
+        return isinstance(outcome, Infeasible) and not outcome.proved and not stop()
 
     def solve_within(limit: int) -> Result | Infeasible:
         outcome = search(limit, Effort.brief())
-        is_open = isinstance(outcome, Infeasible) and not outcome.proved and len(problem) <= SMALL and not stop()
-        return search(limit, Effort.once_more()) if is_open else outcome
+        if is_open(outcome) and len(problem) <= SMALL:
+            outcome = search(limit, Effort.once_more())
+        if is_open(outcome) and least()[0] <= limit:
+            outcome = search(limit, Effort.brief(), [least()[1]])
+        return outcome
 
     carried = carried_within(graph, problem, budget, solve_within, chain)
     if isinstance(carried, Infeasible):
-        raise NoPlan(carried.reason if carried.proved else f"{carried.reason}; {_least_known(problem, held, stop)}")
+        raise NoPlan(
+            carried.reason if carried.proved else f"{carried.reason}; {_least_known(problem, held, least()[0])}"
+        )
     return carried.plan
 
 
-def _least_known(problem: Problem, held: TwoPointBound, stop: Callable[[], bool]) -> str:
-    """The least budget with a plan, and the proven lower bound, as text."""
+def _least_known(problem: Problem, held: TwoPointBound, least: int) -> str:
+    """The least budget with a plan (bytes), and the proven lower bound, as text."""
     proved = max(held.bytes, largest_working_set(problem).bytes)
-    return f"the least that was found needs {least_budget(problem, stop)} bytes, and none needs less than {proved}"
+    return f"the least that was found needs {least} bytes, and none needs less than {proved}"
 
 
 @dataclass(frozen=True)

@@ -60,8 +60,16 @@ def _cheapest(own: Outcome, results: Iterable[Result], budget: int) -> Outcome:
 
 
 def least_budget(problem: Problem, stop: Stop = never) -> int:
-    """The least budget for which the greedy finds a plan, by bisection above the largest working set; each plan is a
-    start of the next search."""
+    """The least budget for which the greedy finds a plan; see `least_plan`."""
+    return least_plan(problem, stop)[0]
+
+
+def least_plan(problem: Problem, stop: Stop = never) -> tuple[int, frozenset[Pair]]:
+    """The plan of the greedy with the lowest peak, and that peak in bytes.
+
+    By bisection above the largest working set; each plan is a start of the next search, so that a single search with
+    this budget may find no plan.
+    """
     pairs, firsts = frozenset[Pair](), sorted({problem.earliest, 0 if problem.everywhere else problem.earliest})
     searches = [Search(problem, first) for first in reversed(firsts)]
     high = evaluate(problem, sequence_of(problem, pairs)).peak_bytes
@@ -75,7 +83,7 @@ def least_budget(problem: Problem, stop: Stop = never) -> int:
             high, pairs = min(within, key=lambda plan: plan[0])
         else:
             low = middle
-    return high
+    return high, pairs
 
 
 def _plans_within(search: Search, budget: int, pairs: frozenset[Pair]) -> list[tuple[int, frozenset[Pair]]]:

@@ -9,7 +9,13 @@ from typing import Any
 
 import torch
 
+from recompute import RecomputeOptions, rewrite
 from recompute.benchmarks.torch.step import Outcome
+from recompute.planning.graph import Graph
+from recompute.planning.liveness import peak_bytes
+from recompute.planning.plan import Plan
+from recompute.planning.solvers.solve_graph import problem_of_graph
+from recompute.planning.solvers.working_set import largest_working_set
 
 from .script import Compile, Results, Script
 
@@ -81,9 +87,28 @@ class Ours:
     def detail(self) -> str:
         """The number of graphs and of copies, and why graphs are left as they are."""
         reports = self.reports()
-        reasons = [report.reason or (report.remarks or ("no remark",))[0] for report in reports if not report.copies]
+        reasons = [reason_for_no_copies(report) for report in reports if not report.copies]
         copies = sum(report.copies for report in reports)
         return "; ".join([f"{len(reports)} graphs, {copies} copies", *map(first_line, dict.fromkeys(reasons))])
+
+
+def reason_for_no_copies(report: Any) -> str:
+    """Why nothing of a graph runs again: it was left to PyTorch, one operation needs as much as the whole step, or what
+    the rewrite says."""
+    if report.reason or report.module is None:
+        return report.reason
+    graphs = list[Graph]()
+
+    def planner(graph: Graph) -> Plan:
+        graphs.append(graph)
+        return Plan()
+
+    rewrite(report.module, RecomputeOptions(target="none", planner=planner))
+    for graph in graphs:
+        needed = largest_working_set(problem_of_graph(graph)).bytes
+        if needed == peak_bytes(graph):
+            return f"one operation needs the whole peak of {needed} bytes, with or without copies"
+    return report.remarks[-1] if report.remarks else "no remark"
 
 
 def attempt(script: Script, compile: Compile) -> Attempt:

@@ -4,6 +4,7 @@ proven minimum."""
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,11 @@ from recompute.planning.graph import Graph
 from recompute.planning.liveness import peak_bytes
 from recompute.planning.plan import Plan
 from recompute.planning.simulate import as_graph, simulate
-from recompute.planning.solvers.result import NoPlan
+from recompute.planning.solvers import solve_graph
+from recompute.planning.solvers.registry import solve
+from recompute.planning.solvers.result import NoPlan, nothing_found
 from recompute.planning.solvers.sequence import evaluate, sequence_of
-from recompute.planning.solvers.solve_graph import plan_within, planner_within, problem_of_graph
+from recompute.planning.solvers.solve_graph import bytes_within, plan_within, planner_within, problem_of_graph
 from recompute.support.diagnostics import Refusal
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "stablehlo"
@@ -88,6 +91,22 @@ def test_the_problem_counts_as_the_graph_does() -> None:
     plan = plan_within(graph, budget)
     assert 0 < peak_bytes(as_graph(graph, simulate(graph, plan, ordered=False))) <= budget
     assert plan == planner_within("60%")(graph)
+
+
+def test_the_least_that_was_found_is_a_start_where_a_search_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refusal named a least need that was within the budget: searches from other plans had failed."""
+
+    def fails_without_starts(*arguments: Any) -> Any:
+        problem, *_, starts, _effort = arguments
+        return solve(*arguments) if starts else nothing_found(problem, "auto")
+
+    graph = graph_of_chain()
+    budget = bytes_within(graph, "min")
+    monkeypatch.setattr(solve_graph, "solve", fails_without_starts)
+    plan = plan_within(graph, budget)
+    assert 0 < peak_bytes(as_graph(graph, simulate(graph, plan, ordered=False))) <= budget
+    with pytest.raises(NoPlan, match=f"the least that was found needs {budget} bytes"):
+        plan_within(graph, budget - 1)
 
 
 def test_a_budget_that_nothing_keeps() -> None:

@@ -84,6 +84,22 @@ class Convolutions(nn.Module):
         return F.cross_entropy(x.mean((2, 3)), target)
 
 
+class Recurrent(nn.Module):
+    """An LSTM cell over time: its gates are parts of one product, whose storage stays until the last of them dies."""
+
+    def __init__(self, width: int = 32):
+        super().__init__()
+        self.cell = nn.LSTMCell(width, width)
+
+    def forward(self, x: Any) -> Any:
+        state = (torch.zeros_like(x[0]), torch.zeros_like(x[0]))
+        outputs: list[Any] = []
+        for part in x.unbind():
+            state = self.cell(part, state)
+            outputs.append(state[0])
+        return torch.stack(outputs).square().mean()
+
+
 def _tokens() -> tuple[Any, Any]:
     generator = torch.Generator().manual_seed(1)
     return tuple(torch.randint(64, (4, 64), generator=generator) for _ in range(2))  # pyright: ignore
@@ -94,6 +110,7 @@ STEPS: dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]] = {
     "gpt without dropout": lambda: (Gpt(p=0.0), _tokens()),
     "batch norm": lambda: (Normalized(), (torch.randn(256, 128), torch.randn(256, 128))),
     "convolutions": lambda: (Convolutions(), (torch.randn(4, 3, 16, 16), torch.randint(8, (4,)))),
+    "lstm": lambda: (Recurrent(), (torch.randn(12, 64, 32),)),
 }
 
 

@@ -26,6 +26,7 @@ STATE = 5056
         ("gpt without dropout", {"budget": 0.7}),
         ("batch norm", {"budget": "60%"}),
         ("convolutions", {"budget": "70%"}),
+        ("lstm", {"budget": "60%"}),
     ],
 )
 def test_equal_to_eager_within_the_budget(name: str, options: dict[str, Any]) -> None:

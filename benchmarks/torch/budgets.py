@@ -1,0 +1,197 @@
+"""Ten models under five budgets each: is the measured peak within the budget, and is every result the same bits?
+
+    python -m recompute.benchmarks.torch.budgets                       # the table of docs/measured/torch.md
+    python -m recompute.benchmarks.torch.budgets --only 'gpt*' --json lines.json
+
+The budgets of a model lie in equal distances between the least that `budget="min"` needs and what the plain step needs,
+the least included. Peaks are those of one step in program order, gradients and saved random states included, weights,
+buffers and inputs left out. The table goes to standard output, progress to standard error. Exit status 1: a budget is
+exceeded or refused, a predicted peak is off by more than 0.5 %, or a result differs from eager (`NO`). A result that
+differs from eager, but not from the model as Dynamo traces it, is `traced`: PyTorch's own tracing makes the difference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from recompute.benchmarks.torch.cases import make
+from recompute.benchmarks.torch.step import Outcome, metered, training_step
+
+MODELS = (
+    "gpt6 dropout",
+    "gpt6",
+    "gpt6 sdpa",
+    "resnet50",
+    "unet",
+    "vit",
+    "lstm",
+    "moe",
+    "bert",
+    "llama",
+)
+BUDGETS = 5
+LARGEST_ERROR = 0.005
+"""Of a predicted peak, as a share of the measured one."""
+HEAD = ("model", "budget MB", "measured MB", "predicted", "FLOPs x", "copies", "loss", "gradients", "buffers", "RNG")
+KINDS = ("loss", "grad ", "buffer ", "random state")
+"""How the names of the results of a step begin, in the order of the last columns."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One model within one budget.
+
+    Attributes:
+        budget_bytes: The budget without weights, buffers and inputs.
+        peak_bytes: The measured peak.
+        predicted_bytes: The peak of the report.
+        flops_ratio: Measured FLOPs beside those of the eager step.
+        copies: Operations that run again.
+        differences: Results that are not bit-equal to eager.
+        as_traced: Whether all results are bit-equal to those of `torch.compile(model, backend="eager")`: some models
+            compute something else when they are traced.
+        error: The exception, if the step does not run.
+    """
+
+    model: str
+    budget_bytes: int
+    peak_bytes: int = 0
+    predicted_bytes: int = 0
+    flops_ratio: float = 0.0
+    copies: int = 0
+    differences: list[str] = field(default_factory=list)
+    as_traced: bool = False
+    error: str = ""
+
+    @property
+    def prediction_error(self) -> float:
+        """Of the predicted peak, as a share of the measured one."""
+        return self.predicted_bytes / self.peak_bytes - 1 if self.peak_bytes else 0.0
+
+    @property
+    def faults(self) -> list[str]:
+        """What misses the bar."""
+        if self.error:
+            return [self.error]
+        faults = (
+            [f"differs from eager: {', '.join(self.differences[:3])}"]
+            if self.differences and not self.as_traced
+            else []
+        )
+        if self.peak_bytes > self.budget_bytes:
+            faults.append(f"{self.peak_bytes} bytes, {self.peak_bytes - self.budget_bytes} over the budget")
+        if abs(self.prediction_error) > LARGEST_ERROR:
+            faults.append(f"the predicted peak is off by {100 * self.prediction_error:+.2f} %")
+        return faults
+
+    @property
+    def cells(self) -> list[str]:
+        """The line by the columns of `HEAD`."""
+        if self.error:
+            return [self.model, f"{self.budget_bytes / 1e6:.3f}", self.error[:100].replace("|", "/"), *[""] * 7]
+        differs = "traced" if self.as_traced else "NO"
+        equal = [differs if any(d.startswith(kind) for d in self.differences) else "equal" for kind in KINDS]
+        return [
+            self.model,
+            f"{self.budget_bytes / 1e6:.3f}",
+            f"{self.peak_bytes / 1e6:.3f}",
+            f"{100 * self.prediction_error:+.2f} %",
+            f"{self.flops_ratio:.4f}",
+            str(self.copies),
+            *equal,
+        ]
+
+
+def row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def lines(name: str, count: int, progress: Callable[[str], None]) -> Iterator[Line]:
+    """A line for each budget of a model, the smallest budget first."""
+    model, inputs = make(name)
+    eager = training_step(model, model, inputs)
+    eager_flops = metered(model, model, inputs).flops
+    progress(f"{name}: min ...")
+    model, inputs = make(name)
+    step = compiled(model, "min")
+    training_step(model, step, inputs)
+    (least,) = step.report().graphs
+    width = least.plain_bytes - least.peak_bytes
+    for index in range(count):
+        budget = least.peak_bytes + width * index // count
+        progress(f"{name}: {budget} bytes ...")
+        try:
+            yield within(name, budget, least.input_bytes, eager, eager_flops)
+        except Exception as error:
+            text = next((line for line in str(error).splitlines() if line.strip()), "")
+            yield Line(name, budget, error=f"{type(error).__name__}: {text}")
+
+
+def within(name: str, budget: int, input_bytes: int, eager: Outcome, eager_flops: int) -> Line:
+    """Run a model within a budget. `input_bytes`: of weights, buffers and inputs of the graph."""
+    model, inputs = make(name)
+    step = compiled(model, budget + input_bytes)
+    outcome = training_step(model, step, inputs)
+    differences = eager.differences(outcome)
+    cost = metered(model, step, inputs)
+    (graph,) = step.report().graphs
+    if graph.reason:
+        raise RuntimeError(f"left to PyTorch: {graph.reason}")
+    ratio = cost.flops / eager_flops
+    as_traced = bool(differences) and not outcome.differences(traced(name))
+    return Line(name, budget, cost.peak_bytes, graph.peak_bytes, ratio, graph.copies, differences, as_traced)
+
+
+@cache
+def traced(name: str) -> Outcome:
+    """What the model computes if Dynamo traces it and its operations run as in eager mode."""
+    torch._dynamo.reset()
+    model, inputs = make(name)
+    return training_step(model, torch.compile(model, backend="eager"), inputs)
+
+
+def compiled(model: torch.nn.Module, budget: int | str) -> Any:
+    import recompute.torch as rt
+
+    torch._dynamo.reset()
+    return rt.compile(model, budget=budget, fullgraph=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", metavar="PATTERN", help="models with such a name; may be repeated")
+    parser.add_argument("--count", type=int, default=BUDGETS, help="budgets for each model")
+    parser.add_argument("--json", type=Path, help="write the lines to this file")
+    options = parser.parse_args()
+    names = [name for name in MODELS if not options.only or any(fnmatch(name, part) for part in options.only)]
+    if not names:
+        print(f"error: no model is named so; there are {', '.join(MODELS)}", file=sys.stderr)
+        return 2
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    print(row(HEAD), "|" + "---|" * len(HEAD), sep="\n", flush=True)
+    every: list[Line] = []
+    for name in names:
+        for line in lines(name, options.count, lambda text: print(text, file=sys.stderr, flush=True)):
+            print(row(line.cells), flush=True)
+            every.append(line)
+            if options.json:
+                options.json.write_text(json.dumps([asdict(each) for each in every], indent=1))
+    faults = [f"missed: {line.model}, {line.budget_bytes}: {fault}" for line in every for fault in line.faults]
+    print(*faults, f"{len(every)} lines, {len(faults)} faults", sep="\n", file=sys.stderr)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
