@@ -31,9 +31,9 @@ SMALL = (Path(__file__).parents[3] / "examples" / "stablehlo" / "chain.small.mli
         ),
         ('sdy.mesh @m = <["a"=2)>', "t:1:22", "Expected ']'"),
         (
-            "sdy.all_gather(%0) in_shardings=[]",
+            "shape.shape_of %0 : tensor<4xf32>",
             "t:1:1",
-            "unknown operation 'sdy.all_gather': only the generic form can be read; mlir-opt writes it with",
+            "unknown operation 'shape.shape_of': only the generic form can be read; mlir-opt writes it with",
         ),
         (
             "func.func @f() {\n  %0 = stablehlo.tanh %x : tensor<4xf32>\n  return\n}",
