@@ -277,8 +277,8 @@ def check_sharding(subject: str, sharding: Sharding, type_: Attribute, mesh: Mes
 
 def check_order(subject: str, axes: Axes, mesh: Mesh) -> None:
     """Raises `VerifyException` unless the axes are in the order of the mesh."""
-    known = [axis for axis in axes if axis.name in mesh.sizes]
-    if known != sorted(known, key=mesh.order):
+    of_mesh = [axis for axis in axes if axis.name in mesh.sizes]
+    if of_mesh != sorted(of_mesh, key=mesh.order):
         raise VerifyException(f"{subject} axes are not ordered w.r.t. mesh")
 
 

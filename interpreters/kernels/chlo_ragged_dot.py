@@ -51,9 +51,9 @@ def ragged_dot(op: RaggedDotOp) -> Kernel:
             start, end = starts[..., group, None], ends[..., group, None]
             inside = (start <= places) & (places < end)
             if is_contracted:
-                one = np.where(_aligned(inside, member, left), lhs, 0)
-                other = np.where(_aligned(inside, member, of_group), rhs, 0)
-                result[group] = np.einsum(equation, one, other)
+                left_rows = np.where(_aligned(inside, member, left), lhs, 0)
+                right_rows = np.where(_aligned(inside, member, of_group), rhs, 0)
+                result[group] = np.einsum(equation, left_rows, right_rows)
             else:
                 values = np.einsum(equation, lhs, np.take(rhs, group, axis=group_dimension))
                 result = np.where(_aligned(inside, member, product), values, result)

@@ -77,7 +77,7 @@ class ProgramLimits:
     """When to stop solving a program.
 
     Attributes:
-        seconds, nodes: At most so many; None for no limit.
+        seconds, nodes: The maximum number of each; None for no limit.
         gap: The absolute gap between cost and bound.
         stop: Polled; once it is true, the best solution so far is returned.
     """

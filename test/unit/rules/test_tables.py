@@ -44,7 +44,7 @@ SHARDY_COLLECTIVES = """
 all_gather all_reduce all_slice all_to_all collective_permute reduce_scatter replicated_to_unreduced
 sharded_to_unreduced
 """
-# By the specifications of StableHLO, Shardy and MLIR, written out by hand, so that nobody moves them by accident.
+# By the specifications of StableHLO, Shardy and MLIR, written out by hand, so that a change of the tables is noticed.
 NOT_TWICE = {
     "it draws from a hidden random state": "stablehlo.rng",
     "the effects of a custom call are unknown": "stablehlo.custom_call",
