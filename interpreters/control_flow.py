@@ -16,10 +16,10 @@ import numpy as np
 from xdsl.dialects.scf import IndexSwitchOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from .block_programs import BlockProgram, Observer, ProgramStep, captured
 from .kernels.arrays import Array, Combine, Kernel, dtype_at, on_one, shape_at
 from .kernels.conversion import convert
 from .kernels.table import ELEMENTWISE
-from .program import BlockProgram, Observer, ProgramStep, captured
 
 
 class Programs(Protocol):

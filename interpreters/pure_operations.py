@@ -44,7 +44,7 @@ from xdsl.ir import Attribute, Operation, ParametrizedAttribute, SSAValue
 from xdsl.utils.hints import isa
 
 from ..support.type_guards import is_tensor
-from .anatomy import attributes_of, name_of
+from .operation_parts import attributes_of, name_of
 from .pure_aten import PURE_ATEN
 
 _STABLEHLO = """

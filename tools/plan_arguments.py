@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from ..planning.solvers.effort import EFFORTS, Effort
-from ..planning.solvers.registry import NAMES
 from ..planning.solvers.result import Progress
+from ..planning.solvers.solvers_by_name import NAMES
 from .files import demand_different_files, write_text
 from .start import version_of
 

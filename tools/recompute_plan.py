@@ -34,9 +34,9 @@ from pathlib import Path
 from ..planning.solvers.graph_file import BadGraph, read_graph, result_text
 from ..planning.solvers.incumbent import Incumbent
 from ..planning.solvers.problem import Pair, Problem
-from ..planning.solvers.registry import WITH_VIEWS, solve
 from ..planning.solvers.result import Infeasible, Result
 from ..planning.solvers.sequence import evaluate, order_text, read_order, sequence_of
+from ..planning.solvers.solvers_by_name import WITH_VIEWS, solve
 from ..planning.solvers.sweep import Outcome, least_budget, sweep
 from ..reports.curve import Sweep, curve_of
 from ..support.interrupts import Interrupt

@@ -17,7 +17,7 @@ from functorch.compile import default_partition
 from xdsl.dialects.builtin import ModuleOp
 
 from ...analysis.step.order import functions_of
-from ...analysis.step.storage import value_bytes
+from ...analysis.step.views import value_bytes
 from ...driver.api import Rewritten, memory, rewrite
 from ...driver.verified import NotProved
 from ...interpreters.prove import prove

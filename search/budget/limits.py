@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...analysis.memory.timeline import Timeline
 from ...analysis.step.order import functions_of
-from ...analysis.step.storage import DYNAMIC
+from ...analysis.step.views import DYNAMIC
 from ...support.diagnostics import Refusal
 from ...support.units import is_share, parse_budget
 from ...transforms.timelines import MODELS, ORDER, XLA, timelines_of

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...options.offload import BadOffload
+from ...options.offload_option import BadOffload
 from ...options.recompute_options import RecomputeOptions
 from ...planning.host_moves import Offload
 from ...rules.costs.cost import BadCost, cost_named

@@ -14,8 +14,8 @@ from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.problem import Problem
-from recompute.planning.solvers.registry import solve
 from recompute.planning.solvers.result import Infeasible, Result
+from recompute.planning.solvers.solvers_by_name import solve
 from recompute.tools.recompute_plan import main
 
 STEP = """\

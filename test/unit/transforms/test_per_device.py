@@ -10,7 +10,7 @@ from recompute.dialects.computations import ManualComputationOp
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-from recompute.search.recompute import recompute
+from recompute.search.rewrite import recompute
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import FOLDER
 from recompute.transforms.nested_steps import nested_steps_apart
