@@ -16,8 +16,9 @@ not cover compilers that round two instances of one expression differently (fusi
 What a term must contain
 ------------------------
 Every part of the operation that it stands for; `operation_parts.py` lists them all, and a test compares the list with
-xDSL. So name, attributes, which of them are properties, types of the results, regions, operands. Leaving out a part needs a rule
-below, and each rule has a test of its own. A part that no rule covers, or that cannot be compared, is a `Refusal`.
+xDSL. So name, attributes, which of them are properties, types of the results, regions, operands. Leaving out a part
+needs a rule below, and each rule has a test of its own. A part that no rule covers, or that cannot be compared, is a
+`Refusal`.
 
 Trusted, and therefore kept small
 ---------------------------------
