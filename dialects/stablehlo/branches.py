@@ -21,7 +21,7 @@ from xdsl.utils.exceptions import VerifyException
 from .checks import element_of, shape_of
 from .control import check_all, returned_types
 from .formats import I64_ATTR
-from .tensors import NUMBERS
+from .tensors import numbers
 
 
 @irdl_op_definition
@@ -73,7 +73,7 @@ class SortOp(IRDLOperation):
 
     name = "stablehlo.sort"
 
-    inputs = var_operand_def(NUMBERS)
+    inputs = var_operand_def(numbers("I1"))
     dimension = opt_prop_def(I64_ATTR)
     is_stable = opt_prop_def(BoolAttr)
     outputs = var_result_def(TensorType)
