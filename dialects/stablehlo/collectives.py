@@ -310,6 +310,8 @@ def _check_split_count(op: AllToAllOp) -> None:
 
 def _check_group_size(op: AllToAllOp) -> None:
     rows, count = rows_of(op.replica_groups), op.split_count.value.data
+    if rows == []:
+        raise VerifyException(f"there is no group, expected groups of split_count = {count} devices")
     if rows and len(rows[0]) != count:
         raise VerifyException(f"a group has {len(rows[0])} devices, expected split_count = {count}")
 

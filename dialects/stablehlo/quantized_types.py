@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
+from ml_dtypes import finfo
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AnyFloat,
@@ -29,10 +29,10 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.type_guards import is_tensor
-from ..elements import dtype_of, round_to
+from ..elements import dtype_of
 
 _QUANTIZED = re.compile(
-    r"\s*(?P<sign>[iu])(?P<bits>\d+)\s*(?:<\s*(?P<low>-?\d+)\s*:\s*(?P<high>-?\d+)\s*>)?\s*"
+    r"\s*(?P<sign>[su]?i|u)(?P<bits>\d+)\s*(?:<\s*(?P<low>-?\d+)\s*:\s*(?P<high>-?\d+)\s*>)?\s*"
     r":\s*(?P<expressed>\w+)\s*(?::\s*(?P<dimension>-?\d+)\s*)?,\s*(?P<scales>.*?)\s*",
     re.DOTALL,
 )
@@ -91,8 +91,8 @@ class QuantizedType:
             raise VerifyException(f"C3: the storage range {self.low}:{self.high} is not within {least}:{most}")
         dtype = dtype_of(self.expressed)
         for scale in self.scales:
-            rounded = float(round_to(np.array([scale]), dtype)[0])
-            if not scale > 0 or rounded == 0 or not np.isfinite(rounded):
+            limits = finfo(dtype)
+            if not float(limits.smallest_subnormal) <= scale <= float(limits.max):
                 raise VerifyException(f"C5: the scale {scale} is not a positive, finite {self.expressed}")
         for zero_point in self.zero_points:
             if not self.low <= zero_point <= self.high:
@@ -121,7 +121,7 @@ def _of_text(text: str) -> QuantizedType | None:
     pairs = _pairs(match["scales"])
     if pairs is None:
         return None
-    signedness = Signedness.UNSIGNED if match["sign"] == "u" else Signedness.SIGNLESS
+    signedness = Signedness.UNSIGNED if match["sign"].startswith("u") else Signedness.SIGNLESS
     storage = IntegerType(int(match["bits"]), signedness)
     low, high = _range(storage)
     return QuantizedType(
@@ -161,6 +161,13 @@ def same_element(first: Attribute, second: Attribute) -> bool:
         return True
     type_ = QuantizedType.of(first)
     return type_ is not None and type_ == QuantizedType.of(second)
+
+
+def same_parameters(first: Attribute, second: Attribute) -> bool:
+    """Whether two element types are quantized along dimensions that may differ, and are equal otherwise."""
+    parts = [QuantizedType.of(element) for element in (first, second)]
+    numbers = {(part.element, part.scales, part.zero_points) for part in parts if part and part.dimension is not None}
+    return None not in parts and len(numbers) == 1 and all(part and part.dimension is not None for part in parts)
 
 
 def is_quantized(*values: SSAValue) -> bool:

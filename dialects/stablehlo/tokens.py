@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from xdsl.dialects.builtin import ArrayAttr, BoolAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
@@ -125,7 +125,7 @@ def _check_layout(op: InfeedOp) -> None:
     if len(op.layout) != len(op.result_types) - 1:
         raise VerifyException(f"there are {len(op.layout)} layouts for {len(op.result_types) - 1} tensors")
     for layout in op.layout:
-        if not isinstance(layout, ArrayAttr):
+        if not isinstance(layout, ArrayAttr) or not all(isinstance(entry, IntegerAttr) for entry in layout):
             raise VerifyException(f"the layout {layout} is no array of integers")
 
 
