@@ -21,6 +21,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from .chlo_broadcasting import ANY_RANK, BROADCASTING, BROADCASTING_ATTRIBUTES
 from .chlo_ragged_dot import RAGGED_DOT, RAGGED_DOT_ATTRIBUTES
+from .chlo_scan import SCAN
 from .stablehlo.attributes import parse_int64
 from .stablehlo.checks import (
     Takes,
@@ -159,5 +160,6 @@ OPERATIONS: list[type[Operation]] = [
     TopKOp,
     *BROADCASTING,
     *RAGGED_DOT,
+    *SCAN,
 ]
 CHLO = Dialect("chlo", OPERATIONS, [*BROADCASTING_ATTRIBUTES, *RAGGED_DOT_ATTRIBUTES])

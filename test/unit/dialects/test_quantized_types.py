@@ -1,4 +1,4 @@
-"""Quantized element types: equal types in different spellings, and each constraint of the specification, broken alone."""
+"""Quantized element types: equal types in different spellings, and constraints of the specification, broken alone."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_types_that_the_specification_forbids_are_refused(label: str, text: str,
 
 def test_the_input_that_is_quantized_along_a_dimension_is_named() -> None:
     parse_module(MAXIMUM.program()).verify()
-    with pytest.raises(VerifyException, match="I2: .* is quantized along a dimension"):
+    with pytest.raises(VerifyException, match=r"I2: .* is quantized along a dimension"):
         parse_module(MAXIMUM.program(rhs=_type(BY_DIMENSION))).verify()
 
 
@@ -177,5 +177,5 @@ def test_broadcasting_operations_keep_the_storage_of_their_operands() -> None:
     line = "%r = chlo.broadcast_add %0, %0 : (TYPE, TYPE) -> RESULT".replace("TYPE", _type(PLAIN))
     program = f"func.func @f(%0: {_type(PLAIN)}) {{\n  {line}\n  return\n}}"
     parse_module(program.replace("RESULT", _type("!quant.uniform<i8:f32, 0.25>"))).verify()
-    with pytest.raises(VerifyException, match="the result has elements .* with any scales and zero points"):
+    with pytest.raises(VerifyException, match=r"the result has elements .* with any scales and zero points"):
         parse_module(program.replace("RESULT", _type("!quant.uniform<i16:f32, 0.5:3>"))).verify()
