@@ -113,7 +113,7 @@ def _scan(programs: Programs, op: Operation) -> Kernel:
         stacks = [np.empty(shape, dtype) for shape, dtype in made]
         carry = [value.copy() for value in values[count:]]
         for index in order:
-            slices = [np.ascontiguousarray(value.take(index, axis)) for value in values[:count]]
+            slices = [np.array(value.take(index, axis), order="C") for value in values[:count]]
             returned = body.yielded(body.program.run(*slices, *carry))
             carry = returned[outputs:]
             for stack, piece in zip(stacks, returned, strict=False):

@@ -85,3 +85,21 @@ def test_results_for_all_carries_are_required() -> None:
     text = FORWARD.replace("-> (tensor<2x4xf32>, tensor<2xf32>)\n  return", "-> ()\n  return")
     with pytest.raises(ParseError, match="fewer results than inits"):
         parse_module(text)
+
+
+def test_slices_of_a_vector_are_scalars() -> None:
+    text = """
+    func.func @main(%a: tensor<4xf32>, %i: tensor<f32>) -> (tensor<4xf32>, tensor<f32>) {
+      %0:2 = chlo.scan(%a) inits (%i) dimension=0 {
+      ^bb0(%x: tensor<f32>, %c: tensor<f32>):
+        %1 = stablehlo.maximum %x, %c : tensor<f32>
+        stablehlo.return %1, %1 : tensor<f32>, tensor<f32>
+      } : (tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<f32>)
+      return %0#0, %0#1 : tensor<4xf32>, tensor<f32>
+    }
+    """
+    outputs, last = execute(
+        function_named(parse_module(text), "main"), [np.array([1, 3, 2, 5], np.float32), INIT[0] / 5]
+    )
+    np.testing.assert_array_equal(outputs, [2, 3, 3, 5])
+    assert last.shape == () and last == 5
