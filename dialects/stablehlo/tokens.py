@@ -182,7 +182,7 @@ class SendOp(IRDLOperation):
 
 
 OF_SEND: tuple[Constraint[SendOp], ...] = (
-    Constraint("C1", lambda op: check_pairs_have_two_columns(op.source_target_pairs)),
+    Constraint("C1", lambda op: check_pairs_have_two_columns(op.source_target_pairs, any_rank_if_empty=True)),
     Constraint("C2", lambda op: check_distinct_pairs("sources", op.source_target_pairs, 0)),
     Constraint("C3", lambda op: check_distinct_pairs("targets", op.source_target_pairs, 1)),
     Constraint("C5", lambda op: check_channel_type(op.channel_handle, op.is_host_transfer, is_sent=True)),
@@ -209,7 +209,7 @@ OF_RECV: tuple[Constraint[RecvOp], ...] = (
     Constraint("results", _check_received),
     Constraint("results", _check_data),
     Constraint("results", _check_last),
-    Constraint("C1", lambda op: check_pairs_have_two_columns(op.source_target_pairs)),
+    Constraint("C1", lambda op: check_pairs_have_two_columns(op.source_target_pairs, any_rank_if_empty=True)),
     Constraint("C2", lambda op: check_distinct_pairs("sources", op.source_target_pairs, 0)),
     Constraint("C3", lambda op: check_distinct_pairs("targets", op.source_target_pairs, 1)),
     Constraint("C5", lambda op: check_channel_type(op.channel_handle, op.is_host_transfer, is_sent=False)),
