@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from recompute.interpreters.executor import execute, function_named
+from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.rules.flops import flops
@@ -103,3 +104,17 @@ def test_slices_of_a_vector_are_scalars() -> None:
     )
     np.testing.assert_array_equal(outputs, [2, 3, 3, 5])
     assert last.shape == () and last == 5
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("dimension=1 ", "dimension=1 attributes {is_reverse = true} "),
+        ("stablehlo.multiply %1, %x", "stablehlo.multiply %1, %c"),
+        ("stablehlo.return %2, %1", "stablehlo.return %1, %2"),
+    ],
+)
+def test_the_proof_compares_direction_and_body(old: str, new: str) -> None:
+    assert old in FORWARD
+    assert prove(parse_module(FORWARD), parse_module(FORWARD)).proved
+    assert not prove(parse_module(FORWARD), parse_module(FORWARD.replace(old, new))).proved
