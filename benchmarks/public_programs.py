@@ -19,7 +19,7 @@ import re
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,7 +73,7 @@ class Hang(Exception):
 
 
 @contextmanager
-def limited() -> Iterator[None]:
+def limited() -> Generator[None]:
     def stop(number: int, frame: FrameType | None) -> NoReturn:
         raise Hang(f"more than {LIMIT_S} s")
 

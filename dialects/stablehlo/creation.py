@@ -81,7 +81,7 @@ class DenseConstantOp(IRDLOperation):
         # A quantized constant is written as the integers that are stored.
         check_shape("C1: the result", shape_of(self.output), self.value.type.get_shape())
         quantized = QuantizedType.of(element_of(self.output))
-        if quantized is not None:
+        if quantized is not None and is_tensor(self.value.type):
             check_element("C1: the constant", self.value.type.element_type, quantized.storage)
 
     @classmethod

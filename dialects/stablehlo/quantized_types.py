@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from ml_dtypes import finfo
 from xdsl.dialects.builtin import (
@@ -89,10 +90,10 @@ class QuantizedType:
         least, most = _range(self.storage)
         if not least <= self.low < self.high <= most:
             raise VerifyException(f"C3: the storage range {self.low}:{self.high} is not within {least}:{most}")
-        dtype = dtype_of(self.expressed)
+        limits: Any = finfo(dtype_of(self.expressed))
+        least_scale, most_scale = float(limits.smallest_subnormal), float(limits.max)
         for scale in self.scales:
-            limits = finfo(dtype)
-            if not float(limits.smallest_subnormal) <= scale <= float(limits.max):
+            if not least_scale <= scale <= most_scale:
                 raise VerifyException(f"C5: the scale {scale} is not a positive, finite {self.expressed}")
         for zero_point in self.zero_points:
             if not self.low <= zero_point <= self.high:

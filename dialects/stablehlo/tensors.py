@@ -23,9 +23,11 @@ def is_quantized_by_dimension(type_: Attribute) -> bool:
     return quantized is not None and quantized.dimension is not None
 
 
-def check_not_quantized_by_dimension(type_: Attribute) -> None:
+def check_not_quantized_by_dimension(type_: Attribute, label: str = "") -> None:
     if is_quantized_by_dimension(type_):
-        raise VerifyException(f"{type_} is quantized along a dimension, which this operation does not take")
+        raise VerifyException(
+            f"{label and label + ': '}{type_} is quantized along a dimension, which this operation does not take"
+        )
 
 
 def check_quantized(type_: Attribute) -> None:
@@ -64,6 +66,25 @@ def numbers(label: str = "") -> TensorConstraint:
 def tensors(label: str = "") -> TensorConstraint:
     """A tensor of any elements."""
     return TensorConstraint(TensorType, label, by_dimension=True)
+
+
+@dataclass(frozen=True)
+class ScalarConstraint(BaseAttr[TensorType]):
+    """A tensor without dimensions, of one element type."""
+
+    name: ClassVar[str] = "scalar"
+
+    label: str
+    element: Attribute
+
+    def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
+        if not is_tensor(attr) or attr.element_type != self.element or attr.get_shape():
+            raise VerifyException(f"{self.label}: {attr} is no tensor<{self.element}>")
+
+
+def scalar(label: str, element: Attribute) -> ScalarConstraint:
+    """A tensor of one element of this type."""
+    return ScalarConstraint(TensorType, label, element)
 
 
 NUMBERS = numbers()

@@ -30,6 +30,7 @@ from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
 
 from ...support.type_guards import is_tensor
 from .checks import Constraint, verify_constraints
@@ -125,7 +126,7 @@ def _check_layout(op: InfeedOp) -> None:
     if len(op.layout) != len(op.result_types) - 1:
         raise VerifyException(f"there are {len(op.layout)} layouts for {len(op.result_types) - 1} tensors")
     for layout in op.layout:
-        if not isinstance(layout, ArrayAttr) or not all(isinstance(entry, IntegerAttr) for entry in layout):
+        if not isa(layout, ArrayAttr[IntegerAttr]):
             raise VerifyException(f"the layout {layout} is no array of integers")
 
 

@@ -179,3 +179,18 @@ def test_broadcasting_operations_keep_the_storage_of_their_operands() -> None:
     parse_module(program.replace("RESULT", _type("!quant.uniform<i8:f32, 0.25>"))).verify()
     with pytest.raises(VerifyException, match=r"the result has elements .* with any scales and zero points"):
         parse_module(program.replace("RESULT", _type("!quant.uniform<i16:f32, 0.5:3>"))).verify()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('"stablehlo.if"(%0) ({ stablehlo.return }, { stablehlo.return }) : (tensor<1xi1>) -> ()', "no tensor<i1>"),
+        ('"stablehlo.case"(%0) ({ stablehlo.return }) : (tensor<1xi1>) -> ()', "no tensor<i32>"),
+        ("%1 = stablehlo.optimization_barrier %0 : TYPE", "is quantized along a dimension"),
+    ],
+)
+def test_other_inputs_are_named_too(text: str, words: str) -> None:
+    type_ = _type(BY_DIMENSION) if "TYPE" in text else "tensor<1xi1>"
+    module = parse_module(f"func.func @f(%0: {type_}) {{\n  {text.replace('TYPE', type_)}\n  return\n}}")
+    with pytest.raises(VerifyException, match=f"I1: .*{words}"):
+        module.verify()
