@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from ml_dtypes import finfo
 from xdsl.dialects.builtin import (
@@ -90,7 +90,8 @@ class QuantizedType:
         least, most = _range(self.storage)
         if not least <= self.low < self.high <= most:
             raise VerifyException(f"C3: the storage range {self.low}:{self.high} is not within {least}:{most}")
-        limits: Any = finfo(dtype_of(self.expressed))
+        # Its stub has no types.
+        limits = cast(Any, finfo)(dtype_of(self.expressed))
         least_scale, most_scale = float(limits.smallest_subnormal), float(limits.max)
         for scale in self.scales:
             if not least_scale <= scale <= most_scale:

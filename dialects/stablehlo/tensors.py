@@ -25,9 +25,8 @@ def is_quantized_by_dimension(type_: Attribute) -> bool:
 
 def check_not_quantized_by_dimension(type_: Attribute, label: str = "") -> None:
     if is_quantized_by_dimension(type_):
-        raise VerifyException(
-            f"{label and label + ': '}{type_} is quantized along a dimension, which this operation does not take"
-        )
+        start = f"{label}: " if label else ""
+        raise VerifyException(f"{start}{type_} is quantized along a dimension, which this operation does not take")
 
 
 def check_quantized(type_: Attribute) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from xdsl.dialects.builtin import TensorType
 from xdsl.utils.exceptions import VerifyException
 
 from recompute.dialects.stablehlo.quantized_types import QuantizedType
 from recompute.mlir_io.parser import parse_module
+from recompute.support.type_guards import is_tensor
 
 from .constraints import Template
 
@@ -70,7 +70,7 @@ TRANSPOSE = Template(
 def test_equal_types_may_be_spelled_in_different_ways(spelled: str, same: str) -> None:
     module = parse_module(f"func.func @f(%0: tensor<2x{spelled}>, %1: tensor<2x{same}>) {{ return }}")
     arguments = module.body.block.first_op.regions[0].block.arg_types  # pyright: ignore
-    first, second = (QuantizedType.of(type_.element_type) for type_ in arguments if isinstance(type_, TensorType))
+    first, second = (QuantizedType.of(type_.element_type) for type_ in arguments if is_tensor(type_))
     assert first is not None and first == second
 
 
