@@ -9,7 +9,7 @@ from jax.extend import source_info_util
 
 from ...support.units import demand_unit, parse_bytes
 from .jit import Jitted
-from .lowered import rewritten
+from .lowering import rewritten
 from .options import options_of
 from .report import Report, report
 

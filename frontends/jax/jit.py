@@ -19,7 +19,8 @@ from .crossing import module_of
 from .disabled import is_disabled
 from .flax_modules import without_lost_updates
 from .keywords import Keywords
-from .lowered import Lowered, lowered_for_us, not_rewritten, rewritten
+from .lowered import Lowered
+from .lowering import lowered_for_us, not_rewritten, rewritten
 from .nested import CallableStep, call_nested, nested_step
 from .options import Options, options_of
 from .report import Report, report

@@ -7,15 +7,12 @@ import warnings
 from collections.abc import Sequence
 
 from ...analysis.copies.loop_cuts import NOT_COUNTED, SMALLEST
-from ...analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES
-from ...search.choose import CHOSEN
-from ...support.diagnostics import Refusal, Remark
+from ...analysis.step.exchanges import NOT_ALIKE
+from ...support.diagnostics import Refusal, Remark, Topic
 from ...support.units import format_bytes
-from ...transforms.loops import LEFT
 from ...transforms.phase import FORWARD_OVER_REVERSE, NoGradient
 
 INSIDE = "take the gradient inside: recompute.jax.jit(jax.value_and_grad(loss))"
-LOOP_STAYS = LEFT.partition("{")[0]
 NAMES = (
     "name the model's blocks with jax.named_scope or recompute.jax.block, and choose them with segments='block*', "
     "or mark larger pieces"
@@ -79,9 +76,9 @@ def last_reason(remarks: Sequence[Remark]) -> str:
 def why_nothing(remarks: Sequence[Remark]) -> str:
     """Choose the reason to report for an unchanged step: loops first, since they save most; then collectives; else the
     last remark. The remark on the chosen attempt is no reason."""
-    reasons = [remark for remark in remarks if CHOSEN not in remark.reason]
-    loops = [remark for remark in reasons if remark.reason.startswith(LOOP_STAYS)]
-    exchanges = [remark for remark in reasons if remark.reason.endswith((NOT_ALIKE, WITH_COLLECTIVES))]
+    reasons = [remark for remark in remarks if remark.topic is not Topic.CHOICE]
+    loops = [remark for remark in reasons if remark.topic is Topic.LOOP_LEFT]
+    exchanges = [remark for remark in reasons if remark.topic is Topic.COLLECTIVES]
     return last_reason(loops or exchanges or reasons or remarks)
 
 
