@@ -41,10 +41,12 @@ CompileModule = Callable[[ModuleOp, Mapping[str, Any]], jax.stages.Compiled]
 
 @dataclass(frozen=True)
 class Compilers:
-    """`plain`: compiles the plain step. `module`: a rewritten step, with these compiler options beside its own."""
+    """`plain`: compiles the plain step. `module`: a rewritten step, with these compiler options beside its own. `key`:
+    equal for compilers that measure the same."""
 
     plain: Callable[[], jax.stages.Compiled]
     module: CompileModule
+    key: str
 
 
 BEFORE_PLANS = 0.4
@@ -122,16 +124,18 @@ def within_from(
     return BudgetedCompile(record["budget"], record["temporaries"], record["plain"], rounds, rewritten, compiled)
 
 
-def checked_budget(budget: Any) -> str:
-    """The option `budget` as text. Raises `TypeError` for another type, and `ValueError` for an invalid budget."""
+def checked_budget(budget: Any, caller: str = "recompute.jax.jit") -> str:
+    """The option `budget` as text. Raises `TypeError` for another type, and `ValueError` for an invalid budget.
+
+    `caller`: the function that messages name."""
     if isinstance(budget, bool) or not isinstance(budget, str | int | float):
-        raise TypeError(f"recompute.jax.jit: budget is a str, a share or bytes, not {type(budget).__name__}")
+        raise TypeError(f"{caller}: budget is a str, a share or bytes, not {type(budget).__name__}")
     try:
         text = budget_text(budget)
         if text.lower() != DEVICE:
             parse_budget(text, 1)
     except ValueError as error:
-        raise ValueError(f'recompute.jax.jit: {error}; budget="device" takes what the device has free') from error
+        raise ValueError(f'{caller}: {error}; budget="device" takes what the device has free') from error
     return text
 
 
@@ -154,7 +158,22 @@ def within(
     if limit is not None and plain_bytes <= limit and not options.selection.segment_budgets:
         return BudgetedCompile(budget, limit, plain_bytes, (), None, plain)
     with stopping(options.time_limit) as stop:
-        return _CompilerSearch(name, module, options, budget, plain_bytes, limit, compilers.module, line, stop).best()
+        return _CompilerSearch(name, module, options, budget, plain_bytes, limit, compilers, line, stop).best()
+
+
+def device_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> int | None:
+    """The bytes of the device that a budget allows, arguments and results included; None for the budget `min`.
+
+    Raises `Refusal` if the compiler or the device reports no sizes, and if arguments and results alone need more.
+    """
+    limit = _temporaries_limit(module, budget, plain, _temporaries(module, plain))
+    return None if limit is None else limit + _fixed_bytes(plain)
+
+
+def _fixed_bytes(plain: jax.stages.Compiled) -> int:
+    """The bytes of arguments and results, which no plan changes."""
+    analysis: Any = plain.memory_analysis()
+    return int(analysis.argument_size_in_bytes + analysis.output_size_in_bytes - analysis.alias_size_in_bytes)
 
 
 def _temporaries_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled, plain_bytes: int) -> int | None:
@@ -166,8 +185,7 @@ def _temporaries_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled
         return None
     if budget.lower() != DEVICE and is_share(budget):
         return parse_budget(budget, plain_bytes)
-    analysis: Any = plain.memory_analysis()
-    fixed_bytes = analysis.argument_size_in_bytes + analysis.output_size_in_bytes - analysis.alias_size_in_bytes
+    fixed_bytes = _fixed_bytes(plain)
     device_bytes = free_bytes(module) if budget.lower() == DEVICE else parse_budget(budget, plain_bytes)
     if device_bytes is None or device_bytes < fixed_bytes:
         raise Refusal(
@@ -226,7 +244,7 @@ class _CompilerSearch:
     budget: str
     plain_bytes: int
     limit: int | None
-    compile_module: CompileModule
+    compilers: Compilers
     line: ProgressLine
     stop: Stop
     rounds: list[Round] = field(default_factory=list[Round])
@@ -234,13 +252,15 @@ class _CompilerSearch:
     def best(self) -> BudgetedCompile:
         """Compile candidates and return the best one. Raises `Refusal` if none keeps the budget."""
         is_over, plain = self._is_over(), (1.0, float(self.plain_bytes))
-        search = Rounds(self._pool(is_over), self.limit, plain, self._measure, self.stop, is_over)
+        pool = self._pool(is_over)
+        known = pool.measured.setdefault(self.compilers.key, {})
+        search = Rounds(pool, self.limit, plain, self._measure, self.stop, is_over, known)
         best = search.best(COMPILES)
         if self.limit is None:
             best = self._ordinary(list(search.results.values()), best) or best
         if best is None:
             raise Refusal(self.module, self._not_reached())
-        compiled = best.compiled if best.is_final else self.compile_module(best.rewritten.module, {})
+        compiled = best.compiled if best.is_final else self.compilers.module(best.rewritten.module, {})
         is_complete = is_compiled() and not self.stop()
         return BudgetedCompile(
             self.budget, self.limit, self.plain_bytes, tuple(self.rounds), best.rewritten, compiled, is_complete
@@ -261,7 +281,7 @@ class _CompilerSearch:
     def _compiled(self, rewritten: Rewritten, words: str, predicted: int | None) -> _Candidate:
         # With a limit the last candidate is likely to run; with "min" it is the one predicted to need least.
         is_final = self.limit is not None or not self.rounds
-        compiled = self.compile_module(rewritten.module, {} if is_final else MEASURING)
+        compiled = self.compilers.module(rewritten.module, {} if is_final else MEASURING)
         needs = _temporaries(self.module, compiled)
         fits = None if self.limit is None else needs <= self.limit
         self.rounds.append(Round(words, predicted, needs, rewritten.extra_flops, fits))

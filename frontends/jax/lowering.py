@@ -123,6 +123,7 @@ def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine)
             lambda rewritten, measuring: compile_lowered(
                 crossing.with_module(plain, rewritten), keeping_options(plain, options, measuring if on_cpu else None)
             ),
+            repr((private.platforms(plain), sorted((keeping_options(plain, options, None) or {}).items()))),
         ),
         line,
     )

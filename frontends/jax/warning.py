@@ -30,6 +30,11 @@ class NothingSaved(UserWarning):
     """A step runs as under `jax.jit`; the message has the reason and a remedy."""
 
 
+class BarriersDropped(UserWarning):
+    """A step inside another `jax.jit` is rewritten, but its barriers are dropped, unless the outer `jax.jit` has the
+    compiler option that the message names. The options of the outer one cannot be seen from inside."""
+
+
 _SKIPPED_MODULES = ("jax.", "flax.nnx.", __name__.rpartition(".")[0])
 
 
@@ -57,8 +62,8 @@ def not_alone(name: str) -> str:
 
 def barriers_are_dropped(name: str) -> str:
     return (
-        f"{name} is called inside another jax.jit, which drops the barriers on CPU, and the saving with them: give it "
-        f"compiler_options={{'xla_disable_hlo_passes': 'cse_barrier_expander'}}, or set that in XLA_FLAGS"
+        f"{name} is called inside another jax.jit, which drops the barriers on CPU, and the saving with them, unless "
+        f"it has compiler_options={{'xla_disable_hlo_passes': 'cse_barrier_expander'}}, or XLA_FLAGS says so"
     )
 
 
