@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_right
+from functools import cache
 
 from xdsl.context import Context
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
@@ -51,6 +52,15 @@ def parse_module(text: str, name: str = "<input>", context: Context | None = Non
     return ModuleParser(context or make_context(), text, name).parse_module()
 
 
+ELIDED = "__elided__"
+"""The name that MLIR prints for a resource that it leaves out: it has no content, and is the same in all texts."""
+
+
+@cache
+def _elided_resource(interface: OpAsmDialectInterface) -> str:
+    return interface.declare_resource(ELIDED)
+
+
 class ModuleParser(NumberParser, RepeatedLineParser):
     """xDSL's parser with exact dense constants and a location for every operation.
 
@@ -75,7 +85,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         try:
             self.read_definitions()
-            module = super().parse_module(allow_implicit_module)
+            module = self._parse_top_level(allow_implicit_module)
             self.check_definitions()
         except ParseError as error:
             raise self._at_first_use(error) from error
@@ -90,6 +100,20 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         if module is not self._last_parsed:
             # xDSL has wrapped top-level operations in a module.
             module.location = self.location_at(0)
+        return module
+
+    def _parse_top_level(self, allow_implicit_module: bool) -> ModuleOp:
+        """As in xDSL; a text of aliases of types or attributes alone is an empty module, as in MLIR. One of locations
+        alone is not: it is what is left of a module that was cut off."""
+        try:
+            return super().parse_module(allow_implicit_module)
+        except ParseError:
+            ended = allow_implicit_module and self._current_token.kind == MLIRTokenKind.EOF
+            aliases = self.attribute_aliases.values()
+            if not ended or self._last_parsed or all(isinstance(value, LocationAttr) for value in aliases):
+                raise
+        self._last_parsed = module = ModuleOp([])
+        module.location = self.location_at(0)
         return module
 
     def _at_first_use(self, error: ParseError) -> ParseError:
@@ -188,6 +212,8 @@ class ModuleParser(NumberParser, RepeatedLineParser):
     def _parse_dialect_resource_handle(self, dialect_name: str, interface: OpAsmDialectInterface) -> str:
         """The unique name of a resource. xDSL renames a resource whose name is taken, but not at its definition."""
         key = dialect_name, self.parse_identifier(" for resource handle")
+        if key[1] == ELIDED:
+            return _elided_resource(interface)
         if key not in self._resources:
             self._resources[key] = interface.declare_resource(key[1])
         return self._resources[key]

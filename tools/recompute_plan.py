@@ -41,7 +41,7 @@ from ..planning.solvers.sweep import Outcome, least_budget, sweep
 from ..reports.curve import Sweep, curve_of
 from ..support.interrupts import Interrupt
 from ..support.units import parse_budget
-from .files import FileError, read_text, write_outputs
+from .files import FileError, chunks, read_text, write_outputs
 from .plan_arguments import (
     BAD_INPUT,
     INTERRUPTED,
@@ -121,7 +121,9 @@ def _plan(options: argparse.Namespace) -> int:
         # Imported late: the modules that read MLIR are slow to import.
         from .planned_step import planned_step
 
-        return planned_step(options, text, name)
+        return max(planned_step(options, chunk, name) for chunk in chunks(text, options.split_input_file))
+    if options.split_input_file:
+        raise ValueError("--split-input-file is for steps: a graph is one JSON object")
     if options.memory_model != MODELS[0]:
         raise ValueError("a graph has one memory model, program order: --memory-model is for --fit of a step")
     problem = read_graph(text, name)

@@ -176,3 +176,16 @@ def test_dictionaries_in_dictionaries_of_the_generic_form_are_no_attributes_of_t
     text = f'func.func private @f()\n"{name}"() {properties} : () -> ()'
     printed = print_module(parse_module(text), generic=True)
     assert "{a = 1 : i32}" in printed and "b = {c}" in printed
+
+
+def test_an_elided_resource_has_the_same_name_in_all_texts():
+    use = '"foo.x"() {k = dense_resource<__elided__> : tensor<4xf32>} : () -> ()'
+    for _ in range(2):
+        assert "dense_resource<__elided__>" in print_module(parse_module(use))
+
+
+def test_a_text_of_aliases_alone_is_an_empty_module():
+    module = parse_module("!pair = tuple<f32, f32>\n#one = 1 : i32\n")
+    assert not list(module.ops)
+    with pytest.raises(ParseError, match="Could not parse entire input"):
+        parse_module("!pair = tuple<f32, f32>\n)")
