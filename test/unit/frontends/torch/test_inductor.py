@@ -4,10 +4,14 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -235,3 +239,43 @@ def test_a_plan_without_a_budget_keeps_its_masks() -> None:
     (report,) = step.report().graphs
     assert report.copies > 0 and report.rounds == ()
     assert torch.allclose(ours, plain, rtol=1e-5, atol=0)
+
+
+@pytest.mark.slow
+@needs_compiler
+@pytest.mark.usefixtures("fresh")
+def test_symbolic_sizes_are_measured_at_the_sizes_at_hand() -> None:
+    """The second batch is of another size, for which Dynamo makes the size symbolic; the third needs no new graph."""
+    step, plain = rt.compile(_dropouts, budget="85%", backend="inductor"), torch.compile(_dropouts)
+    for rows in (128, 160, 192):
+        ours, state = _gradient(step, rows)
+        theirs, their_state = _gradient(plain, rows)
+        assert torch.allclose(ours, theirs, rtol=1e-5, atol=0) and torch.equal(state, their_state)
+    fixed, symbolic = step.report().graphs
+    assert fixed.unmeasured == symbolic.unmeasured == "" and fixed.rounds and symbolic.rounds
+
+
+_SECOND = """
+import torch, recompute.torch as rt
+weight = torch.eye(64)
+step = rt.compile(lambda x: (x @ weight).sin().exp().cos().sum(), budget="1GiB", backend="inductor")
+x = torch.linspace(-1, 1, 4096).view(64, 64).requires_grad_()
+step(x).backward()
+print(x.grad.double().sum().item(), step.report())
+"""
+
+
+@pytest.mark.slow
+@needs_compiler
+def test_a_second_process_takes_the_compiled_step_from_the_cache(tmp_path: Path) -> None:
+    root = str(Path(rt.__file__).parents[3])
+    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path), "PYTHONPATH": root}
+    command = [sys.executable, "-W", "ignore", "-c", _SECOND]
+    outputs = [
+        subprocess.run(command, env=environment, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout
+        for _ in range(2)
+    ]
+    first, second = (output.split(" ", 1) for output in outputs)
+    assert first[0] == second[0]
+    assert first[1].startswith("graph 0: peak")
+    assert second[1].startswith("1 compiled steps came from PyTorch's cache")
