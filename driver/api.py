@@ -30,21 +30,18 @@ from ..mlir_io.parser import parse_module
 from ..mlir_io.printer import print_module
 from ..options.recompute_options import DEFAULT, Pipeline, RecomputeOptions
 from ..options.selection import AUTO, Selection
-from ..planning.graph import Graph
 from ..planning.objective import WORTH_IT
-from ..planning.plan import Plan
+from ..planning.plan import nothing_planned
 from ..planning.plan_file import StepPlan, from_json, to_json
 from ..reports.explain import to_summary, to_text
 from ..rules.costs.cost import FLOPS
 from ..rules.flops import flops
-from ..search.budget.limits import Budget
 from ..search.budget.move_choices import with_moves
-from ..search.carry_out import LEFT
+from ..search.carry_out import LEFT, step_left
 from ..search.pool import attempt_plans
 from ..search.recomputation import Recomputation
-from ..search.recompute import recomputed, recomputed_within
+from ..search.recompute import recomputed
 from ..support.diagnostics import Refusal, Remark
-from ..support.interrupts import stopping
 from ..support.operations import every_operation
 from ..transforms.merge_remat import without_remat
 from ..transforms.plans.limit_segments import of_rest
@@ -124,21 +121,15 @@ def rewrite(step: ModuleOp | str, options: RecomputeOptions = DEFAULT, *, name: 
     if options.measure is not None and options.planned is None and options.budget is None:
         least = _least(original, options, options.measure)
         return replace(least, remarks=(*remarks, *least.remarks))
-    budget = None if options.budget is None else Budget.of(options.budget, options.memory_model, options.target)
     resolved, outcomes = with_moves(original, options), list[Recomputation]()
 
     def write(module: ModuleOp) -> ModuleOp:
         start = _start(module, resolved)
-        if budget is None:
-            work, outcome = recomputed(start, resolved)
-        else:
-            with stopping(options.time_limit) as stop:
-                result = recomputed_within(start, budget, resolved, stop)
-            work, outcome = result.module, result.outcome
-        outcomes.append(outcome)
-        if options.strict and not outcome.copies:
-            raise Refusal(module, f"{outcome.remarks[-1].reason} (strict)")
-        return start.clone() if work is None else work
+        result = recomputed(start, resolved)
+        outcomes.append(result.outcome)
+        if options.strict and not result.outcome.copies:
+            raise Refusal(module, f"{result.outcome.remarks[-1].reason} (strict)")
+        return start.clone() if result.module is None else result.module
 
     try:
         module, proof = changed_copy(original, write, options.proof)
@@ -178,7 +169,7 @@ def _least(original: ModuleOp, options: RecomputeOptions, measure: Callable[[Mod
         (str(plan.attempt), replace(without_budgeted, plan=plan.plans, measure=None)) for plan in plans if plan.copies
     ]
     if not options.selection.segment_budgets:
-        choices.append(("loops alone", replace(options, planner=_nothing, measure=None, strict=False)))
+        choices.append(("loops alone", replace(options, planner=nothing_planned, measure=None, strict=False)))
     named = [(words, candidate) for words, each in choices if (candidate := rewrite(original, each)).copies]
     written = [candidate for _, candidate in named]
     if not written:
@@ -196,11 +187,7 @@ def _least(original: ModuleOp, options: RecomputeOptions, measure: Callable[[Mod
     if options.strict:
         raise Refusal(functions_of(original)[0], f"{summary}: {LEFT} (strict)")
     left = original.clone()
-    return Rewritten(left, (), (Remark(functions_of(left)[0], f"{summary}: {LEFT}"),), None, 0, 0, original)
-
-
-def _nothing(graph: Graph) -> Plan:
-    return Plan()
+    return Rewritten(left, (), (step_left(functions_of(left)[0], summary),), None, 0, 0, original)
 
 
 def _start(original: ModuleOp, options: RecomputeOptions) -> ModuleOp:

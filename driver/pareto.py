@@ -38,10 +38,10 @@ from ..search.budget.limits import ERROR
 from ..search.carry_out import cost_option
 from ..search.pool import Candidate, Pool, pool_of
 from ..search.prepare import prepare
-from ..search.recompute import recomputed
+from ..search.recompute import recomputed_once
 from ..support.diagnostics import Refusal
 from ..transforms.phase import numbered_steps
-from ..transforms.plans.counted import XLA, flat, timelines_of
+from ..transforms.timelines import XLA, flat, timelines_of
 from .fit import lower_bound, named
 
 NAMED = 3
@@ -127,7 +127,7 @@ def _again(step: Step, problem: Problem, labels: Labels, pairs: Iterable[Pair]) 
 
 
 NO_BOUND = "no bound proved in this model"
-ROUNDS = 3
+REWRITES_PER_BUDGET = 3
 """The maximum number of plans written for each budget, in addition to those written for other budgets."""
 NAMED_OF_SEGMENT = 3
 """The number of values of a segment that are named, the most expensive first."""
@@ -147,7 +147,9 @@ class _Written:
     def needed(self, at: int) -> float | None:
         candidate = self.pool.candidates[at]
         try:
-            rewritten, outcome = recomputed(self.module, RecomputeOptions(plan=candidate.plans, loops=candidate.loops))
+            rewritten, outcome = recomputed_once(
+                self.module, RecomputeOptions(plan=candidate.plans, loops=candidate.loops)
+            )
         except Refusal:
             return None
         peaks = {name: line.peak_bytes for name, line in timelines_of(rewritten or self.module, XLA)}
@@ -157,7 +159,9 @@ class _Written:
     def look(self, share: float) -> None:
         """Write what may keep the budget at less work than what is known."""
         search = partial(self.pool.search, stop=self.stop)
-        CalibratedSearch(self.pool.predictions, share, (1.0, 1.0), self.needs).run(self.needed, ROUNDS, search)
+        CalibratedSearch(self.pool.predictions, share, (1.0, 1.0), self.needs).run(
+            self.needed, REWRITES_PER_BUDGET, search
+        )
 
     def best(self, share: float) -> int | None:
         """The least FLOPs of all that keep the budget, then the fewest bytes."""

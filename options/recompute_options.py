@@ -104,11 +104,16 @@ class RecomputeOptions:
 
     @classmethod
     def of_pass(cls, options: ModulePass) -> RecomputeOptions:
-        """The options of a pass, whose fields have the names of these. Its plan is a file, and is read by the pass."""
+        """The options of a pass, whose fields have the names of these. Its plan is a file, and is read by the pass.
+
+        Raises `ValueError` as `validated` does, also for a plan beside a budget.
+        """
         own = _names(cls) - _names(Selection) - {"plan"}
         values = {name: getattr(options, name) for name in own & _names(type(options))}
         if values.get("budget") is not None:
             values["budget"] = str(values["budget"])
+        plan = () if getattr(options, "plan", "") else None
+        cls(Selection.of(options), plan=plan, **values).validated()
         return cls(Selection.of(options), **values)
 
     def validated(self) -> RecomputeOptions:
@@ -130,7 +135,7 @@ class RecomputeOptions:
             selection = replace(self.selection, segment_budgets=spelled(self.segment_budgets))
             options = replace(self, selection=selection, segment_budgets=None)
         if options.selection.segment_budgets and (self.plan is not None or self.planner is not None):
-            raise ValueError("a plan or a planner says what is recomputed, and so do segment_budgets: give one of them")
+            raise ValueError("give segment_budgets, or a plan or planner, not both")
         return replace(options, plan=from_json(self.plan)) if isinstance(self.plan, str) else options
 
     def option_ignored_by_pipeline(self) -> str | None:

@@ -42,13 +42,14 @@ class CalibratedSearch:
 
     limit: what a plan may need; 0 to search for the least need, with `least` as the result.
     plain: the predicted and the measured need of the step without a plan.
-    measured: the need of each tried candidate.
+    measured: the need of each tried candidate, also those of earlier searches.
     """
 
     choices: Sequence[Prediction]
     limit: float
     plain: tuple[float, float]
     measured: dict[int, float] = field(default_factory=dict[int, float])
+    _last: int | None = None
 
     @property
     def best(self) -> int | None:
@@ -74,9 +75,7 @@ class CalibratedSearch:
         needs = {index: self.expected(self.choices[index]) for index in untried}
         within = [index for index in untried if needs[index] <= limit]
         if not within and left > 1:
-            kinds = {self.choices[index].kind for index in self.measured}
-            others = [index for index in untried if self.choices[index].kind not in kinds]
-            within = [index for index in others if self._interpolate(self.choices[index], []) <= limit]
+            within = [index for index in self.unexplored(limit) if index in needs]
         if within:
             most = AS_CHEAP * min(self.choices[index].work for index in within)
             cheap = [index for index in within if self.choices[index].work <= most]
@@ -88,10 +87,16 @@ class CalibratedSearch:
         index = min(untried, key=lambda index: (needs[index], sign * self.choices[index].work), default=None)
         return None if not self.limit and index is not None and self._is_hopeless(needs[index]) else index
 
+    def unexplored(self, limit: float) -> list[int]:
+        """The candidates of kinds without a measurement that should fit by their uncorrected predictions."""
+        kinds = {self.choices[index].kind for index in self.measured}
+        others = [index for index, choice in enumerate(self.choices) if choice.kind not in kinds]
+        return [index for index in others if self._interpolate(self.choices[index], []) <= limit]
+
     def _is_hopeless(self, need: float) -> bool:
         """Whether a search for the least need ends: the last try was no better, or this one is far from the least."""
         least = self.least
-        return least is not None and (next(reversed(self.measured)) != least or need > HOPE * self.measured[least])
+        return least is not None and (self._last not in (None, least) or need > HOPE * self.measured[least])
 
     def _ratio(self, left: int, candidate: Prediction) -> float:
         limit = self._limit(left)
@@ -135,6 +140,6 @@ class CalibratedSearch:
             index = self.next(left)
             if index is None:
                 break
-            need = needed(index)
+            need, self._last = needed(index), index
             self.measured[index] = float("inf") if need is None else need
         return self.best

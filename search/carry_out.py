@@ -10,6 +10,8 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
 
 from ..analysis.copies.copying import refused
 from ..analysis.memory.peaks import Forecast, Peaks
@@ -18,17 +20,17 @@ from ..analysis.step.order import functions_of
 from ..analysis.step.step import Step
 from ..dialects.placements import is_offload
 from ..options.recompute_options import RecomputeOptions
-from ..options.selection import Selection
 from ..planning.plan import Plan
 from ..planning.plan_file import BadPlan, StepPlan, from_json
 from ..rules.costs.cost import BadCost, Cost, cost_named
 from ..rules.effects import Permission
-from ..support.diagnostics import Refusal, Remark, RemarkKind
+from ..support.diagnostics import Refusal, Remark, RemarkKind, Topic
 from ..support.operations import name_of
 from ..transforms.clone import Cloned, ClonedStep, clone_as_planned, clone_by, clone_marked
 from ..transforms.mark import decision_remarks, write_marks
 from ..transforms.phase import Steps
 from ..transforms.plans.misfits import Misfits
+from .budget.limits import Budget
 from .choose import choose, why_worse
 
 LEFT = "the step is left as it is"
@@ -38,7 +40,17 @@ REST = "in the rest of the step: "
 
 def with_loops_cut(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
     """The remarks on a step whose loops have been cut already."""
-    return tuple(Remark(remark.operation, remark.reason.replace(LEFT, REST_LEFT), remark.kind) for remark in remarks)
+    return tuple(
+        replace(remark, reason=remark.reason.removesuffix(LEFT) + REST_LEFT)
+        if remark.topic is Topic.STEP_LEFT
+        else remark
+        for remark in remarks
+    )
+
+
+def step_left(op: Operation, reason: str) -> Remark:
+    """The remark that the step is left as it is."""
+    return Remark(op, f"{reason}: {LEFT}", topic=Topic.STEP_LEFT)
 
 
 def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cut: bool) -> Cloned:
@@ -61,14 +73,14 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cu
             plans[function] = planned.plan
             if emission.is_ordered and not cut and [function] == functions_of(module):
                 saving = 1 - choice.chosen.peaks.xla / max(choice.before.xla, 1)
-            remarks.extend(Remark(function, reason, RemarkKind.ANALYSIS) for reason in choice.notes())
+            remarks.extend(choice.remarks(function))
             if choice.is_free:
                 if emission.is_ordered:
                     # What XLA needed before may be asked for when it is no longer there.
                     forecast.read()
                 before[function.sym_name.data] = choice.before
         else:
-            remarks.append(Remark(function, f"{choice.refused}: {LEFT}"))
+            remarks.append(step_left(function, choice.refused))
         if not plans[function].copies:
             remarks.extend(_exchanges(step, selection.permission))
     misfits.refuse()
@@ -82,7 +94,7 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cu
 
 def _of_rest(remarks: Sequence[Remark]) -> list[Remark]:
     """The remarks on a step that is left unchanged while another one, or a loop in it, is rewritten."""
-    return [Remark(remark.operation, f"{REST}{remark.reason}", remark.kind) for remark in with_loops_cut(remarks)]
+    return [replace(remark, reason=f"{REST}{remark.reason}") for remark in with_loops_cut(remarks)]
 
 
 def _exchanges(step: Step, permission: Permission) -> Iterator[Remark]:
@@ -93,7 +105,7 @@ def _exchanges(step: Step, permission: Permission) -> Iterator[Remark]:
         reason = why_not_again(op, permission)
         if reason in (WITH_COLLECTIVES, NOT_ALIKE) and reason not in reported:
             reported.add(reason)
-            yield Remark(op, f"{name_of(op)} is not recomputed: {reason}")
+            yield Remark(op, f"{name_of(op)} is not recomputed: {reason}", topic=Topic.COLLECTIVES)
 
 
 def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions) -> Cloned:
@@ -119,11 +131,20 @@ def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions)
     return replace(cloned, remarks=tuple(remarks))
 
 
-def read_plan(module: ModuleOp, path: str, beside: Selection) -> tuple[StepPlan, ...]:
-    """Raises `Refusal` at the module for a file that cannot be read, or that holds no plan, and where budgets of
-    segments say what is recomputed too."""
-    if beside.segment_budgets:
-        raise Refusal(module, "a plan says what is recomputed, and so do segment-budgets: give one of them")
+def options_of_pass(module: ModuleOp, options: ModulePass) -> RecomputeOptions:
+    """The validated options of a pass. Raises `Refusal` at the module for options that are invalid or contradict one
+    another."""
+    try:
+        parsed = RecomputeOptions.of_pass(options)
+        if parsed.budget is not None:
+            Budget.of(parsed.budget, parsed.memory_model, parsed.target)
+        return parsed
+    except ValueError as error:
+        raise Refusal(module, str(error)) from error
+
+
+def read_plan(module: ModuleOp, path: str) -> tuple[StepPlan, ...]:
+    """Raises `Refusal` at the module for a file that cannot be read, or that holds no plan."""
     try:
         return from_json(Path(path).read_text())
     except OSError as error:

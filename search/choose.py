@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import islice
 
 from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from ..analysis.copies.attempts import FIRST, Attempt, attempts_for
@@ -24,6 +25,7 @@ from ..planning.by_segment.copy_requests import Targets
 from ..planning.by_segment.each_pass import in_each_pass
 from ..planning.objective import AS_GOOD, BLOCK_GAINS, MOSTLY, STRUCTURE_GAINS, STRUCTURES, WORTH_IT
 from ..planning.plan import Plan
+from ..support.diagnostics import Remark, RemarkKind, Topic
 from ..support.timing import part
 
 
@@ -59,7 +61,7 @@ class AttemptTargets:
         """`named`: the segments that have names, where they are known. Raises `BadSelection`."""
         decided = decide(step, selection, attempt, named, staged=False)
         unheard = frozenset(op for op, _ in refused_marks(step, selection.permission))
-        targets, spoken_of = _targets(step, decided, unheard)
+        targets, spoken_of = _targets_of_decisions(step, decided, unheard)
         return cls(decided, completed(step, targets, spoken_of))
 
 
@@ -73,7 +75,7 @@ def plan_attempt(
     return PlannedAttempt(attempt, targets.decided, options.plan(step, targets.targets))
 
 
-def _targets(step: Step, decided: Decisions, unheard: Set[Operation]) -> tuple[Targets, frozenset[int]]:
+def _targets_of_decisions(step: Step, decided: Decisions, unheard: Set[Operation]) -> tuple[Targets, frozenset[int]]:
     """The targets that the marks written for these decisions would give, and the operations with marks.
 
     `unheard`: operations that may not run twice, whatever their marks say.
@@ -111,10 +113,6 @@ def _targets(step: Step, decided: Decisions, unheard: Set[Operation]) -> tuple[T
     return Targets(segments, frozenset(values), own), frozenset(covered)
 
 
-CHOSEN = ", chosen of "
-"""What every remark about the choice of an attempt says."""
-
-
 @dataclass(frozen=True)
 class ScoredAttempt:
     """An attempt with its peaks."""
@@ -137,17 +135,19 @@ class ChosenAttempt:
     refused: str | None
     is_free: bool = False
 
-    def notes(self) -> Iterator[str]:
-        """Remarks on the choice."""
+    def remarks(self, function: FuncOp) -> Iterator[Remark]:
+        """Remarks on the choice, at the function of the step."""
         attempt = self.chosen.planned.attempt
         if replace(attempt, chain=False) != FIRST:
-            yield f"{attempt}{CHOSEN}{len(self.tried)} attempts"
+            reason = f"{attempt}, chosen of {len(self.tried)} attempts"
+            yield Remark(function, reason, RemarkKind.ANALYSIS, Topic.CHOICE)
         outside, saved = _saved_outside(self.chosen.planned)
         if outside > MOSTLY * saved:
-            yield (
+            reason = (
                 f"{outside} of the {saved} bytes that are saved for the backward pass lie outside of every segment: "
                 "name more of the model (jax.named_scope), or say nothing of segments"
             )
+            yield Remark(function, reason, RemarkKind.ANALYSIS)
 
 
 def _saved_outside(planned: PlannedAttempt) -> tuple[int, int]:

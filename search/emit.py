@@ -25,10 +25,10 @@ from ..transforms.clone import Cloned
 from ..transforms.cse import cse
 from ..transforms.lower import lower
 from ..transforms.phase import Steps, numbered_steps
-from ..transforms.plans.counted import flat
 from ..transforms.stagger import stagger
+from ..transforms.timelines import flat
 from ..transforms.verify import verify, verify_input
-from .carry_out import LEFT
+from .carry_out import step_left
 from .choose import why_worse
 
 
@@ -86,7 +86,7 @@ def why_all_worse(peaks: Mapping[FuncOp, Peaks], cloned: Cloned, emission: Emiss
         reason = None if before is None else why_worse(before, after, emission.is_ordered)
         if reason is None:
             return None
-        remark = Remark(function, f"{reason}: {LEFT}")
+        remark = step_left(function, reason)
     return remark
 
 

@@ -88,9 +88,12 @@ class _Variant:
 
 @dataclass
 class Pool:
-    """The candidates of a module that have been forecast. Their positions stay; others follow."""
+    """The candidates of a module that have been forecast. Their positions stay; others follow.
+
+    measured: what candidates were measured to need, by the name of the measure and by position, for later searches."""
 
     candidates: list[Candidate] = field(default_factory=list[Candidate])
+    measured: dict[str, dict[int, float]] = field(default_factory=dict[str, dict[int, float]])
     _variants: list[_Variant] = field(default_factory=list[_Variant])
 
     @classmethod

@@ -11,13 +11,13 @@ from ..analysis.step.order import functions_of
 from ..planning.host_moves import NOTHING_MOVED, Offload
 from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import StepPlan
-from ..support.diagnostics import Remark
+from ..support.diagnostics import Remark, Topic
 from ..transforms.calls.restore import NOTHING_RESTORED, Restored
 from ..transforms.clone import ClonedStep
 from ..transforms.loops import NOTHING_ROLLED, Rolled
 from ..transforms.offload import NO_MOVES, Moves
 from ..transforms.phase import Steps
-from .carry_out import LEFT
+from .carry_out import step_left
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Recomputation:
 
 def unchanged(module: ModuleOp, remarks: Sequence[Remark], reason: str, steps: Steps) -> Recomputation:
     """Nothing is done, which is a plan too."""
-    if not (remarks and remarks[-1].reason.endswith(LEFT)):
-        remarks = (*remarks, Remark(functions_of(module)[0], f"{reason}: {LEFT}"))
+    if not (remarks and remarks[-1].topic is Topic.STEP_LEFT):
+        remarks = (*remarks, step_left(functions_of(module)[0], reason))
     nothing = tuple(ClonedStep(function.sym_name.data, step.graph, Plan(), ()) for function, step in steps)
     return Recomputation(nothing, tuple(remarks))

@@ -1,10 +1,17 @@
-"""The rewrite of every step in a module, with and without a budget: prepare, choose, copy, clean up, write."""
+"""The rewrite of every step in a module, with and without a budget: prepare, choose, copy, clean up, write.
+
+    recompute          in place, for passes
+    recomputed         a new module, within the budget of the options if they have one
+    recomputed_once    a new module, without a budget: what a budget measures
+
+`recomputed_once` improves on a first draft: it leaves copies out that lower no peak, inlines functions that cost memory
+as calls, and keeps calls with attributes of others in place where they cannot be restored.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import wraps
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -12,12 +19,12 @@ from ..analysis.step.marks import is_copy
 from ..dialects.names import Names
 from ..options.loop_schedule import Loops
 from ..options.recompute_options import DEFAULT, Planner, RecomputeOptions
-from ..planning.graph import Graph
 from ..planning.host_moves import Offload
-from ..planning.plan import Plan
+from ..planning.plan import nothing_planned
 from ..planning.plan_file import StepPlan
 from ..planning.solvers.result import Stop, never
 from ..support.diagnostics import Refusal, Remark, RemarkKind
+from ..support.interrupts import stopping
 from ..support.operations import every_operation
 from ..support.timing import part
 from ..transforms.calls.call_attributes import attributed, kept_whole, remove_whole_marks
@@ -38,6 +45,9 @@ from .emit import emit, in_order, may_cost, peaks_of, replace_content, why_all_w
 from .prepare import prepare
 from .recomputation import Recomputation, unchanged
 
+Written = tuple[ModuleOp | None, Recomputation]
+"""A new module, None if the step stays as it is, and what was done."""
+
 
 def recompute(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Recomputation:
     """Recompute in place what the options choose of every step in the module.
@@ -47,106 +57,35 @@ def recompute(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Recomput
 
     Raises:
         Refusal: For marks that say nothing, for a step without a gradient or without the segments that were chosen,
-            for a plan that does not fit, and when the result breaks an invariant.
+            for a plan that does not fit, where no plan keeps the budget, and when the result breaks an invariant.
+        ValueError: For an invalid budget.
     """
     with part("verify"):
         verify_input(module)
-    work, outcome = recomputed(module, with_moves(module, options))
-    if work is not None:
-        replace_content(module, work)
-    return outcome
+    result = recomputed(module, options)
+    if result.module is not None:
+        replace_content(module, result.module)
+    return result.outcome
 
 
-Written = tuple[ModuleOp | None, Recomputation]
+def recomputed(module: ModuleOp, options: RecomputeOptions) -> BudgetResult[Recomputation]:
+    """As `recompute`, but leave the module unchanged and return a new one. The module has been verified.
 
-
-def whole_where_lost(
-    run: Callable[[ModuleOp, RecomputeOptions], Written],
-) -> Callable[[ModuleOp, RecomputeOptions], Written]:
-    """Run `run`; if it refuses, or cannot restore a call with attributes of others, run it again with these calls kept
-    in place."""
-
-    @wraps(run)
-    def either(module: ModuleOp, options: RecomputeOptions) -> Written:
-        if not any(Names.WHOLE not in function.attributes for function in attributed(module)):
-            return run(module, options)
-        first: Written | Refusal
-        try:
-            first = run(module, options)
-            if not first[1].restored.lost:
-                return first
-        except Refusal as error:
-            first = error
-        with kept_whole(module) as marked:
-            try:
-                work, outcome = run(module, options)
-            except Refusal:
-                if isinstance(first, Refusal):
-                    raise first from None
-                return first
-        remove_whole_marks(work, marked)
-        return work, outcome
-
-    return either
-
-
-@whole_where_lost
-def recomputed(module: ModuleOp, options: RecomputeOptions) -> Written:
-    """As `recompute`, but return a new module, or None if the step stays unchanged. Ignores `options.budget`.
-
-    The module has been verified. Marks that are written as calls in it become attributes.
+    With a budget, Ctrl-C and the time limit of the options end the search with the best result so far.
     """
-    cost, moves = cost_option(module, options.cost), options.planned_moves
-    mark_remarks = without_move_remarks(take_marks(module).remarks, options.moves.marked)
-    if any(map(is_copy, every_operation(module))):
-        return None, unchanged(module, mark_remarks, "the step has copies already, from an earlier run", ())
-    prepared, emission = prepare(module, options), options.emission
-    work, rolled = prepared.module, prepared.rolled
-    steps, chosen = numbered_steps(work, costs=cost.of), replace(options, selection=prepared.selection)
-    if options.planned is None:
-        cloned = carry_out_best(work, steps, chosen, rolled.copies > 0)
-        remarks = [*mark_remarks, *prepared.remarks, *cloned.remarks]
-    else:
-        cloned = carry_out_planned(work, steps, chosen)
-        remarks = [*mark_remarks, *why_calls_stay(module), *prepared.demands.remarks, *cloned.remarks]
-    check_limits(work, prepared.demands.of, cloned.steps)
-    if not cloned.copies and not rolled.copies:
-        return None, unchanged(module, remarks, "nothing is recomputed", steps)
-    remarks += [*shard_kept(work, prepared.inside), *cost_remarks(steps, cloned.steps, cost)]
-    moved = withdraw(work)
-    written = emit(work, prepared.origins, emission, steps)
-    peaks = peaks_of(written, cloned)
-    if (worse := why_all_worse(peaks, cloned, emission)) is not None:
-        remarks = [*mark_remarks, *prepared.remarks, worse]
-        if not rolled.copies:
-            return None, unchanged(module, remarks, worse.reason, steps)
-        work, outcome = recomputed(module, options.with_planned(_nothing))
-        return work, replace(outcome, remarks=with_loops_cut(remarks))
-    if emission.is_ordered:
-        # Merging what is the same may have it live longer than was planned.
-        remarks.extend(
-            Remark(function, note, RemarkKind.ANALYSIS)
-            for function, forecast in peaks.items()
-            for note in forecast.notes()
-        )
-    prepared.put_back(emission.is_ordered and emission.staggered)
-    held = None if emission.is_ordered or not options.calls else in_order(work)
-    restored = restore_calls(work, module, prepared.origins) if options.calls else nothing_restored(module)
-    if restored.calls and held is not None and may_cost(work, held):
-        inlined, outcome = recomputed(module, replace(options, calls=False))
-        if inlined is not None and (why := why_inlined(work, inlined)) is not None:
-            return inlined, replace(outcome, remarks=(*outcome.remarks, why))
-    if prepared.structured:
-        outline_gradient(work)
-    all_remarks = with_loops_cut(remarks) if rolled.copies else tuple(remarks)
-    eager, waits = max((peak.eager for peak in peaks.values()), default=0), waits_for(moved, moves, steps)
-    return work, Recomputation(cloned.steps, all_remarks, restored, rolled, eager, moves, moved, waits, cloned.saving)
+    options = with_moves(module, options)
+    if options.budget is None:
+        work, outcome = recomputed_once(module, options)
+        return BudgetResult(work, outcome, {}, (), options.loops)
+    budget = Budget.of(options.budget, options.memory_model, options.target)
+    with stopping(options.time_limit) as stop:
+        return recomputed_within(module, budget, options, stop)
 
 
 def recomputed_within(
     module: ModuleOp, budget: Budget, options: RecomputeOptions = DEFAULT, stop: Stop = never
 ) -> BudgetResult[Recomputation]:
-    """As `recomputed`, within the budget, which is that of the options, parsed.
+    """As `recomputed`, within a parsed budget in place of that of the options.
 
     `stop`: a predicate that ends the search with the best result so far.
 
@@ -159,8 +98,8 @@ def recomputed_within(
     def within(offload: Offload) -> BudgetResult[Recomputation]:
         moving = replace(options, offload=offload)
 
-        def run(planned: Sequence[StepPlan] | Planner | None, loops: Loops) -> tuple[ModuleOp | None, Recomputation]:
-            return recomputed(module, replace(moving.with_planned(planned), loops=loops))
+        def run(planned: Sequence[StepPlan] | Planner | None, loops: Loops) -> Written:
+            return recomputed_once(module, replace(moving.with_planned(planned), loops=loops))
 
         return within_budget(module, budget, moving, run, stop)
 
@@ -170,5 +109,105 @@ def recomputed_within(
     return replace(best, outcome=replace(best.outcome, remarks=(*best.outcome.remarks, *best.remarks)))
 
 
-def _nothing(_: Graph) -> Plan:
-    return Plan()
+def recomputed_once(module: ModuleOp, options: RecomputeOptions) -> Written:
+    """As `recomputed`, without the budget of the options. Marks that are written as calls become attributes.
+
+    If the rewrite refuses, or cannot restore a call with attributes of others, it runs again with these calls kept in
+    place.
+    """
+    if not any(Names.WHOLE not in function.attributes for function in attributed(module)):
+        return _improved(module, options)
+    first: Written | Refusal
+    try:
+        first = _improved(module, options)
+        if not first[1].restored.lost:
+            return first
+    except Refusal as error:
+        first = error
+    with kept_whole(module) as marked:
+        try:
+            work, outcome = _improved(module, options)
+        except Refusal:
+            if isinstance(first, Refusal):
+                raise first from None
+            return first
+    remove_whole_marks(work, marked)
+    return work, outcome
+
+
+def _improved(module: ModuleOp, options: RecomputeOptions) -> Written:
+    """The draft, or another one that is better: loops alone where copies lower no peak, functions inlined where their
+    calls cost memory."""
+    draft = _draft(module, options)
+    if draft.loops_alone is not None:
+        options = options.with_planned(nothing_planned)
+        alone = _draft(module, options)
+        draft = replace(alone, outcome=replace(alone.outcome, remarks=draft.loops_alone))
+    if draft.module is not None and draft.peaks_without_calls and may_cost(draft.module, draft.peaks_without_calls):
+        inlined = _draft(module, replace(options, calls=False))
+        if inlined.module is not None and (why := why_inlined(draft.module, inlined.module)) is not None:
+            return inlined.module, replace(inlined.outcome, remarks=(*inlined.outcome.remarks, why))
+    if draft.module is not None and draft.is_structured:
+        outline_gradient(draft.module)
+    return draft.module, draft.outcome
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A rewrite, and what is known of better ones.
+
+    Attributes:
+        module, outcome: As in `Written`; gradient regions are not outlined yet.
+        is_structured: Whether the module had gradient regions.
+        loops_alone: The remarks if only the loops of the step are worth cutting; None if the copies are worth it too.
+        peaks_without_calls: The peaks in bytes before functions were called again; empty where that cannot matter.
+    """
+
+    module: ModuleOp | None
+    outcome: Recomputation
+    is_structured: bool = False
+    loops_alone: tuple[Remark, ...] | None = None
+    peaks_without_calls: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+def _draft(module: ModuleOp, options: RecomputeOptions) -> _Draft:
+    cost, moves = cost_option(module, options.cost), options.planned_moves
+    mark_remarks = without_move_remarks(take_marks(module).remarks, options.moves.marked)
+    if any(map(is_copy, every_operation(module))):
+        reason = "the step has copies already, from an earlier run"
+        return _Draft(None, unchanged(module, mark_remarks, reason, ()))
+    prepared, emission = prepare(module, options), options.emission
+    work, rolled = prepared.module, prepared.rolled
+    steps, selected = numbered_steps(work, costs=cost.of), replace(options, selection=prepared.selection)
+    if options.planned is None:
+        cloned = carry_out_best(work, steps, selected, rolled.copies > 0)
+        remarks = [*mark_remarks, *prepared.remarks, *cloned.remarks]
+    else:
+        cloned = carry_out_planned(work, steps, selected)
+        remarks = [*mark_remarks, *why_calls_stay(module), *prepared.demands.remarks, *cloned.remarks]
+    check_limits(work, prepared.demands.of, cloned.steps)
+    if not cloned.copies and not rolled.copies:
+        return _Draft(None, unchanged(module, remarks, "nothing is recomputed", steps))
+    remarks += [*shard_kept(work, prepared.inside), *cost_remarks(steps, cloned.steps, cost)]
+    moved = withdraw(work)
+    written = emit(work, prepared.origins, emission, steps)
+    peaks = peaks_of(written, cloned)
+    if (worse := why_all_worse(peaks, cloned, emission)) is not None:
+        remarks = [*mark_remarks, *prepared.remarks, worse]
+        nothing = unchanged(module, remarks, worse.reason, steps)
+        return _Draft(None, nothing, loops_alone=with_loops_cut(remarks) if rolled.copies else None)
+    if emission.is_ordered:
+        # Merging what is the same may have it live longer than was planned.
+        remarks.extend(
+            Remark(function, note, RemarkKind.ANALYSIS)
+            for function, forecast in peaks.items()
+            for note in forecast.notes()
+        )
+    prepared.put_back(emission.is_ordered and emission.staggered)
+    restores = options.calls and not emission.is_ordered
+    peaks_without_calls = in_order(work) if restores else dict[str, int]()
+    restored = restore_calls(work, module, prepared.origins) if options.calls else nothing_restored(module)
+    all_remarks = with_loops_cut(remarks) if rolled.copies else tuple(remarks)
+    eager, waits = max((peak.eager for peak in peaks.values()), default=0), waits_for(moved, moves, steps)
+    outcome = Recomputation(cloned.steps, all_remarks, restored, rolled, eager, moves, moved, waits, cloned.saving)
+    return _Draft(work, outcome, prepared.structured, None, peaks_without_calls if restored.calls else dict[str, int]())

@@ -54,6 +54,17 @@ class RemarkKind(StrEnum):
     FAILURE = "failure"
 
 
+class Topic(StrEnum):
+    """What a remark is about: a step or a loop that is left as it is, the choice among attempts, or operations with
+    collectives. Callers that treat some remarks differently read this, not the words."""
+
+    OTHER = ""
+    STEP_LEFT = "step-left"
+    LOOP_LEFT = "loop-left"
+    CHOICE = "choice"
+    COLLECTIVES = "collectives"
+
+
 @dataclass(frozen=True)
 class Remark:
     """A decision and its reason, at the operation that it is about."""
@@ -61,6 +72,7 @@ class Remark:
     operation: Operation
     reason: str
     kind: RemarkKind = RemarkKind.MISSED
+    topic: Topic = Topic.OTHER
 
     def __str__(self) -> str:
         return f"{position_of(self.operation)}: remark: {self.reason}"

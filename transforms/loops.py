@@ -31,7 +31,7 @@ from ..options.loop_schedule import Loops, LoopSchedule, schedule_of
 from ..options.pass_options import has_options
 from ..options.selection import AUTO, BadSelection, Selection
 from ..rules.effects import why_impure
-from ..support.diagnostics import Refusal, Remark, RemarkKind
+from ..support.diagnostics import Refusal, Remark, RemarkKind, Topic
 from ..support.operations import name_of
 from .per_device.outline import outline_device_steps
 from .per_device.split import split_device_steps
@@ -77,7 +77,7 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
                 joined, before = block
                 split_branches(joined, copies > before, replaced)
                 continue
-            remarks.extend(Remark(op, LEFT.format(reason=reason)) for op, reason in left_alone(block, crossings))
+            remarks.extend(_loop_left(op, reason) for op, reason in left_alone(block, crossings))
             links = partial(crossings.links_of, block)
             whole = _run_again_whole(links(), find, selection)
             remarks.extend(_not_worth_it(links(), may_repeat, find, whole))
@@ -100,8 +100,11 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
 
 
 Find = Callable[[LoopPair], LoopCut]
-LEFT = "the loop is left as it is: {reason}"
 EXCHANGES = "; {name} in it holds collectives, which run again with collectives=true only"
+
+
+def _loop_left(op: Operation, reason: str) -> Remark:
+    return Remark(op, f"the loop is left as it is: {reason}", topic=Topic.LOOP_LEFT)
 
 
 def _next_cut(links: Iterable[LoopPair], find: Find, whole: Collection[Operation]) -> LoopCut | None:
@@ -119,7 +122,7 @@ def _not_worth_it(
         elif link.only_read and (reason := find(link).why_not) is not None:
             exchanges = [op for op in link.writer.block.ops if holds_collective(op) and not may_repeat(op)]
             reason += EXCHANGES.format(name=name_of(exchanges[0])) if reason == SMALLEST and exchanges else ""
-            yield Remark(link.writer.op, LEFT.format(reason=reason))
+            yield _loop_left(link.writer.op, reason)
 
 
 WHOLE = "the loop is in a segment, and computed again with it as a whole: that needs less than to cut it"
@@ -138,10 +141,10 @@ def _checkpointed(
             link = held.link
             unpaired.discard(link.writer.op)
             reason = held.why_not(may_repeat)
-            template = HELD if reason is None else LEFT
-            kind = RemarkKind.PASSED if reason is None else RemarkKind.MISSED
-            remarks.append(Remark(link.writer.op, template.format(held=held, reason=reason), kind))
-            if reason is None:
+            if reason is not None:
+                remarks.append(_loop_left(link.writer.op, reason))
+            else:
+                remarks.append(Remark(link.writer.op, HELD.format(held=held), RemarkKind.PASSED))
                 unpaired.discard(link.reader.op)
                 yield held
         pending.extend(inner for op in unpaired for region in op.regions for inner in region.blocks)

@@ -24,7 +24,6 @@ from ..analysis.step.step import Step
 from ..dialects.context import RecomputeContext, tell
 from ..dialects.placements import is_offload
 from ..dialects.recompute import Names
-from ..options.loop_schedule import Loops
 from ..options.pass_options import has_options
 from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
@@ -32,15 +31,15 @@ from ..planning.objective import ATTEMPTS
 from ..planning.plan import Plan
 from ..planning.plan_file import to_json
 from ..rules.costs.cost import FLOPS
-from ..search.budget.limits import budget_option, check_target
 from ..search.budget.loop_choices import loops_option
-from ..search.budget.move_choices import with_moves
+from ..search.carry_out import options_of_pass
 from ..search.emit import replace_content
 from ..search.prepare import Prepared, prepare
 from ..search.recomputation import Recomputation
-from ..search.recompute import recomputed, recomputed_within
+from ..search.recompute import recomputed
 from ..support.diagnostics import Remark, RemarkKind
 from ..support.operations import name_of
+from ..support.units import MINIMUM
 from .calls.call_attributes import kept_whole
 from .mark import NAMED
 from .offload import mark_moved
@@ -119,30 +118,22 @@ class PlanPass(ModulePass):
     offload: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        check_target(op, self.target)
+        options = options_of_pass(op, self)
+        if options.budget is None and not options.selection.segment_budgets:
+            options = replace(options, budget=MINIMUM)
         with kept_whole(op):
-            written, outcome, loops = self._recomputed(op)
+            verify_input(op)
+            result = recomputed(op, options)
+            outcome = result.outcome
             tell(ctx, outcome.remarks)
-            if written:
-                tell(ctx, self._mark(op, outcome, loops))
+            if result.module is not None:
+                tell(ctx, self._mark(op, replace(options, offload=outcome.offload, loops=result.loops), outcome))
         if isinstance(ctx, RecomputeContext):
             ctx.plans.append(to_json(outcome.plans))
 
-    def _recomputed(self, module: ModuleOp) -> tuple[bool, Recomputation, Loops]:
-        """Whether any operation is recomputed, the outcome, and the loop schedule."""
-        options = with_moves(module, RecomputeOptions.of_pass(self))
-        if options.budget is None and options.selection.segment_budgets:
-            verify_input(module)
-            work, outcome = recomputed(module, options)
-            return work is not None, outcome, options.loops
-        budget = budget_option(module, options.budget or "min", options.memory_model, options.target)
-        verify_input(module)
-        result = recomputed_within(module, budget, options)
-        return result.module is not None, result.outcome, result.loops
-
-    def _mark(self, module: ModuleOp, outcome: Recomputation, loops: Loops) -> list[Remark]:
-        options = RecomputeOptions.of_pass(self)
-        prepared = prepare(module, replace(options, loops=loops, offload=outcome.offload))
+    def _mark(self, module: ModuleOp, options: RecomputeOptions, outcome: Recomputation) -> list[Remark]:
+        """Mark what the outcome recomputes; `options`: with its loop schedule and its moves."""
+        prepared, loops = prepare(module, options), options.loops
         remarks = mark_as_planned(prepared, outcome)
         if loops != self.loops and prepare(module, replace(options, offload="")).rolled.copies:
             description = "as they are" if loops is False else "of which so much is kept"

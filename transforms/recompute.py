@@ -15,20 +15,13 @@ from xdsl.passes import ModulePass
 
 from ..dialects.context import RecomputeContext, tell
 from ..options.pass_options import has_options
-from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
 from ..planning.objective import ATTEMPTS
 from ..planning.plan_file import to_json
 from ..rules.costs.cost import FLOPS
-from ..search.budget.limits import budget_option, check_target
-from ..search.carry_out import read_plan
-from ..search.emit import replace_content
-from ..search.recomputation import Recomputation
-from ..search.recompute import recompute, recomputed_within
+from ..search.carry_out import options_of_pass, read_plan
+from ..search.recompute import recompute
 from ..support.diagnostics import Refusal
-from ..support.interrupts import stopping
-from ..support.timing import part
-from .verify import verify_input
 
 
 @dataclass(frozen=True)
@@ -71,24 +64,12 @@ class RecomputePass(ModulePass):
     offload: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        check_target(op, self.target)
-        outcome = self._recomputed(op)
+        options = options_of_pass(op, self)
+        if self.plan:
+            options = replace(options, plan=read_plan(op, self.plan))
+        outcome = recompute(op, options)
         if self.strict and not outcome.copies:
             raise Refusal(op, f"{outcome.remarks[-1].reason} (strict)")
         tell(ctx, outcome.remarks)
         if isinstance(ctx, RecomputeContext):
             ctx.plans.append(to_json(outcome.plans))
-
-    def _recomputed(self, module: ModuleOp) -> Recomputation:
-        options = RecomputeOptions.of_pass(self)
-        if options.budget is None:
-            plan = read_plan(module, self.plan, options.selection) if self.plan else None
-            return recompute(module, replace(options, plan=plan))
-        budget = budget_option(module, options.budget, options.memory_model, options.target, self.plan)
-        with part("verify"):
-            verify_input(module)
-        with stopping(options.time_limit) as stop:
-            result = recomputed_within(module, budget, options, stop)
-        if result.module is not None:
-            replace_content(module, result.module)
-        return result.outcome

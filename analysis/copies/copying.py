@@ -94,7 +94,7 @@ def refused_marks(step: Step, permission: Permission) -> Iterator[tuple[Operatio
 @part("plan")
 def plan_of_marks(step: Step, copying: CloneOptions, without: Iterable[Operation] = ()) -> Plan:
     """Plan the marked operations, except for those in `without`."""
-    targets, marked = _targets(step, frozenset(without))
+    targets, marked = _targets_of_marks(step, frozenset(without))
     return copying.plan(step, completed(step, targets, marked))
 
 
@@ -108,7 +108,7 @@ def completed(step: Step, targets: Targets, marked: Collection[int]) -> Targets:
     return with_views(step.graph, residual_targets, marked)
 
 
-def _targets(step: Step, without: frozenset[Operation]) -> tuple[Targets, frozenset[int]]:
+def _targets_of_marks(step: Step, without: frozenset[Operation]) -> tuple[Targets, frozenset[int]]:
     """The marked forward values, and all operations with a mark. Marks outside of segments form one segment, ""."""
     segments, values, marked = dict[int, str](), set[int](), set[int]()
     for index, op in enumerate(step.phases.order.operations):

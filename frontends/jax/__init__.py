@@ -18,9 +18,10 @@ from .marks import again, offload, save
 from .private import UnsupportedJax
 from .report import Report
 from .scopes import block, named
-from .warning import NothingSaved
+from .warning import BarriersDropped, NothingSaved
 
 __all__ = [
+    "BarriersDropped",
     "Jitted",
     "Lowered",
     "NothingSaved",

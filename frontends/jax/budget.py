@@ -8,10 +8,8 @@ until no cheaper candidate is predicted to fit, or `COMPILES` candidates are com
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import jax
@@ -20,10 +18,10 @@ from xdsl.dialects.builtin import ModuleOp
 from ...driver.api import Rewritten, rewrite
 from ...driver.verified import NotProved
 from ...options.recompute_options import RecomputeOptions
-from ...planning.calibrated_search import CalibratedSearch
 from ...planning.solvers.effort import SECONDS_AS_PYTHON, SLOW, is_compiled, limited
 from ...planning.solvers.result import Stop
 from ...search.budget.move_choices import with_moves
+from ...search.budget.rounds import Rounds
 from ...search.pool import Candidate, Pool, pool_of
 from ...support.diagnostics import Refusal
 from ...support.interrupts import stopping
@@ -35,8 +33,6 @@ from .compiler_options import MEASURING
 
 _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
-ORDINARY = -1
-"""The index of the choice without a budget, beside those of the pool. The budget `min` never needs more than it."""
 COMPILES = 4
 """The maximum number of rewritten steps that are compiled; the plain step is not counted."""
 DEVICE = "device"
@@ -45,10 +41,12 @@ CompileModule = Callable[[ModuleOp, Mapping[str, Any]], jax.stages.Compiled]
 
 @dataclass(frozen=True)
 class Compilers:
-    """`plain`: compiles the plain step. `module`: a rewritten step, with these compiler options beside its own."""
+    """`plain`: compiles the plain step. `module`: a rewritten step, with these compiler options beside its own. `key`:
+    equal for compilers that measure the same."""
 
     plain: Callable[[], jax.stages.Compiled]
     module: CompileModule
+    key: str
 
 
 BEFORE_PLANS = 0.4
@@ -62,7 +60,7 @@ class Round:
 
     Attributes:
         words: A description of the candidate.
-        foreseen: Its temporaries in bytes, predicted by the model; None for the choice without a budget.
+        prediction: Its temporaries in bytes, predicted by the model; None for the choice without a budget.
         needs: Its temporaries in bytes, measured by the compiler; None if the plan could not be applied.
         extra_flops: Its extra FLOPs.
         fits: Whether it is within the budget; None for the budget `min`.
@@ -126,16 +124,18 @@ def within_from(
     return BudgetedCompile(record["budget"], record["temporaries"], record["plain"], rounds, rewritten, compiled)
 
 
-def checked_budget(budget: Any) -> str:
-    """The option `budget` as text. Raises `TypeError` for another type, and `ValueError` for an invalid budget."""
+def checked_budget(budget: Any, caller: str = "recompute.jax.jit") -> str:
+    """The option `budget` as text. Raises `TypeError` for another type, and `ValueError` for an invalid budget.
+
+    `caller`: the function that messages name."""
     if isinstance(budget, bool) or not isinstance(budget, str | int | float):
-        raise TypeError(f"recompute.jax.jit: budget is a str, a share or bytes, not {type(budget).__name__}")
+        raise TypeError(f"{caller}: budget is a str, a share or bytes, not {type(budget).__name__}")
     try:
         text = budget_text(budget)
         if text.lower() != DEVICE:
             parse_budget(text, 1)
     except ValueError as error:
-        raise ValueError(f'recompute.jax.jit: {error}; budget="device" takes what the device has free') from error
+        raise ValueError(f'{caller}: {error}; budget="device" takes what the device has free') from error
     return text
 
 
@@ -158,7 +158,22 @@ def within(
     if limit is not None and plain_bytes <= limit and not options.selection.segment_budgets:
         return BudgetedCompile(budget, limit, plain_bytes, (), None, plain)
     with stopping(options.time_limit) as stop:
-        return _Rounds(name, module, options, budget, plain_bytes, limit, compilers.module, line, stop).best()
+        return _CompilerSearch(name, module, options, budget, plain_bytes, limit, compilers, line, stop).best()
+
+
+def device_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> int | None:
+    """The bytes of the device that a budget allows, arguments and results included; None for the budget `min`.
+
+    Raises `Refusal` if the compiler or the device reports no sizes, and if arguments and results alone need more.
+    """
+    limit = _temporaries_limit(module, budget, plain, _temporaries(module, plain))
+    return None if limit is None else limit + _fixed_bytes(plain)
+
+
+def _fixed_bytes(plain: jax.stages.Compiled) -> int:
+    """The bytes of arguments and results, which no plan changes."""
+    analysis: Any = plain.memory_analysis()
+    return int(analysis.argument_size_in_bytes + analysis.output_size_in_bytes - analysis.alias_size_in_bytes)
 
 
 def _temporaries_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled, plain_bytes: int) -> int | None:
@@ -170,8 +185,7 @@ def _temporaries_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled
         return None
     if budget.lower() != DEVICE and is_share(budget):
         return parse_budget(budget, plain_bytes)
-    analysis: Any = plain.memory_analysis()
-    fixed_bytes = analysis.argument_size_in_bytes + analysis.output_size_in_bytes - analysis.alias_size_in_bytes
+    fixed_bytes = _fixed_bytes(plain)
     device_bytes = free_bytes(module) if budget.lower() == DEVICE else parse_budget(budget, plain_bytes)
     if device_bytes is None or device_bytes < fixed_bytes:
         raise Refusal(
@@ -209,9 +223,20 @@ def _work(rewritten: Rewritten) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class _Rounds:
-    """The search of one step. `plain_bytes` and `limit`: bytes of temporaries; `limit` is None for the budget `min`.
-    `stop`: ends the search with the best candidate so far."""
+class _Candidate:
+    """A rewritten step, compiled. `is_final`: with the compiler options that it will run with."""
+
+    rewritten: Rewritten
+    compiled: jax.stages.Compiled
+    is_final: bool
+
+
+@dataclass
+class _CompilerSearch:
+    """The search of one step, with the compiler as the measure of `Rounds`.
+
+    `plain_bytes` and `limit`: bytes of temporaries; `limit` is None for the budget `min`. `stop`: ends the search with
+    the best candidate so far. `rounds`: the candidates so far."""
 
     name: str
     module: ModuleOp
@@ -219,67 +244,68 @@ class _Rounds:
     budget: str
     plain_bytes: int
     limit: int | None
-    compile_module: CompileModule
+    compilers: Compilers
     line: ProgressLine
     stop: Stop
+    rounds: list[Round] = field(default_factory=list[Round])
 
     def best(self) -> BudgetedCompile:
         """Compile candidates and return the best one. Raises `Refusal` if none keeps the budget."""
-        is_over = self._is_over()
+        is_over, plain = self._is_over(), (1.0, float(self.plain_bytes))
         pool = self._pool(is_over)
-        limit = float(self.limit or 0)
-        picking = CalibratedSearch(pool.predictions, limit, (1.0, float(self.plain_bytes)))
-        rounds, steps = list[Round](), dict[int, tuple[Rewritten, jax.stages.Compiled]]()
-        measured = set[int]()
-
-        def try_candidate(at: int) -> float | None:
-            if steps and self.stop():
-                return None
-            self.line.at(
-                f"plan {len(rounds) + 1} of at most {most}", BEFORE_PLANS + (1 - BEFORE_PLANS) * len(rounds) / most
-            )
-            predicted = int(picking.expected(picking.choices[at]))
-            try:
-                rewritten = self._rewritten(pool.candidates[at])
-            except (Refusal, NotProved):
-                rounds.append(Round(pool.candidates[at].words, predicted, None, 0, None))
-                return None
-            return measure(at, rewritten, pool.candidates[at].words, predicted)
-
-        def measure(at: int, rewritten: Rewritten, words: str, predicted: int | None) -> float:
-            # With a limit the last candidate is likely to run; with "min" it is the one predicted to need least.
-            only_measured = self.limit is None and bool(rounds)
-            compiled = self.compile_module(rewritten.module, MEASURING if only_measured else {})
-            steps[at] = rewritten, compiled
-            if only_measured:
-                measured.add(at)
-            needs = _temporaries(self.module, compiled)
-            fits = None if self.limit is None else needs <= limit
-            rounds.append(Round(words, predicted, needs, rewritten.extra_flops, fits))
-            _LOG.info("%s: %d of %d: %s", self.name, len(rounds), most, rounds[-1])
-            return float(needs)
-
-        most = COMPILES + (self.limit is None)
-        best = picking.run(try_candidate, COMPILES, partial(pool.search, stop=is_over))
+        known = pool.measured.setdefault(self.compilers.key, {})
+        search = Rounds(pool, self.limit, plain, self._measure, self.stop, is_over, known)
+        best = search.best(COMPILES)
         if self.limit is None:
-            best = picking.least
-            least = float("inf") if best is None else _temporaries(self.module, steps[best][1])
-            with suppress(Refusal, NotProved):
-                if steps and self.stop():
-                    raise Refusal(self.module, "the search has ended")
-                ordinary = rewrite(self.module, self.options)
-                is_new = all(_work(ordinary) != _work(rewritten) for rewritten, _ in steps.values())
-                if ordinary.copies and is_new and measure(ORDINARY, ordinary, "as without a budget", None) < least:
-                    best = ORDINARY
+            best = self._ordinary(list(search.results.values()), best) or best
         if best is None:
-            raise Refusal(self.module, self._not_reached(rounds))
-        rewritten, compiled = steps[best]
-        if best in measured:
-            compiled = self.compile_module(rewritten.module, {})
+            raise Refusal(self.module, self._not_reached())
+        compiled = best.compiled if best.is_final else self.compilers.module(best.rewritten.module, {})
         is_complete = is_compiled() and not self.stop()
         return BudgetedCompile(
-            self.budget, self.limit, self.plain_bytes, tuple(rounds), rewritten, compiled, is_complete
+            self.budget, self.limit, self.plain_bytes, tuple(self.rounds), best.rewritten, compiled, is_complete
         )
+
+    def _measure(self, candidate: Candidate, predicted: float) -> tuple[float, _Candidate] | None:
+        """The measure of `Rounds`; None if the plans do not apply."""
+        done, most = len(self.rounds), self._most_compiles
+        self.line.at(f"plan {done + 1} of at most {most}", BEFORE_PLANS + (1 - BEFORE_PLANS) * done / most)
+        try:
+            rewritten = self._rewritten(candidate)
+        except (Refusal, NotProved):
+            self.rounds.append(Round(candidate.words, int(predicted), None, 0, None))
+            return None
+        compiled = self._compiled(rewritten, candidate.words, int(predicted))
+        return float(_temporaries(self.module, compiled.compiled)), compiled
+
+    def _compiled(self, rewritten: Rewritten, words: str, predicted: int | None) -> _Candidate:
+        # With a limit the last candidate is likely to run; with "min" it is the one predicted to need least.
+        is_final = self.limit is not None or not self.rounds
+        compiled = self.compilers.module(rewritten.module, {} if is_final else MEASURING)
+        needs = _temporaries(self.module, compiled)
+        fits = None if self.limit is None else needs <= self.limit
+        self.rounds.append(Round(words, predicted, needs, rewritten.extra_flops, fits))
+        _LOG.info("%s: %d of %d: %s", self.name, len(self.rounds), self._most_compiles, self.rounds[-1])
+        return _Candidate(rewritten, compiled, is_final)
+
+    @property
+    def _most_compiles(self) -> int:
+        """The most rewritten steps that are compiled. The choice without a budget is one more for the budget `min`."""
+        return COMPILES + (self.limit is None)
+
+    def _ordinary(self, tried: Sequence[_Candidate], best: _Candidate | None) -> _Candidate | None:
+        """The choice without a budget, if it needs less than the best candidate: `min` never needs more than it."""
+        if tried and self.stop():
+            return None
+        try:
+            rewritten = rewrite(self.module, self.options)
+        except (Refusal, NotProved):
+            return None
+        if not rewritten.copies or any(_work(rewritten) == _work(candidate.rewritten) for candidate in tried):
+            return None
+        ordinary = self._compiled(rewritten, "as without a budget", None)
+        needs = [_temporaries(self.module, candidate.compiled) for candidate in (ordinary, best) if candidate]
+        return ordinary if needs[0] < min(needs[1:], default=float("inf")) else None
 
     def _pool(self, is_over: Stop) -> Pool:
         marked = self.module.clone()
@@ -301,9 +327,9 @@ class _Rounds:
             raise Refusal(self.module, "nothing is recomputed")
         return rewritten
 
-    def _not_reached(self, rounds: list[Round]) -> str:
+    def _not_reached(self) -> str:
         """The message of the refusal: the smallest size, then every candidate that was compiled."""
         words = f"no plan keeps the budget {self.budget}, {self.limit} of {self.plain_bytes} bytes of temporaries"
-        sizes = [candidate.needs for candidate in rounds if candidate.needs is not None]
+        sizes = [candidate.needs for candidate in self.rounds if candidate.needs is not None]
         least = f"the least of {len(sizes)} compiled needs {min(sizes)}" if sizes else "nothing can be recomputed"
-        return "; ".join([f"{words}: {least}", *map(str, rounds)])
+        return "; ".join([f"{words}: {least}", *map(str, self.rounds)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
@@ -14,7 +14,9 @@ from ...planning.objective import WORTH_IT
 from ...support.diagnostics import Refusal
 from . import private, warning
 from .compiler_options import MEASURING
-from .lowered import Lowered
+
+if TYPE_CHECKING:
+    from .lowered import Lowered
 
 SURE = 0.15
 """Predicted savings of the peak, as a share, that need no measurement: the error of the XLA:CPU model is smaller."""

@@ -2,38 +2,55 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-import jax
 from jax.extend import source_info_util
+from xdsl.dialects.builtin import ModuleOp
 
-from ...support.units import demand_unit, parse_bytes
+from ...support.diagnostics import Refusal
+from .budget import checked_budget, device_limit
 from .jit import Jitted
-from .lowered import rewritten
 from .options import options_of
 from .report import Report, report
 
 source_info_util.register_exclusion(__file__)
-_JAX: Any = jax
-"""JAX's own types are partly unknown to type checkers."""
 
 
-def explain(step: Any, /, *args: Any, budget: int | str | None = None, **kwargs: Any) -> Report:
+def explain(step: Any, /, *args: Any, budget: int | float | str | None = None, **kwargs: Any) -> Report:
     """Report on the memory of a step, plain and recomputed; both are compiled.
+
+    If the step does not fit the budget as `recompute.jax.jit` rewrites it without one, plans are searched as with
+    `recompute.jax.jit(step, budget=...)`, which takes as long. The report is on the step within the budget; if no plan
+    keeps it, on the step without a budget, with the reason.
 
     Args:
         step: A function, or the result of `jax.jit` or of `recompute.jax.jit`.
         args, kwargs: The arguments of the step, arrays or `jax.ShapeDtypeStruct`.
-        budget: Bytes, or a text such as "16GB" or "40 GiB"; by default the memory of the device.
+        budget: As for `recompute.jax.jit`: bytes of the device such as `"16GB"`, a share of the temporaries of the
+            plain step, or `"min"`; by default the memory of the device, for which no plans are searched.
 
     Raises:
-        ValueError: For a text that is not a size. Also the errors of `lower`.
+        TypeError: For a budget of another type.
+        ValueError: For a text that is not a budget. Also the errors of `lower`.
     """
-    if isinstance(budget, str):
-        demand_unit(budget)
-    limit, words = (parse_bytes(budget), budget.strip()) if isinstance(budget, str) else (budget, "")
-    if isinstance(step, Jitted):
-        return report(step.lower_quietly(*args, **kwargs), limit, words)  # pyright: ignore[reportUnknownMemberType]
-    jitted = step if hasattr(step, "trace") else _JAX.jit(step)
-    name = str(getattr(step, "__name__", type(step).__name__))
-    return report(rewritten(name, jitted.trace(*args, **kwargs), options_of({})), limit, words)
+    text = None if budget is None else checked_budget(budget, "recompute.jax.explain")
+    jitted: Any = step
+    if not isinstance(step, Jitted):
+        jitted = Jitted(step, options_of({}), step if hasattr(step, "trace") else None)
+    if text is None:
+        return jitted.report(*args, **kwargs)
+    lowered = jitted.lower_quietly(*args, **kwargs)
+    try:
+        limit = device_limit(lowered.module or ModuleOp([]), text, lowered.plain_compiled)
+    except Refusal as error:
+        return replace(report(lowered), budget=0, budget_text=text, refused=error.reason)
+    if limit is not None:
+        without = report(lowered, limit, text)
+        if without.less.device_bytes is None or without.less.device_bytes <= limit:
+            return without
+    try:
+        within = jitted.within(text).lower_quietly(*args, **kwargs)
+    except Refusal as error:
+        return replace(report(lowered, limit, text), refused=error.reason)
+    return report(within, limit, text)

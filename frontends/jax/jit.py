@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from functools import partial, update_wrapper
 from types import MethodType
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
@@ -19,7 +20,8 @@ from .crossing import module_of
 from .disabled import is_disabled
 from .flax_modules import without_lost_updates
 from .keywords import Keywords
-from .lowered import Lowered, lowered_for_us, not_rewritten, rewritten
+from .lowered import Lowered
+from .lowering import lowered_for_us, not_rewritten, rewritten
 from .nested import CallableStep, call_nested, nested_step
 from .options import Options, options_of
 from .report import Report, report
@@ -104,6 +106,12 @@ class Jitted(Generic[P, R]):
                 return lowered
             self._lowered[key] = lowered
         return self._lowered[key]
+
+    def within(self, budget: str) -> Jitted[P, R]:
+        """The same step, rewritten within a budget."""
+        rewrite = replace(self._options.rewrite, plan=None, planner=None, pipeline=None)
+        options = replace(self._options, rewrite=rewrite, budget=budget, search=0)
+        return Jitted(self.__wrapped__, options, self._plain)
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
         """What the step saves, and what recomputing each segment would change. Raises `Refusal` without a gradient."""

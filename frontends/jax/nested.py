@@ -16,7 +16,6 @@ from typing import Any
 import jax
 from jax.extend import source_info_util
 from jax.extend.core import Primitive
-from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import ad, batching, mlir
 from xdsl.utils.exceptions import ParseError
 
@@ -29,7 +28,7 @@ from ...options.selection import BadSelection
 from ...support.diagnostics import Refusal
 from ...support.operations import every_operation
 from ...transforms.calls.templates import strip
-from . import warning
+from . import private, warning
 from .budget import DEVICE
 from .calls import Call, completed
 from .compiler_options import are_kept_by_flags
@@ -39,7 +38,6 @@ from .options import Options
 source_info_util.register_exclusion(__file__)
 _JAX: Any = jax
 _RULES: Any = SimpleNamespace(ad=ad, batching=batching, mlir=mlir)
-_STABLEHLO: Any = stablehlo
 """Partly unknown to type checkers."""
 _STEP: Any = Primitive("recompute_step")
 _STEP.multiple_results = True
@@ -65,10 +63,10 @@ class CallableStep:
     tree: Any
     warned: set[str] = field(default_factory=set[str])
 
-    def warn_once(self, words: str) -> None:
+    def warn_once(self, words: str, kind: type[Warning] = warning.NothingSaved) -> None:
         if words not in self.warned:
             self.warned.add(words)
-            warning.warn(words)
+            warning.warn(words, kind)
 
 
 def nested_step(name: str, options: Options, plain: Callable[..., Any], call: Call) -> CallableStep | None:
@@ -126,7 +124,7 @@ def _lower(ctx: Any, *operands: Any, step: CallableStep) -> Any:
         exported = None
     rewritten = None if exported is None else _rewrite(step, exported)
     if rewritten is not None and "cpu" in platforms and not are_kept_by_flags():
-        step.warn_once(warning.barriers_are_dropped(step.name))
+        step.warn_once(warning.barriers_are_dropped(step.name), warning.BarriersDropped)
     return _RULES.mlir.lower_fun(rewritten or step.flat, multiple_results=True)(ctx, *operands)
 
 
@@ -151,7 +149,13 @@ def _rewrite(step: CallableStep, exported: Any) -> Callable[..., Any] | None:
     if not rewritten.copies:
         step.warn_once(warning.nothing_recomputed(step.name, warning.why_nothing(rewritten.remarks)))
         return None
-    return replace(exported, mlir_module_serialized=_serialize(rewritten)).call
+    try:
+        serialized = _serialize(rewritten)
+    except ValueError as error:
+        return step.warn_once(
+            warning.nothing_recomputed(step.name, f"MLIR cannot serialize the rewritten step: {error}")
+        )
+    return replace(exported, mlir_module_serialized=serialized).call
 
 
 def _rewrite_options(options: Options) -> RecomputeOptions:
@@ -164,12 +168,13 @@ def _rewrite_options(options: Options) -> RecomputeOptions:
 
 
 def _serialize(rewritten: Rewritten) -> bytes:
-    """A portable artifact of the module, without attributes unknown to StableHLO, which the format lacks."""
+    """A portable artifact of the module, without attributes unknown to StableHLO, which the format lacks.
+
+    Raises `ValueError` if MLIR cannot serialize the module."""
     module = rewritten.module.clone()
     for op in every_operation(module):
         strip(op)
-    text = print_module(module, debuginfo=True)
-    return _STABLEHLO.serialize_portable_artifact_str(text, _STABLEHLO.get_current_version())
+    return private.portable_artifact(print_module(module, debuginfo=True))
 
 
 _STEP.def_impl(_impl)

@@ -29,6 +29,12 @@ OF_JITTED = ("_jit_info.static_argnums", "_jit_info.static_argnames")
 OF_LOWERED = ("_lowering._hlo", "_lowering._executable", "_lowering._platforms")
 
 
+OF_EXPORT = (
+    ("jax._src.lib", "_jax.mlir.serialize_portable_artifact"),
+    ("jax._src.xla_bridge", "get_backend"),
+    ("jax.extend.mlir.dialects.stablehlo", "get_current_version"),
+)
+"""What the module of a step inside another `jax.jit` is serialized with."""
 OF_DISPATCH = (
     ("jax._src.interpreters.pxla", "_jax.pjit"),
     ("jax._src.interpreters.pxla", "JitGlobalCppCacheKeys"),
@@ -149,6 +155,15 @@ def parsed(text: str) -> Any:
     """As a module of MLIR, verified."""
     with mlir_context():
         return _of_module(*OF_MODULES[3])(text)
+
+
+def portable_artifact(text: str) -> bytes:
+    """The module as `jax.export` serializes it, dialects beside StableHLO included. Raises `ValueError`."""
+    serialize, backend, version = (_of_module(*place) for place in OF_EXPORT)
+    try:
+        return serialize(parsed(text), version(), backend().serialize_with_sdy)
+    except Exception as error:  # MLIR's errors have several types.
+        raise ValueError(str(error)) from error
 
 
 def bytecode_of(lowered: jax.stages.Lowered) -> bytes:

@@ -79,6 +79,7 @@ class Report:
         proved: Whether the step that runs is proved equal to the plain step.
         modules: Bytes saved and recomputed, by module of the model.
         budget_text: The budget as the caller wrote it; "" without one.
+        refused: The reason that no plan keeps the budget; "" if one does, or without a budget.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Report:
     proved: bool = False
     modules: tuple[ModuleRow, ...] = ()
     budget_text: str = ""
+    refused: str = ""
 
     def __str__(self) -> str:
         return to_text(self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from ...analysis.explain.explanation import SavedValue
@@ -24,6 +25,13 @@ _MODULES, _PLACES = 7, 4
 _COLUMNS = 100
 """The width of the short text."""
 _WIDTH = 72
+MOST_OF = 0.4
+"""Share of the temporaries from which one saved value decides what the step needs: with what is computed from it, it is
+most of them."""
+_IN_PARTS = (
+    "{operation} at {position} alone saves {size}: compute what it belongs to in parts of the batch, "
+    "with jax.lax.map or a scan over microbatches"
+)
 _NOT_REPORTED = "not reported by the compiler"
 
 
@@ -137,13 +145,25 @@ def _bytes_of(row: ModuleRow) -> int:
 def next_steps(report: Report) -> Iterator[str]:
     """What to do next, in one line, and where the details are, in another."""
     yield ""
-    if report.why is not None:
-        yield f"next: {report.why.rpartition('; ')[2]}"
+    if report.refused:
+        yield f"no plan: {report.refused.partition('; ')[0]}"
+    elif report.why is not None:
+        large = _large_value(report)
+        remedy = report.why.rpartition("; ")[2] if large is None else _IN_PARTS.format(**large)
+        yield from wrap(f"next: {remedy}", _COLUMNS, subsequent_indent="  ")
     elif report.rounds:
         yield "next: a larger budget takes less extra work, a smaller one less memory"
     else:
         yield 'next: budget="min" looks for less memory, budget=0.5 or "8GiB" for the least work that fits'
     yield 'more: print(report.details()) for charts and remarks, report.save("step.html") for a page'
+
+
+def _large_value(report: Report) -> dict[str, str] | None:
+    """The saved value that is most of the temporaries, for `_IN_PARTS`; None if there is none."""
+    value = max(report.kept, key=lambda value: value.bytes, default=None)
+    if value is None or value.bytes < MOST_OF * (report.plain.temporaries or 0):
+        return None
+    return {"operation": value.operation, "position": value.position, "size": format_bytes(value.bytes)}
 
 
 def _measured(report: Report) -> Iterator[str]:

@@ -7,15 +7,12 @@ import warnings
 from collections.abc import Sequence
 
 from ...analysis.copies.loop_cuts import NOT_COUNTED, SMALLEST
-from ...analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES
-from ...search.choose import CHOSEN
-from ...support.diagnostics import Refusal, Remark
+from ...analysis.step.exchanges import NOT_ALIKE
+from ...support.diagnostics import Refusal, Remark, Topic
 from ...support.units import format_bytes
-from ...transforms.loops import LEFT
 from ...transforms.phase import FORWARD_OVER_REVERSE, NoGradient
 
 INSIDE = "take the gradient inside: recompute.jax.jit(jax.value_and_grad(loss))"
-LOOP_STAYS = LEFT.partition("{")[0]
 NAMES = (
     "name the model's blocks with jax.named_scope or recompute.jax.block, and choose them with segments='block*', "
     "or mark larger pieces"
@@ -31,6 +28,11 @@ TAKE_OUT = "take the collectives out of the branch, or give the loop a constant 
 
 class NothingSaved(UserWarning):
     """A step runs as under `jax.jit`; the message has the reason and a remedy."""
+
+
+class BarriersDropped(UserWarning):
+    """A step inside another `jax.jit` is rewritten, but its barriers are dropped, unless the outer `jax.jit` has the
+    compiler option that the message names. The options of the outer one cannot be seen from inside."""
 
 
 _SKIPPED_MODULES = ("jax.", "flax.nnx.", __name__.rpartition(".")[0])
@@ -60,8 +62,8 @@ def not_alone(name: str) -> str:
 
 def barriers_are_dropped(name: str) -> str:
     return (
-        f"{name} is called inside another jax.jit, which drops the barriers on CPU, and the saving with them: give it "
-        f"compiler_options={{'xla_disable_hlo_passes': 'cse_barrier_expander'}}, or set that in XLA_FLAGS"
+        f"{name} is called inside another jax.jit, which drops the barriers on CPU, and the saving with them, unless "
+        f"it has compiler_options={{'xla_disable_hlo_passes': 'cse_barrier_expander'}}, or XLA_FLAGS says so"
     )
 
 
@@ -79,9 +81,9 @@ def last_reason(remarks: Sequence[Remark]) -> str:
 def why_nothing(remarks: Sequence[Remark]) -> str:
     """Choose the reason to report for an unchanged step: loops first, since they save most; then collectives; else the
     last remark. The remark on the chosen attempt is no reason."""
-    reasons = [remark for remark in remarks if CHOSEN not in remark.reason]
-    loops = [remark for remark in reasons if remark.reason.startswith(LOOP_STAYS)]
-    exchanges = [remark for remark in reasons if remark.reason.endswith((NOT_ALIKE, WITH_COLLECTIVES))]
+    reasons = [remark for remark in remarks if remark.topic is not Topic.CHOICE]
+    loops = [remark for remark in reasons if remark.topic is Topic.LOOP_LEFT]
+    exchanges = [remark for remark in reasons if remark.topic is Topic.COLLECTIVES]
     return last_reason(loops or exchanges or reasons or remarks)
 
 

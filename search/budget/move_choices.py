@@ -15,9 +15,10 @@ from ...rules.costs.cost import BadCost, cost_named
 from ...support.diagnostics import Refusal, Remark, RemarkKind
 from ...transforms.offload import Moves
 from ...transforms.phase import Steps
-from ...transforms.plans.counted import ORDER
+from ...transforms.timelines import ORDER
 from ..carry_out import plain_cost
-from .limits import Budget, O
+from .limits import Budget
+from .problem import O
 from .within import BudgetResult
 
 

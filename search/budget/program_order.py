@@ -16,12 +16,12 @@ from ...planning.graph import Graph
 from ...planning.plan import Plan
 from ...planning.plan_file import StepPlan
 from ...support.diagnostics import Refusal
-from ...transforms.plans.nested_steps import function_around
+from ...transforms.nested_steps import function_around
 from .beside_segments import BesideSegments
-from .limits import BudgetProblem, Evaluated, O
 from .loop_choices import loop_choices, loops_option
+from .problem import BudgetProblem, Evaluated, O
 
-ROUNDS, SMALL_STEPS = 8, 4
+MAX_RETRIES, SMALL_STEPS = 8, 4
 """Maximum number of retries, and how many of them lower the budget by half of the excess of an eager executor only,
 because a plan that avoids all of it may cost far more."""
 
@@ -107,7 +107,7 @@ class _InOrder(Generic[O]):
         from ...planning.solvers.solve_graph import bytes_within, plan_within
 
         less, chain, kept, over = 0, False, list[tuple[int, Evaluated[O]]](), 0
-        for rounds in range(ROUNDS):
+        for rounds in range(MAX_RETRIES):
 
             def planner(graph: Graph, less: int = less, chain: bool = chain) -> Plan:
                 limit, besides = around.limit_of(graph, self.problem.limits.bytes)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Generic
 
 from xdsl.dialects.builtin import ModuleOp
@@ -18,44 +17,39 @@ from xdsl.dialects.builtin import ModuleOp
 from ...analysis.step.order import functions_of
 from ...options.loop_schedule import Loops
 from ...options.recompute_options import RecomputeOptions
-from ...planning.calibrated_search import CalibratedSearch
-from ...planning.plan import Plan
+from ...planning.plan import nothing_planned
 from ...planning.solvers.result import Stop
 from ...support.diagnostics import Refusal, Remark, RemarkKind
-from ...transforms.plans.counted import ORDER
-from ..pool import pool_of
-from .limits import ERROR, Budget, BudgetProblem, Evaluated, O, RunRewrite, budget_limits
+from ...transforms.timelines import ORDER
+from ..pool import Candidate, pool_of
+from .limits import ERROR, Budget, budget_limits
 from .loop_choices import loops_option
+from .problem import BudgetProblem, Evaluated, O, RunRewrite
 from .program_order import in_program_order
+from .rounds import Rounds
 
-ROUNDS = 6
+MAX_REWRITES = 6
 """Maximum number of rewrites."""
 
 
 def by_model(problem: BudgetProblem[O]) -> Evaluated[O]:
     """Raises `Refusal`."""
-    pool, limits = pool_of(problem.module, problem.options, problem.stop), problem.limits
-    written = dict[int, Evaluated[O]]()
-    plain = 1.0, limits.share(limits.plain)
-    limit = 0.0 if limits.bytes is None else 1.0
-    picking = CalibratedSearch(pool.predictions, limit, plain)
+    limits = problem.limits
 
-    def needed(at: int) -> float | None:
-        if written and problem.stop():
-            return None
+    def measure(candidate: Candidate, _: float) -> tuple[float, Evaluated[O]] | None:
         try:
-            candidate = pool.candidates[at]
-            written[at] = problem.evaluate(candidate.plans, candidate.loops)
+            written = problem.evaluate(candidate.plans, candidate.loops)
         except Refusal:
             return None
-        return limits.share(written[at].peaks)
+        return limits.share(written.peaks), written
 
-    best = picking.run(needed, ROUNDS, partial(pool.search, stop=problem.stop))
-    if limits.bytes is None:
-        best = picking.least
+    pool = pool_of(problem.module, problem.options, problem.stop)
+    limit, plain = None if limits.bytes is None else 1.0, (1.0, limits.share(limits.plain))
+    rounds = Rounds(pool, limit, plain, measure, problem.stop, problem.stop)
+    best = rounds.best(MAX_REWRITES)
     if best is None:
-        raise Refusal(problem.module, _not_reached(problem, [result.peaks for result in written.values()]))
-    return written[best]
+        raise Refusal(problem.module, _not_reached(problem, [written.peaks for written in rounds.results.values()]))
+    return best
 
 
 def _not_reached(problem: BudgetProblem[O], reached: Sequence[Mapping[str, int]]) -> str:
@@ -97,7 +91,7 @@ def within_budget(
 
 
 def _nothing(problem: BudgetProblem[O]) -> BudgetResult[O]:
-    result = problem.evaluate(lambda _: Plan(), False)
+    result = problem.evaluate(nothing_planned, False)
     needed = ", ".join(f"{peak} bytes" for peak in problem.limits.plain.values())
     text = (
         f"nothing to do: the step needs {needed} at its peak {problem.budget.by}, within the budget {problem.wording}"

@@ -21,7 +21,7 @@
 // SHARE:  error: invalid budget '150%': a share of the plain peak is above 0 and at most 1
 // MODEL:  error: unknown memory model 'tpu'; known are order, xla
 // TARGET: error: unknown target 'tpu'
-// BOTH:   error: a plan says what is recomputed, and so does a budget: give one of them
+// BOTH:   error: give one of plan, planner and budget, not several
 // BYTES:  error: the bytes of tensor<16x?x8xf32> are not known; recomputation needs static shapes: a budget needs bounds, so lower
 // OTHER:  error: the plan is for another program
 

@@ -16,7 +16,7 @@
 // FAR:        error: segment-budgets: no segment matches 'attention'; the scopes are: block0, block1
 // APPLES:     error: segment-budgets: block0: invalid budget '2apples': expected bytes ('8GiB', '500MB')
 // NONE:       error: segment-budgets: invalid budget of a segment 'block0': expected layer*:30% or head:8MiB
-// PLAN:       error: a plan says what is recomputed, and so do segment-budgets: give one of them
+// PLAN:       error: give segment_budgets, or a plan or planner, not both
 // OUTPUT:     error: segment 'block0' cannot save as little as 1024 bytes (block0:1KiB): the proven minimum is 4096 bytes;
 // OUTPUT-SAME: stablehlo.tanh %c, 4096 bytes: the forward pass reads it behind the segment, so it stays
 // LOOPS:      error: segment-budgets does not apply to loops; limit what loops keep by loops="keep(30%)"

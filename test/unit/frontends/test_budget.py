@@ -14,12 +14,12 @@ import pytest
 import recompute
 from recompute.frontends.jax import budget as budgets
 from recompute.frontends.jax.budget import COMPILES
-from recompute.frontends.jax.warning import NothingSaved
-from recompute.search.pool import Pool
+from recompute.frontends.jax.warning import BarriersDropped
+from recompute.search.pool import Pool, forget_pools
 from recompute.support.diagnostics import Refusal
 from recompute.test.unit.frontends.steps import batch, far_apart, jax, mlp, temporaries, weights
 from recompute.test.unit.transforms.segment_meter import saved_by_scope
-from recompute.transforms.plans.counted import flat
+from recompute.transforms.timelines import flat
 
 STEP = mlp().step
 
@@ -139,7 +139,7 @@ def test_each_round_is_reported(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.slow
 def test_under_a_trace_of_somebody_else_the_model_decides() -> None:
     step = recompute.jax.jit(STEP, budget=0.6)
-    with pytest.warns(NothingSaved, match="which drops the barriers on CPU"):
+    with pytest.warns(BarriersDropped, match="which drops the barriers on CPU"):
         text = jax.jit(lambda *given: step(*given)).lower(*five_layers()).as_text()
     assert "optimization_barrier" in text
     with pytest.raises(ValueError, match="does not apply to a step inside another"):
@@ -209,3 +209,37 @@ def test_segments_have_budgets_of_their_own(plain: Any) -> None:
 def test_what_is_no_budget_of_segments(wrong: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error, match="segment"):
         recompute.jax.jit(STEP, **wrong)
+
+
+def test_later_budgets_know_what_was_measured() -> None:
+    """What one budget reached is not refused for another, and `min` needs no more than it."""
+    forget_pools()
+    first, again = (recompute.jax.jit(STEP, budget=0.6).report(*five_layers()) for _ in range(2))
+    reached = first.less.temporaries
+    assert reached is not None and first.less.flops is not None and again.less.flops is not None
+    assert again.less.flops <= first.less.flops and again.rounds[-1].fits
+    least = recompute.jax.jit(STEP, budget="min").report(*five_layers()).less.temporaries
+    assert least is not None and least <= reached
+
+
+@pytest.mark.parametrize("share", [0.6, "60%"])
+def test_explain_searches_for_what_fits(share: float | str) -> None:
+    within = recompute.jax.jit(STEP, budget=share).report(*five_layers())
+    explained = recompute.jax.explain(STEP, *five_layers(), budget=share)
+    assert explained.budget is not None and explained.less.device_bytes is not None
+    assert explained.less.device_bytes <= explained.budget < (explained.plain.device_bytes or 0)
+    assert within.less.temporaries is not None and not explained.refused
+
+
+def test_explain_says_that_no_plan_fits() -> None:
+    explained = recompute.jax.explain(STEP, *five_layers(), budget="1%")
+    assert "no plan keeps the budget 1%" in explained.refused and "no plan: " in str(explained)
+    assert "fits in 1%" in str(explained)
+    assert "arguments and results" in recompute.jax.explain(STEP, *five_layers(), budget="1KiB").refused
+    with pytest.raises(TypeError, match=r"recompute\.jax\.explain: budget is a str"):
+        recompute.jax.explain(STEP, *five_layers(), budget=True)
+
+
+def test_explain_looks_for_the_least() -> None:
+    explained = recompute.jax.explain(STEP, *five_layers(), budget="min")
+    assert explained.rounds and explained.less.temporaries is not None and "fits in" not in str(explained)

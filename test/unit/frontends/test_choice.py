@@ -160,7 +160,7 @@ def test_a_step_that_is_refused(monkeypatch: pytest.MonkeyPatch):
     def refuse(module: ModuleOp, *args: Any, **kwargs: Any) -> None:
         raise recompute.Refusal(module, "sizes that nobody knows")
 
-    monkeypatch.setattr("recompute.frontends.jax.lowered.rewrite", refuse)
+    monkeypatch.setattr("recompute.frontends.jax.lowering.rewrite", refuse)
     with pytest.warns(recompute.jax.NothingSaved, match="the plain step runs: sizes that nobody knows$"):
         found = recompute.jax.jit(mlp().step)(weights(), batch())
     assert far_apart(found, jax.jit(mlp().step)(weights(), batch())) == []

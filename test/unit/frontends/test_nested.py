@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import recompute
+from recompute.frontends.jax import private
 from recompute.frontends.jax.compiler_options import DISABLED, DROPS_BARRIERS
 from recompute.test.unit.frontends.steps import batch, far_apart, forward, jax, jnp, mlp, temporaries, weights
 
@@ -24,6 +25,7 @@ Step = Callable[..., Any]
 def quietly(call: Callable[[], Any]) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", recompute.jax.NothingSaved)
+        warnings.simplefilter("ignore", recompute.jax.BarriersDropped)
         return call()
 
 
@@ -56,12 +58,38 @@ def test_less_memory_and_the_same_numbers(around: Callable[[Step], Step]):
 
 def test_barriers_that_go_are_said(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("XLA_FLAGS", raising=False)
-    with pytest.warns(recompute.jax.NothingSaved, match="which drops the barriers on CPU") as said:
+    with pytest.warns(recompute.jax.BarriersDropped, match="which drops the barriers on CPU") as said:
         jax.jit(called(recompute.jax.jit(mlp().step))).lower(weights(), batch())
     assert [one.filename for one in said] == [__file__]
     monkeypatch.setenv("XLA_FLAGS", f"--{DISABLED}={DROPS_BARRIERS}")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        jax.jit(called(recompute.jax.jit(mlp().step))).lower(weights(), batch())
+
+
+def dropped(h: Any, key: Any) -> Any:
+    return jnp.where(jax.random.bernoulli(key, 0.9, h.shape), h / 0.9, 0)
+
+
+@pytest.mark.parametrize("around", [called, repeated])
+def test_a_step_with_random_bits(around: Callable[[Step], Step]):
+    def layer(w: Any, x: Any, index: int) -> Any:
+        return x + dropped(jnp.sin(x @ w["up"]), jax.random.key(index)) @ w["down"]
+
+    arguments = weights(), batch(2048)
+    ours, plain = around(recompute.jax.jit(mlp(layer).step)), around(mlp(layer).step)
+    less = quietly(lambda: jax.jit(ours).lower(*arguments).compile(KEEPING))
+    more = jax.jit(plain).lower(*arguments).compile(KEEPING)
+    assert less.memory_analysis().temp_size_in_bytes < 0.95 * more.memory_analysis().temp_size_in_bytes
+    assert far_apart(less(*arguments), more(*arguments)) == []
+
+
+def test_a_module_that_mlir_cannot_serialize_leaves_the_plain_step(monkeypatch: pytest.MonkeyPatch):
+    def fail(text: str) -> bytes:
+        raise ValueError("a dialect is missing")
+
+    monkeypatch.setattr(private, "portable_artifact", fail)
+    with pytest.warns(recompute.jax.NothingSaved, match="cannot serialize the rewritten step: a dialect is missing"):
         jax.jit(called(recompute.jax.jit(mlp().step))).lower(weights(), batch())
 
 

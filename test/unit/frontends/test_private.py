@@ -42,7 +42,7 @@ def refused(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*args: Any, **kwargs: Any) -> None:
         raise AssertionError("rewritten all the same")
 
-    monkeypatch.setattr("recompute.frontends.jax.lowered.rewrite", never)
+    monkeypatch.setattr("recompute.frontends.jax.lowering.rewrite", never)
     with pytest.raises(recompute.jax.UnsupportedJax) as error:
         recompute.jax.jit(mlp().step)(weights(), batch())
     for words in (missing, jax.__version__, "tried with jax 0.10.2", "pip install 'jax==0.10.2'"):

@@ -170,3 +170,14 @@ def test_a_budget_needs_a_unit_and_is_printed_as_given():
 def test_explain_a_step_with_static_arguments():
     jitted = jax.jit(lambda count, w, x: mlp().step(w[:count], x), static_argnums=0)
     assert recompute.jax.explain(jitted, 2, weights(), batch()).copies > 0
+
+
+def test_a_value_that_is_most_of_the_step_is_named() -> None:
+    def loss(w: Any, x: Any) -> Any:
+        return jax.nn.logsumexp(x @ w).mean()
+
+    step = recompute.jax.jit(jax.value_and_grad(loss))
+    lines = str(step.report(jax.numpy.ones((8, 4096)), jax.numpy.ones((64, 8)))).splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith("next: "))
+    assert "saves 1 MiB: compute what it belongs to in parts" in " ".join(lines[start:]).replace("  ", " ")
+    assert max(map(len, lines)) <= 100

@@ -18,7 +18,7 @@ from recompute.test.property.checks import is_executable
 from recompute.test.property.programs import Program, generate
 from recompute.test.property.requests import step_of
 from recompute.test.unit.transforms.segment_meter import saved_by_scope
-from recompute.transforms.plans.counted import flat
+from recompute.transforms.timelines import flat
 
 PROGRAMS = 40
 SHARES = (30, 50, 70, 90)
@@ -87,7 +87,7 @@ def test_shares_and_bytes_as_numbers():
 
 
 def test_a_plan_or_a_planner_says_so_already():
-    with pytest.raises(ValueError, match="segment_budgets: give one of them"):
+    with pytest.raises(ValueError, match="segment_budgets, or a plan or planner"):
         rewritten({"layer0": "50%"}, plan=())
 
 
