@@ -6,6 +6,7 @@ import argparse
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 from xdsl.passes import ModulePass
 from xdsl.universe import Universe
@@ -33,6 +34,14 @@ from .irdl import irdl_of
 from .opt_arguments import MLIR, argument_parser, as_argparse_expects
 from .options import options_of, spelled
 from .reporting import CATEGORIES
+
+
+@runtime_checkable
+class ChecksOptions(Protocol):
+    """A target that can tell before any work whether its options are valid."""
+
+    def check_options(self) -> None: ...
+
 
 Targets = Mapping[str, Callable[[], type[Target]]]
 
@@ -225,8 +234,15 @@ def _check_options_that_exclude_each_other(options: argparse.Namespace) -> None:
 
 
 def _target(text: str, targets: Targets) -> Target:
+    """The target with its options, checked before any work is done."""
     (spec, *_) = specs(text) or [ArgSpec(text, {})]
-    return resolve(spec, targets, "target")
+    target = resolve(spec, targets, "target")
+    if isinstance(target, ChecksOptions):
+        try:
+            target.check_options()
+        except (ValueError, ImportError) as error:
+            raise UsageError(str(error)) from error
+    return target
 
 
 def _answer(parser: argparse.ArgumentParser, options: argparse.Namespace, passes: Passes) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -261,3 +262,17 @@ def test_an_unknown_branch_is_located(capsys: pytest.CaptureFixture[str], tmp_pa
     path.write_text(f"func.func @two(%x: tensor<4xf32>) -> tensor<4xf32> {{\n  {branch}\n}}\n")
     assert main([str(path), "-p", "recompute"]) != 0
     assert f"{path}:1:1: error: function 'two' has 2 blocks" in capsys.readouterr().err
+
+
+def test_options_of_targets_are_checked_before_any_pass(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The input is not even read: it does not exist."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    missing = str(tmp_path / "missing.mlir")
+    assert main([missing, "-p", "recompute", "-t", "memory-timeline{format=svg}"]) == 2
+    assert "SVG and PNG need matplotlib: python -m pip install" in capsys.readouterr().err
+    assert main([missing, "-t", "memory-timeline{format=htm}"]) == 2
+    assert "unknown format 'htm' for memory-timeline; did you mean 'html'?" in capsys.readouterr().err
+    assert main([missing, "-t", "explain{cost=roofline(h10)}"]) == 2
+    assert "unknown device 'h10'" in capsys.readouterr().err
