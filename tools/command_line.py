@@ -143,6 +143,7 @@ def _command_line(parser: argparse.ArgumentParser, options: argparse.Namespace) 
     if options.run_reproducer and (options.passes or options.pass_pipeline):
         raise UsageError("--run-reproducer runs the passes of the input: leave --passes and --pass-pipeline out")
     pipeline = module_schedule(options.pass_pipeline, passes) if options.pass_pipeline else ()
+    _check_names_of_dumped_passes(options, passes)
     _check_options_that_exclude_each_other(options)
     return CommandLine(
         input=options.input_file,
@@ -199,6 +200,14 @@ def _instrumentation(options: argparse.Namespace) -> Instrumentation:
     )
 
 
+def _check_names_of_dumped_passes(options: argparse.Namespace, passes: Passes) -> None:
+    """Raises `UsageError` for a name that is no pass."""
+    for option in ("print_ir_before", "print_ir_after"):
+        for name in _names(getattr(options, option)):
+            if name not in passes:
+                raise UsageError(f"--{option.replace('_', '-')}: unknown pass '{name}'{did_you_mean(name, passes)}")
+
+
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
@@ -236,7 +245,7 @@ def _check_options_that_exclude_each_other(options: argparse.Namespace) -> None:
 def _target(text: str, targets: Targets) -> Target:
     """The target with its options, checked before any work is done."""
     (spec, *_) = specs(text) or [ArgSpec(text, {})]
-    target = resolve(spec, targets, "target")
+    target: Target = resolve(spec, targets, "target")
     if isinstance(target, ChecksOptions):
         try:
             target.check_options()

@@ -71,6 +71,8 @@ def run(request: CommandLine) -> int:
     with loaded_rules(request.rules):
         modules = [process(request, chunk, name, number) for number, chunk in enumerate(chunks(text, request.split))]
     _write_remarks(request, modules)
+    for warning in request.instrumentation.dumps.without_effect(scheduled.name for scheduled in request.passes):
+        print(f"recompute-opt: warning: {warning}", file=sys.stderr)
     if errors := [error for module in modules for error in module.errors]:
         raise Failed(errors, "text" if request.verify_diagnostics else request.remarks.form)
     if not request.verify_diagnostics:
