@@ -43,6 +43,7 @@ from ..search.recomputation import Recomputation
 from ..search.recompute import recomputed
 from ..support.diagnostics import Refusal, Remark
 from ..support.operations import every_operation
+from ..support.suggestions import suggestion
 from ..transforms.merge_remat import without_remat
 from ..transforms.plans.limit_segments import of_rest
 from ..transforms.take_marks import take_marks, without_move_remarks
@@ -232,7 +233,7 @@ def memory(step: ModuleOp | str, model: str = "order") -> dict[str, Timeline]:
     Raises `Refusal` for dynamic shapes.
     """
     if model not in MODELS:
-        raise ValueError(f"unknown model '{model}'; known are {', '.join(MODELS)}")
+        raise ValueError(f"unknown model '{model}'{suggestion(model, MODELS)}")
     return dict(timelines_of(_verified(step), model))
 
 

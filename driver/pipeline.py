@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from typing import Any
 
 from xdsl.context import Context
@@ -26,6 +25,7 @@ from ..interpreters.nested_modules import modules_with_functions
 from ..options.recompute_options import Pipeline
 from ..support.diagnostics import Remark
 from ..support.operations import name_of
+from ..support.suggestions import did_you_mean
 from ..transforms.phase import NoGradient
 from ..universe import UNIVERSE
 
@@ -251,8 +251,3 @@ def resolve(spec: ArgSpec, registered: Mapping[str, Callable[[], type[Any]]], ki
 
 def _typed_options(option_class: type[Any]) -> str:
     return ", ".join(f"{field.name}=<{field.type}>" for field in fields(option_class))
-
-
-def did_you_mean(word: str, names: Sequence[str] | Mapping[str, Any]) -> str:
-    close = get_close_matches(word, names, n=1)
-    return f"; did you mean '{close[0]}'?" if close else ""

@@ -17,6 +17,7 @@ from ..planning.objective import ATTEMPTS
 from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan, from_json
 from ..rules.costs.cost import FLOPS
+from ..support.suggestions import suggestion
 from .loop_schedule import Loops, demand_proof
 from .offload import offload_named
 from .segment_budgets import spelled
@@ -127,7 +128,10 @@ class RecomputeOptions:
         if self.proof:
             demand_proof(self.loops)
         if self.target not in TARGETS:
-            raise ValueError(f"unknown target '{self.target}'; known are {', '.join(TARGETS)}")
+            raise ValueError(f"unknown target '{self.target}'{suggestion(self.target, TARGETS)}")
+        for name, count in (("copies", self.copies), ("attempts", self.attempts)):
+            if count < 1:
+                raise ValueError(f"{name} is at least 1, not {count}")
         if sum(option is not None for option in (self.plan, self.planner, self.budget)) > 1:
             raise ValueError("give one of plan, planner and budget, not several")
         options = self

@@ -45,6 +45,11 @@ class Refusal(PassFailedException):
         super().__init__(f"{position_of(op)}: error: {reason}")
 
 
+class BadRequest(Refusal):
+    """A refusal of the request itself: an option or a name that no step, or not this one, has. Tools report it at the
+    input file, not at a line of the model."""
+
+
 class RemarkKind(StrEnum):
     """What a remark says, in LLVM's words: a change, a change that was not made, a fact, or a request that failed."""
 

@@ -19,13 +19,13 @@ from ..driver.pipeline import (
     BadPipeline,
     Passes,
     ScheduledPass,
-    did_you_mean,
     module_schedule,
     passes_known,
     resolve,
     schedule,
     specs,
 )
+from ..support.suggestions import did_you_mean
 from ..universe import UNIVERSE
 from .completion import completion
 from .files import demand_different_files

@@ -15,7 +15,6 @@ from xdsl.utils.target import Target
 
 from ..analysis.explain.explanation import Explanation
 from ..analysis.memory.timeline import Timeline
-from ..driver.pipeline import did_you_mean
 from ..driver.queries import MODELS, explanations_of, timelines_of
 from ..interpreters.nested_modules import named_modules
 from ..mlir_io.parser import parse_module
@@ -25,6 +24,7 @@ from ..reports import memory_timeline as timeline_report
 from ..reports.memory_chart import demand_matplotlib
 from ..reports.memory_html import to_html
 from ..rules.costs.cost import FLOPS, cost_named
+from ..support.suggestions import suggestion
 from ..transforms.phase import NoGradient
 from .files import read_text
 
@@ -35,9 +35,7 @@ class UnknownChoice(ValueError):
     """An invalid value of an option of a target."""
 
     def __init__(self, target: str, option: str, value: str, choices: Iterable[str]):
-        choices = list(choices)
-        hint = did_you_mean(value, choices) or f"; known are {', '.join(choices)}"
-        super().__init__(f"unknown {option} '{value}' for {target}{hint}")
+        super().__init__(f"unknown {option} '{value}' for {target}{suggestion(value, choices)}")
 
 
 def _text(timelines: Timelines) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from xdsl.ir import Operation
 
@@ -15,6 +14,7 @@ from ...dialects.stablehlo.attributes import DotAttr
 from ...options.selection import BadSelection, Selection
 from ...rules.effects import is_product
 from ...support.operations import name_of
+from ...support.suggestions import suggestion
 from .value_names import given_names, is_named
 
 Saves = Callable[[Operation, tuple[str, ...]], bool]
@@ -73,9 +73,7 @@ class UnknownPolicy(BadSelection):
     """The name of a policy that does not exist."""
 
     def __init__(self, name: str):
-        close = get_close_matches(name, SAVEABLE, n=1)
-        hint = f"did you mean '{close[0]}'?" if close else f"known are {', '.join(SAVEABLE)}"
-        super().__init__(f"unknown policy '{name}'; {hint}")
+        super().__init__(f"unknown policy '{name}'{suggestion(name, SAVEABLE)}")
 
 
 def saves(policy: str) -> Saves:
