@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import PassFailedException
 
 from .locations import source_position
+from .operations import name_of
 
 UNKNOWN = "<unknown>"
 
@@ -20,6 +22,23 @@ def position_of(op: Operation) -> str:
         if (position := source_position(near.location)) is not None:
             return ":".join(str(part) for part in position)
     return UNKNOWN
+
+
+def place_of(op: Operation) -> str:
+    """`file:line:col` as of `position_of`; without one, as under stock `xdsl-opt`, the function, and the operation in it
+    where that is not the function itself: `@step (stablehlo.tanh %y)`."""
+    position = position_of(op)
+    function = op
+    while not isinstance(function, FuncOp):
+        parent = function.parent_op()
+        if parent is None:
+            return position
+        function = parent
+    if position != UNKNOWN:
+        return position
+    names = " ".join(f"%{result.name_hint}" for result in op.results if result.name_hint)
+    inside = "" if op is function else f" ({f'{name_of(op)} {names}'.rstrip()})"
+    return f"@{function.sym_name.data}{inside}"
 
 
 def _near(op: Operation) -> Iterator[Operation]:
@@ -42,7 +61,7 @@ class Refusal(PassFailedException):
     def __init__(self, op: Operation, reason: str):
         self.operation = op
         self.reason = reason
-        super().__init__(f"{position_of(op)}: error: {reason}")
+        super().__init__(f"{place_of(op)}: error: {reason}")
 
 
 class BadRequest(Refusal):
@@ -80,4 +99,4 @@ class Remark:
     topic: Topic = Topic.OTHER
 
     def __str__(self) -> str:
-        return f"{position_of(self.operation)}: remark: {self.reason}"
+        return f"{place_of(self.operation)}: remark: {self.reason}"
