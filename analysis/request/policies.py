@@ -66,7 +66,8 @@ SAVEABLE: dict[str, Saves] = {
 }
 # Policies whose saved values get the mark `offload`: they may be moved to the host.
 OFFLOADING = frozenset({"offload_dot_with_no_batch_dims", "save_and_offload_only_these_names"})
-NAMING = frozenset(name for name, saves in SAVEABLE.items() if saves in (is_named, _any_name_but, _not_named))
+NEEDS_NAMES = frozenset(name for name, saves in SAVEABLE.items() if saves is is_named)
+"""Policies that save nothing without names."""
 
 
 class UnknownPolicy(BadSelection):
@@ -91,5 +92,10 @@ class SelectionByFunction(Selection):
 
 
 def saves_of(selection: Selection) -> Saves:
-    """The predicate of the selection's policy. Raises `UnknownPolicy`."""
+    """The predicate of the selection's policy. Raises `UnknownPolicy`, and `BadSelection` for a policy without the names
+    that it needs."""
+    if selection.policy in NEEDS_NAMES and not selection.names:
+        raise BadSelection(
+            f"policy {selection.policy} saves nothing without names: give names too, or nothing_saveable"
+        )
     return selection.saveable if isinstance(selection, SelectionByFunction) else saves(selection.policy)

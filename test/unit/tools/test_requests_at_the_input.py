@@ -30,6 +30,7 @@ module @jit_step {{
 OPTIONS = {
     "policy=dots": ("1:1", "unknown policy 'dots'; did you mean 'dots_saveable'?"),
     "policy=sometimes": ("1:1", "unknown policy 'sometimes'; known are nothing_saveable, everything_saveable"),
+    "policy=save_only_these_names": ("1:1", "policy save_only_these_names saves nothing without names: give names too"),
     "budget=50% memory-model=xl": ("1:1", "unknown memory model 'xl'; did you mean 'xla'?"),
     "target=stable": ("1:1", "unknown target 'stable'; did you mean 'stablehlo'?"),
     "cost=flop": ("1:1", "unknown cost 'flop'; known are flops, bytes, roofline"),
