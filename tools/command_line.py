@@ -258,7 +258,9 @@ def _answer(parser: argparse.ArgumentParser, options: argparse.Namespace, passes
     ours = list(UNIVERSE.all_passes)
     names = [*ours, *sorted(set(passes) - set(ours))]
     if options.list_passes:
-        return pass_list(names, passes)
+        others = [name for name in names if name not in ours]
+        sections = {"Passes of recompute": ours, "Passes of xDSL and of other packages": others}
+        return "\n".join(f"{title}:\n{pass_list(listed, passes)}" for title, listed in sections.items())
     if options.show_dialects:
         dialects = sorted(dialect.name for dialect in make_context().loaded_dialects)
         return f"Available Dialects: {','.join(dialects)}\n"
@@ -276,8 +278,9 @@ def _answer(parser: argparse.ArgumentParser, options: argparse.Namespace, passes
 
 def pass_list(names: Iterable[str], passes: Passes) -> str:
     """The passes, one in a line, with the first line of their documentation."""
+    names = list(names)
     width = max(map(len, names), default=0)
-    return "".join(f"{name:<{width}} {one_line(passes[name]())}".rstrip() + "\n" for name in names)
+    return "".join(f"  {name:<{width}} {one_line(passes[name]())}".rstrip() + "\n" for name in names)
 
 
 def one_line(pass_class: type[ModulePass]) -> str:

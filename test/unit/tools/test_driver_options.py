@@ -134,7 +134,10 @@ def test_options_that_have_no_meaning_here_are_accepted(step: Path) -> None:
 def test_lists_name_passes_and_dialects(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--list-passes"]) == 0
     printed = capsys.readouterr().out
-    lines = {line.split()[0]: line.partition(" ")[2].strip() for line in printed.splitlines()}
+    ours, others = printed.split("\n\n")
+    assert ours.startswith("Passes of recompute:\n") and others.startswith("Passes of xDSL and of other packages:\n")
+    lines = {line.split()[0]: line.split(maxsplit=1)[-1] for line in printed.splitlines() if line.startswith("  ")}
+    assert "  recompute" not in others and "  canonicalize" in others
     assert lines["recompute-clone"] == "- copy the marked operations of each segment to where the gradient needs them"
     assert all(text for name, text in lines.items() if name.startswith("recompute"))
     assert "Pass()" not in printed
