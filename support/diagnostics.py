@@ -25,8 +25,8 @@ def position_of(op: Operation) -> str:
 
 
 def place_of(op: Operation) -> str:
-    """`file:line:col` as of `position_of`; without one, as under stock `xdsl-opt`, the function, and the operation in it
-    where that is not the function itself: `@step (stablehlo.tanh %y)`."""
+    """`file:line:col` as of `position_of`; without one, as under stock `xdsl-opt`, the function and the operation:
+    `@step (stablehlo.tanh %y)`."""
     position = position_of(op)
     function = op
     while not isinstance(function, FuncOp):

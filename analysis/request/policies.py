@@ -92,8 +92,8 @@ class SelectionByFunction(Selection):
 
 
 def saves_of(selection: Selection) -> Saves:
-    """The predicate of the selection's policy. Raises `UnknownPolicy`, and `BadSelection` for a policy without the names
-    that it needs."""
+    """The predicate of the selection's policy. Raises `UnknownPolicy`, and `BadSelection` without the names that it
+    needs."""
     if selection.policy in NEEDS_NAMES and not selection.names:
         raise BadSelection(
             f"policy {selection.policy} saves nothing without names: give names too, or nothing_saveable"
