@@ -15,7 +15,7 @@ from ..planning.graph import Graph
 from ..planning.host_moves import NOTHING_MOVED, Offload
 from ..planning.objective import ATTEMPTS
 from ..planning.plan import Plan
-from ..planning.plan_file import StepPlan, from_json
+from ..planning.plan_file import StepPlan, from_option
 from ..rules.costs.cost import FLOPS
 from ..support.suggestions import suggestion
 from .loop_schedule import Loops, demand_proof
@@ -140,7 +140,7 @@ class RecomputeOptions:
             options = replace(self, selection=selection, segment_budgets=None)
         if options.selection.segment_budgets and (self.plan is not None or self.planner is not None):
             raise ValueError("give segment_budgets, or a plan or planner, not both")
-        return replace(options, plan=from_json(self.plan)) if isinstance(self.plan, str) else options
+        return replace(options, plan=from_option(self.plan)) if isinstance(self.plan, str) else options
 
     def option_ignored_by_pipeline(self) -> str | None:
         """The name of an option besides the pipeline that differs from its default."""

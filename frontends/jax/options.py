@@ -15,7 +15,7 @@ from ...options.offload import offload_named
 from ...options.recompute_options import RecomputeOptions
 from ...options.segment_budgets import read_budgets, spelled
 from ...options.selection import Selection
-from ...planning.plan_file import StepPlan, from_json
+from ...planning.plan_file import StepPlan, from_option
 from ...rules.costs.cost import FLOPS
 from ...transforms.phase import NoGradient
 from .budget import checked_budget
@@ -151,7 +151,7 @@ def _plan(name: str, value: Any) -> tuple[StepPlan, ...] | None:
     """Raises `BadPlan`, a ValueError, for a text that is not a plan."""
     if value is None:
         return None
-    return from_json(value) if isinstance(value, str) else _sequence(name, value, _step_plan, "StepPlan, or its text")
+    return from_option(value) if isinstance(value, str) else _sequence(name, value, _step_plan, "StepPlan, or its text")
 
 
 def _step_plan(name: str, value: Any) -> StepPlan:

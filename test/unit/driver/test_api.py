@@ -111,3 +111,10 @@ def test_a_step_that_measures_no_less_stays_as_it_is() -> None:
     assert print_module(done.module) == print_module(original("chain.small.mlir"))
     with pytest.raises(recompute.Refusal, match=r"measured, in bytes: .* \(strict\)"):
         recompute.rewrite(step, recompute.RecomputeOptions(measure=lambda _: 1000, strict=True))
+
+
+def test_a_path_in_place_of_a_plan() -> None:
+    with pytest.raises(
+        BadPlan, match=r"in Python plan is the text, not a path: give Path\('plan.json'\).read_text\(\)"
+    ):
+        recompute.rewrite(CHAIN.read_text(), recompute.RecomputeOptions(plan="plan.json"))

@@ -51,7 +51,12 @@ PLAN = '{"recompute_plan": 1, "steps": []}'
         ({"strict": 1}, TypeError, "strict is True or False"),
         ({"measure": "always"}, ValueError, "measure is 'auto', True or False, not 'always'"),
         ({"measure": 1}, ValueError, "measure is 'auto', True or False, not 1"),
-        ({"plan": "no"}, ValueError, "the plan is no JSON"),
+        ({"plan": "{no"}, ValueError, "the plan is no JSON: [^;]*$"),
+        (
+            {"plan": "plan.json"},
+            ValueError,
+            r"in Python plan is the text, not a path: give Path\('plan.json'\).read_text\(\)",
+        ),
         ({"plan": [1]}, TypeError, "plan is the text of a plan or a sequence of StepPlan, not int"),
         ({"planner": "mine"}, TypeError, "planner is a function"),
         ({"plan": PLAN, "planner": print}, ValueError, "plan= or planner=, not both"),
