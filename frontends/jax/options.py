@@ -16,7 +16,8 @@ from ...options.recompute_options import RecomputeOptions
 from ...options.segment_budgets import read_budgets, spelled
 from ...options.selection import Selection
 from ...planning.plan_file import StepPlan, from_option
-from ...rules.costs.cost import FLOPS
+from ...rules.costs.cost import FLOPS, cost_named
+from ...rules.costs.device import BadCost
 from ...transforms.phase import NoGradient
 from .budget import checked_budget
 from .keywords import OURS, OfOptions
@@ -100,6 +101,15 @@ def _text(name: str, value: Any) -> str:
         raise _wrong_type(name, "a str", value)
     if not value:
         raise ValueError(f"recompute.jax.jit: {name} is empty")
+    return value
+
+
+def _cost(name: str, value: Any) -> str:
+    """Raises `BadCost`, a ValueError, for an unknown cost or device, and for a file that cannot be read."""
+    try:
+        cost_named(_text(name, value))
+    except BadCost as error:
+        raise BadCost(f"recompute.jax.jit: {name}: {error}") from error
     return value
 
 
@@ -226,7 +236,8 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "policy": _policy,
     **dict.fromkeys("outputs collectives preserve_rng_state stagger calls strict proof".split(), _flag),
     **dict.fromkeys("copies attempts".split(), _count),
-    **dict.fromkeys("cost offload".split(), _text),
+    "cost": _cost,
+    "offload": _text,
     **dict.fromkeys("names save exclude repeatable primal_values".split(), _texts),
     **dict.fromkeys("skip primal_results cotangents".split(), _numbers),
     "loops": _loops,

@@ -41,6 +41,13 @@ PLAN = '{"recompute_plan": 1, "steps": []}'
         ({"save": "dot"}, TypeError, r"save is a sequence of str, not str: give \('dot',\)"),
         ({"names": "x"}, TypeError, r"names is a sequence of str, not str: give \('x',\)"),
         ({"checkpoints": "h0"}, TypeError, r"checkpoints is a sequence of str, not str: give \('h0',\)"),
+        (
+            {"cost": "roofline(h10)"},
+            ValueError,
+            r"recompute\.jax\.jit: cost: unknown device 'h10'; known are a100, h100",
+        ),
+        ({"cost": "flop"}, ValueError, "cost: unknown cost 'flop'; known are flops, bytes"),
+        ({"cost": "missing.json"}, ValueError, "cost: the costs missing.json cannot be read"),
         ({"skip": "1"}, TypeError, "skip is a sequence of int, not str$"),
         ({"save": [1]}, TypeError, "save is a str, not int"),
         ({"attempts": 0}, ValueError, "attempts is at least 1, not 0"),
