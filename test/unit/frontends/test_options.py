@@ -17,7 +17,7 @@ from xdsl.passes import ModulePass
 
 import recompute
 from recompute.frontends.jax.choice import temporary_bytes
-from recompute.frontends.jax.keywords import OfJax, OfOptions, OfSelection
+from recompute.frontends.jax.keywords import Keywords, OfJax, OfOptions, OfSelection
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.test.unit.frontends.steps import batch, descent, forward, jax, mlp, weights
@@ -83,15 +83,35 @@ PLAN = '{"recompute_plan": 1, "steps": []}'
             ValueError,
             "pipeline= selects what is recomputed, and so does outputs=",
         ),
-        ({"segment": "block*"}, TypeError, "unexpected keyword argument 'segment'"),
+        (
+            {"budgett": "8GiB"},
+            TypeError,
+            r"recompute\.jax\.jit got an unexpected keyword argument 'budgett'; did you mean 'budget'\?",
+        ),
+        ({"segment": "block*"}, TypeError, r"unexpected keyword argument 'segment'; did you mean 'segments'\?"),
+        (
+            {"donate_argnum": 0},
+            TypeError,
+            r"unexpected keyword argument 'donate_argnum'; did you mean 'donate_argnums'\?",
+        ),
+        ({"zzz": 0}, TypeError, "unexpected keyword argument 'zzz'$"),
     ],
 )
 def test_wrong(options: dict[str, Any], kind: type[Exception], words: str):
     with pytest.raises(kind, match=words):
         recompute.jax.jit(mlp().step, **options)
-    if "segment" not in options:
-        with pytest.raises(kind, match=words):
-            recompute.jax.jit(**options)
+    with pytest.raises(kind, match=words):
+        recompute.jax.jit(**options)
+
+
+def test_the_signature_lists_every_keyword():
+    parameters = inspect.signature(recompute.jax.jit).parameters
+    assert list(parameters) == ["fn", *Keywords.__annotations__]
+    assert parameters["budget"].annotation == str | float | None and parameters["budget"].default is None
+    assert (parameters["segments"].default, parameters["attempts"].default) == ("auto", RecomputeOptions().attempts)
+    defaults = {name: parameter.default for name, parameter in parameters.items() if name != "fn"}
+    ours = {name: value for name, value in defaults.items() if name not in OfJax.__annotations__}
+    assert recompute.jax.jit(mlp().step, **ours).lower(weights(), batch()).rewritten is not None
 
 
 def test_more_than_one_function():
