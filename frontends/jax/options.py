@@ -100,7 +100,7 @@ def signature() -> inspect.Signature:
 
 _OF_JAX: Mapping[str, inspect.Parameter] = {
     name: parameter
-    for name, parameter in inspect.signature(cast(Any, jax.jit)).parameters.items()
+    for name, parameter in inspect.signature(cast(Any, jax).jit).parameters.items()
     if parameter.kind is inspect.Parameter.KEYWORD_ONLY
 }
 """The keywords of the installed `jax.jit`."""

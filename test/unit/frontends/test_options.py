@@ -225,3 +225,19 @@ def test_the_keywords_are_the_fields_of_the_options():
     not_for_jax = {"selection", "segment_budgets", "target", "memory_model", "measure", "workers", "merge_remat"}
     assert set(OfOptions.__annotations__) == options - not_for_jax
     assert set(OfJax.__annotations__) <= inspect.signature(jax.jit).parameters.keys()
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_a_pipeline_that_does_not_lower(is_nested: bool):
+    """The error names an operation that is left, with its line; `jax.export` drops the lines of a nested step."""
+    step = recompute.jax.jit(mlp().step, pipeline="recompute-inline,recompute-mark{segments=block*},recompute-clone")
+    called: Any = jax.jit(step) if is_nested else step
+    place = r"^@main \(recompute\.token\)" if is_nested else r"\.py:\d+:\d+"
+    with pytest.raises(
+        recompute.Refusal, match=f"{place}: error: recompute.token is left, .* end with recompute-lower"
+    ):
+        called(weights(), batch())
+    lowered = recompute.jax.jit(
+        mlp().step, pipeline="recompute-inline,recompute-mark{segments=block*},recompute-clone,recompute-lower"
+    ).lower(weights(), batch())
+    assert lowered.rewritten is not None and lowered.rewritten.copies
