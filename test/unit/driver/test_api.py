@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from xdsl.dialects.builtin import ModuleOp
@@ -118,3 +119,22 @@ def test_a_path_in_place_of_a_plan() -> None:
         BadPlan, match=r"in Python plan is the text, not a path: give Path\('plan.json'\).read_text\(\)"
     ):
         recompute.rewrite(CHAIN.read_text(), recompute.RecomputeOptions(plan="plan.json"))
+
+
+def test_a_step_that_jax_has_lowered() -> None:
+    """It counts as its text with locations; what has no text is refused with the types that are taken."""
+    jax = pytest.importorskip("jax")
+
+    def loss(x: Any) -> Any:
+        return jax.numpy.sum(jax.numpy.sin(jax.numpy.tanh(x)))
+
+    lowered = jax.jit(jax.value_and_grad(loss)).lower(jax.ShapeDtypeStruct((64,), "float32"))
+    text = lowered.as_text(debug_info=True)
+    assert recompute.fit(lowered, "4MiB") == recompute.fit(text, "4MiB")
+    assert recompute.fit(lowered, "4MiB").fits
+    assert recompute.rewrite(lowered).text == recompute.rewrite(text).text
+    assert recompute.memory(lowered)["main"].peak_bytes == recompute.memory(text)["main"].peak_bytes > 0
+    assert recompute.prove(lowered, text)
+    for wrong in (3, recompute.rewrite(text)):
+        with pytest.raises(TypeError, match=r"expected a module of xDSL, its text, or the result of jax\.jit"):
+            recompute.fit(wrong, "4MiB")  # pyright: ignore[reportArgumentType]
