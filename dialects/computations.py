@@ -76,7 +76,8 @@ class ShardyReturnOp(IRDLOperation):
 
 
 class ComputationOp(IRDLOperation):
-    """A region that takes the operands, or parts of them, and returns the results, or parts of them."""
+    """Base of Shardy operations whose region takes the operands, or their per-device shards, and returns the results
+    likewise."""
 
     inputs = var_operand_def()
     outputs = var_result_def()

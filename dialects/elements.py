@@ -216,7 +216,8 @@ def formatter(element_type: Attribute) -> Callable[[bytes], str]:
 
 
 def format_float(raw: bytes, dtype: DType) -> str:
-    """Decimal with the fewest of 7, 9 and 17 digits that read back to the same bits; hexadecimal if none does."""
+    """Format a float as the shortest decimal of 7, 9 or 17 digits that parses back to the same bits, or as hexadecimal
+    if none does."""
     value = float(np.frombuffer(raw, dtype)[0])
     if np.isfinite(value):
         for digits in (6, 8, 16):

@@ -143,7 +143,7 @@ REDUCTIONS = ("sum", "max", "min")
 
 
 class CollectiveOp(IRDLOperation):
-    """`axes %operand out_sharding=<…> : type`"""
+    """Base of Shardy's collectives. Form: `axes %operand out_sharding=<…> : type`."""
 
     AXES: ClassVar[str] = ""
     """The property that holds the axes; empty if there is none."""

@@ -94,14 +94,15 @@ def _between_two(step: Step, problem: Problem, over: TwoPointBound) -> LowerBoun
 
 
 def _value(step: Step, problem: Problem, value: int) -> str:
-    """The name of the value, numbered if its operation makes several."""
+    """Name the value, with its number if its operation makes several."""
     op = int(problem.maker[value])
     made = problem.makes_of(op)
     return f"{named(step, op)} #{value - made.start}" if len(made) > 1 else named(step, op)
 
 
 def named(step: Step, op: int) -> str:
-    """The operation and its result: `stablehlo.tanh %h (train.py:41:9)`, as far as the program says."""
+    """Describe the operation and its result for a message: `stablehlo.tanh %h (train.py:41:9)`; parts that the program
+    lacks are left out."""
     return described(step.operation(op))
 
 

@@ -78,7 +78,7 @@ class ScheduledPass:
         return text
 
     def apply(self, context: Context, module: ModuleOp) -> None:
-        """Run the pass on each operation that the path leads to. A path that leads nowhere is told as a remark.
+        """Run the pass on each operation that the path matches; emit a remark if it matches none.
 
         Without a path, passes of this project run on each module with functions, inner modules included.
         """

@@ -239,7 +239,7 @@ TUPLE, ELEMENT = "stablehlo.tuple", "stablehlo.get_tuple_element"
 
 
 def leaf_types(types: Iterable[Attribute]) -> list[Attribute]:
-    """The types, those of tuples as the types of their elements."""
+    """Return the types with tuples flattened."""
     return [leaf for type_ in types for leaf in (leaf_types(type_.types) if isinstance(type_, TupleType) else [type_])]
 
 

@@ -1,6 +1,7 @@
 """Check that a plan is valid for a graph: its numbers exist, and every value is computed before it is read.
 
-Any set of copies that keeps these rules is a program with the same results. `evaluate.py` computes its peak.
+Any set of copies that keeps these rules is a program with the same results. `simulate.py` lists its operations, and
+`liveness.py` computes its peak.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class Graph:
 
     @property
     def cost(self) -> tuple[int, ...]:
-        """The cost of one execution of each operation that planners minimise."""
+        """Per operation, the cost of one execution; planners minimize the sum."""
         return self.costs or self.flops
 
     @cached_property

@@ -46,14 +46,14 @@ class JsonFields:
         return value
 
     def number(self, name: str) -> int:
-        """A whole number from 0 to 2**53 - 1: of bytes, FLOPs, or an operation."""
+        """Read an integer in [0, 2**53): a byte count, a FLOP count or an operation number."""
         value = self._value(name)
         if (reason := why_no_amount(value)) is not None:
             raise BadPlan(f"{self.where}.{name} {reason}: {value!r}"[:200])
         return cast(int, value)
 
     def numbers(self, name: str) -> tuple[int, ...]:
-        """A list of whole numbers, each as in `number`."""
+        """Read a list of integers, each as in `number`."""
         value = self._value(name)
         if not isinstance(value, list):
             raise self.wrong(name, "list of numbers")

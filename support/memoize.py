@@ -1,4 +1,4 @@
-"""A printer that remembers: what operations of one kind print besides their values is the same text."""
+"""Memoize printed operations: two of one kind differ only in their SSA names, so the remaining text is cached."""
 
 from __future__ import annotations
 

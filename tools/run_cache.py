@@ -44,7 +44,7 @@ class RunCache:
         return cls(key_of("run", text, name, request.passes, files, form), disk_cache())
 
     def get(self) -> Answer | None:
-        """The stored answer."""
+        """Return the cached answer, or None."""
         entry = None if self.key is None or self.disk is None else self.disk.get(self.key)
         if entry is None:
             return None

@@ -1,4 +1,4 @@
-"""Phases by data flow, for operations without phase information, from the numbers of the primal results.
+"""Infer phases from data flow when operations carry none, given which results are primal.
 
     results 0 = loss, 1 = new weights              primal-results=0
 

@@ -29,7 +29,7 @@ class ResultAccuracyMode(StrEnum):
 
 @irdl_attr_definition
 class ResultAccuracyModeAttr(EnumAttribute[ResultAccuracyMode]):
-    """`#stablehlo.result_accuracy_mode<HIGHEST>`"""
+    """The accuracy mode of a transcendental operation: `#stablehlo.result_accuracy_mode<HIGHEST>`."""
 
     name = "stablehlo.result_accuracy_mode"
 

@@ -106,7 +106,7 @@ def _numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:
 
 
 def table(report: Report) -> Iterator[str]:
-    """As `needs`, with the steps that were compiled to choose, and the recomputed operations."""
+    """Yield the rows of `needs`, then each candidate that was compiled, then the recomputed operations."""
     yield from needs(report)
     yield from _measured(report)
     yield from (f"  compiled: {candidate}" for candidate in report.rounds)

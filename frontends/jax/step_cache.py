@@ -138,7 +138,7 @@ class StepCache:
         self._put("choice", Entry({"way": way, "sizes": dict(sizes)}), measure, self.measured)
 
     def bytecode_of(self, lowered: jax.stages.Lowered) -> bytes:
-        """The module as bytecode if it will be stored, otherwise nothing."""
+        """Return the module's bytecode if the cache will store it; otherwise `b""`."""
         return b"" if self.key is None else private.bytecode_of(lowered)
 
     def _get(self, kind: str, *parts: object) -> Entry | None:

@@ -1,4 +1,4 @@
-"""Properties of operations without a class here, in either spelling of the generic form."""
+"""Read properties of operations for which no class is loaded, whether printed as `<{…}>` or as attributes."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from .elementwise import compute_for
 
 
 def map_(op: Operation, combine: Combine) -> Kernel:
-    """Raises `ValueError` if the region does not match: xDSL has no verifier for the operation."""
+    """Make the kernel of `stablehlo.map`. Raises `ValueError` for a mismatched region, which xDSL does not verify."""
     count, shape, dtypes = len(op.operands), shape_at(op.results[0]), [dtype_at(result) for result in op.results]
     element_types = [dtype_at(argument) for argument in op.regions[0].block.args]
     if element_types != [dtype_at(operand) for operand in op.operands] or any(

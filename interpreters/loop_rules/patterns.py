@@ -1,4 +1,5 @@
-"""Unread operations in the iterations of a loop: sharding constraints, and operations that may fail.
+"""Operations in loop bodies whose results are unused but that must be accounted for: sharding constraints, and
+operations that may fail.
 
     while n < 8 { %w = sine %x; sdy.sharding_constraint %w }        pattern(n < 8: constraint(sine(history(n, x))))
 
@@ -56,7 +57,7 @@ class Patterns:
         return self._closed(indices, extents, inner, loop.depth)
 
     def until_it_ends(self, loop: Opened, part: str, term: int) -> int:
-        """The pattern of a term in the condition or body (`part`) of a loop that does not count."""
+        """Make the pattern of a term that runs in `part` (condition or body) of a loop without a known trip count."""
         # Add the term as a carry: its slice holds the carries that it depends on, and those of the condition.
         wider = replace(
             loop,

@@ -277,7 +277,7 @@ class SegmentInfeasible:
 
 @dataclass
 class StorageRestrictions:
-    """Restrictions on storages that accumulate over several plans.
+    """Restrictions on storages, accumulated while plans are retried.
 
     stays: storages that turned out not to be recomputable, with the reason. again: storages that must be recomputed.
     read: storages that are saved in any case, since other segments read them.

@@ -42,17 +42,19 @@ class Effort:
 
     @staticmethod
     def brief() -> Effort:
-        """For a compiler's pass: seconds, not a minute."""
+        """Return limits for use inside a compiler pass: the search takes seconds."""
         return Effort(rounds=20, seeds=1, nodes=300, pairs=False, many=False)
 
     @staticmethod
     def long() -> Effort:
-        """For thorough searches: ten minutes and more for tight budgets of small graphs, mostly for the bound."""
+        """Return limits for thorough searches: ten minutes and more for tight budgets of small graphs, mostly for the
+        bound."""
         return Effort(seeds=6, nodes=64_000)
 
     @staticmethod
     def once_more() -> Effort:
-        """After `brief` found nothing: rounds of ruin and recreate by size, a second or two up to `SMALL`."""
+        """Return limits for a second search after `brief` found nothing: rounds of ruin and recreate by size, a second
+        or two up to `SMALL`."""
         return replace(Effort.brief(), rounds=None, seeds=3)
 
     def rounds_for(self, operations: int) -> int:

@@ -1,4 +1,4 @@
-"""Problems of foreign graphs with views smaller than their storage: which views become copies of their own.
+"""Model copies of views: for graphs whose views are smaller than their storage, decide which views to copy out.
 
 Copies of views: a slice of a gradient keeps the whole buffer live; a copy of the slice needs its own bytes only.
 

@@ -23,7 +23,8 @@ Moved: TypeAlias = Iterable[tuple[int, Iterable[SSAValue]]]
 
 
 def traffic(op: Operation) -> int:
-    """The bytes of one execution, without regions, which compute scalars or are counted by the caller.
+    """Count the bytes read and written by one execution. Regions are excluded: they compute scalars, or the caller
+    counts them.
 
     Raises `Refusal` for values of unknown size.
     """
@@ -34,7 +35,8 @@ def traffic(op: Operation) -> int:
 
 
 def is_free(op: Operation) -> bool:
-    """Whether it moves and computes nothing: views, constants, terminators, and operations that only order others."""
+    """Whether the operation moves and computes nothing: views, constants, terminators, and operations that only order
+    others."""
     facts = facts_of(op)
     is_view_or_terminator = facts is not None and (facts.view is not None or facts.effect is Effect.TERMINATOR)
     return is_view_or_terminator or is_constant(op) or is_ordering(op)

@@ -41,8 +41,9 @@ class InlinedCall:
 
 @dataclass(frozen=True)
 class Origin:
-    """`index`: the operation's position in its function, in `walk` order. `instance`: None if it was not inlined.
+    """The call and the position in its callee that an operation was inlined from.
 
+    `index`: the operation's position in its function, in `walk` order. `instance`: None if it was not inlined.
     `copy`: 0 for the operation itself, otherwise the number of the copy.
     """
 

@@ -27,7 +27,8 @@ BEFORE, AFTER = "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"
 
 
 def gather_reserved(module: ModuleOp) -> None:
-    """Move the neighbours of each such call next to it, in place, but not across another effect."""
+    """Move the operations that XLA expects beside each call of a reserved name next to it, in place, never across an
+    effect."""
     for call in every_operation(module):
         if not isinstance(call, CallOp) or not is_reserved(call.callee.string_value()):
             continue

@@ -80,11 +80,11 @@ class Builder:
         return self.value(DynamicUpdateSliceOp(stack, part, self._starts(stack, place)))
 
     def read(self, stack: SSAValue, place: SSAValue) -> SSAValue:
-        """The slice, with a first dimension of one."""
+        """Emit a `dynamic_slice` of one row; the result keeps a leading dimension of 1."""
         return self.value(DynamicSliceOp(stack, self._starts(stack, place), [1, *shape_of(stack)[1:]]))
 
     def read_value(self, stack: SSAValue, place: SSAValue) -> SSAValue:
-        """The slice, without its first dimension."""
+        """Emit a `dynamic_slice` of one row and drop its leading dimension."""
         slice_ = self.read(stack, place)
         return self.value(ReshapeOp(slice_, TensorType(element_of(stack), shape_of(stack)[1:])))
 

@@ -33,7 +33,7 @@ _LOOP = "stablehlo.while"
 
 
 def overwritten(program: KernelProgram, op: int) -> Sequence[int]:
-    """The operands that an operation may write over."""
+    """Return the operands whose buffers the operation may overwrite in place."""
     name, operands = program.names[op], program.operands[op]
     return operands if name == _LOOP else operands[:1] if name in WRITES_OVER else ()
 

@@ -106,7 +106,7 @@ class Plain:
         return cls(program_of(single_block(function), order), donated_for(function))
 
     def peak_bytes(self, rewritten: SimulatedProgram) -> int:
-        """Peak bytes of the temporaries of the rewritten program, by the model of `memory.py`."""
+        """Compute the peak bytes of the temporaries of the rewritten program under the memory model `xla`."""
         run = ScheduledKernels.of(with_kernel_copies(_program(self.program, rewritten)).program)
         return max(live_bytes(temporaries(self.donated, run), run.inner_bytes()), default=0)
 

@@ -32,7 +32,7 @@ from .traits import WANTED, Trait, Traits, copied, divides_cheaply, does_nothing
 
 @dataclass(frozen=True)
 class SplatNumber:
-    """A splat: all elements are one number. Equal for equal numbers."""
+    """A splat, whose elements are all the same number; two instances are equal if their numbers are."""
 
     key: Hashable
     literal: DenseAttr | None = field(default=None, compare=False)
@@ -40,7 +40,7 @@ class SplatNumber:
 
 @dataclass(frozen=True)
 class Computed:
-    """A value that is computed at run time: equal for equal computations."""
+    """A value computed at run time; two instances are equal if their computations are."""
 
     key: Hashable
 

@@ -70,7 +70,7 @@ class Texts:
         return parser.to_the_end(parser.parse_attribute())
 
     def dense(self, constant: ir.Attribute) -> tuple[AnyShaped, bytes]:
-        """Type and bits, those of one element for a splat."""
+        """Parse a dense constant; return its type and its raw bytes (one element's bytes for a splat)."""
         parser = self._parser(str(constant))
         parser.parse_keyword("dense")
         return parser.to_the_end(parse_dense(parser))

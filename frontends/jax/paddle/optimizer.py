@@ -138,7 +138,8 @@ class RecomputeOptimizer:
         parameter_list: Any = None,
         no_grad_set: Any = None,
     ) -> tuple[Program, Pairs]:
-        """`backward` and `apply_gradients`: the program after the step, with the value of the loss, and the pairs.
+        """Run `backward`, then `apply_gradients`. Returns the updated program, which holds the loss, and the
+        (parameter, gradient) pairs.
 
         A jitted step that donates its program must return only the program: the pairs hold the old parameters.
         """
