@@ -45,7 +45,7 @@ MAX_LISTED = 10
 
 @dataclass(frozen=True)
 class LowerBound:
-    """`bytes` of temporaries that every plan needs while `operation` runs.
+    """A lower bound on the peak: `bytes` of temporaries that every plan needs while `operation` runs.
 
     Attributes:
         bytes: The lower bound.
@@ -63,7 +63,7 @@ class LowerBound:
     since: str = ""
 
     def lines(self) -> Iterator[str]:
-        """A line for the operation, then a line for each value."""
+        """Yield a line for the operation, then a line for each value."""
         yield f"{self.operation}, which runs then"
         if self.since:
             yield self.since
@@ -74,7 +74,7 @@ class LowerBound:
 
 
 def lower_bound(step: Step) -> LowerBound:
-    """The operation with the largest working set (`planning/solvers/working_set.py`)."""
+    """Return the operation with the largest working set (`planning/solvers/working_set.py`)."""
     problem = problem_of_graph(step.graph)
     least, over = largest_working_set(problem), two_point_bound(problem)
     if over.bytes > least.bytes:
@@ -85,7 +85,7 @@ def lower_bound(step: Step) -> LowerBound:
 
 
 def _between_two(step: Step, problem: Problem, over: TwoPointBound) -> LowerBound:
-    """The bound of two operations and a value that is read by the second."""
+    """Return the bound of two operations and a value that is read by the second."""
     maker, reader = named(step, int(problem.maker[over.value])), named(step, over.reader)
     since = f"with {maker}, which {reader} reads later: held, or made again in between, whichever needs less"
     values = sorted({*problem.reads_of(over.before), *problem.makes_of(over.before)}, key=lambda v: -problem.sizes[v])
@@ -118,7 +118,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Fit:
-    """Whether a step fits a budget. Byte counts are temporaries of each function, by its name.
+    """The verdict whether a step fits a budget. Byte counts are temporaries of each function, by its name.
 
     Attributes:
         budget: The budget as text.
@@ -220,7 +220,7 @@ class _Whole:
 
 
 def _whole(module: ModuleOp, loops: Loops, functions: int, model: str) -> _Whole | None:
-    """The step as one block; None if there are several, and for a model without bounds."""
+    """Return the step as one block; None if there are several, and for a model without bounds."""
     prepared = prepare(module, RecomputeOptions(loops=loops))
     steps = numbered_steps(prepared.module)
     if len(steps) != 1 or functions != 1 or prepared.inside or model != ORDER:
@@ -260,12 +260,12 @@ def _recomputed(module: ModuleOp, budget: Budget, none: Fit, limits: BudgetLimit
 
 
 def _flops(module: ModuleOp) -> int:
-    """The FLOPs of the plain step, all iterations of its loops included."""
+    """Return the FLOPs of the plain step, all iterations of its loops included."""
     operations = [op for function in functions_of(flat(module)) for block in function.body.blocks for op in block.ops]
     return sum(flops(op) * (loop.trips if (loop := counted_loop(op)) else 1) for op in operations)
 
 
 def _bound(problem: Problem, budget: int, stop: Stop, effort: Effort) -> float:
-    """The proven lower bound on the extra cost."""
+    """Return the proven lower bound on the extra cost."""
     solved = solve(problem, budget, best=Incumbent(problem, budget, interrupt=stop), effort=effort)
     return solved.bound_percent / 100 * problem.total_cost if isinstance(solved, Result) else 0.0

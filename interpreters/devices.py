@@ -33,7 +33,8 @@ class _Meetings:
     ended: set[int] = field(default_factory=set[int])
 
     def exchange(self, device: int, key: Any, group: Group, values: Values) -> list[Values]:
-        """The values of all devices of a group, in its order. Raises `ValueError` if one of them does not come."""
+        """Return the values of all devices of a group, in its order. Raises `ValueError` if one of them does
+        not come."""
         with self.condition:
             arrived = self.values.setdefault(key, {})
             arrived[device] = values

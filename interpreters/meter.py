@@ -41,7 +41,8 @@ class BufferRole(Enum):
 
 @dataclass(frozen=True)
 class Metering:
-    """`live_bytes[i]`: peak bytes of live temporaries during operation i; `constant_bytes[i]`: those of constants."""
+    """The memory of a run. `live_bytes[i]`: peak bytes of live temporaries during operation i; `constant_bytes[i]`:
+    those of constants."""
 
     operations: tuple[str, ...]
     live_bytes: tuple[int, ...]
@@ -104,7 +105,7 @@ class BufferRoles:
 
 
 class Ledger:
-    """Observes a run, and keeps account of live buffers."""
+    """An observer of a run that accounts for live buffers."""
 
     def __init__(self, kinds: BufferRoles):
         self.kinds = kinds
@@ -180,7 +181,7 @@ class Ledger:
 
 
 def owner_of(array: Array) -> Array:
-    """The array that owns the buffer of this one."""
+    """Return the array that owns the buffer of this one."""
     owner = array
     while isinstance(owner.base, np.ndarray):
         owner = owner.base

@@ -169,7 +169,7 @@ class ProofOptions:
     repeatable: Collection[str] = ()
 
     def declared(self, before: ModuleOp) -> frozenset[str]:
-        """The operations and targets that are pure because the caller or the program before says so."""
+        """Return the operations and targets that are pure because the caller or the program before says so."""
         declared = registered_pure() if self.also_pure is None else frozenset(self.also_pure)
         return declared | {declared_target(target) for target in (*self.repeatable, *_stated_repeatable(before))}
 
@@ -191,7 +191,7 @@ def prove(before: ModuleOp, after: ModuleOp, options: ProofOptions = DEFAULT) ->
 
 
 def _prove_module(before: ModuleOp, after: ModuleOp, options: ProofOptions, declared: frozenset[str]) -> Proof:
-    """The proof for modules without inner modules; `declared`: see `ProofOptions.declared`."""
+    """Return the proof for modules without inner modules; `declared`: see `ProofOptions.declared`."""
     try:
         with _deep_calls(before, after):
             return _compare(before, after, options, declared.difference(options.pure))
@@ -239,14 +239,14 @@ def _compare(before: ModuleOp, after: ModuleOp, options: ProofOptions, declared:
 
 
 def _stated_repeatable(module: ModuleOp) -> Iterator[str]:
-    """The targets of custom calls that the program itself declares to be repeatable."""
+    """Yield the targets of custom calls that the program itself declares to be repeatable."""
     for op in every_operation(module):
         if Names.REPEATABLE in op.attributes and (target := target_of(op)) is not None:
             yield target
 
 
 def _has_loops(module: ModuleOp) -> bool:
-    """Whether the rules of tier 2 apply to any operation."""
+    """Return whether the rules of tier 2 apply to any operation."""
     return any(name_of(op) == WHILE or name_of(op) in BRANCHES for op in every_operation(module))
 
 
@@ -298,13 +298,13 @@ def _compared(terms: Terms, numbering_before: Numbering, numbering_after: Number
 
 
 def _flattened(terms: Terms, function: Operation, outcome: FunctionTerms) -> FunctionTerms:
-    """The outcome of a function, with the elements of results that are tuples."""
+    """Return the outcome of a function, with the elements of results that are tuples."""
     pairs = zip(outcome.results, result_types(function), strict=True)
     return outcome._replace(results=tuple(leaf for number, type_ in pairs for leaf in leaves(terms, number, type_)))
 
 
 def _tuples(module: ModuleOp) -> int:
-    """The number of results of public functions that are tuples."""
+    """Return the number of results of public functions that are tuples."""
     functions = functions_of(module)
     types = [type_ for name in public_functions(functions) for type_ in result_types(functions[name])]
     return sum(isinstance(type_, TupleType) for type_ in types)

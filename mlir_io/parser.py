@@ -156,14 +156,14 @@ class ModuleParser(NumberParser, RepeatedLineParser):
             self.raise_error(f"{op.name}: {error}", start, start + len(op.name))
 
     def operation_location(self) -> LocationAttr:
-        """The position of the name of the innermost open operation."""
+        """Return the position of the name of the innermost open operation."""
         return self.location_at(self._name_start())
 
     def _name_start(self) -> int:
         return start_of_name(self.lexer.input.content, self._operations[-1])
 
     def location_at(self, position: int) -> LocationAttr:
-        """The location of a position in the text; line and column count from 1."""
+        """Return the location of a position in the text; line and column count from 1."""
         line = bisect_right(self._line_starts, position)
         return FileLineColLoc(self._file, IntAttr(line), IntAttr(position - self._line_starts[line - 1] + 1))
 
@@ -210,7 +210,8 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return parsed
 
     def _parse_dialect_resource_handle(self, dialect_name: str, interface: OpAsmDialectInterface) -> str:
-        """The unique name of a resource. xDSL renames a resource whose name is taken, but not at its definition."""
+        """Return the unique name of a resource. xDSL renames a resource whose name is taken, but not at its
+        definition."""
         key = dialect_name, self.parse_identifier(" for resource handle")
         if key[1] == ELIDED:
             return _elided_resource(interface)
@@ -219,7 +220,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return self._resources[key]
 
     def _parse_resource(self, dialect_name: str, interface: OpAsmDialectInterface) -> None:
-        """Raises `ParseError` for white space between the digits, which xDSL accepts and prints unchanged."""
+        """Raise `ParseError` for white space between the digits, which xDSL accepts and prints unchanged."""
         if _BLOB.match(self.lexer.input.content, self.pos) is None:
             self.raise_error("expected 'name: \"0x…\"', hexadecimal digits in one string")
         super()._parse_resource(dialect_name, interface)

@@ -17,7 +17,7 @@ POSSIBLE = "marked, auto, or a speed such as 25GB/s"
 
 
 class BadOffload(BadSelection):
-    """What was asked for says nothing of what may lie on the host."""
+    """An invalid value of the option `offload`."""
 
 
 def offload_named(text: str, cost: str) -> Offload:
@@ -40,7 +40,7 @@ def offload_named(text: str, cost: str) -> Offload:
 
 
 def _stated(text: str) -> int:
-    """The bytes per second of a speed such as `25GB/s`. Raises `BadOffload`."""
+    """Return the bytes per second of a speed such as `25GB/s`. Raises `BadOffload`."""
     try:
         if not text.endswith("/s") or text[:1].isspace():
             raise ValueError

@@ -113,7 +113,7 @@ class Graph:
         return tuple(tuple([reader for reader in readers if self.gradient[reader]]) for readers in self.readers)
 
     def gradient_sources(self, value: int) -> list[int]:
-        """The gradient values that the operation that makes the value reads."""
+        """Return the gradient values that the operation that makes the value reads."""
         read = (operand for operand in self.reads[self.maker[value]] if operand not in self.constants)
         return [operand for operand in read if self.maker[operand] >= 0 and self.gradient[self.maker[operand]]]
 
@@ -211,7 +211,7 @@ class Graph:
         return tuple(map(tuple, views))
 
     def outside_of(self, operations: Iterable[int]) -> tuple[int, ...]:
-        """The values that the operations read from outside of themselves, without constants, in order of use."""
+        """Return the values that the operations read from outside of themselves, without constants, in order of use."""
         members = list(operations)
         inside = {value for op in members for value in self.makes[op]}
         read = dict.fromkeys([value for op in members for value in self.reads[op]])

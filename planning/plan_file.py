@@ -24,7 +24,7 @@ class BadPlan(ValueError):
 
 @dataclass(frozen=True)
 class JsonFields:
-    """One object. `where`: its path, `plan.steps[0]`."""
+    """A JSON object whose fields are read with checks. `where`: its path, `plan.steps[0]`."""
 
     data: dict[str, object]
     where: str
@@ -138,7 +138,7 @@ def _group_data(group: CopyGroup) -> dict[str, object]:
 
 
 def _note_data(note: Note) -> dict[str, object]:
-    """The fields of a note without defaults; `recompute` false, which keeps an operation, is no default."""
+    """Return the fields of a note without defaults; `recompute` false, which keeps an operation, is no default."""
     note_fields = asdict(note)
     if not note.checkpoint:
         del note_fields["checkpoint"]
@@ -210,7 +210,7 @@ def _note(note: JsonFields) -> Note:
 
 
 def _mark(note: JsonFields) -> Mark | tuple[Mark, ...]:
-    """One mark for the operation, or one for each result."""
+    """Return one mark for the operation, or one for each result."""
     mark = note.data["recompute"]
     entries = cast(list[object], mark) if isinstance(mark, list) else [mark]
     marks = [entry for entry in entries if isinstance(entry, bool | str)]

@@ -30,7 +30,7 @@ def to_svg(curves: Sequence[Curve], title: str) -> str:
 
 
 def to_png(curves: Sequence[Curve], title: str) -> bytes:
-    """The same as a PNG, 1350 pixels wide."""
+    """Return the same as a PNG, 1350 pixels wide."""
     return _draw(curves, title, "png")
 
 

@@ -58,7 +58,7 @@ def to_svg(timelines: Sequence[tuple[str, Timeline]], title: str) -> str:
 
 
 def style() -> Any:
-    """A context with matplotlib's defaults and `STYLE`, independent of the user's settings."""
+    """Return a context with matplotlib's defaults and `STYLE`, independent of the user's settings."""
     try:
         from matplotlib import style
     except ImportError as error:
@@ -157,7 +157,7 @@ def legend(drawing: Figure, scale: Scale, kinds: set[BandKind], height: float) -
 
 
 def names_of(segments: Sequence[str]) -> str:
-    """The first and the last named segment, and whether there are values outside all of them."""
+    """Return the first and the last named segment, and whether there are values outside all of them."""
     named = [shorten(segment) for segment in segments if segment]
     ends = " … ".join(dict.fromkeys((*named[:1], *named[-1:])))
     return ", ".join(filter(None, (ends, "the rest" if "" in segments else "")))
@@ -199,7 +199,8 @@ def draw_layers(axes: Axes, timeline: Timeline, layers: Sequence[Band], scale: S
 
 
 def columns_of(timeline: Timeline) -> tuple[list[int], list[int]]:
-    """Bounds of at most `COLUMNS` columns of operations, and for each column the operation with the most live bytes."""
+    """Return the bounds of at most `COLUMNS` columns of operations, and for each column the operation with the most
+    live bytes."""
     count = len(timeline.operations)
     columns = min(count, COLUMNS)
     bounds = [column * count // columns for column in range(columns + 1)]

@@ -76,7 +76,7 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cu
             remarks.extend(choice.remarks(function))
             if choice.is_free:
                 if emission.is_ordered:
-                    # What XLA needed before may be asked for when it is no longer there.
+                    # The peak under XLA before the change may be read after the step has changed.
                     forecast.read()
                 before[function.sym_name.data] = choice.before
         else:

@@ -79,7 +79,7 @@ def plan_attempt(
 def _targets_of_decisions(step: Step, decided: Decisions, unheard: Set[Operation]) -> tuple[Targets, frozenset[int]]:
     """Compute the targets that the marks written for these decisions would give, and the operations with marks.
 
-    `unheard`: operations that may not run twice, whatever their marks say.
+    `unheard`: operations that may not run twice, regardless of their marks say.
     """
     segments, values, own = dict[int, str](), set[int](), dict[int, frozenset[int]]()
     covered = set[int]()
@@ -137,7 +137,7 @@ class ChosenAttempt:
     is_free: bool = False
 
     def remarks(self, function: FuncOp) -> Iterator[Remark]:
-        """Remarks on the choice, at the function of the step."""
+        """Yield remarks on the choice, at the function of the step."""
         attempt = self.chosen.planned.attempt
         if replace(attempt, chain=False) != FIRST:
             reason = f"{attempt}, chosen of {len(self.tried)} attempts"
@@ -273,7 +273,7 @@ def _as_good(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], in
 
 
 def _needs_more(before: Peaks, after: Peaks) -> bool:
-    """Whether the attempt needs more than the plain step under the model of XLA:CPU."""
+    """Return whether the attempt needs more than the plain step under the model of XLA:CPU."""
     return after.xla > before.xla * (1 + WORTH_IT)
 
 

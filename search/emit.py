@@ -102,8 +102,8 @@ def in_order(module: ModuleOp) -> Mapping[str, int]:
 
 
 def may_cost(called: ModuleOp, before: Mapping[str, int]) -> bool:
-    """Whether the restored calls may raise a peak, so that the step without calls is compared. `before`: the peaks
-    before calls were restored."""
+    """Return whether the restored calls may raise a peak, so that the step without calls is compared. `before`: the
+    peaks before calls were restored."""
     module = flat(called)
     peaks = in_order(module)
     cse(module)

@@ -154,7 +154,7 @@ def _improved(module: ModuleOp, options: RecomputeOptions) -> Written:
 
 @dataclass(frozen=True)
 class _Draft:
-    """A rewrite, and what is known of better ones.
+    """A rewrite, with the data to decide whether another rewrite would be better.
 
     Attributes:
         module, outcome: As in `Written`; gradient regions are not outlined yet.

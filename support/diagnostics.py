@@ -15,7 +15,8 @@ UNKNOWN = "<unknown>"
 
 
 def position_of(op: Operation) -> str:
-    """`file:line:col` of the operation, or of the nearest one that has one: around it, behind it, or inside of it."""
+    """Return `file:line:col` of the operation, or of the nearest one that has a position: around it, behind it, or
+    inside of it."""
     for near in _near(op):
         if (position := source_position(near.location)) is not None:
             return ":".join(str(part) for part in position)
@@ -46,7 +47,7 @@ class Refusal(PassFailedException):
 
 
 class RemarkKind(StrEnum):
-    """What a remark says, in LLVM's words: a change, a change that was not made, a fact, or a request that failed."""
+    """The kind of a remark, in LLVM's terms: a change, a change that was not made, a fact, or a request that failed."""
 
     PASSED = "passed"
     MISSED = "missed"
@@ -55,8 +56,8 @@ class RemarkKind(StrEnum):
 
 
 class Topic(StrEnum):
-    """What a remark is about: a step or a loop that is left as it is, the choice among attempts, or operations with
-    collectives. Callers that treat some remarks differently read this, not the words."""
+    """The subject of a remark: a step or a loop that is left unchanged, the choice among attempts, or operations with
+    collectives. Callers that treat some remarks differently read the topic, not the text."""
 
     OTHER = ""
     STEP_LEFT = "step-left"

@@ -44,7 +44,7 @@ class Interrupt:
 
 @contextmanager
 def stopping(seconds: float | None = None) -> Generator[Callable[[], bool], None, None]:
-    """A predicate that is true once `seconds` have passed since now, if given, and after a Ctrl-C."""
+    """Yield a predicate that becomes true after a Ctrl-C, and once `seconds` have passed, if given."""
     end = None if seconds is None else monotonic() + seconds
     with Interrupt() as interrupt:
         yield lambda: interrupt.is_set() or (end is not None and monotonic() > end)

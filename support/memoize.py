@@ -25,7 +25,7 @@ class RememberingPrinter(Printer):
         self.stream.write(text)
 
     def text_of(self, write: Callable[[Printer], None]) -> str:
-        """What would be printed, from the first column on."""
+        """Return the text that `write` prints, from the first column on."""
         state, self.stream = (self.stream, self._current_line, self._current_column, self._indent), StringIO()
         self._indent = 0
         write(self)

@@ -160,7 +160,7 @@ def _command_line(parser: argparse.ArgumentParser, options: argparse.Namespace) 
 
 
 def reproduced(request: CommandLine, pipeline: str | None) -> tuple[ScheduledPass, ...]:
-    """The passes to run on an input that names this pipeline. Raises `UsageError`."""
+    """Return the passes to run on an input that names this pipeline. Raises `UsageError`."""
     if not request.runs_reproducer:
         return request.passes
     if pipeline is None:
@@ -250,20 +250,21 @@ def _answer(parser: argparse.ArgumentParser, options: argparse.Namespace, passes
 
 
 def pass_list(names: Iterable[str], passes: Passes) -> str:
-    """The passes, one in a line, with the first line of their documentation."""
+    """Return the passes, one in a line, with the first line of their documentation."""
     width = max(map(len, names), default=0)
     return "".join(f"{name:<{width}} {one_line(passes[name]())}".rstrip() + "\n" for name in names)
 
 
 def one_line(pass_class: type[ModulePass]) -> str:
-    """The first sentence on a pass: of its module if it is ours, otherwise of its class; empty if it has none."""
+    """Return the first sentence on a pass: of its module if it is ours, otherwise of its class; empty if it
+    has none."""
     text = _documentation(pass_class)
     first = " ".join(text.split("\n\n")[0].split()).removeprefix(f"{pass_class.name}: ")
     return f"- {first.partition('. ')[0].rstrip('.:')}" if first else ""
 
 
 def _documentation(pass_class: type[ModulePass]) -> str:
-    """The docstring of the module of a pass if it is ours, otherwise its own; empty if there is none."""
+    """Return the docstring of the module of a pass if it is ours, otherwise its own; empty if there is none."""
     module = inspect.getmodule(pass_class)
     if module is not None and module.__doc__ and pass_class.name in UNIVERSE.all_passes:
         return module.__doc__
@@ -273,7 +274,7 @@ def _documentation(pass_class: type[ModulePass]) -> str:
 
 
 def explain_pass(pass_class: type[ModulePass]) -> str:
-    """The documentation of a pass and its options."""
+    """Return the documentation of a pass and its options."""
     text = _documentation(pass_class) or f"{pass_class.name}: xDSL says nothing about it."
     options = list(spelled(options_of(pass_class)))
     return "\n".join([text.rstrip(), *(["", "Options:", *options] if options else []), ""])

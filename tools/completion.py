@@ -33,7 +33,7 @@ def add_completion_option(parser: argparse.ArgumentParser) -> None:
 
 
 def completion(parser: argparse.ArgumentParser, shell: str, values: Mapping[str, Sequence[str]]) -> str:
-    """A completion script.
+    """Return a completion script.
 
     Args:
         parser: The options of the tool.
@@ -50,7 +50,7 @@ def _options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
 
 
 def _words(action: argparse.Action, values: Mapping[str, Sequence[str]]) -> list[str]:
-    """The words that may follow an option; empty if it takes none or any."""
+    """Return the words that may follow an option; empty if it takes none or any."""
     choices: Iterable[str] = action.choices or ()
     return [*choices, *(word for name in action.option_strings for word in values.get(name, ()))]
 

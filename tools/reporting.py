@@ -53,12 +53,12 @@ class Diagnostic:
         return f"{self.file}:{self.line}:{self.column}: {self.kind}: {self.message}"
 
     def to_json(self) -> str:
-        """One line; the parts that are empty are left out."""
+        """Return one line; the parts that are empty are left out."""
         return json.dumps({name: part for name, part in asdict(self).items() if part != ""})
 
 
 def of_remark(remark: Remark, file: str, pass_name: str = "") -> Diagnostic:
-    """A remark as a diagnostic.
+    """Return a remark as a diagnostic.
 
     Args:
         remark: The remark.
@@ -71,7 +71,7 @@ def of_remark(remark: Remark, file: str, pass_name: str = "") -> Diagnostic:
 
 
 def of_exception(error: ParseError | DiagnosticException, file: str, pass_name: str = "") -> Diagnostic:
-    """An error as a diagnostic; one without a position is reported at the beginning of the file."""
+    """Return an error as a diagnostic; one without a position is reported at the beginning of the file."""
     if isinstance(error, ParseError):
         diagnostic, function = _of_parse_error(error), ""
     elif isinstance(error, Refusal):
@@ -83,14 +83,14 @@ def of_exception(error: ParseError | DiagnosticException, file: str, pass_name: 
 
 
 def _function_around(op: Operation | None) -> str:
-    """The symbol of the function around the operation; empty if there is none."""
+    """Return the symbol of the function around the operation; empty if there is none."""
     while op is not None and not isinstance(op, FuncOp):
         op = op.parent_op()
     return "" if op is None else op.sym_name.data
 
 
 def parse_error_line(error: ParseError) -> str:
-    """`file:line:col: error: message`, without the source excerpt that xDSL prints."""
+    """Format the error as `file:line:col: error: message`, without the source excerpt that xDSL prints."""
     return str(_of_parse_error(error))
 
 
@@ -114,19 +114,19 @@ CATEGORIES = tuple(kind.value for kind in RemarkKind)
 
 
 def selected(remarks: Iterable[Diagnostic], categories: Sequence[str] | None) -> list[Diagnostic]:
-    """The remarks of these kinds; all of them for None."""
+    """Return the remarks of these kinds; all of them for None."""
     return [remark for remark in remarks if categories is None or remark.category in categories]
 
 
 def formatted(diagnostic: Diagnostic, form: str) -> str:
-    """The diagnostic in one of `FORMATS`."""
+    """Return the diagnostic in one of `FORMATS`."""
     if form == "json":
         return diagnostic.to_json()
     return to_yaml(diagnostic) if form == "yaml" else str(diagnostic)
 
 
 def to_yaml(diagnostic: Diagnostic) -> str:
-    """The diagnostic as one document of LLVM's remarks."""
+    """Return the diagnostic as one document of LLVM's remarks."""
     category = diagnostic.category or "analysis"
     place = f"{{ File: {_quoted(diagnostic.file)}, Line: {diagnostic.line}, Column: {diagnostic.column} }}"
     entries = {

@@ -5,7 +5,7 @@
       recompute.yield %h : tensor<8xf32>                 ->        {recompute.phase = "gradient"}
     } : tensor<8xf32>
 
-Forward operations in front of the first gradient stay unchanged. If a later gradient needs operations between the two,
+Forward operations before the first gradient stay unchanged. If a later gradient needs operations between the two,
 f1 b1 f2 b2, the phases of the whole function are stated, since they do not follow from positions.
 """
 
@@ -62,7 +62,7 @@ def _state_phases_between(block: Block) -> None:
 
 
 def _needed_by_gradients(order: Order) -> set[Operation]:
-    """The operations that gradients need, without constant expressions, which may run anywhere."""
+    """Return the operations that gradients need, without constant expressions, which may run anywhere."""
     constants = constants_only(order)
     needed = set[Operation]()
     for op in reversed(order.operations):

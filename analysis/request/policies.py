@@ -79,7 +79,7 @@ class UnknownPolicy(BadSelection):
 
 
 def saves(policy: str) -> Saves:
-    """The predicate of a policy. Raises `UnknownPolicy`."""
+    """Return the predicate of a policy. Raises `UnknownPolicy`."""
     if policy not in SAVEABLE:
         raise UnknownPolicy(policy)
     return SAVEABLE[policy]
@@ -93,5 +93,5 @@ class SelectionByFunction(Selection):
 
 
 def saves_of(selection: Selection) -> Saves:
-    """The predicate of the selection's policy. Raises `UnknownPolicy`."""
+    """Return the predicate of the selection's policy. Raises `UnknownPolicy`."""
     return selection.saveable if isinstance(selection, SelectionByFunction) else saves(selection.policy)

@@ -16,7 +16,7 @@ from . import private
 
 
 def module_of(lowered: jax.stages.Lowered, name: str) -> ModuleOp:
-    """The lowered module, with locations. Raises `ParseError` if the bridge cannot convert it and its text is
+    """Return the lowered module, with locations. Raises `ParseError` if the bridge cannot convert it and its text is
     rejected by the parser."""
     try:
         from .bridge import NotBridged, read
@@ -30,7 +30,7 @@ def module_of(lowered: jax.stages.Lowered, name: str) -> ModuleOp:
 
 
 def with_module(lowered: jax.stages.Lowered, module: ModuleOp) -> jax.stages.Lowered:
-    """A copy of `lowered` that compiles this module, verified by MLIR. Raises MLIR's errors."""
+    """Return a copy of `lowered` that compiles this module, verified by MLIR. Raises MLIR's errors."""
     context = private.mlir_context()
     try:
         from .bridge import NotBridged, write

@@ -20,7 +20,8 @@ _OF_CHECKPOINTS = {
 
 
 def marks_of(node: torch.fx.Node) -> dict[str, Attribute]:
-    """The attributes by which passes know what becomes of a forward operation; empty where nothing is said of it.
+    """Return the attributes by which passes know what becomes of a forward operation; empty where nothing is said of
+    it.
 
     A checkpoint is a segment of its own: what leaves it is saved, as PyTorch saves it.
     """

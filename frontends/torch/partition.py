@@ -66,11 +66,11 @@ class Step:
         return sum(value_bytes(argument) for argument, node in arguments if node.name.startswith("tangents"))
 
     def rewritten(self, options: Options) -> Rewritten:
-        """The rewritten step. Raises `Refusal` and `NotProved`."""
+        """Return the rewritten step. Raises `Refusal` and `NotProved`."""
         return _rewrite(self.module, options, self.tangent_bytes)
 
     def split(self, rewritten: Rewritten) -> Partitioned:
-        """The halves of a rewritten step, whose graph is imported again and proved equal to the joint graph.
+        """Return the halves of a rewritten step, whose graph is imported again and proved equal to the joint graph.
 
         Raises `NotProved`, and `Unsupported` for what has no form in FX.
         """
@@ -136,7 +136,8 @@ class Partitioner:
         return halves
 
     def partitioned(self, step: Step) -> tuple[Partitioned, GraphReport]:
-        """The halves of the step that is to run, and the report. Raises `Refusal`, `NotProved`, `Unsupported`."""
+        """Return the halves of the step that is to run, and the report. Raises `Refusal`, `NotProved`,
+        `Unsupported`."""
         rewritten = step.rewritten(self.options)
         return step.split(rewritten), step.report(rewritten)
 
@@ -147,7 +148,7 @@ class Partitioner:
 
 
 def _rewrite(module: ModuleOp, options: Options, tangent_bytes: int) -> Rewritten:
-    """The rewrite; for the budget `min`, the one by segments if it needs less. Raises `Refusal` and `NotProved`.
+    """Return the rewrite; for the budget `min`, the one by segments if it needs less. Raises `Refusal` and `NotProved`.
 
     `tangent_bytes`: of the gradients of what the step returns, which are arguments and part of the peak.
     """
@@ -169,8 +170,8 @@ def _peak_bytes(rewritten: Rewritten) -> int:
 
 
 def _for_graph(settings: dict[str, Any], graph: torch.fx.GraphModule) -> dict[str, Any]:
-    """The keywords of the default partitioner with nodes of the new graph in place of those of the old one, and without
-    those of Inductor's."""
+    """Return the keywords of the default partitioner with nodes of the new graph in place of those of the old one, and
+    without those of Inductor's."""
     keywords = {name: value for name, value in settings.items() if name in _KEYWORDS}
     nodes = keywords.get("static_lifetime_input_nodes")
     if not nodes:

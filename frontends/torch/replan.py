@@ -59,7 +59,7 @@ class Candidate:
 
 
 def partitioned_within(step: Step, options: Options) -> tuple[Partitioned, GraphReport]:
-    """The halves of the step with the least extra work whose compiled peak is within the budget.
+    """Return the halves of the step with the least extra work whose compiled peak is within the budget.
 
     Raises `BudgetNotKept` if none of those that were compiled is, and `NotMeasured` if the plain step cannot be
     measured.
@@ -94,7 +94,7 @@ class _Search:
         return tried[chosen].halves, self._report(tried[chosen], plain_bytes, chosen, rounds)
 
     def _limit(self, plain_bytes: int) -> int | None:
-        """The bytes for the step beside weights, buffers and inputs; None for the budget `min`."""
+        """Return the bytes for the step beside weights, buffers and inputs; None for the budget `min`."""
         budget = self.options.budget or MINIMUM
         if budget == MINIMUM:
             return None
@@ -102,7 +102,7 @@ class _Search:
         return limit if is_share(budget) else limit - self._unchanged.input_bytes
 
     def _candidates(self, limit: int | None, plain_bytes: int, rounds: list[Round]) -> Iterator[Candidate]:
-        """Candidates to compile, each chosen by what `rounds` says of those before."""
+        """Yield candidates to compile, each chosen by what `rounds` says of those before."""
         most = OF_OURS if self._torch_is_right else COMPILES
         ours = self._least() if limit is None else self._ours(limit, plain_bytes, rounds, most)
         yield from ours
@@ -111,7 +111,8 @@ class _Search:
             yield from self._torch(limit, plain_bytes, left, rounds)
 
     def _ours(self, limit: int, plain_bytes: int, rounds: list[Round], most: int) -> Iterator[Candidate]:
-        """Plans of ours: for the bound that the measurements so far make likely to be the loosest that fits."""
+        """Yield the plans of ours: for the bound that the measurements so far make likely to be the loosest
+        that fits."""
         ratio = plain_bytes / self._unchanged.plain_bytes
         bound = int(limit / ratio)
         bounds = set[int]()
@@ -127,7 +128,8 @@ class _Search:
             bound = next_bound(limit, [(each.planned_bytes, each.peak_bytes) for each in rounds])
 
     def _least(self) -> Iterator[Candidate]:
-        """Plans of ours for the budget `min`: the smallest in program order, and two that leave Inductor more room."""
+        """Yield the plans of ours for the budget `min`: the smallest in program order, and two that leave Inductor more
+        room."""
         smallest = self._smallest()
         if smallest is None:
             return
@@ -138,7 +140,7 @@ class _Search:
                 yield candidate
 
     def _torch(self, limit: int | None, plain_bytes: int, count: int, rounds: list[Round]) -> Iterator[Candidate]:
-        """Partitions of PyTorch's partitioner: the loosest that is predicted to fit, then smaller ones."""
+        """Yield the partitions of PyTorch's partitioner: the loosest that is predicted to fit, then smaller ones."""
         ratio = plain_bytes / self._plain.planned_bytes
         candidates = list(self._of_torch())
         while candidates and count:
@@ -156,7 +158,7 @@ class _Search:
             ratio = max(ratio, rounds[-1].peak_bytes / chosen.planned_bytes)
 
     def _within(self, bound: int) -> Candidate | None:
-        """Our plan for a bound in program order; None if there is none."""
+        """Make our plan for a bound in program order; None if there is none."""
         budget = f"{bound + self._unchanged.input_bytes}B"
         return self._of_ours(budget, f"plan within {bound} bytes in program order")
 
@@ -223,7 +225,7 @@ class _Search:
 
 
 def next_bound(limit: int, pairs: list[tuple[int, int]]) -> int:
-    """The bound in program order of the next plan. `pairs`: planned and measured peaks of those before."""
+    """Return the bound in program order of the next plan. `pairs`: planned and measured peaks of those before."""
     planned, measured = pairs[-1]
     over = [pair for pair in pairs if pair[1] > limit]
     within = [pair for pair in pairs if pair[1] <= limit]
@@ -249,7 +251,7 @@ def _flops(halves: Partitioned) -> int:
 
 
 def _not_reached(budget: str, limit: int, plain_bytes: int, rounds: list[Round]) -> str:
-    """The message of the refusal: the smallest peak, then each step that was compiled."""
+    """Return the message of the refusal: the smallest peak, then each step that was compiled."""
     words = f"no compiled step keeps the budget {budget}, {limit} of {plain_bytes} bytes beside weights and inputs"
     least = (
         f"the least of {len(rounds)} compiled needs {min(each.peak_bytes for each in rounds)}"

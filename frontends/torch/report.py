@@ -138,7 +138,7 @@ class Report:
 
 
 def report_of(module: ModuleOp, rewritten: Rewritten, tangent_bytes: int) -> GraphReport:
-    """The report on a graph that was rewritten, or left as it is with the reason in its remarks.
+    """Return the report on a graph that was rewritten, or left as it is with the reason in its remarks.
 
     `tangent_bytes`: of the gradients of what the step returns, which are arguments and part of the peak.
     """
@@ -157,7 +157,7 @@ def report_of(module: ModuleOp, rewritten: Rewritten, tangent_bytes: int) -> Gra
 
 
 def unchanged_report(module: ModuleOp, tangent_bytes: int) -> GraphReport:
-    """The report on a graph of which nothing is recomputed by us."""
+    """Return the report on a graph of which nothing is recomputed by us."""
     (plain,) = memory(module).values()
     peak, flops = plain.peak_bytes + tangent_bytes, _flops(module)
     return GraphReport(
@@ -171,7 +171,7 @@ def unchanged_report(module: ModuleOp, tangent_bytes: int) -> GraphReport:
 
 
 def plain_report(error: Any) -> GraphReport:
-    """The report on a graph that was left to PyTorch's partitioner."""
+    """Return the report on a graph that was left to PyTorch's partitioner."""
     return GraphReport(reason=reason_of(error))
 
 

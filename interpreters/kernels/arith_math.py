@@ -35,7 +35,7 @@ def read_unsigned(values: Array) -> Array:
 
 
 def wrapped(values: Array, dtype: DType) -> Array:
-    """The low bits of wider integers."""
+    """Return the low bits of wider integers."""
     if dtype == np.bool_:
         return owned(np.asarray(values) & 1 != 0, dtype)
     return owned(np.asarray(values), dtype)
@@ -102,7 +102,7 @@ def integer(op: Operation) -> Kernel:
 
 
 def extended(op: Operation) -> Kernel:
-    """The low and the high half of a sum or product, computed in integers of any size."""
+    """Return the low and the high half of a sum or product, computed in integers of any size."""
     width, (low, high) = bit_width(dtype_at(op.operands[0])), (dtype_at(result) for result in op.results)
     read = read_signed if op.name == "arith.mulsi_extended" else read_unsigned
     compute = np.add if op.name == "arith.addui_extended" else np.multiply

@@ -65,12 +65,12 @@ def _from_scipy(word: str) -> Compute:
 
 
 def next_after(op: Operation) -> Kernel:
-    """The neighbouring number of the type itself; no computation in a wider type."""
+    """Return the neighbouring number of the type itself; no computation in a wider type."""
     return on_two(lambda a, b: owned(np.nextafter(row_by_row(a), row_by_row(b)), a.dtype))
 
 
 def multiply_high(op: Operation) -> Kernel:
-    """The upper half of the product, computed in Python's exact integers."""
+    """Return the upper half of the product, computed in Python's exact integers."""
     dtype = dtype_at(op.results[0])
     width = bit_width(dtype)
     return on_two(lambda a, b: ((a.astype(object) * b.astype(object)) >> width).astype(dtype))

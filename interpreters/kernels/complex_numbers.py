@@ -63,7 +63,7 @@ def _squared_size_less_one(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def _square(a: Array) -> tuple[Array, Array]:
-    """The square, and its rounding error (Dekker, 1971)."""
+    """Return the square, and its rounding error (Dekker, 1971)."""
     product = a * a
     high = SPLIT * a - (SPLIT * a - a)
     low = a - high
@@ -71,7 +71,7 @@ def _square(a: Array) -> tuple[Array, Array]:
 
 
 def _sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """The sum, and its rounding error (Knuth's TwoSum)."""
+    """Return the sum, and its rounding error (Knuth's TwoSum)."""
     total = a + b
     back = total - a
     return total, (a - (total - back)) + (b - back)
@@ -108,7 +108,7 @@ def _recovered(a: Array, b: Array, otherwise: Array) -> Array:
 
 
 def _is_infinite(a: Array) -> Array:
-    """Whether either part is infinite."""
+    """Return whether either part is infinite."""
     real, imaginary = parts_of(a)
     return np.isinf(real) | np.isinf(imaginary)
 
@@ -132,7 +132,7 @@ def power(a: Array, b: Array) -> Array:
 
 
 def cbrt(a: Array) -> Array:
-    """The principal root: a third of the angle."""
+    """Return the principal root: a third of the angle."""
     angle, size = np.angle(a) / 3, np.cbrt(np.abs(a))
     return of_parts(size * np.cos(angle), size * np.sin(angle))
 
@@ -146,7 +146,7 @@ def logistic(a: Array) -> Array:
 
 
 def sign(a: Array) -> Array:
-    """NaN in both parts if either is NaN; 0 for any zero."""
+    """Return the sign; NaN in both parts if either is NaN; 0 for any zero."""
     (x, y), size = parts_of(a), np.abs(a)
     direction = np.where(size == 0, 0, of_parts(x / size, y / size))
     return np.where(np.isnan(a), NAN, direction)
@@ -160,5 +160,5 @@ def square(a: Array) -> Array:
 
 
 def atan2(y: Array, x: Array) -> Array:
-    """The principal value, `-i log((x + iy) / sqrt(x² + y²))`."""
+    """Return the principal value, `-i log((x + iy) / sqrt(x² + y²))`."""
     return -1j * np.log(divide(x + 1j * y, np.sqrt(x * x + y * y)))

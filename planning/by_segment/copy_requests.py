@@ -50,7 +50,7 @@ class Targets:
         return Targets(self.segments, self.values.difference(values), self.own)
 
     def readers(self, graph: Graph, value: int) -> Sequence[int]:
-        """The readers of the copy of the value, in program order."""
+        """Return the readers of the copy of the value, in program order."""
         if (own := self.own.get(value)) is None:
             return graph.readers[value]
         return [reader for reader in graph.readers[value] if reader in own]
@@ -62,7 +62,7 @@ class Targets:
 
 
 def outputs_of(graph: Graph, targets: Targets) -> frozenset[int]:
-    """Values that a forward operation outside of their segment reads."""
+    """Return the values that a forward operation outside of their segment reads."""
     segments = targets.segments
     return frozenset(
         value
@@ -76,7 +76,8 @@ def outputs_of(graph: Graph, targets: Targets) -> frozenset[int]:
 
 
 def possible(graph: Graph, targets: Targets, refused: Collection[int]) -> Targets:
-    """The targets that may be copied, and are not live after the backward pass. `refused`: must not run twice."""
+    """Return the targets that may be copied, and are not live after the backward pass. `refused`: must not
+    run twice."""
     values = frozenset(
         value
         for value in targets.values
@@ -121,7 +122,7 @@ def with_views(graph: Graph, targets: Targets, marked: Collection[int]) -> Targe
 
 
 def later_entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> Iterator[int]:
-    """The first uses of the later entries of a segment whose earlier entries have no uses left by then.
+    """Yield the first uses of the later entries of a segment whose earlier entries have no uses left by then.
 
     `uses`: the first use of each operation whose copy is needed. An entry must have the same operation names as the one
     before it: unconnected parts of one entry stay together.
@@ -137,7 +138,7 @@ def later_entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[in
 
 
 def _connected(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> Iterable[list[int]]:
-    """The connected components of the operations of `uses`."""
+    """Yield the connected components of the operations of `uses`."""
     leader = _leaders(graph, uses, is_inside)
     parts = dict[int, list[int]]()
     for op in uses:
@@ -146,7 +147,7 @@ def _connected(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int],
 
 
 def _leaders(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> dict[int, int]:
-    """A union-find forest of the operations inside: the parent of each operation; a root is its own parent.
+    """Return a union-find forest of the operations inside: the parent of each operation; a root is its own parent.
 
     Values of other segments connect their readers; arguments connect nothing, since all entries have the same weights.
     """
@@ -163,7 +164,7 @@ def _leaders(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], b
 
 
 def _leader(leader: dict[int, int], op: int) -> int:
-    """The root of the component of `op`, with path halving."""
+    """Return the root of the component of `op`, with path halving."""
     while (parent := leader[op]) != op:
         leader[op] = leader[parent]
         op = parent
@@ -176,7 +177,7 @@ def _last_read(graph: Graph, operations: Iterable[int]) -> int:
 
 
 def first_uses(graph: Graph, targets: Targets, operations: Iterable[int], values: Collection[int]) -> dict[int, int]:
-    """For each operation the first gradient operation that needs a copy of it.
+    """Return for each operation the first gradient operation that needs a copy of it.
 
     Either a gradient operation reads one of its `values`, or the copy of another of the `operations` does. Operations
     without such a use are omitted; the others are in program order.
@@ -197,7 +198,7 @@ def first_uses(graph: Graph, targets: Targets, operations: Iterable[int], values
 
 
 def arrivals(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> list[int]:
-    """The first uses of the entries of a segment.
+    """Return the first uses of the entries of a segment.
 
     If a path leaves a segment and returns to it through other forward operations, the segment is entered twice, and the
     cotangent of the first entry depends on the gradients of the second: one barrier over both would be a cycle, and
@@ -223,7 +224,8 @@ def _after_their_originals(uses: Mapping[int, int], starts: set[int]) -> list[in
 
 
 def _entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> dict[int, int]:
-    """For each operation how often a path from the segment's first operations leaves and re-enters the segment."""
+    """Return for each operation how often a path from the segment's first operations leaves and re-enters the
+    segment."""
     entry, next_entry = dict[int, int](), dict[int, int]()
     for op in range(min(uses), max(uses) + 1) if uses else ():
         producers = graph.producers[op]
@@ -248,7 +250,7 @@ class CopyRequest:
 
 
 def copy_requests(graph: Graph, targets: Targets, outputs: frozenset[int], copies: int) -> list[CopyRequest]:
-    """One request for each arrival at each segment, and one for each reader of outputs, in program order."""
+    """Return one request for each arrival at each segment, and one for each reader of outputs, in program order."""
     makers = {graph.maker[value] for value in targets.values}
     uses = first_uses(graph, targets, makers, targets.values)
     members = dict[str, list[int]]()
@@ -273,18 +275,18 @@ def copy_requests(graph: Graph, targets: Targets, outputs: frozenset[int], copie
 
 
 def is_part_of(segment: str | None, whole: str) -> bool:
-    """Whether a segment is `whole` or nested in it."""
+    """Return whether a segment is `whole` or nested in it."""
     return segment is not None and (segment == whole or (bool(whole) and segment.startswith(f"{whole}/")))
 
 
 def _others_enter(entries: Sequence[int], early: int, own: int) -> bool:
-    """Whether the backward pass enters another segment after the first use of the outputs and before `own`."""
+    """Return whether the backward pass enters another segment after the first use of the outputs and before `own`."""
     return bisect_left(entries, early) < bisect_left(entries, own)
 
 
 def _by_arrival(graph: Graph, targets: Targets, segment: str, rank: int, due: Mapping[int, int]) -> list[CopyRequest]:
-    """One request for each point at which the backward pass enters the segment (an *arrival*); each operation is copied
-    at the arrival that needs it first."""
+    """Return one request for each point at which the backward pass enters the segment (an *arrival*); each operation is
+    copied at the arrival that needs it first."""
     starts = arrivals(graph, due, lambda op: is_part_of(targets.segments.get(op), segment))
     parts: dict[int, list[int]] = {start: [] for start in starts}
     for op, use in due.items():

@@ -81,7 +81,7 @@ def solve(
     starts: Iterable[Collection[Pair]] = (),
     effort: Effort | None = None,
 ) -> Result | Infeasible:
-    """The cheapest copies that the solver finds within the budget, with a proven bound.
+    """Return the cheapest copies that the solver finds within the budget, with a proven bound.
 
     Args:
         best: the incumbent, with progress callback, time limit and interrupt.

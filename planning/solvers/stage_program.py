@@ -53,15 +53,15 @@ class StageProgram:
     ever: tuple[dict[int, int], ...]
 
     def point(self, problem: Problem, pairs: Collection[Pair]) -> Doubles:
-        """The feasible point of a schedule."""
+        """Return the feasible point of a schedule."""
         return _point(self, problem, pairs)
 
     def recomputed(self, values: Doubles, at: int = 0) -> frozenset[int]:
-        """The operations that run again behind the cut number `at` in a solution."""
+        """Return the operations that run again behind the cut number `at` in a solution."""
         return frozenset([op for op, column in self.again[at].items() if values[column] > 0.5])
 
     def alive(self, values: Doubles, at: int = 0) -> frozenset[int]:
-        """The storages that are live at the cut number `at` in a solution."""
+        """Return the storages that are live at the cut number `at` in a solution."""
         return frozenset([value for value, column in self.saved[at].items() if values[column] > 0.5])
 
 
@@ -103,7 +103,8 @@ class _StageProgramWriter:
         return len(self.costs) - 1
 
     def _needed(self, k: int) -> tuple[set[int], set[int]]:
-        """Storages from before the cut that are needed behind it, and operations that could recompute them."""
+        """Return the storages from before the cut that are needed behind it, and operations that could
+        recompute them."""
         cut, problem = self.cuts[k], self.problem
         values = {v for op in range(cut + 1, len(problem)) for v in self.reads[op] if self.maker[v] <= cut}
         values |= {v for v in np.flatnonzero(problem.output).tolist() if self.maker[v] <= cut}
@@ -129,7 +130,7 @@ class _StageProgramWriter:
         return {op: self._column(self.percent[op]) for op in sorted(needed[1])}
 
     def _held(self, k: int, saved: Sequence[dict[int, int]], again: Sequence[dict[int, int]]) -> dict[int, int]:
-        """Columns of H, and the first half of rows (5)."""
+        """Add the columns of H and the first half of rows (5)."""
         cut, columns = self.cuts[k], dict[int, int]()
         last = k + 1 == len(self.cuts)
         kept = [v for v in saved[k] if self.problem.output[v]] if last else [v for v in saved[k + 1] if v in saved[k]]
@@ -159,8 +160,8 @@ class _StageProgramWriter:
                 self.rows.at_least(0.0, [(column, -1.0), *here, *self._make(again[k], v)])
 
     def _read(self, k: int, end: int, saved: dict[int, int], again: dict[int, int]) -> None:
-        """Rows (2) and (3): storages read behind a cut, up to operation `end`, are live at the cut or recomputed, and
-        so are the operands of recomputed operations."""
+        """Add rows (2) and (3): storages read behind a cut, up to operation `end`, are live at the cut or recomputed,
+        and so are the operands of recomputed operations."""
         cut, behind = self.cuts[k], range(self.cuts[k] + 1, min(end + 1, len(self.problem)))
         needed = {v for op in behind for v in self.reads[op] if self.maker[v] <= cut}
         if end == len(self.problem):
@@ -174,7 +175,7 @@ class _StageProgramWriter:
                     self.rows.at_least(0.0, [(column, -1.0), (saved[v], 1.0), *self._make(again, v)])
 
     def _ever(self, saved: Sequence[dict[int, int]], again: Sequence[dict[int, int]]) -> tuple[dict[int, int], ...]:
-        """Rows (6)."""
+        """Add rows (6); returns the columns of Y."""
         ever = [again[-1]]
         for k in reversed(range(len(self.cuts) - 1)):
             later, here = ever[0], dict[int, int]()
@@ -189,7 +190,7 @@ class _StageProgramWriter:
         return tuple(ever)
 
     def _working_sets(self, k: int, again: dict[int, int], held: dict[int, int]) -> None:
-        """The second half of rows (5); rows that always hold are omitted."""
+        """Add the second half of rows (5); rows that always hold are omitted."""
         working, problem = self.problem.working_bytes, self.problem
         together = sum(self.sizes[v] for v in held)
         for op, column in again.items():
@@ -226,7 +227,7 @@ def _point(stages: StageProgram, problem: Problem, pairs: Collection[Pair]) -> D
 
 
 def _alive_at(problem: Problem, runs: dict[int, list[int]], v: int, cut: int) -> bool:
-    """Whether an instance from before the first execution of `cut` is live at it: read or kept afterwards."""
+    """Return whether an instance from before the first execution of `cut` is live at it: read or kept afterwards."""
     op = int(problem.maker[v])
     until = next((t for t in runs.get(op, ()) if t > cut), None)
     if until is None and problem.output[v]:

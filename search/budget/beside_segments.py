@@ -56,7 +56,7 @@ class BesideSegments:
 
 
 def _beside(graph: Graph, demand: SegmentLimits, planner: Callable[[Graph], Plan], chain: bool) -> Plan:
-    # The solvers bring numba along, where it is installed: only who asks waits for it.
+    # The solvers import numba, if it is installed: only callers that need them wait for it.
     from ...planning.solvers.result import NoPlan
     from ...planning.solvers.solve_graph import with_views
 

@@ -46,7 +46,7 @@ class Positions:
         self.of = {op: float(index) for index, op in enumerate(self.block.ops)}
 
     def definition(self, value: SSAValue) -> Operation | None:
-        """The operation of the block that defines the value."""
+        """Return the operation of the block that defines the value."""
         return value.owner if isinstance(value.owner, Operation) and value.owner in self.of else None
 
     def inserted(self, operations: Sequence[Operation]) -> None:
@@ -87,7 +87,7 @@ def place_of(members: Collection[Operation], inputs: Collection[SSAValue], posit
 
 @dataclass(frozen=True)
 class Effects:
-    """`pure`: calls of functions without effects. All other calls count as effects."""
+    """The order of effects in a block. `pure`: calls of functions without effects. All other calls count as effects."""
 
     pure: set[Operation] = field(default_factory=set[Operation])
 
@@ -150,7 +150,7 @@ class Group:
 def whole_body(
     group: Group, reading: CallReading, needed: Collection[SSAValue], passed: Mapping[int, SSAValue]
 ) -> InlinedBody | None:
-    """The body if it is that of the unmodified function, else None; `passed`: values of unread arguments."""
+    """Return the body if it is that of the unmodified function, else None; `passed`: values of unread arguments."""
     template = reading.template
     operations = len(reading.members.keys() | reading.cloned.keys())
     if operations != template.length - 1 or (group.copy and template.is_marked):
@@ -168,7 +168,7 @@ def whole_body(
 
 
 def part_body(reading: CallReading, needed: Iterable[SSAValue]) -> InlinedBody:
-    """A body of the remaining operations of the function. Raises `LeftInlined`."""
+    """Return a body of the remaining operations of the function. Raises `LeftInlined`."""
     template = reading.template
     if template.is_marked:
         raise LeftInlined("operations of the function are marked")

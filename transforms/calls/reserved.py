@@ -45,7 +45,7 @@ def _is_neighbour(op: Operation | Block, target: str) -> TypeGuard[CustomCallOp]
 
 
 def _reads_only(reader: Operation, op: Operation) -> bool:
-    """Whether the reader reads results of `op` only and is their only reader."""
+    """Return whether the reader reads results of `op` only and is their only reader."""
     return all(value.owner is op for value in reader.operands) and all(
         use.operation is reader for result in op.results for use in result.uses
     )
@@ -56,7 +56,7 @@ def _may_pass(operations: Iterable[Operation]) -> bool:
 
 
 def _between(first: Operation, last: Operation) -> Iterator[Operation]:
-    """The operations between two operations of one block."""
+    """Yield the operations between two operations of one block."""
     op = first.next_op
     while op is not None and op is not last:
         yield op
