@@ -50,8 +50,8 @@ def _is_path(value: Attribute) -> bool:
 
 
 def _is_name(value: Attribute) -> bool:
-    """Return whether it is a name or a list: an operation that an inlined call returns has the call's name
-    and its own."""
+    """Return whether it is a name or a list: an operation that an inlined call returns has the call's name and
+    its own."""
     if isinstance(value, ArrayAttr):
         return all(isinstance(name, StringAttr) for name in cast(ArrayAttr[Attribute], value))
     return isinstance(value, StringAttr)

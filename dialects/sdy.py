@@ -1,4 +1,4 @@
-"""Shardy for xDSL: the operations that say how values are spread over devices.
+"""Shardy for xDSL: operations that describe how values are distributed over devices.
 
 sdy.mesh @mesh = <["data"=2]>
 %1 = sdy.sharding_constraint %0 <@mesh, [{"data"}, {}]> : type
@@ -104,7 +104,7 @@ class ShardedCopyOp(SameTypeOp):
 
 
 def _before_barriers(value: SSAValue) -> SSAValue:
-    """Return the value that propagation barriers hand on."""
+    """Return the value that propagation barriers forward."""
     while isinstance(value.owner, PropagationBarrierOp):
         value = value.owner.input
     return value

@@ -42,7 +42,8 @@ _FUNCTIONAL = frozenset(
     + [f"{PREFIX}python.{name}.default" for name in aten.ON_SIZES.split()]
     + [GET_ATTR]
 )
-"""What may be removed where its results are not read. A random operation stays: it is what advances the generator."""
+"""Operations that may be removed if their results are not read. Random operations stay, because they advance the
+generator."""
 _OPERAND = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|%(\d+)""")
 
 

@@ -86,8 +86,8 @@ class Rewritten:
 
     @property
     def predicted_saving(self) -> float:
-        """The share of the peak that is saved, by the model of XLA:CPU; of several functions the least. What the search
-        has forecast is not computed again."""
+        """The share of the peak that is saved under the model of XLA:CPU; of several functions the lowest. A forecast
+        of the search is reused."""
         return self._modelled_saving if self._saving is None else self._saving
 
     @cached_property
@@ -97,7 +97,7 @@ class Rewritten:
 
 
 def rewrite(step: ModuleOp | str, options: RecomputeOptions = DEFAULT, *, name: str = "<input>") -> Rewritten:
-    """Recompute what the options choose.
+    """Recompute the values that the options select.
 
     Args:
         step: A module, which is left unchanged, or its text.
@@ -109,8 +109,8 @@ def rewrite(step: ModuleOp | str, options: RecomputeOptions = DEFAULT, *, name: 
 
     Raises:
         ParseError: For text that is no MLIR.
-        Refusal: For a step that cannot be rewritten as the options say.
-        NotProved: Where the result was not proved equal.
+        Refusal: For a step that cannot be rewritten with these options.
+        NotProved: If the result was not proved equal.
         ValueError: For options that contradict one another, an unknown target, or a plan that cannot be parsed.
     """
     options = options.validated()

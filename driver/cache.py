@@ -1,4 +1,4 @@
-"""Keys and records of the disk cache: what an answer depends on, and how a rewrite is stored and read again.
+"""Keys and records of the disk cache: the inputs that an answer depends on, and the stored form of a rewrite.
 
 A key covers the input, the options, everything that was registered (rules, bytes of types, purity, phase sources) and
 the versions of this package and of those that it computes with. What cannot be identified across processes has no key

@@ -250,7 +250,7 @@ def _recomputed(module: ModuleOp, budget: Budget, none: Fit, limits: BudgetLimit
     plain = _whole(module, False, len(limit_bytes), budget.model)
     assert plain is not None, "loops that are left as they are make no other blocks"
     # Costs of problems are one more for each execution, so that what costs nothing is not free.
-    # A loop's own cost is that of one iteration, what it runs again that of all.
+    # The cost of a loop is that of one iteration; the cost of its repeated operations is that of all iterations.
     total = max(problem_of_graph(plain.step.graph).total_cost, _flops(module))
     percent = 100 * (result.outcome.extra_flops + result.outcome.copies) / max(1, total)
     problem = problem_of_graph(whole.step.graph)

@@ -1,11 +1,9 @@
-"""What memory costs a step: a curve over budgets, in program order for each of its blocks with a gradient, on paper, or
-by the model of XLA:CPU, where each budget is kept by a plan that was written.
+"""Curves of memory and cost for a step over several budgets: in program order for each block with a gradient, where
+peaks are counted on the graph as it will be (`planning/simulate.py`); or by the model of XLA:CPU, where each budget is
+kept by a plan that was carried out and measured. The input is not changed. Loops are cut first, as under a budget.
 
-Nothing is written: a plan's peak is counted on the graph as it will be (`planning/simulate.py`), and its cost is that
-of its copies. Loops are cut first, as under a budget.
-
-The plans are those that a budget by that model chooses from; what was written for one budget counts for all. Nothing is
-proved of the least.
+The plans of the second curve are those that a budget by that model chooses from; a rewrite for one budget is reused for
+all. No lower bound is proved for them.
 """
 
 from __future__ import annotations
@@ -74,8 +72,8 @@ class Swept:
 
 
 def swept_steps(module: ModuleOp, sweeping: Sweeping, cost: str = FLOPS) -> list[Swept]:
-    """Return one for each block with a gradient. The module stays as it is. Raises `Refusal` where there is none, for
-    dynamic shapes, and for what is no cost."""
+    """Return a curve for each block with a gradient. The module is not changed. Raises `Refusal` for a module without a
+    gradient, for dynamic shapes, and for an unknown cost."""
     prepared = prepare(module)
     steps = numbered_steps(prepared.module, costs=cost_option(prepared.module, cost).of)
     loops = f", loops cut for {prepared.rolled.extra_flops} FLOPs more" if prepared.rolled.copies else ""
@@ -159,7 +157,7 @@ class _Written:
         return max(peaks[name] / max(before, 1) for name, before in self.plain.items())
 
     def look(self, share: float) -> None:
-        """Write what may keep the budget at less work than what is known."""
+        """Rewrite by candidates that may keep the budget at less work than the known results."""
         search = partial(self.pool.search, stop=self.stop)
         CalibratedSearch(self.pool.predictions, share, (1.0, 1.0), self.needs).run(
             self.needed, REWRITES_PER_BUDGET, search

@@ -30,7 +30,7 @@ def verify_module(module: ModuleOp) -> None:
     try:
         verify_nested(module)
     except Exception:
-        # Some operations of xDSL raise other exceptions than they should; to the user all say that the module is wrong.
+        # Some operations of xDSL raise other exceptions than `VerifyException`; all of them mean an invalid module.
         _raise_at_operation(module)
         raise
 

@@ -369,8 +369,8 @@ def _entry(body: RegionTerm, position: int) -> tuple[int, tuple[int, ...]] | Non
 def closed_risks(
     terms: Terms, scope: RegionScope, arguments: Sequence[int], types: tuple[int, ...]
 ) -> tuple[Closure, ...]:
-    """Return the noted risks of a region with their captures: one closure for each, or one for all if there
-    are many."""
+    """Return the noted risks of a region with their captures: one closure for each, or one for all if there are
+    many."""
     risks = tuple(scope.risks)
     groups = [risks] if len(risks) > MAX_CLOSED_APART else [(risk,) for risk in risks]
     return tuple(terms.close(Inside(tuple(arguments), group), types, -1, scope.depth) for group in groups)

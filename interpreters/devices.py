@@ -74,7 +74,7 @@ def run_on_devices(programs: Sequence[Sequence[FuncOp]], inputs: Sequence[Sequen
 
     Returns: the results of each device.
 
-    Raises `ValueError` for programs or inputs of other numbers, and what the execution of a device raises.
+    Raises `ValueError` for programs or inputs of other numbers, and the errors of the execution on a device.
     """
     functions = [function for replica in programs for function in replica]
     partitions = len(programs[0]) if programs else 0

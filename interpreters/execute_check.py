@@ -122,8 +122,8 @@ def _shown(value: Any) -> str:
 
 
 def first_new_value(before: FuncOp, after: FuncOp, inputs: Sequence[Any]) -> Operation | None:
-    """Return the first operation of `after` with a value that no operation of `before` computes; None if
-    there is none."""
+    """Return the first operation of `after` with a value that no operation of `before` computes; None if there
+    is none."""
     digests_before, digests_after = Digests(before), Digests(after)
     execute(before, inputs, digests_before)
     execute(after, inputs, digests_after)

@@ -167,8 +167,8 @@ def _step(head: Head, index: int) -> str:
 
 
 def _region_pairs(terms: Terms, pair: _Pair, visited: set[tuple[int, int]]) -> list[_Pair]:
-    """Return the pairs of results of the regions; their arguments are marked as visited, so that they count
-    as equal."""
+    """Return the pairs of results of the regions; their arguments are marked as visited, so that they count as
+    equal."""
     name = _head(terms, pair.before).name
     pairs: list[_Pair] = []
     insides = terms.insides[BEFORE].get(pair.before, ()), terms.insides[AFTER].get(pair.after, ())

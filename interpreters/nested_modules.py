@@ -26,8 +26,8 @@ def inner_modules(module: ModuleOp) -> list[ModuleOp]:
 
 
 def named_modules(module: ModuleOp, prefix: str = "") -> Iterator[tuple[str, ModuleOp]]:
-    """Yield the modules that have functions, each with the prefix of their names: `inner::`, or `0::` without
-    a name."""
+    """Yield the modules that have functions, each with the prefix of their names: `inner::`, or `0::` without a
+    name."""
     if any(isinstance(op, FuncOp) for op in module.ops):
         yield prefix, module
     for number, inner in enumerate(inner_modules(module)):

@@ -142,7 +142,7 @@ def position_attributes(function: Operation, name: str, count: int) -> list[dict
 
 
 CALLEES = {"func.call": "callee", "stablehlo.composite": "decomposition"}
-"""Operations that compute what a function computes, and the attribute that names it."""
+"""Operations that compute the same as a function, and the attribute that names the function."""
 
 
 def callee_of(call: Operation, functions: Mapping[str, Operation]) -> str:

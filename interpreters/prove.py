@@ -143,7 +143,7 @@ FRAMES_PER_CALL, DEEPEST = 10, 200_000
 
 @dataclass(frozen=True, kw_only=True)
 class ProofOptions:
-    """What a proof may assume.
+    """The assumptions that a proof may make.
 
     Attributes:
         pure: Names of the operations that are functions of their operands, attributes and regions.

@@ -12,7 +12,7 @@ Exchange = tuple[int, int | tuple[str, int]]
 
 
 class Branch(NamedTuple):
-    """One of the regions of a conditional, and how many it has."""
+    """A region of a conditional, by its number, and the number of its regions."""
 
     region: int
     regions: int

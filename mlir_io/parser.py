@@ -103,8 +103,8 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return module
 
     def _parse_top_level(self, allow_implicit_module: bool) -> ModuleOp:
-        """As in xDSL; a text of aliases of types or attributes alone is an empty module, as in MLIR. One of locations
-        alone is not: it is what is left of a module that was cut off."""
+        """Parse as xDSL does; a text of aliases of types or attributes alone is an empty module, as in MLIR. A text of
+        location aliases alone is not: it is the rest of a truncated module."""
         try:
             return super().parse_module(allow_implicit_module)
         except ParseError:

@@ -1,8 +1,8 @@
-"""What may lie on the host between the forward pass and its gradient: what is marked, or what a budget chooses.
+"""The option `offload`: the values that may lie on the host between the forward pass and their gradient.
 
-marked       what `recompute.recompute = "offload"` says, or a policy that offloads
-auto         under a budget: as well, where that is cheaper, at the speed of the device that costs are for
-25GB/s       the same at this speed, which is that of one direction
+marked       the values marked `recompute.recompute = "offload"`, or selected by an offloading policy
+auto         under a budget, also values for which this is cheaper, at the speed of the device of the cost
+25GB/s       likewise at this speed, which is that of one direction
 """
 
 from __future__ import annotations

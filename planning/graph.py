@@ -140,8 +140,8 @@ class Graph:
 
     @cached_property
     def handed_out(self) -> frozenset[int]:
-        """Storages of forward values that the step returns, where these count: they live on, and are never recomputed
-        for the caller, who has them before the backward pass begins."""
+        """Storages of forward values that the step returns, if returned values count: they are live to the end, and are
+        never recomputed, because the caller has them before the backward pass begins."""
         if not self.counts_returned:
             return frozenset()
         owners = {self.root[value] for value in self.returned}

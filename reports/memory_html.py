@@ -172,7 +172,7 @@ if (typeof document !== "undefined") {
 
 @dataclass(frozen=True)
 class PageFacts:
-    """What a page says before its charts.
+    """The facts on a page before its charts.
 
     Attributes:
         verdict: One line.
@@ -209,8 +209,8 @@ def _body(facts: PageFacts) -> str:
 
 
 def _table(kind: str, head: Sequence[str], rows: Sequence[Sequence[tuple[str, int | None]]]) -> str:
-    """Return a table of cells with texts, and numbers to sort by. All columns but the first are aligned to
-    the right."""
+    """Return a table of cells with texts, and numbers to sort by. All columns but the first are aligned to the
+    right."""
     names = "".join(f'<th class="{"number" if at else "name"}">{escape(name)}</th>' for at, name in enumerate(head))
     lines = "".join(f"<tr>{''.join(map(_cell, range(len(row)), row))}</tr>" for row in rows)
     return f'<table class="{kind}"><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>'

@@ -85,8 +85,8 @@ def einsum(op: Operation) -> int:
 
 
 def reductions(op: Operation) -> int:
-    """Return the number of times that a reduction combines two elements: the first element of each result
-    needs none."""
+    """Return the number of times that a reduction combines two elements: the first element of each result needs
+    none."""
     return max(elements(op.operands[0].type) - elements(op.results[0].type), 0)
 
 

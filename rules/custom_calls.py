@@ -68,7 +68,7 @@ def custom_call_facts(op: CustomCallOp) -> Facts:
 
 
 def is_repeatable_by_word(op: CustomCallOp) -> bool:
-    """Return whether only a declaration of the user makes the call recomputable: no side effect, and an
-    unknown target."""
+    """Return whether only a declaration of the user makes the call recomputable: no side effect, and an unknown
+    target."""
     has_effect = op.has_side_effect is not None and op.has_side_effect.value.data
     return not has_effect and not op.call_target_name.data.startswith(KNOWN_TARGETS)

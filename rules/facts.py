@@ -39,7 +39,7 @@ class Effect(Enum):
 
 
 class View(Enum):
-    """How a result shares the storage of an operand."""
+    """The way in which a result shares the storage of an operand."""
 
     STRIDED = "for any layout of the operand; the result need not be row-major"
     DENSE = "if the operand is row-major, otherwise it is copied"

@@ -43,7 +43,7 @@ FAMILY_SIZE = 12
 """The approximate number of plans that are made of one plan in each of two orders."""
 
 STRIDE = 3
-"""Of the budgets of the solvers, each third is tried first."""
+"""Every third budget of the solvers is tried first."""
 NEARLY_FITS = 1.2
 """Multiple of the limit up to which the neighbours of a plan may fit: needs do not rise steadily in a family."""
 

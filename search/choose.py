@@ -98,7 +98,7 @@ def _targets_of_decisions(step: Step, decided: Decisions, unheard: Set[Operation
                 values.update(step.number(result) for result in op.results if result in decision.values)
     for index, op in enumerate(step.phases.order.operations):
         if not op.attributes:
-            # It says nothing.
+            # Without attributes it is neither marked nor in a segment.
             continue
         if (Names.RECOMPUTE in op.attributes and op not in unheard) or Names.CHECKPOINT in op.attributes:
             covered.add(index)

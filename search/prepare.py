@@ -42,7 +42,7 @@ class Prepared:
         module: The copy.
         selection: The selection, with the checkpoints that the step states itself.
         structured: Whether the module had gradient regions.
-        remarks: Remarks on what was ignored or left.
+        remarks: Remarks on ignored options and on unchanged loops.
         origins: The calls that the inlined operations come from.
         nested: Steps inside of loops and branches, outlined as functions until `put_back`.
         per_device: Steps with bodies per device, outlined likewise.

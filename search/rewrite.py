@@ -46,7 +46,7 @@ from .outcome import Recomputation, unchanged
 from .prepare import prepare
 
 Written = tuple[ModuleOp | None, Recomputation]
-"""A new module, None if the step stays as it is, and what was done."""
+"""A new module (None if the step stays unchanged) and the outcome."""
 
 
 def recompute(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Recomputation:
@@ -197,7 +197,7 @@ def _draft(module: ModuleOp, options: RecomputeOptions) -> _Draft:
         nothing = unchanged(module, remarks, worse.reason, steps)
         return _Draft(None, nothing, loops_alone=with_loops_cut(remarks) if rolled.copies else None)
     if emission.is_ordered:
-        # Merging what is the same may have it live longer than was planned.
+        # Merged values may be live longer than was planned.
         remarks.extend(
             Remark(function, note, RemarkKind.ANALYSIS)
             for function, forecast in peaks.items()

@@ -38,7 +38,7 @@ def _near(op: Operation) -> Iterator[Operation]:
 
 
 class Refusal(PassFailedException):
-    """A request that is not carried out. `str()` is one line that says where, why, and what to do."""
+    """A request that is not carried out. `str()` is one line with the position, the reason and the remedy."""
 
     def __init__(self, op: Operation, reason: str):
         self.operation = op

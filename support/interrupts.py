@@ -15,7 +15,7 @@ class Interrupt:
     """A context in which the first Ctrl-C sets a flag and prints a line; the second one raises `KeyboardInterrupt`."""
 
     count: ClassVar[int] = 0
-    """The number of interrupts so far, of all contexts: what was found meanwhile may not be all there is."""
+    """The number of interrupts so far, of all contexts: results that were found meanwhile may be incomplete."""
 
     def __init__(self) -> None:
         self._is_set = False

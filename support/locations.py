@@ -36,7 +36,7 @@ _PLAIN = re.compile(r"[ !#-\[\]-~]*")
 
 @irdl_attr_definition
 class RangeEnd(ParametrizedAttribute, BuiltinAttribute):
-    """Where a range of the source ends, line and column; metadata of the `FusedLoc` that stands for the range."""
+    """The end of a range of the source, line and column; metadata of the `FusedLoc` that stands for the range."""
 
     name = "recompute.range_end"
 
@@ -198,7 +198,7 @@ def _literal(string: StringAttr) -> str:
 
 @runtime_checkable
 class KnowsPosition(Protocol):
-    """A parser that can say where the operation that it is reading stands in the text."""
+    """A parser that knows the position of the current operation in the text."""
 
     def operation_location(self) -> LocationAttr: ...
 
@@ -206,7 +206,7 @@ class KnowsPosition(Protocol):
 def trailing_location(parser: AttrParser) -> LocationAttr:
     """Return the location at the end of an operation, for formats that need it early.
 
-    What is written, otherwise the operation's place in the text if the parser knows it.
+    It is the written location, otherwise the operation's position in the text if the parser knows it.
     """
     written = parser.parse_optional_location()
     if written is not None:

@@ -42,7 +42,7 @@ class RememberingPrinter(Printer):
 def print_alike(
     printer: Printer, what: str, depends_on: tuple[Attribute, ...], write: Callable[[Printer], None]
 ) -> None:
-    """Print what is the same wherever it is printed of the same attributes."""
+    """Print a text that depends only on `what` and these attributes; a `RememberingPrinter` caches it."""
     if isinstance(printer, RememberingPrinter):
         printer.print_once((what, *map(id, depends_on)), write)
     else:

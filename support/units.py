@@ -7,7 +7,7 @@ import re
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 """The units of printed byte counts, powers of 1024."""
 MINIMUM = "min"
-"""The budget that asks for the lowest peak."""
+"""The budget for the lowest peak."""
 _PREFIXES = " KMGT"
 _AMOUNT = re.compile(
     r"\s*(?P<number>\d+(?:\.\d*)?(?:e\d+)?|\.\d+)\s*(?P<unit>%|(?P<prefix>[kmgt]?)(?P<binary>i?)b?)\s*", re.IGNORECASE
@@ -103,7 +103,7 @@ def _tenths(size: int, power: int) -> int:
 
 
 def unit_for(count: int) -> tuple[int, str]:
-    """Return the largest binary unit that is not above `count` bytes: its size and its name, for the axis of
-    a chart."""
+    """Return the largest binary unit that is not above `count` bytes: its size and its name, for the axis of a
+    chart."""
     power = min(max(count.bit_length() - 1, 0) // 10, len(UNITS) - 1)
     return 1024**power, UNITS[power]

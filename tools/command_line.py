@@ -256,8 +256,8 @@ def pass_list(names: Iterable[str], passes: Passes) -> str:
 
 
 def one_line(pass_class: type[ModulePass]) -> str:
-    """Return the first sentence on a pass: of its module if it is ours, otherwise of its class; empty if it
-    has none."""
+    """Return the first sentence on a pass: of its module if it is ours, otherwise of its class; empty if it has
+    none."""
     text = _documentation(pass_class)
     first = " ".join(text.split("\n\n")[0].split()).removeprefix(f"{pass_class.name}: ")
     return f"- {first.partition('. ')[0].rstrip('.:')}" if first else ""

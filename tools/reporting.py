@@ -35,7 +35,7 @@ class Diagnostic:
 
     Attributes:
         kind: "error", "remark" or "note".
-        category: What a remark says, a `RemarkKind`; "failure" for errors.
+        category: The kind of a remark, a `RemarkKind`; "failure" for errors.
         pass_name: The pass that it comes from; empty outside of passes.
         function: The symbol of the function around the operation; empty if there is none.
     """

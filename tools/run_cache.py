@@ -17,7 +17,7 @@ from .reporting import Diagnostic
 
 @dataclass(frozen=True)
 class Answer:
-    """What a run writes for one module: its text, its plan if a pass made one, and the remarks."""
+    """The output of a run for one module: its text, its plan if a pass made one, and the remarks."""
 
     text: str
     plan: str | None

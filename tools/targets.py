@@ -90,8 +90,8 @@ def _parse_file(path: str, ctx: Context) -> ModuleOp:
 
 
 def _pairs(before: Timelines, after: Timelines) -> Timelines:
-    """Return the timelines of each function, before and after. Raises `ValueError` for a function that
-    `before` lacks."""
+    """Return the timelines of each function, before and after. Raises `ValueError` for a function that `before`
+    lacks."""
     plain = dict(before)
     if missing := [name for name, _ in after if name not in plain]:
         raise ValueError(f"the step before has no function @{missing[0]}; it has @{', @'.join(plain)}")

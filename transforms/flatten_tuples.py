@@ -9,7 +9,7 @@
     }
 
 Older exporters, PyTorch/XLA among them, return one tuple. The interface of a function changes, but for functions that
-are called; the proof takes the elements for the tuple, and says so.
+are called; the proof treats the elements as the tuple, and reports it.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
       recompute.yield %h : tensor<8xf32>                 ->        {recompute.phase = "gradient"}
     } : tensor<8xf32>
 
-Forward operations before the first gradient stay unchanged. If a later gradient needs operations between the two,
-f1 b1 f2 b2, the phases of the whole function are stated, since they do not follow from positions.
+Forward operations before the first gradient stay unchanged. If a later gradient needs operations between the two, f1 b1
+f2 b2, the phases of the whole function are stated, since they do not follow from positions.
 """
 
 from __future__ import annotations

@@ -96,8 +96,8 @@ def put_back(nested: Sequence[NestedStep], is_held_back: bool = False) -> None:
 
 
 def _hold_back(operations: Sequence[Operation]) -> None:
-    """Put a barrier before the values that the forward pass of a step reads. Its gate is a value of the previous
-    step's gradient: one that the forward pass reads, or else the last gradient."""
+    """Put a barrier before the values that the forward pass of a step reads. Its gate is a value of the previous step's
+    gradient: one that the forward pass reads, or else the last gradient."""
     block = operations[0].parent
     assert block is not None, "a step stands in a block"
     order, phase_sources = Order.of(block), sources()

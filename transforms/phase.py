@@ -100,8 +100,8 @@ def state_phases(module: ModuleOp, hint: PhaseHint) -> list[Remark]:
     """Write the phases that follow from the hint. Without a hint, and if no operation states its phase, guess the loss
     and report the guess in a remark.
 
-    Operations that only primal results need are moved before the gradient. Raises `Refusal` if the hint does not
-    match a function, or leads to no gradient.
+    Operations that only primal results need are moved before the gradient. Raises `Refusal` if the hint does not match
+    a function, or leads to no gradient.
     """
     if hint:
         for function in functions_of(module):

@@ -192,7 +192,7 @@ def _why_held(
         return CHOSEN
     if decision.reason is not None:
         return decision.reason
-    # What is inside of a recomputed segment, and read, has a copy: this one is not inside.
+    # A value that is read inside of a recomputed segment has a copy, so this value is not inside.
     return OUTPUT
 
 

@@ -75,8 +75,8 @@ def _number(text: str, number: str) -> int:
 
 
 def saved_by(chain: Chain, segment: Sequence[Operation]) -> set[Operation]:
-    """Return the operations of the segment that the chain saves; matches are taken in program order and do
-    not overlap."""
+    """Return the operations of the segment that the chain saves; matches are taken in program order and do not
+    overlap."""
     inside, saved, used = set(segment), set[Operation](), set[Operation]()
     matched_chains = 0
     for start in segment:

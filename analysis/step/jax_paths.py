@@ -77,8 +77,8 @@ def unwrap(part: str) -> tuple[list[str], str]:
 
 
 def _direction(wrappers: list[str]) -> Direction:
-    """Return the direction of the outermost differentiation: a gradient inside of a loss is part of the
-    forward pass."""
+    """Return the direction of the outermost differentiation: a gradient inside of a loss is part of the forward
+    pass."""
     if "jvp" not in wrappers:
         return Direction.NONE
     outermost = next(wrapper for wrapper in wrappers if wrapper in _DIFFERENTIATIONS)

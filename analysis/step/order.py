@@ -27,8 +27,8 @@ def functions_of(module: ModuleOp) -> list[FuncOp]:
 
 
 def single_block(function: FuncOp) -> Block:
-    """Return the function's only block. Raises `Refusal` for control flow between blocks, which has no
-    program order."""
+    """Return the function's only block. Raises `Refusal` for control flow between blocks, which has no program
+    order."""
     blocks = list(function.body.blocks)
     if len(blocks) != 1:
         raise Refusal(

@@ -210,8 +210,8 @@ def _phases_between(
 def _gradient_operations(
     order: Order, direction: Mapping[Operation, Direction], boundary: int, end: int
 ) -> set[Operation]:
-    """Return backward operations, and operations without direction after the boundary that a backward
-    operation needs."""
+    """Return backward operations, and operations without direction after the boundary that a backward operation
+    needs."""
     gradient, needed = set[Operation](), set[int]()
     for index in range(end - 1, boundary - 1, -1):
         op = order.operations[index]

@@ -2,10 +2,10 @@
 
     results 0 = loss, 1 = new weights              primal-results=0
 
-The ancestors of the loss are primal. Other operations before the last ancestor are residual: they are computed for
-the backward pass. Operations behind it are gradient, up to the last operation that reads a forward value, and update
-from there on. Dependences alone cannot separate local derivatives from gradients: if the seed of the gradient is folded
-into a constant, `1 - y²` depends no more on the backward pass than `2 (y - t) / n` does.
+The ancestors of the loss are primal. Other operations before the last ancestor are residual: they are computed for the
+backward pass. Operations behind it are gradient, up to the last operation that reads a forward value, and update from
+there on. Dependences alone cannot separate local derivatives from gradients: if the seed of the gradient is folded into
+a constant, `1 - y²` depends no more on the backward pass than `2 (y - t) / n` does.
 
 A value that is not returned may be named in place of a result: primal-values=%loss. Operations that only the primal
 results need, and that stand behind the gradient (a loss that is computed last), must first be moved before it

@@ -1,7 +1,7 @@
 """Verify each use of an emitted program against its plan, by the attributes of the copies.
 
-A reader of a value, other than a forward operation, must read the copy of the latest copy group before it that
-replaces the value, or the original if there is none. The check is independent of the bookkeeping of `apply_plan`.
+A reader of a value, other than a forward operation, must read the copy of the latest copy group before it that replaces
+the value, or the original if there is none. The check is independent of the bookkeeping of `apply_plan`.
 """
 
 from __future__ import annotations

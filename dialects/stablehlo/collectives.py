@@ -67,7 +67,7 @@ class CollectiveOp(IRDLOperation):
 
     @property
     def has_dynamic_root(self) -> bool:
-        """Whether the last operand says which device sends."""
+        """Whether the last operand selects the device that sends."""
         return "has_dynamic_root" in self.properties
 
     @property

@@ -294,8 +294,8 @@ class _CompilerSearch:
         return COMPILES + (self.limit is None)
 
     def _ordinary(self, tried: Sequence[_Candidate], best: _Candidate | None) -> _Candidate | None:
-        """Return the choice without a budget, if it needs less than the best candidate: `min` never needs
-        more than it."""
+        """Return the choice without a budget, if it needs less than the best candidate: `min` never needs more
+        than it."""
         if tried and self.stop():
             return None
         try:

@@ -152,8 +152,8 @@ def _compiled(lowered: Lowered, way: Variant, options: Mapping[str, Any] | None 
 
 
 def _least(sizes: Mapping[Variant, int | None]) -> Variant:
-    """Return the way with the fewest bytes; of those as good, the last one. Without sizes the first that is
-    not merged."""
+    """Return the way with the fewest bytes; of those as good, the last one. Without sizes the first that is not
+    merged."""
     measured = {way: size for way, size in sizes.items() if size is not None}
     if len(measured) < len(sizes):
         return next((way for way in sizes if way is not Variant.MERGED), Variant.MERGED)

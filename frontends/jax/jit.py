@@ -35,7 +35,7 @@ source_info_util.register_exclusion(__file__)
 
 
 class Jitted(Generic[P, R]):
-    """What `jit` gives: called like the function, with the compiled steps of all calls so far."""
+    """The result of `jit`: called like the function, with the compiled steps of all calls so far."""
 
     __name__: str
     __wrapped__: Callable[P, R]
@@ -136,7 +136,7 @@ class Jitted(Generic[P, R]):
         return self._plain.eval_shape(*args, **kwargs)
 
     def clear_cache(self) -> None:
-        """Forget what was compiled."""
+        """Clear the compiled steps."""
         self._compiled.clear()
         self._lowered.clear()
         self._steps.clear()

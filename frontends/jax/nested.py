@@ -160,8 +160,8 @@ def _rewrite(step: CallableStep, exported: Any) -> Callable[..., Any] | None:
 
 
 def _rewrite_options(options: Options) -> RecomputeOptions:
-    """Return the options of the rewrite. The step is not compiled by itself, so the model of XLA:CPU measures
-    a budget."""
+    """Return the options of the rewrite. The step is not compiled by itself, so the model of XLA:CPU measures a
+    budget."""
     if options.budget is None:
         return options.rewrite
     if options.budget.lower() == DEVICE:

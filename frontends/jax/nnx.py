@@ -93,7 +93,7 @@ class NnxJitted(Generic[P, R]):
         return self._flax.eval_shape(*args, **kwargs)
 
     def clear_cache(self) -> None:
-        """Forget what was compiled."""
+        """Clear the compiled steps."""
         self._inner.clear_cache()
 
     def _of_arrays(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -115,7 +115,7 @@ class _Lowering:
 def _with_scopes(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function, whose modules run in named scopes while it is traced."""
     if not callable(function) or isinstance(getattr(function, "__self__", None), _NNX.Module):
-        return function  # nnx.jit says what is wrong.
+        return function  # nnx.jit raises the error.
 
     @wraps(function)
     def scoped(*args: Any, **kwargs: Any) -> Any:

@@ -34,7 +34,7 @@ OF_EXPORT = (
     ("jax._src.xla_bridge", "get_backend"),
     ("jax.extend.mlir.dialects.stablehlo", "get_current_version"),
 )
-"""What the module of a step inside another `jax.jit` is serialized with."""
+"""Attributes of JAX that serialize the module of a step inside another `jax.jit`."""
 OF_DISPATCH = (
     ("jax._src.interpreters.pxla", "_jax.pjit"),
     ("jax._src.interpreters.pxla", "JitGlobalCppCacheKeys"),
@@ -43,11 +43,12 @@ OF_DISPATCH = (
     ("jax._src.pjit", "_get_fastpath_data"),
     ("jax._src.stages", "Compiled.call"),
 )
-"""What calls of compiled steps need to be as fast as those of `jax.jit`; without it they are slower, and no error."""
+"""Attributes of JAX that make calls of compiled steps as fast as those of `jax.jit`; without them calls are slower."""
 
 
 class UnsupportedJax(RuntimeError):
-    """The JAX that is installed lacks something that is used here; the words say what, and which JAX to install."""
+    """The installed JAX lacks an attribute that is used here; the message names it, and the version of JAX to
+    install."""
 
     def __init__(self, missing: str):
         tried = ", ".join(TRIED_VERSIONS)
@@ -72,7 +73,8 @@ def statics_of(jitted: Any) -> Statics:
 
 
 def trace_context() -> Any:
-    """Return all settings of JAX that the meaning of a step depends on: precision, x64, mesh and so on. Hashable."""
+    """Return all settings of JAX that the meaning of a step depends on: precision, x64, mesh and so on. The result is
+    hashable."""
     return _of_module(*OF_MODULES[0])()
 
 
@@ -92,8 +94,8 @@ def _with_rules(rules: Any) -> Any:
 
 
 Missed = tuple[Any, Any, bool]
-"""What JAX's dispatch asks for where it knows no compiled function for a call: the results, what it needs to serve
-calls like this one without Python, and whether to forget that again."""
+"""The answer to a miss of JAX's dispatch: the results, the data to serve equal calls without Python, and whether to
+forget these data again."""
 
 
 def dispatched(name: str, miss: Callable[..., Missed], statics: Statics) -> Any | None:
@@ -137,7 +139,8 @@ def check(lowered: jax.stages.Lowered) -> None:
 def with_module(lowered: jax.stages.Lowered, module: Any) -> jax.stages.Lowered:
     """Return a copy of `lowered` that compiles this module of MLIR, which has the same arguments and results.
 
-    JAX hands out one lowering to all who lower the same, and keeps in it what was compiled: the copy starts without.
+    JAX shares one lowering among equal calls and caches the compiled step in it; the copy starts without a compiled
+    step.
     """
     check(lowered)
     changed: Any = copy.copy(lowered)

@@ -26,8 +26,8 @@ _COLUMNS = 100
 """The width of the short text."""
 _WIDTH = 72
 MOST_OF = 0.4
-"""Share of the temporaries from which one saved value decides what the step needs: with what is computed from it, it is
-most of them."""
+"""Share of the temporaries from which one saved value decides what the step needs: together with the values computed
+from it, it is most of them."""
 _IN_PARTS = (
     "{operation} at {position} alone saves {size}: compute what it belongs to in parts of the batch, "
     "with jax.lax.map or a scan over microbatches"

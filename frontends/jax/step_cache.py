@@ -33,7 +33,7 @@ FLAGS = ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
 
 @dataclass(frozen=True)
 class StoredStep:
-    """What a rewrite made of a step, as read from the cache.
+    """A rewritten step, as read from the cache.
 
     Attributes:
         has_marks: Whether the module had marks, so that the plain step is another lowering.
@@ -42,7 +42,7 @@ class StoredStep:
         rewritten: The record of the rewrite; None if it was refused.
         remarks: The remarks that are not those of the rewrite.
         within: How a budget was kept, as values of JSON; None without a budget.
-        less: The rewritten module as bytecode; empty if the plain step is what is compiled.
+        less: The rewritten module as bytecode; empty if the plain step is compiled.
     """
 
     has_marks: bool
@@ -70,8 +70,8 @@ class StepCache:
 
     @classmethod
     def of(cls, name: str, lowered: jax.stages.Lowered, options: Options) -> StepCache:
-        """Make the cache of the step as it was lowered, with marks; one that stores nothing if it is off or
-        has no key."""
+        """Make the cache of the step as it was lowered, with marks; one that stores nothing if it is off or has
+        no key."""
         disk = disk_cache()
         if disk is None:
             return cls(name)
@@ -157,7 +157,8 @@ class StepCache:
 
 
 def _compiler(platforms: tuple[str, ...], options: Options) -> str:
-    """Return the digest of what the compiler's measurements depend on beside the module. Raises `NoFingerprint`."""
+    """Return the digest of the settings that the compiler's measurements depend on beside the module. Raises
+    `NoFingerprint`."""
     devices: list[Any] = _JAX.local_devices()
     client = devices[0].client
     kinds = [device.device_kind for device in devices]

@@ -1,4 +1,4 @@
-"""What PyTorch's counters say of steps that have no report: graph breaks, and hits of its cache."""
+"""Read PyTorch's counters for steps that have no report: graph breaks, and hits of its cache."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def is_backward(node: torch.fx.Node) -> bool:
 
 
 def read_joint(joint: torch.fx.GraphModule, num_fwd_outputs: int, marked: bool = False) -> ModuleOp:
-    """Return the module of a joint graph. `marked`: with what the user's program says of single operations.
+    """Return the module of a joint graph. `marked`: with the user's marks on single operations.
 
     Raises `Unsupported` for a node without an encoding.
     """
@@ -88,8 +88,8 @@ def written_placeholders(graph: torch.fx.Graph) -> frozenset[torch.fx.Node]:
 
 
 def kept_argument(node: torch.fx.Node) -> torch.fx.Node | None:
-    """Return the argument whose value the exporter has this node keep for the backward pass; None for any
-    other node."""
+    """Return the argument whose value the exporter has this node keep for the backward pass; None for any other
+    node."""
     if not node.meta.get(KEPT) or node.target is not torch.ops.aten.clone.default or is_backward(node):
         return None
     (argument,) = node.args

@@ -30,13 +30,13 @@ from .schemas import draws
 COMPILES = 4
 """The maximum number of steps that are compiled for a budget; the plain step is not counted."""
 OF_OURS = 3
-"""How many of them are for our plans if PyTorch's may be tried, too."""
+"""The number of these steps that are reserved for our plans if PyTorch's may be tried, too."""
 CLOSE = 0.95
 """A measured peak of at least this share of the limit is close enough: no looser plan is tried."""
 MARGIN = 0.99
-"""Of a bound that is extrapolated: the ratio differs between plans."""
+"""The factor on an extrapolated bound, since the ratio differs between plans."""
 TORCH_BUDGETS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05)
-"""Values of `activation_memory_budget` that are looked at; the partition with a fitting prediction is compiled."""
+"""Values of `activation_memory_budget` that are considered; the partition with a fitting prediction is compiled."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Candidate:
     """A way to split the step.
 
     Attributes:
-        words: What it is.
+        words: A description.
         halves: The forward and the backward half.
         planned_bytes: The peak in program order.
         flops: FLOPs of products.
@@ -102,7 +102,7 @@ class _Search:
         return limit if is_share(budget) else limit - self._unchanged.input_bytes
 
     def _candidates(self, limit: int | None, plain_bytes: int, rounds: list[Round]) -> Iterator[Candidate]:
-        """Yield candidates to compile, each chosen by what `rounds` says of those before."""
+        """Yield candidates to compile, each chosen by the measurements in `rounds`."""
         most = OF_OURS if self._torch_is_right else COMPILES
         ours = self._least() if limit is None else self._ours(limit, plain_bytes, rounds, most)
         yield from ours
@@ -182,7 +182,7 @@ class _Search:
 
     @cached_property
     def _plain(self) -> Candidate:
-        """What Inductor does without us."""
+        """The partition that Inductor makes without this project."""
         return self._by_min_cut("PyTorch's partitioner")
 
     def _by_min_cut(self, words: str) -> Candidate:

@@ -1,4 +1,4 @@
-"""What was done with each graph: peaks, work, the plan, and the reasons for what was left alone."""
+"""Report on each graph: peaks, work, the plan, and the reasons for unchanged parts."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Report:
 
     @property
     def reason(self) -> str:
-        """Why no graph with a backward pass was compiled; empty if one was."""
+        """The reason why no graph with a backward pass was compiled; empty if one was."""
         if self.graphs:
             return ""
         if self.without_backward:

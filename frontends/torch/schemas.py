@@ -1,4 +1,4 @@
-"""What schemas and tags say of the operations that nodes call."""
+"""Read the schemas and tags of the operations that nodes call."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ NONE = NoneType()
 
 
 def type_of(value: Any, node: torch.fx.Node) -> Attribute:
-    """Return the type of a fake value. Raises `Unsupported` for what is neither a tensor nor None."""
+    """Return the type of a fake value. Raises `Unsupported` for a value that is neither a tensor nor None."""
     if value is None:
         return NONE
     if isinstance(value, bool | torch.SymBool):

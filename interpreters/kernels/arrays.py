@@ -23,7 +23,7 @@ from ...support.type_guards import is_shaped
 
 Array: TypeAlias = NDArray[Any]
 Compute: TypeAlias = Callable[..., Array]
-"""From operands to one result, in any layout; a numpy scalar is allowed for a tensor of rank 0."""
+"""A function from operands to one result, in any layout; a numpy scalar is allowed for a tensor of rank 0."""
 Kernel: TypeAlias = Callable[..., tuple[Array, ...]]
 Combine: TypeAlias = Callable[..., tuple[Array, ...]]
 """A region on scalars, applied to vectors of them: two for each combined value, then its captures."""

@@ -64,8 +64,8 @@ def ragged_dot(op: RaggedDotOp) -> Kernel:
 
 
 def _aligned(values: Array, letters: list[str], target: list[str]) -> Array:
-    """Return the values with these dimensions, transposed and extended by extents of 1 to the dimensions of
-    the target."""
+    """Return the values with these dimensions, transposed and extended by extents of 1 to the dimensions of the
+    target."""
     order = sorted(range(len(letters)), key=lambda index: target.index(letters[index]))
     places = [index for index, letter in enumerate(target) if letter not in letters]
     return np.expand_dims(values.transpose(order), tuple(places))

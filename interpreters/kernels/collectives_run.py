@@ -30,7 +30,8 @@ COUNTS = ("mhlo.num_replicas", "mhlo.num_partitions")
 
 
 def collective(op: Operation) -> Kernel:
-    """With a single participant the results are the operands. Raises `ValueError` if others take part."""
+    """Make the kernel of a collective with a single participant, which returns its operands. Raises `ValueError` if
+    others take part."""
     _check_alone(op, "replica_groups")
     if [shape_at(result) for result in op.results] != [shape_at(operand) for operand in op.operands]:
         raise ValueError("its results have other shapes than its operands, and one process is run")
@@ -79,7 +80,7 @@ Values: TypeAlias = tuple[Array, ...]
 
 
 class SimulatedDevice(ABC):
-    """One of `replicas` x `partitions` devices."""
+    """A simulated device, one of `replicas` x `partitions`."""
 
     def __init__(self, number: int, replicas: int, partitions: int):
         self.number, self.replicas, self.partitions = number, replicas, partitions

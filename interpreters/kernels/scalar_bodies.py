@@ -43,7 +43,7 @@ def map_(op: Operation, combine: Combine) -> Kernel:
 
 Arrays: TypeAlias = Sequence[Array]
 ReduceRows: TypeAlias = Callable[[Arrays, Arrays, Arrays], Arrays]
-"""From tables, initial values and captures to one element for each row of the tables."""
+"""A function from tables, initial values and captures to one element for each row of the tables."""
 
 UFUNCS: dict[str, np.ufunc] = {
     "stablehlo.add": np.add,

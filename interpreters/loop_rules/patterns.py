@@ -122,8 +122,8 @@ class Patterns:
         return self._terms.bodies[head.bodies[0]], self._terms.operands_of(pattern)[len(head.types) :]
 
     def _indices_in(self, pattern: int, other: int) -> list[Sum] | None:
-        """Return the iteration of `pattern` that equals each iteration of `other`, as sums over the numbers
-        of `other`."""
+        """Return the iteration of `pattern` that equals each iteration of `other`, as sums over the numbers of
+        `other`."""
         extents = self._extents(pattern)
         if not extents or not self._extents(other) or not self._may_be_alike(pattern, other):
             return None

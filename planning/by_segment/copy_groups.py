@@ -190,7 +190,7 @@ def _live_out(graph: Graph, part: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True)
 class GroupOptions:
-    """How copies are grouped.
+    """Options for the grouping of copies.
 
     Attributes:
         copies: The maximum number of copies of one operation.

@@ -76,8 +76,8 @@ def outputs_of(graph: Graph, targets: Targets) -> frozenset[int]:
 
 
 def possible(graph: Graph, targets: Targets, refused: Collection[int]) -> Targets:
-    """Return the targets that may be copied, and are not live after the backward pass. `refused`: must not
-    run twice."""
+    """Return the targets that may be copied, and are not live after the backward pass. `refused`: must not run
+    twice."""
     values = frozenset(
         value
         for value in targets.values

@@ -138,7 +138,7 @@ def _reachable(residual: Any, source: int, size: int) -> Any:
 
 @dataclass
 class FlowBounds:
-    """As `CutBounds`, by minimum cuts: bounds from exact costs, starts from perturbed costs."""
+    """The counterpart of `CutBounds` by minimum cuts: bounds from exact costs, starts from perturbed costs."""
 
     problem: Problem
     budget: int

@@ -81,8 +81,8 @@ def _overflow(evaluation: Evaluation, budget: int) -> int:
 
 
 def _candidates(problem: Problem, pairs: set[Pair], evaluation: Evaluation) -> list[Pair]:
-    """Return the copies before the next use of storages that are live at the peak but not used there, the most
-    bytes per cost first."""
+    """Return the copies before the next use of storages that are live at the peak but not used there, the most bytes
+    per cost first."""
     n, stage = len(problem), _stage_of(problem, pairs, evaluation.position)
     runs = dict[int, list[int]]()
     for t, op in pairs:

@@ -23,7 +23,7 @@ from .problem import Ints, Pair, Problem
 from .result import Stop, never
 
 LARGE_STEP = 5000
-"""From this number of operations on, the greedy accepts a slightly worse candidate without trying the next one."""
+"""Number of operations from which the greedy accepts a slightly worse candidate without trying the next one."""
 TRIALS = 1 << 60
 
 

@@ -135,7 +135,7 @@ def _with_cuts(best: Incumbent, search: Search, bounds: CutBounds, cuts: Collect
 
 
 FLOWS = 2500
-"""From this number of operations on, cuts are solved as integer programs only if minimum cuts leave a gap."""
+"""Number of operations from which cuts are solved as integer programs only if minimum cuts leave a gap."""
 MET = 1e-4
 FAR = 1.0
 """Gap in percentage points above which small problems are re-optimised window by window."""

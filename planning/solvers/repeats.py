@@ -79,8 +79,8 @@ def repeats(problem: Problem) -> Repeats | None:
 
 
 def longest_run(signatures: Ints) -> RepeatedRun | None:
-    """Return the longest run if it is at least half of a sequence, else None; of nearly equal runs the
-    shortest period."""
+    """Return the longest run if it is at least half of a sequence, else None; of nearly equal runs the shortest
+    period."""
     run = _longest(signatures)
     return run if run is not None and 2 * run.length >= len(signatures) else None
 

@@ -3,8 +3,8 @@
     RecomputeOptions(planner=planner_within("8GiB"))
 
 The budget is for temporaries in program order, as `evaluate.peak_bytes` counts them: without arguments, captured values
-and results. A share is relative to the peak of the plain step. Forward operations may run again before operations
-of the backward pass. The peak of a plan is computed on the rewritten graph.
+and results. A share is relative to the peak of the plain step. Forward operations may run again before operations of
+the backward pass. The peak of a plan is computed on the rewritten graph.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def _may_run_again(graph: Graph, op: int) -> bool:
 
 
 def _handed_out_beside_others(graph: Graph) -> frozenset[int]:
-    """Return the storages that are handed out, of operations whose other results need not live on: these may
-    run again."""
+    """Return the returned storages of operations with other results that need not be live to the end: these operations
+    may be recomputed."""
     mixed = (op for op, made in enumerate(graph.makes) if len(made) > 1 and not graph.handed_out.issuperset(made))
     return graph.handed_out.intersection(value for op in mixed for value in graph.makes[op])
 

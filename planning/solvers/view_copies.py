@@ -106,7 +106,7 @@ def _row(problem: Problem, op: int) -> OperationRow:
 MAX_SINGLE_VIEWS = 48
 """Maximum number of views that are tried one by one: those that free the most bytes."""
 MANY_OPERATIONS = 5000
-"""From this number of operations on, either all views are copied, or none."""
+"""Number of operations from which either all views are copied, or none."""
 
 
 def auto_with_views(
@@ -149,8 +149,8 @@ def _solve_with(best: Incumbent, views: Sequence[SmallView], effort: Effort) -> 
 
 
 def _select_views(best: Incumbent, cost: int | None) -> list[SmallView]:
-    """Return the profitable views by the greedy. `cost`: the extra cost without copies of views; None without
-    a plan."""
+    """Return the profitable views by the greedy. `cost`: the extra cost without copies of views; None without a
+    plan."""
     problem = best.problem
     views = sorted(problem.views, key=lambda view: view.bytes - int(problem.sizes[view.value]))[:MAX_SINGLE_VIEWS]
     chosen = views
@@ -175,8 +175,8 @@ def _select_views(best: Incumbent, cost: int | None) -> list[SmallView]:
 
 
 def _first_feasible(best: Incumbent, views: Sequence[SmallView]) -> tuple[list[SmallView], int | None]:
-    """Return the first feasible selection among single views and all views but one: copying all may exceed
-    the budget."""
+    """Return the first feasible selection among single views and all views but one: copying all may exceed the
+    budget."""
     selections = [[view] for view in views] + [[view for view in views if view is not other] for other in views]
     for selection in selections if len(best.problem) <= MANY_OPERATIONS else ():
         if best.stopped():

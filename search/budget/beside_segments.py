@@ -50,7 +50,7 @@ class BesideSegments:
     def plan(self, graph: Graph, planner: Callable[[Graph], Plan], chain: bool = False) -> Plan:
         """Combine the demanded copies with those of the planner. `chain`: as in `plan_of_pairs`.
 
-        Raises what the planner raises, and `NoPlan` where the two cannot be put together."""
+        Raises the errors of the planner, and `NoPlan` if the two cannot be combined."""
         demand = self.demands.get(graph.fingerprint)
         return planner(graph) if demand is None else _beside(graph, demand, planner, chain)
 

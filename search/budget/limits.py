@@ -15,7 +15,7 @@ from ...support.units import is_share, parse_budget
 from ...transforms.timelines import MODELS, ORDER, XLA, timelines_of
 
 ERROR = "which is 0.93 to 1.11 times what XLA:CPU allocates on the examples"
-"""What `benchmarks/calibrate_xla_model.py` finds of the model `xla`, plain and recomputed."""
+"""The error of the model `xla` as measured by `benchmarks/calibrate_xla_model.py`, plain and recomputed."""
 
 
 BOUNDS = "a budget needs bounds, so lower the step for the largest shapes that are to fit"
@@ -48,8 +48,8 @@ class Budget:
 
 @dataclass(frozen=True)
 class BudgetLimits:
-    """Bytes of temporaries of each public function: those of the plain step, and the limit. `bytes` is None
-    for `min`."""
+    """Bytes of temporaries of each public function: those of the plain step, and the limit. `bytes` is None for
+    `min`."""
 
     plain: Mapping[str, int]
     bytes: Mapping[str, int] | None

@@ -152,8 +152,8 @@ class _Around:
 
     @classmethod
     def of(cls, plans: Iterable[StepPlan], peaks: Mapping[str, int], graphs: Mapping[str, Graph]) -> _Around:
-        """Measure the bytes around each step. `peaks`: of the functions before anything is copied, without
-        dead code."""
+        """Measure the bytes around each step. `peaks`: of the functions before anything is copied, without dead
+        code."""
         from ...planning.liveness import peak_bytes
 
         around = dict[str, tuple[str, int]]()

@@ -26,8 +26,8 @@ class Rounds(Generic[T]):
 
     Attributes:
         pool: The candidates, with their forecasts; others are added while the search runs.
-        limit: What a candidate may need, in the unit of `measure`; None for the budget `min`.
-        plain: What the plain step needs: its forecast, and its measurement.
+        limit: The maximum need of a candidate, in the unit of `measure`; None for the budget `min`.
+        plain: The need of the plain step: its forecast, and its measurement.
         measure: Rewrites and measures a candidate, whose expected need is given. Returns what it needs, and a result to
             keep; None if its plans do not apply.
         stop: Ends the search once there is a result. is_over: ends the planning of more candidates.

@@ -1,14 +1,14 @@
 """Attributes of calls: shared by the operations that are inlined, and of functions that are kept whole.
 
-Move attributes between a call and its operations: copy number, segment, phase and location. The called functions do
-not carry them, since originals and copies share the functions.
+Move attributes between a call and its operations: copy number, segment, phase and location. The called functions do not
+carry them, since originals and copies share the functions.
 
 Keep calls whose inlining would lose foreign attributes of the call or the callee.
 
     %1 = call @f(%0) {mhlo.frontend_attributes = {_xla_compute_type = "host"}}
 
-`recompute` inlines such calls to decide, and then outlines them again with their attributes. Where this fails, the step
-is rewritten again while the functions are marked `recompute.whole`, which the inliner skips.
+`recompute` inlines these calls for planning, and then outlines them again with their attributes. Where this fails, the
+step is rewritten again while the functions are marked `recompute.whole`, which the inliner skips.
 """
 
 from __future__ import annotations

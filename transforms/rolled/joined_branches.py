@@ -4,9 +4,9 @@
     …                                            ->     …
     %g   = case %c { loop reads %r#1; return %d }       %g = case %c { loop; loop reads %s; return %d }
 
-While loops are cut, the operations of a forward branch stand before those of its gradient, so that stacks connect
-loops of one block. Afterwards they move back, and the forward conditional returns the values that are still read. New
-results have zeros in the other branches, as JAX writes them.
+While loops are cut, the operations of a forward branch stand before those of its gradient, so that stacks connect loops
+of one block. Afterwards they move back, and the forward conditional returns the values that are still read. New results
+have zeros in the other branches, as JAX writes them.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ class OccupiedPlaces:
                 node >>= 1
 
     def first_free(self, candidates: int, first: int, last: int) -> int | None:
-        """Return the lowest place of the bit set `candidates` that is free at all these steps; None if there
-        is none."""
+        """Return the lowest place of the bit set `candidates` that is free at all these steps; None if there is
+        none."""
         taken = 0
         for node in self._nodes(first, last):
             taken |= self._somewhere[node]
@@ -100,8 +100,8 @@ def lives(fused: Fusion, schedule: Sequence[int]) -> list[Life]:
 
 
 def storage_owners(fused: Fusion) -> Mapping[int, int]:
-    """Return the values that pass a barrier or a loop, or are updated in place, with the value whose place
-    each shares."""
+    """Return the values that pass a barrier or a loop, or are updated in place, with the value whose place each
+    shares."""
     program, readers, owners = fused.program, _readers(fused), dict[int, int]()
     for op in fused.kernels:
         forwards = program.names[op] in FORWARDS

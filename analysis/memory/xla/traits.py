@@ -229,8 +229,8 @@ def traits_of(op: Operation, constant: Container[SSAValue]) -> Traits:
 
 
 def is_mask_as_numbers(op: Operation) -> bool:
-    """Return whether the operation converts a mask to numbers. XLA turns a product with it into a select by
-    the mask."""
+    """Return whether the operation converts a mask to numbers. XLA turns a product with it into a select by the
+    mask."""
     return name_of(op) == "stablehlo.convert" and _element(op.operands[0]) == i1
 
 

@@ -48,7 +48,7 @@ class ValueHints:
     def __init__(self, module: ir.Module):
         self._state = ir.AsmState(module.operation)
         self._are_numbers: dict[str, bool] = {}
-        """By operation name, whether its results have numbers only: a kind of operation names all results or none."""
+        """Whether results have numbers only, by operation name: a kind of operation names all results or none."""
 
     def give(self, name: str, results: Sequence[Any], ours: Sequence[SSAValue]) -> None:
         if self._are_numbers.get(name):

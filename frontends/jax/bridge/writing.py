@@ -181,7 +181,7 @@ class _ModuleWriter:
         self._attributes = AttributesOut()
         self._locations = LocationsOut(self._attributes.get)
         self._values: dict[int, Any] = {}
-        """By the identity of the xDSL value."""
+        """The MLIR values by the identity of the xDSL value."""
         self._names: dict[type[Operation], str] = {}
         self._blocks: dict[Block, ir.Block] = {}
         self._dictionaries: dict[tuple[object, ...], dict[str, ir.Attribute]] = {}

@@ -45,12 +45,12 @@ COSTS, INNER, READ_START, READS, MAKE_START, SIZES, OUTPUT, MAY_AGAIN, MAKER, US
 POOL, ROW_AT, ROW_LENGTH, ROW_ROOM, FREE = range(30, 35)
 """For each row: its start on the board, its length and its capacity. FREE: for each size class the first free place."""
 ALIVE, LOCALS, WEIGHT, IS_PENDING, PENDING_LIST = range(35, 40)
-"""By stage: ALIVE, the peak bytes in it, less LAZY of its block; LOCALS, the part of these above the live bytes at its
-start; IS_PENDING, whether LOCALS must be recounted."""
+"""Fields of a stage: ALIVE, the peak bytes in it, less LAZY of its block; LOCALS, the part of these above the live
+bytes at its start; IS_PENDING, whether LOCALS must be recounted."""
 LAZY, MOST, LEAST, WEIGHTED, WEIGHTS, BLOCK_OVER, OVER_WEIGHT, IS_DIRTY, DIRTY_LIST = range(40, 49)
-"""By block: LAZY, a pending change of all its stages; MOST and LEAST bytes; WEIGHTED sum of bytes, sum of WEIGHTS;
-BLOCK_OVER, the overflow, and OVER_WEIGHT, the weights of the stages above the budget; IS_DIRTY, whether these must be
-recomputed."""
+"""Fields of a block: LAZY, a pending change of all its stages; MOST and LEAST bytes; WEIGHTED sum of bytes, sum of
+WEIGHTS; BLOCK_OVER, the overflow, and OVER_WEIGHT, the weights of the stages above the budget; IS_DIRTY, whether these
+must be recomputed."""
 LOGGED, MARKS, SEEN, CLOSED, SCRATCH, ORDERED = range(49, 55)
 """LOGGED: the log for undo, three entries each: kind, stage, operation or former value. MARKS: a stamp by storage,
 SEEN: by operation. CLOSED: the operations of one move. SCRATCH and ORDERED: space for sorting."""
