@@ -36,7 +36,7 @@ from ..search.rewrite import recomputed_within
 from ..support.diagnostics import Refusal
 from ..support.units import MINIMUM, budget_text, format_bytes
 from ..transforms.phase import numbered_steps
-from ..transforms.timelines import ORDER, flat, timelines_of
+from ..transforms.preparation.timelines import ORDER, flat, timelines_of
 from .api import as_module
 from .verified import verify_module
 

@@ -39,7 +39,7 @@ from ..search.prepare import prepare
 from ..search.rewrite import recomputed_once
 from ..support.diagnostics import Refusal
 from ..transforms.phase import numbered_steps
-from ..transforms.timelines import XLA, flat, timelines_of
+from ..transforms.preparation.timelines import XLA, flat, timelines_of
 from .fit import lower_bound, named
 
 NAMED_VALUES = 3

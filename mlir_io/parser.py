@@ -75,6 +75,8 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         """The start positions of the open operations, the innermost last."""
         self._last_parsed: Operation | None = None
         """The operation parsed last; at the end, the module if the text has one."""
+        self._has_operations = False
+        """Whether the text has anything but aliases and resources, well formed or not."""
         self._first_uses: dict[str, Span] = {}
         """The first use of each value that is used before its definition."""
         self._types: dict[str, TypeAttribute] = {}
@@ -108,9 +110,9 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         try:
             return super().parse_module(allow_implicit_module)
         except ParseError:
-            ended = allow_implicit_module and self._current_token.kind == MLIRTokenKind.EOF
             aliases = self.attribute_aliases.values()
-            if not ended or self._last_parsed or all(isinstance(value, LocationAttr) for value in aliases):
+            has_only_locations = all(isinstance(value, LocationAttr) for value in aliases)
+            if not allow_implicit_module or self._has_operations or has_only_locations:
                 raise
         self._last_parsed = module = ModuleOp([])
         module.location = self.location_at(0)
@@ -128,6 +130,10 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         if isinstance(value, ForwardDeclaredValue):
             self._first_uses.setdefault(operand.operand_name, operand.span)
         return value
+
+    def parse_optional_operation(self) -> Operation | None:
+        self._has_operations = True
+        return super().parse_optional_operation()
 
     def parse_operation(self) -> Operation:
         line = self.line_at(self.pos)

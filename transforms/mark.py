@@ -32,12 +32,12 @@ from ..support.diagnostics import Remark
 from ..support.operations import name_of
 from ..support.timing import part
 from .inline_segments import inline_segments
-from .nested_steps import nested_steps_apart
 from .per_device.outline import is_stand_in
 from .phase import Steps, numbered_steps, state_phases
 from .plans.limit_segments import StepLimits, mark_segment_budgets, of_rest
 from .plans.misfits import Misfits
-from .repeatable import state_repeatable
+from .preparation.nested_steps import nested_steps_apart
+from .preparation.repeatable import state_repeatable
 
 NAMED_SEGMENTS = 3
 """Maximum number of segments that a remark names."""

@@ -26,8 +26,8 @@ from ..dialects.discardable import verify_attributes, verify_marks
 from ..mlir_io.function_syntax import verify_functions
 from ..support.diagnostics import Refusal
 from ..support.operations import every_operation
-from .nested_steps import nested_steps_apart
 from .phase import Steps
+from .preparation.nested_steps import nested_steps_apart
 
 
 def verify_input(module: ModuleOp) -> None:

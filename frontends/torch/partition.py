@@ -16,6 +16,7 @@ import torch
 from functorch.compile import default_partition
 from xdsl.dialects.builtin import ModuleOp
 
+from ...analysis.memory.timeline import Timeline
 from ...analysis.step.order import functions_of
 from ...analysis.step.views import value_bytes
 from ...driver.api import Rewritten, memory, rewrite
@@ -26,7 +27,7 @@ from ...support.units import MINIMUM, is_share, parse_budget
 from .exporter import write_joint
 from .importer import read_joint, written_placeholders
 from .options import Options
-from .report import GraphReport, plain_report, report_of, unchanged_report
+from .report import GraphReport, peak_with_states, plain_report, report_of, unchanged_report
 from .unsupported import Unsupported
 from .warning import warn_plain
 
@@ -152,21 +153,32 @@ def _rewrite(module: ModuleOp, options: Options, tangent_bytes: int) -> Rewritte
 
     `tangent_bytes`: of the gradients of what the step returns, which are arguments and part of the peak.
     """
-    chosen = options.rewrite
-    if options.budget is not None and is_share(options.budget) and tangent_bytes:
+    chosen, limit = options.rewrite, None
+    if options.budget is not None and options.budget != MINIMUM:
         (plain,) = memory(module).values()
-        limit = parse_budget(options.budget, plain.peak_bytes + tangent_bytes) or 0
-        chosen = replace(chosen, budget=f"{limit - tangent_bytes + plain.argument_bytes}B")
+        limit = _limit(options.budget, plain, tangent_bytes)
+        if is_share(options.budget) and tangent_bytes:
+            chosen = replace(chosen, budget=f"{limit + plain.argument_bytes}B")
     within = rewrite(module, chosen)
+    ((before, after),) = within.memory().values()
+    if limit is not None and (over := peak_with_states(after) - limit) > 0 and after.peak_bytes <= limit:
+        within = rewrite(module, replace(chosen, budget=f"{max(0, limit - over + before.argument_bytes)}B"))
     if options.budget != MINIMUM:
         return within
     by_segments = rewrite(module, replace(options.rewrite, budget=None))
     return min(within, by_segments, key=_peak_bytes)
 
 
+def _limit(budget: str, plain: Timeline, tangent_bytes: int) -> int:
+    """The bytes that a budget leaves for temporaries: a share counts the gradients of the results among them."""
+    if is_share(budget):
+        return (parse_budget(budget, plain.peak_bytes + tangent_bytes) or 0) - tangent_bytes
+    return (parse_budget(budget, 1) or 0) - plain.argument_bytes
+
+
 def _peak_bytes(rewritten: Rewritten) -> int:
     ((_, after),) = rewritten.memory().values()
-    return after.peak_bytes
+    return peak_with_states(after)
 
 
 def _for_graph(settings: dict[str, Any], graph: torch.fx.GraphModule) -> dict[str, Any]:

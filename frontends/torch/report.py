@@ -7,9 +7,12 @@ from typing import Any
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
-from ...dialects.torch import FLOPS
+from ...analysis.memory.timeline import Timeline
+from ...dialects.torch import FLOPS, SEEDED
 from ...driver.api import Rewritten, memory
+from ...planning.graph import FORWARD
 from ...support.units import format_bytes
+from .schemas import STATE_BYTES
 from .warning import reason_of
 
 
@@ -145,7 +148,7 @@ def report_of(module: ModuleOp, rewritten: Rewritten, tangent_bytes: int) -> Gra
     ((before, after),) = rewritten.memory().values()
     return GraphReport(
         plain_bytes=before.peak_bytes + tangent_bytes,
-        peak_bytes=after.peak_bytes + tangent_bytes,
+        peak_bytes=peak_with_states(after) + tangent_bytes,
         input_bytes=before.argument_bytes - tangent_bytes,
         copies=rewritten.copies,
         plain_flops=_flops(module),
@@ -154,6 +157,16 @@ def report_of(module: ModuleOp, rewritten: Rewritten, tangent_bytes: int) -> Gra
         module=module,
         rewritten=rewritten.module,
     )
+
+
+def peak_with_states(timeline: Timeline) -> int:
+    """The peak in bytes, with the state of the generator that is held while a copy draws again, to be restored."""
+    operations = zip(timeline.operations, timeline.phases, timeline.live_bytes, strict=True)
+    return max((live + _held(name, phase) for name, phase, live in operations), default=0)
+
+
+def _held(name: str, phase: str) -> int:
+    return STATE_BYTES["cpu"] if name.startswith(SEEDED) and phase not in FORWARD else 0
 
 
 def unchanged_report(module: ModuleOp, tangent_bytes: int) -> GraphReport:

@@ -12,7 +12,7 @@ from ...analysis.step.order import functions_of
 from ...analysis.step.views import DYNAMIC
 from ...support.diagnostics import Refusal
 from ...support.units import is_share, parse_budget
-from ...transforms.timelines import MODELS, ORDER, XLA, timelines_of
+from ...transforms.preparation.timelines import MODELS, ORDER, XLA, timelines_of
 
 ERROR = "which is 0.93 to 1.11 times what XLA:CPU allocates on the examples"
 """The error of the model `xla` as measured by `benchmarks/calibrate_xla_model.py`, plain and recomputed."""

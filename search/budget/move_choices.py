@@ -15,7 +15,7 @@ from ...rules.costs.cost import BadCost, cost_named
 from ...support.diagnostics import Refusal, Remark, RemarkKind
 from ...transforms.offload import Moves
 from ...transforms.phase import Steps
-from ...transforms.timelines import ORDER
+from ...transforms.preparation.timelines import ORDER
 from ..carry_out import plain_cost
 from .limits import Budget
 from .problem import O

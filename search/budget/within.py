@@ -20,7 +20,7 @@ from ...options.recompute_options import RecomputeOptions
 from ...planning.plan import nothing_planned
 from ...planning.solvers.result import Stop
 from ...support.diagnostics import Refusal, Remark, RemarkKind
-from ...transforms.timelines import ORDER
+from ...transforms.preparation.timelines import ORDER
 from ..pool import Candidate, pool_of
 from .limits import ERROR, Budget, budget_limits
 from .loop_choices import loops_option
