@@ -12,7 +12,7 @@ was drawn, operand 0, and of the operands in its argument list.
 Operations that stand for no call:
 
     torch.read      the value of an argument before the step writes to it, in storage of its own
-    torch.draw      the random state that the next operation draws from; the generator advances behind it
+    torch.draw      the random state that the next operation draws from; the generator advances after it
     torch.get_attr  an attribute of the graph module, such as a lifted constant
 """
 

@@ -52,7 +52,7 @@ class LowerBound:
         operation: The operation at the bound, with its source line.
         values: The values alive there with their bytes, the largest first, at most ten.
         more: The number of further values.
-        since: A value that a later operation reads, and that is either alive here or recomputed right behind this
+        since: A value that a later operation reads, and that is either alive here or recomputed right after this
             operation; empty if the operation itself needs all of `values`.
     """
 

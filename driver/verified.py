@@ -77,8 +77,8 @@ def change_in_place(
         The proof, or None without changes and without `proof`.
 
     Raises:
-        Refusal: Where the module does not verify, before or after a change.
-        NotProved: Where the result is not proved equal.
+        Refusal: If the module does not verify, before or after a change.
+        NotProved: If the result is not proved equal.
     """
     if verify:
         _verify(module)

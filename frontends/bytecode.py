@@ -7,7 +7,7 @@ from typing import Any
 
 MAGIC = b"ML\xefR"
 _PORTABLE = b"StableHLO_v"
-"""The name of the producer of a portable artifact, behind the magic number and a version."""
+"""The name of the producer of a portable artifact, after the magic number and a version."""
 _PRODUCER = slice(len(MAGIC), 64)
 MISSING = "MLIR bytecode is read and written with jaxlib, which is not installed: pip install 'xdsl-recompute[jax]'"
 

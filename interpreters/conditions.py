@@ -1,12 +1,12 @@
 """Run-time conditions: when an operation without effects fails or is undefined, when a loop may not end, and where the
 proof lets such operations run.
 
-An operation with such a condition may vanish, but it may not run where it did not run before. Every
-operation has one, unless it is shown here that it has none:
+An operation with such a condition may vanish, but it may not run where it did not run before. Every operation has one,
+unless it is shown here that it has none:
 
 * Dynamic extents. "Constraints will be verified statically if possible, otherwise they are deferred to runtime and
   mismatches will result in undefined behavior" (StableHLO, Dynamism). So every operation with a type of unknown extents
-  has a condition, but for those in `_TOTAL`.
+  has a condition, except those in `_TOTAL`.
 * Operations that the specification or the documentation of the dialect names (`_ALWAYS`), or names for some attributes,
   element types or operands (`run_time_condition`).
 * A loop that is not proved to count towards a bound. The order of such a loop and the effects around it matters.
@@ -22,7 +22,7 @@ https://mlir.llvm.org/docs/Dialects/.
 
 The value of such an operation is an ordinary term. The scope notes each one that the program runs, once, since an
 operation that ran before does not fail later. The program after must not run more than the program before. A loop that
-may not end is noted together with the state, so that it stays behind the effects before it.
+may not end is noted together with the state, so that it stays after the effects before it.
 """
 
 from __future__ import annotations
@@ -279,7 +279,7 @@ MAX_CLOSED_APART = 64
 
 
 def note(terms: Terms, scope: RegionScope, term: int, *, ordered: bool = False) -> None:
-    """Note that the operation of a term runs, unless it ran before. `ordered`: it runs behind the effects so far."""
+    """Note that the operation of a term runs, unless it ran before. `ordered`: it runs after the effects so far."""
     if term in all_that_ran(scope):
         return
     scope.ran[term] = ordered

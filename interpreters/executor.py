@@ -124,7 +124,7 @@ class Preparation:
         return self.block(function.body.block)
 
     def block(self, block: Block, outer: Sequence[SSAValue] = ()) -> BlockProgram:
-        """Compile a block. `outer`: its captures, which are passed behind its arguments. Raises `Refusal`."""
+        """Compile a block. `outer`: its captures, which are passed after its arguments. Raises `Refusal`."""
         end = block.last_op
         if end is None or name_of(end) not in TERMINATORS:
             raise Refusal(end or _around(block), "the block does not end with a return, and cannot be executed")
@@ -283,7 +283,7 @@ def _symbols_around(op: Operation) -> Operation:
 def _dead_after(
     operations: Sequence[Operation], reads: Sequence[Sequence[SSAValue]], end: Operation
 ) -> list[list[SSAValue]]:
-    """Return for each operation, the results of the block's operations without a use behind it."""
+    """Return for each operation, the results of the block's operations without a use after it."""
     last: dict[SSAValue, int] = {value: index for index, op in enumerate(operations) for value in op.results}
     for index, values in enumerate(reads):
         last.update((value, index) for value in values if value in last)

@@ -7,7 +7,7 @@
     broadcast_in_dim(splat)                 the splat constant of the result's type; so with reshape and transpose
     get_tuple_element(tuple(x, y))[1]       y
 
-These rules hold only without other attributes, and but for the last one for static types without an encoding: two
+These rules hold only without other attributes and, except for the last one, for static types without an encoding: two
 values of one dynamic type may have different extents.
 """
 

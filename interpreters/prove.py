@@ -38,7 +38,7 @@ The rules, each used in both programs alike
 * Failure (`conditions.py`): an operation with a run-time condition (dynamic extents, an integer division, an index out
   of range, indices declared to be unique) may be removed, but the program after runs it only where the program before
   does (`conditions.py`). What ran before, with the same operands, may run again.
-* Termination: the same for a loop that is not proved to count towards a bound; it also stays behind the effects
+* Termination: the same for a loop that is not proved to count towards a bound; it also stays after the effects
   before it.
 * Barriers: `stablehlo.optimization_barrier` and `recompute.depend` return their values, result i for value i, of the
   same types; the token does not count.
@@ -75,8 +75,7 @@ The rules, each used in both programs alike
 * Which device runs (`partition_id`) is the same for all in one place: in bodies on the same devices, but not in one of
   them and outside of it.
 * Inner modules (`nested_modules.py`) are programs of their own, compared in pairs, in order, with their attributes.
-* Signature: the attributes of the modules; every operation at the top level that is not a function, but for meshes that
-  nothing refers to; and of every public function name, type, argument attributes (donation: `tf.aliasing_output`,
+* Signature: the attributes of the modules; every operation at the top level that is not a function, except meshes that nothing refers to; and of every public function name, type, argument attributes (donation: `tf.aliasing_output`,
   `jax.buffer_donor`; shardings), result attributes, all others and those of its return. Empty dictionaries equal
   absent ones.
 * Names: locations, names of SSA values, of private functions and of the module itself, the order of functions, private
@@ -105,8 +104,8 @@ attributes is a term over its condition and the results of its regions; in a reg
 with the same condition is the result of the same region there. Comparisons of loop counters whose ranges decide them
 are constants, and so are selects by such a constant.
 
-Not trusted and not used: the passes, their attributes, and every table of the packages rules, analysis, transforms.
-No proof covers memory, since it does not change the numbers: a missing token, or a clone without uses.
+Not trusted and not used: the passes, their attributes, and every table of the packages rules, analysis, transforms. No
+proof covers memory, since it does not change the numbers: a missing token, or a clone without uses.
 """
 
 from __future__ import annotations

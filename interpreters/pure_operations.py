@@ -13,13 +13,13 @@ elements each time: a program that reads elements before they are written has no
 constraint of sdy is its operand with a sharding; it may be repeated, not dropped. linalg and scf are here for tensors
 and scalars: every operation with memref operands or results is an effect, regardless of its name, and so is a region
 with an effect in it. Left out: memref; `scf.parallel`, `scf.forall` and their reductions, whose order is unspecified;
-`func.call_indirect`; and operations that no current dialect has under these names. Source:
-https://mlir.llvm.org/docs/Dialects/.
+`func.call_indirect`; and operations that no current dialect has under these names.
+Source: https://mlir.llvm.org/docs/Dialects/.
 
     stablehlo.custom_call @lapack_spotrf_ffi(%x)                       a function of its operands: on the list below
     stablehlo.custom_call @mine(%x) {recompute.repeatable}             the same as declared by the user, listed as such
     stablehlo.custom_call @mine(%x)                                    an effect: their number and order are compared
-    stablehlo.custom_call @lapack_spotrf_ffi(%x) {has_side_effect = true}   an effect, regardless of its target
+    stablehlo.custom_call @lapack_spotrf_ffi(%x) {has_side_effect = true}   an effect, whatever its target
 
 The list is the proof's own: that of the passes is `rules/custom_calls.py`.
 """

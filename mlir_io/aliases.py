@@ -167,7 +167,8 @@ class AliasParser(Parser):
         return attribute
 
     def _count_location(self, location: LocationAttr, start: Position, end: Position) -> None:
-        """Count the characters of a location in an attribute, where it is printed in full; not of one being defined."""
+        """Count the characters of a location in an attribute, which is printed in full; a location that is being
+        defined does not count."""
         if start == self._value_start:
             return
         for part in parts_first(location, self._lengths):

@@ -1,8 +1,8 @@
 """The option `offload`: the values that may lie on the host between the forward pass and their gradient.
 
-marked       the values marked `recompute.recompute = "offload"`, or selected by an offloading policy
-auto         under a budget, also values for which this is cheaper, at the speed of the device of the cost
-25GB/s       likewise at this speed, which is that of one direction
+marked       the values marked `recompute.recompute = "offload"`, or selected by an offloading policy auto         under
+a budget, also values for which this is cheaper, at the speed of the device of the cost 25GB/s       likewise at this
+speed, which is that of one direction
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ TARGETS = ("stablehlo", "none")
 
 @dataclass(frozen=True)
 class Emission:
-    """The form of the rewritten step: the target of `recompute-lower`, whether `recompute-stagger` runs behind it, and
+    """The form of the rewritten step: the target of `recompute-lower`, whether `recompute-stagger` runs after it, and
     whether functions are called again."""
 
     target: str = "stablehlo"

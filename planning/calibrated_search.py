@@ -133,7 +133,7 @@ class CalibratedSearch:
         """Try up to `tries` candidates, and return the best one.
 
         needed: measures a candidate; None if it fails. search: called before each try; returns the candidates so far
-        with others behind them.
+        with others after them.
         """
         for left in range(tries, 0, -1):
             if search is not None:

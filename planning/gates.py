@@ -32,7 +32,7 @@ def gates_for(
 
 
 def find_gates(graph: Graph, readers: Iterable[int], after: int, before: int) -> tuple[int, ...]:
-    """Return gradient values from before the copies that the readers depend on through gradient operations behind the
+    """Return gradient values from before the copies that the readers depend on through gradient operations after the
     copies.
 
     Values from before the operation `after`, of an earlier gradient, exist already and would not delay the copies.
@@ -119,7 +119,7 @@ def hold_back(graph: Graph, gates: Iterable[int], values: Iterable[int]) -> bool
 
 
 def _waits(graph: Graph, value: int, after: int) -> bool:
-    """Return whether the value depends on a forward operation behind the operation `after`."""
+    """Return whether the value depends on a forward operation after the operation `after`."""
     return graph.known_after[graph.maker[value]] > after
 
 

@@ -25,7 +25,7 @@ def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str =
 
     A group replaces the values that the backward pass or a later copy reads from its place on. Values without a gate
     are kept, with the reason. Raises `ValueError` for an operation or a place that does not exist, and for a place that
-    is not behind the operation.
+    is not after the operation.
     """
     operations_at = dict[int, set[int]]()
     for place, op in pairs:

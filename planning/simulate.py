@@ -168,7 +168,7 @@ class _GraphWriter:
             self.written.append(Instruction(op, "gradient", True, reads, makes))
 
     def barrier(self, late: Iterable[int], awaited: Iterable[int], phase: str = "gradient") -> list[int]:
-        """Append a barrier. Returns the values behind it, for `late` and `awaited`; all later operations read the
+        """Append a barrier. Returns the values after it, for `late` and `awaited`; all later operations read the
         `awaited` values there."""
         gates = list(dict.fromkeys(map(self._behind, awaited)))
         read = list(dict.fromkeys([*map(self._behind, late), *gates]))

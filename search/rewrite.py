@@ -90,7 +90,7 @@ def recomputed_within(
     `stop`: a predicate that ends the search with the best result so far.
 
     Raises:
-        Refusal: Where no plan keeps the budget.
+        Refusal: If no plan keeps the budget.
     """
     options = with_moves(module, options)
     require_order_model(module, options.moves, budget)

@@ -29,7 +29,7 @@ def _near(op: Operation) -> Iterator[Operation]:
         around.append(parent)
     yield from around
     for operation in around:
-        # A function behind a function is another one.
+        # A function after a function is another one.
         behind = operation.next_op if operation.parent_op() is not None else None
         while behind is not None and not behind.regions:
             yield behind

@@ -107,7 +107,7 @@ def each_part(location: Attribute) -> Iterator[Attribute]:
 
 
 def parts_first(location: Attribute, seen: Container[int]) -> Iterator[Attribute]:
-    """Yield the location and all that it is made of, each behind its own parts; none whose id is in `seen`.
+    """Yield the location and all that it is made of, each after its own parts; none whose id is in `seen`.
 
     The caller adds the id of each part to `seen` before it takes the next one.
     """

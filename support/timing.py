@@ -46,7 +46,7 @@ def watched(watcher: Callable[[str], None]) -> Generator[None, None, None]:
 
 
 def timed(name: str = "total") -> _Running:
-    """Run a stopwatch; its times are complete behind the `with`."""
+    """Run a stopwatch; its times are complete after the `with`."""
     return _Running(TimedPart(name))
 
 

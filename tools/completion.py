@@ -57,7 +57,7 @@ def _words(action: argparse.Action, values: Mapping[str, Sequence[str]]) -> list
 
 def _bash(parser: argparse.ArgumentParser, values: Mapping[str, Sequence[str]]) -> str:
     names = [name for action in _options(parser) for name in action.option_strings]
-    # A value that may be left out stands behind `=`, which bash takes for a word of its own.
+    # A value that may be left out stands after `=`, which bash takes for a word of its own.
     cases = [
         _CASE.format(names="|".join(action.option_strings), words=" ".join(words))
         for action in _options(parser)

@@ -8,8 +8,8 @@
       return %u
     }
 
-Older exporters, PyTorch/XLA among them, return one tuple. The interface of a function changes, but for functions that
-are called; the proof treats the elements as the tuple, and reports it.
+Older exporters, PyTorch/XLA among them, return one tuple. The interface of a function changes, except for functions
+that are called; the proof treats the elements as the tuple, and reports it.
 """
 
 from __future__ import annotations

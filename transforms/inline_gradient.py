@@ -49,7 +49,7 @@ def _check_place(gradient: GradientOp) -> None:
 
 
 def _state_phases_between(block: Block) -> None:
-    """State all phases if a gradient needs operations behind the first gradient: they are its forward pass."""
+    """State all phases if a gradient needs operations after the first gradient: they are its forward pass."""
     order = Order.of(block)
     needed = _needed_by_gradients(order)
     first = next(index for index, op in enumerate(order.operations) if isinstance(op, GradientOp))

@@ -77,7 +77,7 @@ def _runs_again(op: Operation) -> bool:
 
 
 def _move_to_the_first(block: Block) -> None:
-    """Move operations of the second forward pass that read only the first one behind the last of their operands.
+    """Move operations of the second forward pass that read only the first one after the last of their operands.
 
     Only pure operations without branches and loops move: a branch or loop would run there for a third time.
     """
@@ -95,7 +95,7 @@ def _move_to_the_first(block: Block) -> None:
 
 
 class _Places:
-    """Positions of operations in a block: behind one of the original operations, or before all, in order.
+    """Positions of operations in a block: after one of the original operations, or before all, in order.
 
     Constant expressions float: they move to where they are needed.
     """
@@ -115,7 +115,7 @@ class _Places:
         return True
 
     def move(self, op: Operation) -> None:
-        """Move the operation behind its operands, as in the forward pass."""
+        """Move the operation after its operands, as in the forward pass."""
         fixed = (producer for producer in producers(op) if producer in self._place and producer not in self._floating)
         self._put(op, max((self._place[producer] for producer in fixed), default=-1))
 

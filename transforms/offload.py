@@ -61,7 +61,7 @@ NOT_READ = "'offload' has no effect here: no gradient operation reads the value"
 
 
 def offer(values: Iterable[SSAValue], speed: int, forced: bool = False) -> int:
-    """Insert a move to the host and back behind each value, and redirect all uses; returns the number of values.
+    """Insert a move to the host and back after each value, and redirect all uses; returns the number of values.
 
     `speed`: bytes per second of the move, 0 if it is free. `forced`: fetch the value even if that saves nothing.
     """

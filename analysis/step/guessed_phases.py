@@ -35,8 +35,8 @@ from .phase_sources import sources
 from .phases_by_results import late_operations, needed, phases_by_results, returned_values
 
 MOST_MOVES = 64
-"""Limit on how often the turn moves behind a read of the forward pass. A residual block needs one or two moves, and
-each takes time in proportion to the program."""
+"""Limit on how often the turn moves after a read of the forward pass. A residual block needs one or two moves, and each
+takes time in proportion to the program."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ The forward pass is more than the ancestors of the loss: masks and local derivat
 Sources of phases, in order: `phase_sources.py` (`recompute.phase` attributes, then locations), then program position.
 They are checked against each other.
 A function may contain several gradients in sequence, f1 b1 f2 b2, as in a GAN or with accumulated gradients: a step
-begins at the first forward operation behind a gradient. If every operation has the attribute, position does not matter,
+begins at the first forward operation after a gradient. If every operation has the attribute, position does not matter,
 and steps may alternate as in pipeline schedules.
 """
 

@@ -3,12 +3,12 @@
     results 0 = loss, 1 = new weights              primal-results=0
 
 The ancestors of the loss are primal. Other operations before the last ancestor are residual: they are computed for the
-backward pass. Operations behind it are gradient, up to the last operation that reads a forward value, and update from
+backward pass. Operations after it are gradient, up to the last operation that reads a forward value, and update from
 there on. Dependences alone cannot separate local derivatives from gradients: if the seed of the gradient is folded into
 a constant, `1 - y²` depends no more on the backward pass than `2 (y - t) / n` does.
 
 A value that is not returned may be named in place of a result: primal-values=%loss. Operations that only the primal
-results need, and that stand behind the gradient (a loss that is computed last), must first be moved before it
+results need, and that stand after the gradient (a loss that is computed last), must first be moved before it
 (`late_operations`). The results are the elements of a tuple if the function returns a single tuple.
 
 Cotangent arguments serve as well: operations that depend on one are gradient, and results that depend on none are
@@ -40,7 +40,7 @@ def returned_values(terminator: Operation) -> tuple[SSAValue, ...]:
 
 
 def late_operations(order: Order, hint: PhaseHint, named: Sequence[Operation]) -> tuple[int, list[int]]:
-    """Find primal operations that stand behind the gradient.
+    """Find primal operations that stand after the gradient.
 
     Returns the position of the last operation that both primal results and other operations need, and the positions of
     the later operations that only primal results need. The list is empty if at most half of the other operations stand
@@ -137,7 +137,7 @@ def needed(order: Order, operations: Iterable[int]) -> set[int]:
 
 
 def _mark_update(order: Order, phase: dict[Operation, str]) -> None:
-    """Change `gradient` to `update` behind the last gradient operation that reads a value of the forward pass."""
+    """Change `gradient` to `update` after the last gradient operation that reads a value of the forward pass."""
     behind = True
     for index in reversed(range(len(order.operations) - 1)):
         op = order.operations[index]

@@ -179,7 +179,7 @@ def is_quantized(*values: SSAValue) -> bool:
 
 
 def check_baseline(subject: str, actual: Attribute, expected: Attribute) -> None:
-    """Check that element types are equal but for scales and zero points. Types of other forms are accepted."""
+    """Check that element types are equal except for scales and zero points. Types of other forms are accepted."""
     first, second = QuantizedType.of(actual), QuantizedType.of(expected)
     if first is None and second is None:
         return

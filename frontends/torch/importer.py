@@ -59,7 +59,7 @@ def read_joint(joint: torch.fx.GraphModule, num_fwd_outputs: int, marked: bool =
 
 
 def _tags(graph: torch.fx.Graph, num_fwd_outputs: int) -> Mapping[torch.fx.Node, bool]:
-    """Return whether each call belongs to the backward pass: by the partitioner's tags, or else behind the last
+    """Return whether each call belongs to the backward pass: by the partitioner's tags, or else after the last
     operation that a forward output needs."""
     calls = [node for node in graph.nodes if node.op not in ("placeholder", "output")]
     if any("partitioner_tag" in node.meta for node in calls):

@@ -2,7 +2,7 @@
 
 The peak of a compiled step differs from that of program order, since Inductor fuses and reorders. A plan is made for a
 bound in program order; the measured peak of the compiled step, divided by the planned one, corrects the bound of the
-next plan. If no plan of ours keeps the budget, the plans of PyTorch's own partitioner are tried, where they are right:
+next plan. If no plan of ours keeps the budget, the plans of PyTorch's own partitioner are tried if they are correct:
 below a budget of 1 it draws random numbers again and reads overwritten buffers.
 """
 

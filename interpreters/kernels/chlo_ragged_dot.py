@@ -1,6 +1,6 @@
 """The kernel of `chlo.ragged_dot`: one product for each group, of which the rows or sums of the group are taken.
 
-Rows behind the last group are zero, as in JAX.
+Rows after the last group are zero, as in JAX.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def collective(op: Operation) -> Kernel:
     dtypes = [dtype_at(result) for result in op.results]
 
     def run(*operands: Array) -> tuple[Array, ...]:
-        # Captures of a region come behind the operands.
+        # Captures of a region come after the operands.
         return tuple(convert(operand, dtype) for operand, dtype in zip(operands, dtypes, strict=False))
 
     return run

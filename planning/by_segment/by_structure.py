@@ -119,7 +119,7 @@ def uncut(graph: Graph) -> Cuts | None:
 class _Sizes:
     """The places where a cut is possible.
 
-    places: the operation behind each place.
+    places: the operation after each place.
     live: bytes live at each place that later forward operations read.
     inside: residual bytes before each place.
     largest: the most residual bytes of one operation.
@@ -216,14 +216,14 @@ def _residual_bytes(graph: Graph, end: int) -> list[int]:
 
 
 NEAR_THE_END = 0.9
-"""Share of the forward pass: if the last primal operation is behind it, primal operations cover the forward pass."""
+"""Share of the forward pass: if the last primal operation is after it, primal operations cover the forward pass."""
 
 
 def _live_bytes(graph: Graph, end: int) -> list[int]:
     """Return for each operation, and the end, the bytes made before it that primal operations from it on read.
 
     If the last primal operation is before `NEAR_THE_END` of the forward pass, as in a gradient without its loss, all
-    forward operations behind it count too.
+    forward operations after it count too.
     """
     change = [0] * (end + 1)
     last = dict[int, int]()

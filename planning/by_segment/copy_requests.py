@@ -215,7 +215,7 @@ def _after_their_originals(uses: Mapping[int, int], starts: set[int]) -> list[in
     """Add arrivals, so that no operation is copied before it has run: relevant if a gradient follows another one."""
     arrival_places = sorted(starts)
     operations = sorted(uses)
-    # The first use of an operation or of a later one is behind the operation itself.
+    # The first use of an operation or of a later one is after the operation itself.
     soonest = list(accumulate((uses[op] for op in reversed(operations)), min))
     for op, use in zip(operations, reversed(soonest), strict=True):
         if arrival_places[bisect_right(arrival_places, uses[op]) - 1] < op:

@@ -7,7 +7,7 @@ the first layer, and keeps them live. Making them wait for the input of their ow
 
 Sink operations outside of segments into the backward pass if only the backward pass reads them.
 
-Masks and local derivatives are computed in the forward pass, next to their operation. A copy behind a gradient replaces
+Masks and local derivatives are computed in the forward pass, next to their operation. A copy after a gradient replaces
 the original, which becomes dead, so no arithmetic is added. The caller must check that bytes are saved: sinking a
 comparison, for example, pins its large operand in place of its small result.
 """

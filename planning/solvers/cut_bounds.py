@@ -20,7 +20,7 @@ from .sequence import at_first_need, evaluate, sequence_of
 from .stage_program import StageProgram, stage_program
 
 BEHIND = (-1, 0, 1, 2, 3, 4, 6, 9, 13, 20)
-"""Candidate cuts relative to the first backward operation: the best is usually a few operations behind it."""
+"""Candidate cuts relative to the first backward operation: the best is usually a few operations after it."""
 BEST_CUTS = 3
 TOLERANCE = 1e-3
 """Gap between cost and bound, in percentage points, at which the integer program stops."""
@@ -156,7 +156,7 @@ def _stages(problem: Problem, sequence: Ints) -> Ints:
 
 
 def second_cuts(problem: Problem, cut: int, count: int = 8) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of `cut` and one more cut, spread over the operations behind it."""
+    """Yield the pairs of `cut` and one more cut, spread over the operations after it."""
     n = len(problem)
     for share in range(1, count + 1):
         other = cut + (n - 1 - cut) * share // (count + 1)

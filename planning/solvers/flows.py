@@ -1,6 +1,6 @@
 """Lower bounds and starts by minimum cuts, for problems that are too large for integer programs.
 
-At a cut of the step each storage that is needed behind it is saved or recomputed, and a recomputed operation needs its
+At a cut of the step each storage that is needed after it is saved or recomputed, and a recomputed operation needs its
 operands: for a byte price mu the cheapest choice is a minimum cut, and
 
     mincut(mu) - mu (budget - bytes that the operation at the cut needs)
@@ -68,7 +68,7 @@ class CutNetwork:
         values = np.flatnonzero(~self.free)
         readers, read = problem.reader[:count], problem.reads[:count]
         inner = ~self.free[read] & (problem.again[readers] == 1)
-        # Nodes: storages 0 … made - 1, operations behind them, source, sink.
+        # Nodes: storages 0 … made - 1, operations after them, source, sink.
         self.source, self.sink = made + cut + 1, made + cut + 2
         operations = np.arange(cut + 1, dtype=np.int64)
         self.tails = np.concatenate(

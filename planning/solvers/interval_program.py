@@ -3,7 +3,7 @@
 Each execution in the window keeps each of its results for an interval of positions; the intervals of all results share
 the budget; each read is inside of an interval of its operand; a storage that the rest of the step reads has an interval
 up to the end of the window. Storages from before the window may be kept up to it if the stages in between have enough
-free bytes; behind its end nothing changes. The model may count too many bytes, never too few, for a use that reads an
+free bytes; after its end nothing changes. The model may count too many bytes, never too few, for a use that reads an
 instance other than the latest; the flat evaluator decides. The model is that of Moccasin (Bartan et al., ICML 2023),
 restricted to windows as in large-neighbourhood search; the present copies are a complete hint.
 

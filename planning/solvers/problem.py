@@ -27,7 +27,7 @@ class SmallView:
     """A view that is smaller than its storage.
 
     label: its node. value: the storage. bytes: the size of the view.
-    after: the operation behind whose first execution the view can be copied.
+    after: the operation after whose first execution the view can be copied.
     readers: the operations that read the storage only through this view.
     """
 

@@ -86,7 +86,7 @@ def longest_run(signatures: Ints) -> RepeatedRun | None:
 
 
 def runs_in(signatures: Ints, start: int = 0) -> list[RepeatedRun]:
-    """Return the disjoint runs, in order: the longest one, and recursively those before it and behind it."""
+    """Return the disjoint runs, in order: the longest one, and recursively those before it and after it."""
     run = _longest(signatures)
     if run is None:
         return []

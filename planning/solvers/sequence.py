@@ -137,7 +137,7 @@ def at_first_need(
     end: int | None = None,
     live_at_end: Collection[int] = (),
 ) -> frozenset[Pair]:
-    """Return copies behind the cut, up to stage `end`, of the operations `again`, for storages not `alive` at the cut.
+    """Return copies after the cut, up to stage `end`, of the operations `again`, for storages not `alive` at the cut.
 
     `live_at_end`: storages that must be live at the end; those without an earlier use are recomputed there.
     """

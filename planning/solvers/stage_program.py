@@ -8,7 +8,7 @@ With K = 1, relaxed, it is the minimum cut between saving and recomputing.
 
     minimise sum cost_i X[k, i]
     (1) sum of bytes_v S[k, v] <= B at each cut; S[k, v] = 1 for all v that p_k reads or makes
-    (2) S[k, v] + X[k, maker v] >= 1 for all v from before p_k that operations behind p_k, up to p_k+1, read; outputs at
+    (2) S[k, v] + X[k, maker v] >= 1 for all v from before p_k that operations after p_k, up to p_k+1, read; outputs at
         the end
     (3) X[k, i] <= S[k, v] + X[k, maker v] for every input v of i
     (4) S[k+1, v] <= S[k, v] + X[k, maker v]
@@ -16,10 +16,10 @@ With K = 1, relaxed, it is the minimum cut between saving and recomputing.
         H[k, v] >= S[k+1, v] - X[k, maker v], in the last segment for outputs
 
 The relaxation is weaker with two cuts than with one: two half runs in adjacent segments satisfy readers in both. So
-with several cuts Y[k, i] = 1 means that i runs again anywhere behind p_k, and (6) is (2) and (3) as if p_k were the
-only cut. These rows are redundant for integral points, but the solver is six to ten times as fast with them.
+with several cuts Y[k, i] = 1 means that i runs again anywhere after p_k, and (6) is (2) and (3) as if p_k were the only
+cut. These rows are redundant for integral points, but the solver is six to ten times as fast with them.
 
-    (6) S[k, v] + Y[k, maker v] >= 1 for all v from before p_k that any operation behind p_k reads;
+    (6) S[k, v] + Y[k, maker v] >= 1 for all v from before p_k that any operation after p_k reads;
         Y[k, i] <= S[k, v] + Y[k, maker v]
         X[k, i] <= Y[k, i], Y[k+1, i] <= Y[k, i] <= X[k, i] + Y[k+1, i], and for the last cut Y is X
 
@@ -57,7 +57,7 @@ class StageProgram:
         return _point(self, problem, pairs)
 
     def recomputed(self, values: Doubles, at: int = 0) -> frozenset[int]:
-        """Return the operations that run again behind the cut number `at` in a solution."""
+        """Return the operations that run again after the cut number `at` in a solution."""
         return frozenset([op for op, column in self.again[at].items() if values[column] > 0.5])
 
     def alive(self, values: Doubles, at: int = 0) -> frozenset[int]:
@@ -103,8 +103,8 @@ class _StageProgramWriter:
         return len(self.costs) - 1
 
     def _needed(self, k: int) -> tuple[set[int], set[int]]:
-        """Return the storages from before the cut that are needed behind it, and operations that could
-        recompute them."""
+        """Return the storages from before the cut that are needed after it, and operations that could recompute
+        them."""
         cut, problem = self.cuts[k], self.problem
         values = {v for op in range(cut + 1, len(problem)) for v in self.reads[op] if self.maker[v] <= cut}
         values |= {v for v in np.flatnonzero(problem.output).tolist() if self.maker[v] <= cut}
@@ -160,7 +160,7 @@ class _StageProgramWriter:
                 self.rows.at_least(0.0, [(column, -1.0), *here, *self._make(again[k], v)])
 
     def _read(self, k: int, end: int, saved: dict[int, int], again: dict[int, int]) -> None:
-        """Add rows (2) and (3): storages read behind a cut, up to operation `end`, are live at the cut or recomputed,
+        """Add rows (2) and (3): storages read after a cut, up to operation `end`, are live at the cut or recomputed,
         and so are the operands of recomputed operations."""
         cut, behind = self.cuts[k], range(self.cuts[k] + 1, min(end + 1, len(self.problem)))
         needed = {v for op in behind for v in self.reads[op] if self.maker[v] <= cut}

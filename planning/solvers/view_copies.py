@@ -2,7 +2,7 @@
 
 Copies of views: a slice of a gradient keeps the whole buffer live; a copy of the slice needs its own bytes only.
 
-    with_copies(problem, views)      the step with an operation `copy:<node>` for each view, behind the viewed storage
+    with_copies(problem, views)      the step with an operation `copy:<node>` for each view, after the viewed storage
     views_apart(problem)             a relaxation of the step with any copies of views, for bounds
 
 A copy costs as much as data movement in the graphs: 16 per byte read or written. It is an ordinary operation: it can

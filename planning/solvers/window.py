@@ -28,7 +28,7 @@ class StageWindow:
 
     candidates: the operations that may run again in the window, in order.
     before: storages that are live at its start in the current plan.
-    after: storages that are read or kept behind its end.
+    after: storages that are read or kept after its end.
     may_enter: storages that could be kept up to its start, within `rooms`.
     """
 

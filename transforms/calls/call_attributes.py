@@ -7,7 +7,7 @@ Keep calls whose inlining would lose foreign attributes of the call or the calle
 
     %1 = call @f(%0) {mhlo.frontend_attributes = {_xla_compute_type = "host"}}
 
-`recompute` inlines these calls for planning, and then outlines them again with their attributes. Where this fails, the
+`recompute` inlines these calls for planning, and then outlines them again with their attributes. If this fails, the
 step is rewritten again while the functions are marked `recompute.whole`, which the inliner skips.
 """
 

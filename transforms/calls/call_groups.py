@@ -6,8 +6,8 @@ Find the insertion point for the call of a group of operations, which need not b
     %3 = g %x                          ->      %4 = call @f(%x, %3)
     %4 = h %1, %3    // of the call
 
-The call is inserted at the first of them, or behind the last definition that it reads. Operations that read its results
-and stand before that point move behind the call. If the call reads one of those too, there is no valid point.
+The call is inserted at the first of them, or after the last definition that it reads. Operations that read its results
+and stand before that point move after the call. If the call reads one of those too, there is no valid point.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Positions:
         return value.owner if isinstance(value.owner, Operation) and value.owner in self.of else None
 
     def inserted(self, operations: Sequence[Operation]) -> None:
-        """Number operations, one behind the other, that were inserted or moved."""
+        """Number operations, one after the other, that were inserted or moved."""
         previous, following = operations[0].prev_op, operations[-1].next_op
         low = self.of[previous] if previous is not None else -1.0
         high = self.of[following] if following is not None else low + 2.0

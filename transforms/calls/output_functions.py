@@ -1,6 +1,6 @@
 """The functions of the output: the unmodified ones, and parts of them.
 
-Equal functions are merged. A part is inserted behind its whole function, and has that name with a number: `silu_1`.
+Equal functions are merged. A part is inserted after its whole function, and has that name with a number: `silu_1`.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ class _Cloner:
         return self.latest[value].value if value in self.latest else value
 
     def read_delayed(self) -> None:
-        """Redirect gradient operations behind a group to the group's delayed inputs, those of the latest group.
+        """Redirect gradient operations after a group to the group's delayed inputs, those of the latest group.
 
         Otherwise both a value and its delayed twin would be live.
         """
@@ -193,7 +193,7 @@ class _Cloner:
                     reader.attributes[Names.TARGET_GRAD] = UnitAttr()
 
     def _later_reader(self, use: Use, before: int) -> Operation | None:
-        """Return the using operation of the step, at or behind `before`; None for forward operations, which read
+        """Return the using operation of the step, at or after `before`; None for forward operations, which read
         originals."""
         reader = self.step.phases.order.owner_here(use.operation)
         if reader is None or self.step.phases.is_forward(reader) or self.step.position(reader) < before:

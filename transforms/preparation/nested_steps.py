@@ -7,7 +7,7 @@
 
 Examples are gradients accumulated over microbatches, and `value_and_grad` inside of a `shard_map`. While passes run,
 such a block is a function of its own, so every pass over steps applies to it; a placeholder takes its place. A block
-with several gradients, one behind the other, holds several steps:
+with several gradients, one after the other, holds several steps:
 
     forward; gradient; forward; gradient    ->    forward; gradient; placeholder        func.func @"main+1"(...)
 
@@ -58,7 +58,7 @@ def function_around(name: str) -> str:
 
 
 def outline_nested_steps(module: ModuleOp) -> Sequence[NestedStep]:
-    """Outline every nested block that is a step, the innermost first, then every step behind the first one of a
+    """Outline every nested block that is a step, the innermost first, then every step after the first one of a
     function's body, the last first."""
     nested = [
         _outline_block(module, block, f"{function.sym_name.data}/{number}")
