@@ -150,7 +150,7 @@ class LoopBody:
     flags: int = 0
 
     def yielded(self, values: Sequence[Any]) -> list[Any]:
-        """The yielded values: moved ones, and copies of the others."""
+        """Return the yielded values: moved ones, and copies of the others."""
         return [value if move else value.copy() for value, move in zip(values[self.flags :], self.moves, strict=True)]
 
     def iterate(self, carry: Sequence[Array], outer: Sequence[Array], observer: Observer | None) -> list[Array]:

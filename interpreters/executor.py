@@ -220,7 +220,8 @@ class Preparation:
         return combiner(Preparation().block(block, (*numbers, *captured(op))), block, len(numbers))
 
     def _structured(self, op: Operation) -> Kernel:
-        """The body takes the loop indices that `linalg.index` reads beside its arguments."""
+        """Make the kernel of a structured operation; the body takes the loop indices that `linalg.index` reads beside
+        its arguments."""
         block = op.regions[0].block
         index_ops = [inner for inner in block.ops if isinstance(inner, IndexOp)]
         combine = self._combiner(op, block, [inner.result for inner in index_ops])

@@ -93,7 +93,8 @@ class BufferRoles:
         return BufferRole.RESULT if value in self.results else BufferRole.TEMPORARY
 
     def _constants_of(self, block: Block) -> frozenset[SSAValue]:
-        """In a loop over constants alone all values are constant, including the arguments of its regions."""
+        """Return the constants of a block. In a loop over constants alone all values are constant, including the
+        arguments of its regions."""
         if block not in self.constants:
             around = block.parent_op()
             outer = around.parent if around is not None else None

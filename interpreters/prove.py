@@ -75,9 +75,10 @@ The rules, each used in both programs alike
 * Which device runs (`partition_id`) is the same for all in one place: in bodies on the same devices, but not in one of
   them and outside of it.
 * Inner modules (`nested_modules.py`) are programs of their own, compared in pairs, in order, with their attributes.
-* Signature: the attributes of the modules; every operation at the top level that is not a function, except meshes that nothing refers to; and of every public function name, type, argument attributes (donation: `tf.aliasing_output`,
-  `jax.buffer_donor`; shardings), result attributes, all others and those of its return. Empty dictionaries equal
-  absent ones.
+* Signature: the attributes of the modules; every operation at the top level that is not a function, except meshes
+  that nothing refers to; and of every public function name, type, argument attributes (donation:
+  `tf.aliasing_output`, `jax.buffer_donor`; shardings), result attributes, all others and those of its return. Empty
+  dictionaries equal absent ones.
 * Names: locations, names of SSA values, of private functions and of the module itself, the order of functions, private
   functions that are not called, and discardable attributes that start with `recompute.` do not count.
 * Reserved names (`dialects/reserved_names.py`): a function that a consumer finds by its name is compared like a public

@@ -161,7 +161,8 @@ def _has_lossless_form(op: Operation, with_locations: bool) -> bool:
 
 
 def _is_a_function(types: Sequence[Attribute]) -> bool:
-    """A single result of function type, which is printed without the parentheses that it needs."""
+    """Return whether there is a single result of function type, which is printed without the parentheses that
+    it needs."""
     return len(types) == 1 and isinstance(types[0], FunctionType)
 
 

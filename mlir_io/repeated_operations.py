@@ -19,7 +19,7 @@ _LOCAL = (Commutative, ConstantLike, Pure)
 
 
 def verify_nested(root: Operation) -> None:
-    """Like `root.verify()`, with the same errors, for the first of equal operations."""
+    """Verify as `root.verify()` does, with the same errors, for the first of equal operations."""
     with symbols_remembered():
         _Verifier().verify(root)
 

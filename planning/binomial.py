@@ -78,7 +78,7 @@ def _backward_steps(iterations: int, slots: int) -> Iterator[Backwards]:
 
 
 def _split(length: int, slots: int) -> int:
-    """The number of iterations after which the next slot is filled."""
+    """Return the number of iterations after which the next slot is filled."""
     repeats = _repeats(length, slots)
     return max(1, _reach(slots, repeats - 2), length - _reach(slots - 1, repeats))
 

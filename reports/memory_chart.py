@@ -45,7 +45,7 @@ STYLE = {
 
 
 def to_svg(timelines: Sequence[tuple[str, Timeline]], title: str) -> str:
-    """Named timelines below each other as SVG text, the same bytes on every run; ratios are relative to the first.
+    """Draw named timelines below each other as SVG text, the same bytes on every run; ratios are relative to the first.
 
     Raises `ImportError`, with the remedy, if matplotlib is not installed, and `ValueError` without timelines.
     """
@@ -128,7 +128,7 @@ def blend(share: float) -> Colour:
 
 
 def legend(drawing: Figure, scale: Scale, kinds: set[BandKind], height: float) -> None:
-    """One entry for each kind; the segments share one, a strip of their colours in program order."""
+    """Draw one entry for each kind; the segments share one, a strip of their colours in program order."""
     from matplotlib.legend_handler import HandlerTuple
     from matplotlib.patches import Patch
 
@@ -228,5 +228,5 @@ def draw_first_peak(axes: Axes, timeline: Timeline, scale: Scale) -> None:
 
 
 def note(axes: Axes, text: str, height: float, **look: Any) -> None:
-    """Text just above the left end of a horizontal line."""
+    """Draw text just above the left end of a horizontal line."""
     axes.annotate(text, (0, height), xytext=(5, 3), textcoords="offset points", zorder=5, **look)

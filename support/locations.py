@@ -54,7 +54,7 @@ def file_range(file: str, start: tuple[int, int], end: tuple[int, int]) -> Locat
 
 
 def source_position(location: Attribute) -> tuple[str, int, int] | None:
-    """File, line and column of the innermost call in the user's code: the first position, the callee's before the
+    """Find file, line and column of the innermost call in the user's code: the first position, the callee's before the
     caller's, that is not in an installed library; the first one if all are. None if the location names none.
     """
     innermost = None

@@ -256,7 +256,7 @@ class _Peaks:
 
 
 def _order_stretches(order: Order, classified: Phases | None) -> list[_Ordered]:
-    """Each stretch in the order with the lowest peak; program order if no other order is lower."""
+    """Return each stretch in the order with the lowest peak; program order if no other order is lower."""
     precedence, footprint = Precedence.of(order, classified), Footprint.of(graph_of(order).graph)
     live = LiveSet.at_start(footprint)
     ordered = list[_Ordered]()

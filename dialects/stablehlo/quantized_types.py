@@ -145,7 +145,7 @@ def _range(storage: IntegerType) -> tuple[int, int]:
 
 
 def _pairs(text: str) -> list[tuple[float, int]] | None:
-    """`0.5:3`, or `{0.5:3, 0.25}`: scales with their zero points, which are 0 if they are not given."""
+    """Parse scales with their zero points, which are 0 if they are not given: `0.5:3`, or `{0.5:3, 0.25}`."""
     entries = text.removeprefix("{").removesuffix("}").split(",")
     pairs = list[tuple[float, int]]()
     for entry in entries:

@@ -85,7 +85,7 @@ class Jitted(Generic[P, R]):
         return f"<recompute.jax.jit({self._name}), lowered for {count or 'no'} call{'' if count == 1 else 's'}>"
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        """Return a bound method if the step is an attribute of a class."""
+        """Return a bound method if the step is accessed through an instance."""
         return self if instance is None else MethodType(self, instance)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:

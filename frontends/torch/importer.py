@@ -176,7 +176,7 @@ class _Reader:
     def _seeded(
         self, node: torch.fx.Node, target: OpOverload, args: Sequence[Any], value: Any
     ) -> tuple[SSAValue, Results]:
-        """A draw, then the operation on the state that was drawn. Returns the state and the results."""
+        """Draw a state, then run the operation on it. Returns the state and the results."""
         named: dict[str, Attribute] = {
             OF: StringAttr(qualified_name(target)),
             ARGS: StringAttr(text_of(node, args, node.kwargs, lambda _: 0)),

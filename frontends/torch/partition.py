@@ -170,7 +170,7 @@ def _rewrite(module: ModuleOp, options: Options, tangent_bytes: int) -> Rewritte
 
 
 def _limit(budget: str, plain: Timeline, tangent_bytes: int) -> int:
-    """The bytes that a budget leaves for temporaries: a share counts the gradients of the results among them."""
+    """Return the bytes that a budget leaves for temporaries: a share counts the gradients of the results among them."""
     if is_share(budget):
         return (parse_budget(budget, plain.peak_bytes + tangent_bytes) or 0) - tangent_bytes
     return (parse_budget(budget, 1) or 0) - plain.argument_bytes

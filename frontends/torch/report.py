@@ -160,7 +160,8 @@ def report_of(module: ModuleOp, rewritten: Rewritten, tangent_bytes: int) -> Gra
 
 
 def peak_with_states(timeline: Timeline) -> int:
-    """The peak in bytes, with the state of the generator that is held while a copy draws again, to be restored."""
+    """Return the peak in bytes, with the state of the generator that is held while a copy draws again, to be
+    restored."""
     operations = zip(timeline.operations, timeline.phases, timeline.live_bytes, strict=True)
     return max((live + _held(name, phase) for name, phase, live in operations), default=0)
 

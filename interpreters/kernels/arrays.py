@@ -49,7 +49,7 @@ def wide(dtype: DType) -> DType:
 
 
 def kind_of(dtype: DType) -> str:
-    """`b`, `i`, `u`, `f` or `c`; numpy itself calls the types of `ml_dtypes` void."""
+    """Return `b`, `i`, `u`, `f` or `c`; numpy itself calls the types of `ml_dtypes` void."""
     return wide(dtype).kind
 
 

@@ -90,7 +90,8 @@ def shift_right_logical(a: Array, amount: Array, width: int) -> Array:
 
 
 def shift_right_arithmetic(a: Array, amount: Array, width: int) -> Array:
-    """The highest bit comes in from the left, whether or not it is a sign: unsigned integers are shifted like others.
+    """Shift right and fill with the highest bit, whether or not it is a sign: unsigned integers are shifted like
+    others.
 
     An amount beyond the width, or negative, leaves that bit alone.
     """
@@ -227,7 +228,7 @@ def compute_for(op: str, dtype: DType) -> Compute | None:
 
 
 def computed_in(dtype: DType) -> DType:
-    """Functions of complex numbers are computed in f64 and rounded once, regardless of their type, as in the
+    """Return the type of the computation: functions of complex numbers are computed in f64 and rounded once, as in the
     reference."""
     return np.dtype(np.complex128) if kind_of(dtype) == "c" else wide(dtype)
 

@@ -40,7 +40,8 @@ def gather_with(op: GatherOp | DynamicGatherOp) -> Callable[[Array, Array, Seque
 
 
 def scatter(op: ScatterOp, combine: Combine) -> Kernel:
-    """Updates are applied in order of their indices; elements out of bounds are skipped."""
+    """Make the kernel of `stablehlo.scatter`: updates are applied in order of their indices; elements out of bounds are
+    skipped."""
     numbers = op.scatter_dimension_numbers.data
     extents, shape = shape_of(op.inputs[0]), shape_of(op.updates[0])
     rank, count = len(shape), len(op.inputs)
@@ -75,7 +76,7 @@ def scatter(op: ScatterOp, combine: Combine) -> Kernel:
 
 
 def _along(place: int, extent: int, rank: int) -> Array:
-    """0, 1, … along dimension `place` of a shape of that rank."""
+    """Return 0, 1, … along dimension `place` of a shape of that rank."""
     return np.arange(extent).reshape([-1 if dimension == place else 1 for dimension in range(rank)])
 
 

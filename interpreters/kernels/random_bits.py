@@ -72,7 +72,7 @@ def three_fry(state: Array, shape: Sequence[int], wide: bool) -> Bits:
 
 
 def _split(shape: Sequence[int]) -> int | None:
-    """Neighbours lie along the first even dimension, otherwise along the longest."""
+    """Return the dimension along which neighbours lie: the first even dimension, otherwise the longest."""
     even = (d for d, extent in enumerate(shape) if extent % 2 == 0)
     longest = max(range(len(shape)), key=shape.__getitem__) if shape else None
     return next(even, longest)

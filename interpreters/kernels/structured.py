@@ -45,7 +45,8 @@ def _kept(rank: int, dropped: Sequence[int]) -> AffineMap:
 
 
 def structured(op: Operation, combine: Combine, indices: Sequence[int]) -> Kernel:
-    """`combine` takes an element of each operand, the loop numbers `indices`, and the captures of the body."""
+    """Make the kernel. `combine` takes an element of each operand, the loop numbers `indices`, and the captures of the
+    body."""
     maps, parallel = space_of(op)
     loops = _Loops.of(op.operands, maps, parallel, len(op.results))
     count, outputs = len(op.operands), len(op.results)

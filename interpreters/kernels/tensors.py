@@ -138,7 +138,7 @@ def _numbers(values: DenseArrayBase[IntegerType]) -> tuple[int, ...]:
 
 
 def pad(op: tensor.PadOp, combine: Combine) -> Kernel:
-    """The padding is the value of the region for the indices."""
+    """Make the kernel of `tensor.pad`: the padding is the value of the region for the indices."""
     shape, dtype = shape_at(op.result), dtype_at(op.result)
     low, high, count = _numbers(op.static_low), _numbers(op.static_high), len(op.operands)
     if DYNAMIC in (*low, *high) or any(amount < 0 for amount in (*low, *high)):

@@ -40,7 +40,7 @@ def windows_over(values: Array, fill: Array, moves: Sequence[DimWindow]) -> Arra
 
 
 def reduce_window(op: ReduceWindowOp, combine: Combine) -> Kernel:
-    """Padding outside of the tensor is the initial value."""
+    """Make the kernel of `stablehlo.reduce_window`: padding outside of the tensor is the initial value."""
     sizes, count = op.window_dimensions.get_values(), len(op.inputs)
     moves = windows(sizes, op.window_strides, op.padding, op.base_dilations, op.window_dilations)
     results = [(shape_of(result), dtype_at(result)) for result in op.result]
@@ -109,7 +109,8 @@ def convolve(op: ConvolvingOp, moves: Sequence[DimWindow]) -> Callable[[Array, A
 
 
 def select_and_scatter(op: SelectAndScatterOp, select: Combine, scatter: Combine) -> Kernel:
-    """Of several candidates the first is selected; values for one element are combined in the order of windows."""
+    """Make the kernel of `stablehlo.select_and_scatter`: of several candidates the first is selected; values for one
+    element are combined in the order of windows."""
     shape, dtype = shape_of(op.operand), dtype_at(op.result)
     sizes = op.window_dimensions.get_values() if op.window_dimensions is not None else (1,) * len(shape)
     places = windows_over(

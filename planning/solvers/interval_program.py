@@ -126,7 +126,7 @@ class _Model:
             yield _Execution(t, at, None, {v: self._end(at) for v in self.problem.makes_of(t)}, at)
 
     def _copies(self, inside: Collection[Pair]) -> Iterator[_Execution]:
-        """As many copies of each candidate as there are now, and one more."""
+        """Yield as many copies of each candidate as there are now, and one more."""
         for op in self.window.candidates:
             present = sorted(self.window.position(t, c) for t, c in inside if c == op)
             positions = [self.window.position(t, op) for t in range(self.window.first, self.window.last) if t > op]

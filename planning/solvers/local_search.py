@@ -143,7 +143,7 @@ def from_the_start(best: Incumbent, search: Search, effort: Effort, bounds: Boun
 
 
 def annealed_longer(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
-    """Anneal longer and more slowly from the best plan: this improves plans for which short runs end with different
+    """Anneal longer and more slowly from the best plan, which improves plans for which short runs end with different
     costs."""
     if effort.rounds is not None or best.pairs is None or not searched_on(best, effort, bounds, OPEN):
         return

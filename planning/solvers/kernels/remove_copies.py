@@ -98,7 +98,7 @@ def _close(m: Board, t: int, i: int, most: int) -> bool:
 
 @compiled
 def _drop_cheaper(m: Board, t: int, i: int) -> bool:
-    """The move in mode CHEAPER: depth first, the inputs of the last added copy first; at most `LARGEST` copies."""
+    """Try the move in mode CHEAPER: depth first, the inputs of the last added copy first; at most `LARGEST` copies."""
     m[m[CLOSED]] = i
     count, added, first = 1, 0, True
     while count > 0 and added < LARGEST:
