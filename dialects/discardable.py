@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, StringAttr, UnitAttr, i1, i64
 from xdsl.ir import Attribute, Operation
 
 from ..support.diagnostics import Refusal
+from ..support.suggestions import suggestion
 from ..support.type_guards import is_integer_attribute
 from .names import Names
 from .structured import SegmentOp
@@ -157,9 +157,7 @@ RENAMED = {"recompute.region": Names.SEGMENT}
 def _unknown(name: str) -> str:
     if name in RENAMED:
         return f"attribute '{name}' is called '{RENAMED[name]}' now"
-    close = get_close_matches(name, KNOWN, n=1)
-    hint = f"did you mean '{close[0]}'?" if close else "known are " + ", ".join(sorted(KNOWN))
-    return f"unknown attribute '{name}'; {hint}"
+    return f"unknown attribute '{name}'{suggestion(name, sorted(KNOWN))}"
 
 
 def verify_attributes(operations: Iterable[Operation]) -> None:

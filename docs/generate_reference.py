@@ -72,7 +72,7 @@ def options(option_class: type[ModulePass] | type[Target]) -> Iterator[str]:
         yield "| option | type | default | meaning |\n|---|---|---|---|"
         for option in listed:
             default = f"`{option.default}`" if option.default else ""
-            yield _row(f"`{option.name}`", f"`{option.type}`", default, option.meaning)
+            yield _row(f"`{option.spelling}`", f"`{option.type}`", default, option.meaning)
         yield ""
 
 

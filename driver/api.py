@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from typing import Protocol, runtime_checkable
 
 from typing_extensions import override
 from xdsl.context import Context
@@ -43,12 +44,20 @@ from ..search.pool import attempt_plans
 from ..search.rewrite import recomputed
 from ..support.diagnostics import Refusal, Remark
 from ..support.operations import every_operation
+from ..support.suggestions import suggestion
 from ..transforms.merge_remat import without_remat
 from ..transforms.plans.limit_segments import of_rest
 from ..transforms.take_marks import take_marks, without_move_remarks
 from .pipeline import passes_of
 from .queries import MODELS, explanations_of, still_saved_of, timelines_of
 from .verified import NotProved, assumption_remarks, change_in_place, changed_copy, verify_module
+
+
+@runtime_checkable
+class HasText(Protocol):
+    """A lowered step that gives its module as text with locations, such as `jax.stages.Lowered`."""
+
+    def as_text(self, *, debug_info: bool = ...) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -96,11 +105,11 @@ class Rewritten:
         return min((1 - after.peak_bytes / max(before.peak_bytes, 1) for before, after in pairs), default=0.0)
 
 
-def rewrite(step: ModuleOp | str, options: RecomputeOptions = DEFAULT, *, name: str = "<input>") -> Rewritten:
+def rewrite(step: ModuleOp | str | HasText, options: RecomputeOptions = DEFAULT, *, name: str = "<input>") -> Rewritten:
     """Recompute the values that the options select.
 
     Args:
-        step: A module, which is left unchanged, or its text.
+        step: A module, which is left unchanged, its text, or the result of `jax.jit(f).lower(...)`.
         options: What to recompute, and for whom the result is written.
         name: The name of a text in errors.
 
@@ -108,6 +117,7 @@ def rewrite(step: ModuleOp | str, options: RecomputeOptions = DEFAULT, *, name: 
         The rewritten module with its plans, remarks and proof.
 
     Raises:
+        TypeError: For a step of another type.
         ParseError: For text that is no MLIR.
         Refusal: For a step that cannot be rewritten with these options.
         NotProved: If the result was not proved equal.
@@ -195,7 +205,7 @@ def _start(original: ModuleOp, options: RecomputeOptions) -> ModuleOp:
     return without_remat(original) if options.merge_remat else original
 
 
-def prove(before: ModuleOp | str, after: ModuleOp | str) -> Proof:
+def prove(before: ModuleOp | str | HasText, after: ModuleOp | str | HasText) -> Proof:
     """Try to prove that both compute the same numbers, bit for bit. Raises `ParseError`, and `Refusal` where one of
     them does not verify."""
     modules = _module(before, "before"), _module(after, "after")
@@ -218,7 +228,7 @@ class Explanations(list[Explanation]):
     __repr__ = __str__
 
 
-def explain(step: ModuleOp | str, selection: Selection = AUTO, cost: str = FLOPS) -> Explanations:
+def explain(step: ModuleOp | str | HasText, selection: Selection = AUTO, cost: str = FLOPS) -> Explanations:
     """Explain what each step of the module saves for its backward pass, and what recomputing each segment would change.
 
     `cost`: as in `RecomputeOptions`. Raises `Refusal`.
@@ -226,14 +236,14 @@ def explain(step: ModuleOp | str, selection: Selection = AUTO, cost: str = FLOPS
     return Explanations(explanations_of(_verified(step), selection, cost))
 
 
-def memory(step: ModuleOp | str, model: str = "order") -> dict[str, Timeline]:
+def memory(step: ModuleOp | str | HasText, model: str = "order") -> dict[str, Timeline]:
     """Return the bytes over time of each function that can be called from outside. `model`: order or xla; `ValueError`
     for others.
 
     Raises `Refusal` for dynamic shapes.
     """
     if model not in MODELS:
-        raise ValueError(f"unknown model '{model}'; known are {', '.join(MODELS)}")
+        raise ValueError(f"unknown model '{model}'{suggestion(model, MODELS)}")
     return dict(timelines_of(_verified(step), model))
 
 
@@ -242,19 +252,27 @@ def context() -> Context:
     return make_context()
 
 
-def as_module(step: ModuleOp | str, name: str = "<input>") -> ModuleOp:
+def as_module(step: ModuleOp | str | HasText, name: str = "<input>") -> ModuleOp:
     """Return the module, or the parsed text, with mark calls converted to attributes, in a copy if there are any."""
     return _unmarked(_module(step, name))[0]
 
 
-def _verified(step: ModuleOp | str) -> ModuleOp:
+def _verified(step: ModuleOp | str | HasText) -> ModuleOp:
     module = as_module(step)
     verify_module(module)
     return module
 
 
-def _module(step: ModuleOp | str, name: str) -> ModuleOp:
-    return parse_module(step, name) if isinstance(step, str) else step
+def _module(step: ModuleOp | str | HasText, name: str) -> ModuleOp:
+    if isinstance(step, ModuleOp):
+        return step
+    if isinstance(step, str):
+        return parse_module(step, name)
+    if isinstance(step, HasText):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return parse_module(step.as_text(debug_info=True), name)
+    raise TypeError(
+        f"expected a module of xDSL, its text, or the result of jax.jit(f).lower(...), not {type(step).__name__}"
+    )
 
 
 def _unmarked(module: ModuleOp) -> tuple[ModuleOp, tuple[Remark, ...]]:

@@ -37,7 +37,7 @@ from ..support.diagnostics import Refusal
 from ..support.units import MINIMUM, budget_text, format_bytes
 from ..transforms.phase import numbered_steps
 from ..transforms.preparation.timelines import ORDER, flat, timelines_of
-from .api import as_module
+from .api import HasText, as_module
 from .verified import verify_module
 
 MAX_LISTED = 10
@@ -163,7 +163,7 @@ class Fit:
 
 
 def fit(
-    step: ModuleOp | str,
+    step: ModuleOp | str | HasText,
     memory: str | float,
     model: str = ORDER,
     stop: Stop = never,
@@ -172,7 +172,7 @@ def fit(
     """Decide whether a step fits a memory budget.
 
     Args:
-        step: A module, which is left unchanged, or its text.
+        step: A module, which is left unchanged, its text, or the result of `jax.jit(f).lower(...)`.
         memory: `8GiB` of the device, or that number of bytes, or a share of the temporaries such as `50%` or 0.5.
         model: The memory model, `order` or `xla`.
         stop: A predicate that ends the search with the best result so far.
@@ -182,6 +182,7 @@ def fit(
         The verdict, with the extra work and the lower bounds.
 
     Raises:
+        TypeError: For a step of another type.
         ParseError: For text that is no MLIR.
         Refusal: For a module without a gradient or with dynamic shapes.
         ValueError: For an invalid budget.

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from typing import Any
 
 from xdsl.context import Context
@@ -26,6 +25,7 @@ from ..interpreters.nested_modules import modules_with_functions
 from ..options.recompute_options import Pipeline
 from ..support.diagnostics import Remark
 from ..support.operations import name_of
+from ..support.suggestions import did_you_mean
 from ..transforms.phase import NoGradient
 from ..universe import UNIVERSE
 
@@ -237,23 +237,58 @@ def resolve(spec: ArgSpec, registered: Mapping[str, Callable[[], type[Any]]], ki
         raise BadPipeline(f"unknown {kind} '{spec.name}'{did_you_mean(spec.name, registered)}")
     option_class = registered[spec.name]()
     spec = spec.normalize_parameter_names()
-    options = [field.name for field in fields(option_class)]
+    options = [spelling(field.name) for field in fields(option_class)]
     if (renamed := new_name_of_option(spec)) is not None:
         raise BadPipeline(f"{kind} '{spec.name}': {renamed}")
-    for option in spec.parameters:
+    for option in map(spelling, spec.parameters):
         if option not in options:
             exist = f"; its options are {', '.join(options)}" if options else "; it has no options"
             raise BadPipeline(f"{kind} '{spec.name}' has no option '{option}'{did_you_mean(option, options) or exist}")
     try:
         return option_class.from_spec(spec)
     except ValueError as error:
-        raise BadPipeline(f"{kind} '{spec.name}': {error}; its options are {_typed_options(option_class)}") from error
+        raise BadPipeline(f"{kind} '{spec.name}': {_ill_typed(option_class, spec) or error}") from error
 
 
-def _typed_options(option_class: type[Any]) -> str:
-    return ", ".join(f"{field.name}=<{field.type}>" for field in fields(option_class))
+def _ill_typed(option_class: type[Any], spec: ArgSpec) -> str | None:
+    """Return the option whose value has another type, with the type and the value; None if there is none."""
+    for field in fields(option_class):
+        values = spec.parameters.get(field.name)
+        if values is None:
+            continue
+        try:
+            option_class.from_spec(ArgSpec(spec.name, {field.name: values}))
+        except ValueError:
+            option, given = spelling(field.name), ",".join(map(str, values)) or "nothing"
+            return (
+                f"option '{option}' is {_type_text(str(field.type))}, not {given}{_quotes(option, field.type, values)}"
+            )
+    return None
 
 
-def did_you_mean(word: str, names: Sequence[str] | Mapping[str, Any]) -> str:
-    close = get_close_matches(word, names, n=1)
-    return f"; did you mean '{close[0]}'?" if close else ""
+def spelling(option: str) -> str:
+    """Return an option of a pass as pipelines spell it: with dashes."""
+    return option.replace("_", "-")
+
+
+_TYPES = {
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "tuple[str, ...]": "texts with commas between them",
+    "tuple[int, ...]": "whole numbers with commas between them",
+}
+
+
+def _type_text(types: str) -> str:
+    """Return the alternatives `a | b` in words."""
+    return " or ".join(_TYPES.get(kind, kind) for kind in types.split(" | ") if kind != "None")
+
+
+def _quotes(option: str, types: Any, values: ParameterListType) -> str:
+    """How to write the values if quotes make a text of them."""
+    if "str" not in str(types) or not values:
+        return ""
+    quoted = ",".join(f'"{value}"' for value in values) if "tuple" in str(types) else f'"{",".join(map(str, values))}"'
+    return f"; a text is quoted: {option}={quoted}"

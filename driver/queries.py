@@ -11,7 +11,7 @@ from ..analysis.explain.explanation import Explanation, SavedValue, explain, sti
 from ..analysis.request.checkpoints import as_stated
 from ..options.selection import Selection
 from ..rules.costs.cost import FLOPS, BadCost, cost_named
-from ..support.diagnostics import Refusal
+from ..support.diagnostics import BadRequest
 from ..transforms.per_device.outline import outline_device_steps
 from ..transforms.phase import steps_of
 from ..transforms.plans.misfits import Misfits
@@ -28,7 +28,7 @@ def explanations_of(module: ModuleOp, selection: Selection, cost: str = FLOPS) -
     try:
         cost_named(cost)
     except BadCost as error:
-        raise Refusal(module, str(error)) from error
+        raise BadRequest(module, str(error)) from error
     copy = flat(module)
     outline_device_steps(copy)
     outline_nested_steps(copy)

@@ -37,8 +37,9 @@ from ..dialects.structured import GroupOp
 from ..rules.buffers import DENSE_VIEWS, FORWARDS, STRIDED_VIEWS, viewed_operand
 from ..rules.effects import works_on_memory
 from ..rules.registry import facts_of
-from ..support.diagnostics import Refusal
+from ..support.diagnostics import BadRequest, Refusal
 from ..support.operations import name_of
+from ..support.suggestions import did_you_mean
 from .block_programs import BlockProgram, Observer, ProgramStep, captured
 from .control_flow import CONTROL_FLOW, combiner
 from .identity_kernels import ORDERING, identity_kernel
@@ -338,7 +339,8 @@ def function_named(module: ModuleOp, name: str | None = None) -> FuncOp:
     """
     functions = dict(_named_functions(module))
     if name is not None and name not in functions:
-        raise Refusal(module, f"there is no function '{name}'; there are {', '.join(functions) or 'none'}")
+        names = f"; there are {', '.join(functions) or 'none'}"
+        raise BadRequest(module, f"there is no function '{name}'{did_you_mean(name, functions) or names}")
     if name is not None or "main" in functions:
         return functions[name or "main"]
     public = {name: op for name, op in functions.items() if not _is_private(op)}

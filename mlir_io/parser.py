@@ -30,6 +30,7 @@ from ..dialects.context import make_context
 from ..dialects.dense import parse_constant, to_standard
 from ..dialects.dense_literal import parse_dense
 from ..dialects.stablehlo.creation import ConstantOp
+from ..support.suggestions import close_name
 from .custom_forms import start_of_name
 from .normalize import normalize
 from .numbers import NumberParser
@@ -40,8 +41,11 @@ from .xdsl_workarounds import install
 _PLAIN_TENSOR = re.compile(r"tensor<[\w?]*>")
 _PLAIN_NAME = re.compile(r"[\w.$-]+", re.ASCII)
 _GAP = r"(?:[ \t\r\n]++|//[^\n]*+\n)*+"
+_EMPTY = re.compile(r"(?:[ \t\r\n]++|//[^\n]*+)*+")
 _BLOB = re.compile(rf'(?:"[^"]*"|[\w.$-]+){_GAP}:{_GAP}"0x[0-9A-Fa-f]*"', re.ASCII)
 """A resource, with its name."""
+BRANCHES = frozenset({"cf.br", "cf.cond_br", "cf.switch"})
+"""Operations of functions with several blocks."""
 NAME_OF_UNKNOWN = "op_name__"
 """The attribute in which xDSL stores the name of an unregistered operation."""
 
@@ -90,7 +94,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
             module = self._parse_top_level(allow_implicit_module)
             self.check_definitions()
         except ParseError as error:
-            raise self._at_first_use(error) from error
+            raise self._explained(error) from error
         except RecursionError as error:
             limit, levels = sys.getrecursionlimit(), len(self._operations)
             message = f"nested too deeply for Python's recursion limit of {limit}; open operations: {levels}"
@@ -118,8 +122,13 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         module.location = self.location_at(0)
         return module
 
-    def _at_first_use(self, error: ParseError) -> ParseError:
-        """Replace xDSL's error for undefined values, at the end of the file, by one at the first use."""
+    def _explained(self, error: ParseError) -> ParseError:
+        """Replace xDSL's error for undefined values, at the end of the file, by one at the first use, and its error for
+        a text without operations."""
+        if error.msg.startswith("Could not parse entire input"):
+            is_empty = _EMPTY.fullmatch(self.lexer.input.content) is not None
+            start = "the file is empty: " if is_empty else ""
+            return ParseError(error.span, f"{start}expected an operation, such as 'builtin.module'")
         if not error.msg.startswith("values used but not defined"):
             return error
         name = next(iter(self.forward_ssa_references))
@@ -173,6 +182,32 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         line = bisect_right(self._line_starts, position)
         return FileLineColLoc(self._file, IntAttr(line), IntAttr(position - self._line_starts[line - 1] + 1))
 
+    def _why_unknown(self, name: str) -> str:
+        """Return the reason that the custom form of the operation is not read, with a remedy."""
+        if name in BRANCHES:
+            return (
+                f"'{name}' branches between blocks, and only functions of one block are read: express the control flow "
+                "with stablehlo.while, stablehlo.case or scf"
+            )
+        remedy = "mlir-opt writes it with --mlir-print-op-generic, JAX with get_asm(print_generic_op_form=True)"
+        generic = f"only the generic form can be read; {remedy}"
+        close = self._close_operation(name)
+        if close is not None:
+            return f"unknown operation '{name}'; did you mean '{close}'? If not, {generic}"
+        return f"unknown operation '{name}': {generic}"
+
+    def _close_operation(self, name: str) -> str | None:
+        """Return the operation that was probably meant: one of the same dialect, or of the same name in one spelt
+        alike."""
+        dialects = {dialect.name: dialect for dialect in self.ctx.loaded_dialects}
+        prefix, _, suffix = name.partition(".")
+        dialect = prefix if prefix in dialects else close_name(prefix, dialects)
+        if dialect is None:
+            return None
+        suffixes = [op.name.partition(".")[2] for op in dialects[dialect].operations]
+        close = close_name(suffix, suffixes) if dialect == prefix else suffix
+        return f"{dialect}.{close}" if close in suffixes else None
+
     def _get_op_by_name(self, name: str) -> type[Operation]:
         op_type = super()._get_op_by_name(name)
         start = self._name_start()
@@ -184,9 +219,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         if op_type in SYNTAXES:
             return SYNTAXES[op_type]
         if issubclass(op_type, UnregisteredOp):
-            remedy = "mlir-opt writes it with --mlir-print-op-generic, JAX with get_asm(print_generic_op_form=True)"
-            words = f"unknown operation '{name}': only the generic form can be read; {remedy}"
-            self.raise_error(words, start, start + len(name))
+            self.raise_error(self._why_unknown(name), start, start + len(name))
         return op_type
 
     def _parse_attribute_entry(self) -> tuple[str, Attribute]:

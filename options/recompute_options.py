@@ -15,8 +15,9 @@ from ..planning.graph import Graph
 from ..planning.host_moves import NOTHING_MOVED, Offload
 from ..planning.objective import ATTEMPTS
 from ..planning.plan import Plan
-from ..planning.plan_file import StepPlan, from_json
+from ..planning.plan_file import StepPlan, from_option
 from ..rules.costs.cost import FLOPS
+from ..support.suggestions import suggestion
 from .loop_schedule import Loops, demand_proof
 from .offload_option import offload_named
 from .segment_budgets import spelled
@@ -128,7 +129,10 @@ class RecomputeOptions:
         if self.proof:
             demand_proof(self.loops)
         if self.target not in TARGETS:
-            raise ValueError(f"unknown target '{self.target}'; known are {', '.join(TARGETS)}")
+            raise ValueError(f"unknown target '{self.target}'{suggestion(self.target, TARGETS)}")
+        for name, count in (("copies", self.copies), ("attempts", self.attempts)):
+            if count < 1:
+                raise ValueError(f"{name} is at least 1, not {count}")
         if sum(option is not None for option in (self.plan, self.planner, self.budget)) > 1:
             raise ValueError("give one of plan, planner and budget, not several")
         options = self
@@ -137,7 +141,7 @@ class RecomputeOptions:
             options = replace(self, selection=selection, segment_budgets=None)
         if options.selection.segment_budgets and (self.plan is not None or self.planner is not None):
             raise ValueError("give segment_budgets, or a plan or planner, not both")
-        return replace(options, plan=from_json(self.plan)) if isinstance(self.plan, str) else options
+        return replace(options, plan=from_option(self.plan)) if isinstance(self.plan, str) else options
 
     def option_ignored_by_pipeline(self) -> str | None:
         """Return the name of an option besides the pipeline that differs from its default."""

@@ -145,6 +145,16 @@ def _note_data(note: Note) -> dict[str, object]:
     return {name: value for name, value in note_fields.items() if value is not None}
 
 
+def from_option(text: str) -> tuple[StepPlan, ...]:
+    """Parse plans that a caller in Python gives as text. Raises `BadPlan`, which explains that a path is none."""
+    try:
+        return from_json(text)
+    except BadPlan as error:
+        if "{" in text:
+            raise
+        raise BadPlan(f"{error}; in Python plan is the text, not a path: give Path({text!r}).read_text()") from error
+
+
 def from_json(text: str) -> tuple[StepPlan, ...]:
     """Parse plans. Raises `BadPlan`."""
     try:

@@ -44,6 +44,12 @@ STYLE = {
 }
 
 
+NEEDS_MATPLOTLIB = (
+    "SVG and PNG need matplotlib: python -m pip install '.[plot]' in a checkout, or 'xdsl-recompute[plot]'; HTML and "
+    "JSON do not"
+)
+
+
 def to_svg(timelines: Sequence[tuple[str, Timeline]], title: str) -> str:
     """Draw named timelines below each other as SVG text, the same bytes on every run; ratios are relative to the first.
 
@@ -59,11 +65,18 @@ def to_svg(timelines: Sequence[tuple[str, Timeline]], title: str) -> str:
 
 def style() -> Any:
     """Return a context with matplotlib's defaults and `STYLE`, independent of the user's settings."""
-    try:
-        from matplotlib import style
-    except ImportError as error:
-        raise ImportError("the memory chart needs matplotlib: pip install 'xdsl-recompute[plot]'") from error
+    demand_matplotlib()
+    from matplotlib import style
+
     return style.context(["default", STYLE])
+
+
+def demand_matplotlib() -> None:
+    """Raise `ImportError`, with the remedy, if matplotlib is not installed."""
+    try:
+        import matplotlib.style  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    except ImportError as error:
+        raise ImportError(NEEDS_MATPLOTLIB) from error
 
 
 Colour = tuple[float, float, float]

@@ -24,7 +24,7 @@ from ..planning.plan import Plan
 from ..planning.plan_file import BadPlan, StepPlan, from_json
 from ..rules.costs.cost import BadCost, Cost, cost_named
 from ..rules.effects import Permission
-from ..support.diagnostics import Refusal, Remark, RemarkKind, Topic
+from ..support.diagnostics import BadRequest, Remark, RemarkKind, Topic
 from ..support.operations import name_of
 from ..transforms.clone import Cloned, ClonedStep, clone_as_planned, clone_by, clone_marked
 from ..transforms.mark import decision_remarks, write_marks
@@ -141,7 +141,7 @@ def options_of_pass(module: ModuleOp, options: ModulePass) -> RecomputeOptions:
             Budget.of(parsed.budget, parsed.memory_model, parsed.target)
         return parsed
     except ValueError as error:
-        raise Refusal(module, str(error)) from error
+        raise BadRequest(module, str(error)) from error
 
 
 def read_plan(module: ModuleOp, path: str) -> tuple[StepPlan, ...]:
@@ -149,9 +149,9 @@ def read_plan(module: ModuleOp, path: str) -> tuple[StepPlan, ...]:
     try:
         return from_json(Path(path).read_text())
     except OSError as error:
-        raise Refusal(module, f"the plan {path} cannot be read: {error.strerror}") from error
+        raise BadRequest(module, f"the plan {path} cannot be read: {error.strerror}") from error
     except (BadPlan, UnicodeDecodeError) as error:
-        raise Refusal(module, f"{path}: {error}") from error
+        raise BadRequest(module, f"{path}: {error}") from error
 
 
 def cost_option(module: ModuleOp, text: str) -> Cost:
@@ -159,7 +159,7 @@ def cost_option(module: ModuleOp, text: str) -> Cost:
     try:
         return cost_named(text)
     except BadCost as error:
-        raise Refusal(module, str(error)) from error
+        raise BadRequest(module, str(error)) from error
 
 
 def cost_remarks(steps: Steps, cloned: Iterable[ClonedStep], cost: Cost) -> Iterator[Remark]:

@@ -31,7 +31,7 @@ from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan
 from ..planning.solvers.result import Stop, never
 from ..rules.registry import BUILT_IN
-from ..support.diagnostics import Refusal
+from ..support.diagnostics import BadRequest
 from ..support.operations import every_operation, name_of
 from ..support.timing import part
 from ..transforms.mark import write_marks
@@ -162,7 +162,7 @@ def _attempts(function: FuncOp, step: Step, options: RecomputeOptions, forecast:
         return choose(step, options.selection, forecast, SEGMENT_CANDIDATES, options.copies).tried
     except BadSelection as error:
         if not any(map(is_stand_in, every_operation(function))):
-            raise Refusal(function, str(error)) from error
+            raise BadRequest(function, str(error)) from error
         return ()
 
 

@@ -16,7 +16,7 @@ from ..dialects.names import Names
 from ..options.loop_schedule import Loops
 from ..options.recompute_options import DEFAULT, RecomputeOptions
 from ..options.selection import BadSelection, Selection
-from ..support.diagnostics import Refusal, Remark
+from ..support.diagnostics import BadRequest, Remark
 from ..support.timing import part
 from ..transforms.calls.origins import Origins
 from ..transforms.calls.reserved import gather_reserved
@@ -133,7 +133,7 @@ def _roll(work: ModuleOp, selection: Selection, loops: Loops) -> Rolled:
     try:
         return recompute_loops(work, selection, loops)
     except BadSelection as error:
-        raise Refusal(work, str(error)) from error
+        raise BadRequest(work, str(error)) from error
 
 
 def drop_dead(module: ModuleOp) -> None:

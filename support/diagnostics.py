@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import PassFailedException
 
 from .locations import source_position
+from .operations import name_of
 
 UNKNOWN = "<unknown>"
 
@@ -21,6 +23,23 @@ def position_of(op: Operation) -> str:
         if (position := source_position(near.location)) is not None:
             return ":".join(str(part) for part in position)
     return UNKNOWN
+
+
+def place_of(op: Operation) -> str:
+    """`file:line:col` as of `position_of`; without one, as under stock `xdsl-opt`, the function and the operation:
+    `@step (stablehlo.tanh %y)`."""
+    position = position_of(op)
+    function = op
+    while not isinstance(function, FuncOp):
+        parent = function.parent_op()
+        if parent is None:
+            return position
+        function = parent
+    if position != UNKNOWN:
+        return position
+    names = " ".join(f"%{result.name_hint}" for result in op.results if result.name_hint)
+    inside = "" if op is function else f" ({f'{name_of(op)} {names}'.rstrip()})"
+    return f"@{function.sym_name.data}{inside}"
 
 
 def _near(op: Operation) -> Iterator[Operation]:
@@ -43,7 +62,12 @@ class Refusal(PassFailedException):
     def __init__(self, op: Operation, reason: str):
         self.operation = op
         self.reason = reason
-        super().__init__(f"{position_of(op)}: error: {reason}")
+        super().__init__(f"{place_of(op)}: error: {reason}")
+
+
+class BadRequest(Refusal):
+    """A refusal of the request itself: an option or a name that no step, or not this one, has. Tools report it at the
+    input file, not at a line of the model."""
 
 
 class RemarkKind(StrEnum):
@@ -68,12 +92,15 @@ class Topic(StrEnum):
 
 @dataclass(frozen=True)
 class Remark:
-    """A decision and its reason, at the operation that it is about."""
+    """A decision and its reason, at the operation that it is about.
+
+    `place`: as of `place_of`, for a remark read from a cache, whose operation is not at hand; "" otherwise."""
 
     operation: Operation
     reason: str
     kind: RemarkKind = RemarkKind.MISSED
     topic: Topic = Topic.OTHER
+    place: str = ""
 
     def __str__(self) -> str:
-        return f"{position_of(self.operation)}: remark: {self.reason}"
+        return f"{self.place or place_of(self.operation)}: remark: {self.reason}"

@@ -6,6 +6,7 @@ import argparse
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 from xdsl.passes import ModulePass
 from xdsl.universe import Universe
@@ -18,13 +19,13 @@ from ..driver.pipeline import (
     BadPipeline,
     Passes,
     ScheduledPass,
-    did_you_mean,
     module_schedule,
     passes_known,
     resolve,
     schedule,
     specs,
 )
+from ..support.suggestions import did_you_mean
 from ..universe import UNIVERSE
 from .completion import completion
 from .files import demand_different_files
@@ -33,6 +34,14 @@ from .irdl import irdl_of
 from .opt_arguments import MLIR, argument_parser, as_argparse_expects
 from .option_help import options_of, spelled
 from .reporting import CATEGORIES
+
+
+@runtime_checkable
+class ChecksOptions(Protocol):
+    """A target that can tell before any work whether its options are valid."""
+
+    def check_options(self) -> None: ...
+
 
 Targets = Mapping[str, Callable[[], type[Target]]]
 
@@ -134,6 +143,7 @@ def _command_line(parser: argparse.ArgumentParser, options: argparse.Namespace) 
     if options.run_reproducer and (options.passes or options.pass_pipeline):
         raise UsageError("--run-reproducer runs the passes of the input: leave --passes and --pass-pipeline out")
     pipeline = module_schedule(options.pass_pipeline, passes) if options.pass_pipeline else ()
+    _check_names_of_dumped_passes(options, passes)
     _check_options_that_exclude_each_other(options)
     return CommandLine(
         input=options.input_file,
@@ -190,6 +200,14 @@ def _instrumentation(options: argparse.Namespace) -> Instrumentation:
     )
 
 
+def _check_names_of_dumped_passes(options: argparse.Namespace, passes: Passes) -> None:
+    """Raise `UsageError` for a name that is no pass."""
+    for option in ("print_ir_before", "print_ir_after"):
+        for name in _names(getattr(options, option)):
+            if name not in passes:
+                raise UsageError(f"--{option.replace('_', '-')}: unknown pass '{name}'{did_you_mean(name, passes)}")
+
+
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
@@ -225,15 +243,24 @@ def _check_options_that_exclude_each_other(options: argparse.Namespace) -> None:
 
 
 def _target(text: str, targets: Targets) -> Target:
+    """Return the target with its options, checked before any work is done."""
     (spec, *_) = specs(text) or [ArgSpec(text, {})]
-    return resolve(spec, targets, "target")
+    target: Target = resolve(spec, targets, "target")
+    if isinstance(target, ChecksOptions):
+        try:
+            target.check_options()
+        except (ValueError, ImportError) as error:
+            raise UsageError(str(error)) from error
+    return target
 
 
 def _answer(parser: argparse.ArgumentParser, options: argparse.Namespace, passes: Passes) -> str | None:
     ours = list(UNIVERSE.all_passes)
     names = [*ours, *sorted(set(passes) - set(ours))]
     if options.list_passes:
-        return pass_list(names, passes)
+        others = [name for name in names if name not in ours]
+        sections = {"Passes of recompute": ours, "Passes of xDSL and of other packages": others}
+        return "\n".join(f"{title}:\n{pass_list(listed, passes)}" for title, listed in sections.items())
     if options.show_dialects:
         dialects = sorted(dialect.name for dialect in make_context().loaded_dialects)
         return f"Available Dialects: {','.join(dialects)}\n"
@@ -251,8 +278,9 @@ def _answer(parser: argparse.ArgumentParser, options: argparse.Namespace, passes
 
 def pass_list(names: Iterable[str], passes: Passes) -> str:
     """Return the passes, one in a line, with the first line of their documentation."""
+    names = list(names)
     width = max(map(len, names), default=0)
-    return "".join(f"{name:<{width}} {one_line(passes[name]())}".rstrip() + "\n" for name in names)
+    return "".join(f"  {name:<{width}} {one_line(passes[name]())}".rstrip() + "\n" for name in names)
 
 
 def one_line(pass_class: type[ModulePass]) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from ..mlir_io.printer import print_module
 from .files import FileError
 
 HEADER = "// -----// IR Dump {moment} //----- //"
+RECOMPUTE = "recompute"
+"""The pass that runs the work of the others inside of one."""
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 
@@ -48,6 +51,16 @@ class DumpRequest:
     def is_empty(self) -> bool:
         names_or_flags = (self.before, self.before_all, self.after, self.after_all, self.after_change)
         return not any((*names_or_flags, self.after_failure, self.folder))
+
+    def without_effect(self, passes: Iterable[str]) -> list[str]:
+        """Return a warning for each requested pass that is not among those of the pipeline."""
+        running = frozenset(passes)
+        inside = "; 'recompute' does the work of several passes, and is dumped as one" if RECOMPUTE in running else ""
+        return [
+            f"{option}={name} prints nothing: the pipeline does not run this pass{inside}"
+            for option, names in (("--print-ir-before", self.before), ("--print-ir-after", self.after))
+            for name in sorted(names - running)
+        ]
 
     def is_before(self, name: str) -> bool:
         return self.before_all or name in self.before

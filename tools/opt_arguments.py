@@ -175,7 +175,11 @@ def _add_reproducers(parser: argparse.ArgumentParser) -> None:
 
 def _add_information(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--list-passes", action="store_true", help="list the passes in a line each, ours first, and exit")
+    add(
+        "--list-passes",
+        action="store_true",
+        help="list the passes in a line each, those of this project first, and exit",
+    )
     add("--show-dialects", action="store_true", help="list the dialects with operations of their own, and exit")
     add("--emit-irdl", action="store_true", help="print the dialect 'recompute' for mlir-opt --irdl-file, and exit")
     add("--help-pass", metavar="NAME", help="explain a pass and its options, and exit")

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
+from ..driver.pipeline import spelling
 from ..options.pass_options import option_sources
 
 _ENTRY = re.compile(r"([a-z]\w*): (.+)")
@@ -28,6 +29,11 @@ class Option:
     type: str
     default: str
     meaning: str
+
+    @property
+    def spelling(self) -> str:
+        """The name as pipelines spell it."""
+        return spelling(self.name)
 
 
 def options_of(kind: type[Any]) -> list[Option]:
@@ -70,4 +76,4 @@ def spelled(options: list[Option]) -> Iterator[str]:
     """Yield one line per option, as `--help-pass` prints them."""
     for option in options:
         meaning = f": {option.meaning}" if option.meaning else ""
-        yield f"  {option.name}=<{option.type}>, default {option.default}{meaning}"
+        yield f"  {option.spelling}=<{option.type}>, default {option.default}{meaning}"

@@ -26,7 +26,7 @@ from ..support.timing import part, timed
 from .command_line import CommandLine, UsageError
 from .files import FileError, write_text
 from .ir_dumps import Dumps
-from .reporting import Diagnostic, of_remark
+from .reporting import Diagnostic, InputText, of_remark
 from .reproducer import reproducer
 from .statistics import Counts, Statistics, report, times
 
@@ -66,6 +66,8 @@ class ModuleRun:
     notes: list[Diagnostic] = field(default_factory=list[Diagnostic])
     _running: ScheduledPass | None = field(default=None, init=False)
     """The pass that runs, or that ran last."""
+    _text: str = field(default="", init=False)
+    """The text of the module."""
     _input: str = field(default="", init=False)
     """The text that a reproducer begins with: the module before the passes, or before the running one."""
 
@@ -88,7 +90,7 @@ class ModuleRun:
         return result
 
     def _process(self, text: str) -> str:
-        request = self.request
+        request, self._text = self.request, text
         debuginfo = request.bytecode or bool(_LOCATION.search(text)) if request.debuginfo is None else request.debuginfo
         with part("parse"):
             module = parse_module(text, self.file, self.context)
@@ -136,7 +138,8 @@ class ModuleRun:
 
     def _report(self, first: int, pass_name: str) -> None:
         """Keep the remarks from number `first` on as diagnostics of this pass."""
-        self.remarks.extend(of_remark(remark, self.file, pass_name) for remark in self.context.remarks[first:])
+        source = InputText(self.file, self._text)
+        self.remarks.extend(of_remark(remark, source, pass_name) for remark in self.context.remarks[first:])
 
     @contextmanager
     def _failures(self, module: ModuleOp, dumps: Dumps) -> Generator[None]:

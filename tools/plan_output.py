@@ -15,6 +15,7 @@ from ..planning.solvers.sweep import Outcome
 from ..planning.solvers.view_copies import with_copies
 from ..reports.curve import Curve, Marker, Point, to_json
 from ..reports.curve_html import to_html
+from ..reports.memory_chart import demand_matplotlib
 from ..support.strict_json import EXACT, BadJson, parsed
 from ..support.units import format_bytes
 from .files import FileError, read_text, write_bytes
@@ -130,20 +131,25 @@ _FORMATS: dict[str, Callable[[Sequence[Curve]], bytes]] = {
     ".html": lambda curves: to_html(curves, TITLE).encode(),
 }
 
+PICTURES = (".svg", ".png")
+"""The formats that matplotlib draws."""
+
 
 def demand_format(path: str) -> None:
-    """Raise `ValueError` if the suffix of the path is not that of a format, before any work is done."""
+    """Raise `ValueError` if the suffix of the path is not that of a format, or matplotlib is missing for it."""
     if Path(path).suffix not in _FORMATS:
         raise ValueError(f"--curve {path}: the suffix selects the format, one of {', '.join(_FORMATS)}")
+    if Path(path).suffix not in PICTURES:
+        return
+    try:
+        demand_matplotlib()
+    except ImportError as error:
+        raise ValueError(f"--curve {path}: {error}") from error
 
 
 def write_curves(path: str, curves: Sequence[Curve]) -> None:
-    """Write the curves in the format of the suffix. Raises `FileError`, and `ValueError` if matplotlib is missing."""
-    try:
-        data = _FORMATS[Path(path).suffix](curves)
-    except ImportError as error:
-        raise ValueError(str(error)) from error
-    write_bytes(path, data)
+    """Write the curves in the format of the suffix, which `demand_format` has checked. Raises `FileError`."""
+    write_bytes(path, _FORMATS[Path(path).suffix](curves))
 
 
 def markers_of(problem: Problem, paths: Iterable[str]) -> list[Marker]:

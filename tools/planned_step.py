@@ -21,7 +21,7 @@ from ..transforms.preparation.timelines import ORDER
 from ..transforms.take_marks import take_marks
 from .plan_arguments import BAD_INPUT, INTERRUPTED, PLANNED, REFUSED, count_of, effort_of, progress_of, say
 from .plan_output import in_short, sweep_lines, unproved_lines, write_curves
-from .reporting import of_exception
+from .reporting import InputText, of_exception
 
 FOR_GRAPHS = "budget evaluate output sequence beside".split()
 INSTEAD = "recompute-opt -p 'recompute{budget=…}' --emit-plan PLAN.json"
@@ -44,7 +44,7 @@ def planned_step(options: argparse.Namespace, text: str, name: str) -> int:
         module = step_of(text, name)
         return _fit(options, module, name) if options.sweep is None else _sweep(options, module)
     except (ParseError, DiagnosticException) as error:
-        print(of_exception(error, name), file=sys.stderr)
+        print(of_exception(error, InputText(name, text)), file=sys.stderr)
         return BAD_INPUT
 
 

@@ -19,17 +19,19 @@ import sys
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ..driver.verified import verify_module
 from ..interpreters.proof import Proof, proof_of_identity
 from ..interpreters.prove import ProofOptions, prove
 from ..mlir_io.parser import parse_module
+from ..support.diagnostics import Refusal
 from ..support.garbage import rare_collections
 from .execution import add_input_options, run_both
 from .files import FileError, add_split_option, chunks, read_text
 from .opt_arguments import as_argparse_expects
-from .reporting import parse_error_line
+from .reporting import InputText, of_exception
 from .rule_files import add_rules_option, loaded_rules
 from .start import version_of
 
@@ -69,17 +71,18 @@ def _check(options: argparse.Namespace) -> int:
 
 def _check_pair(options: argparse.Namespace, texts: tuple[str, str], names: tuple[str, str]) -> int:
     """Print the verdict on two programs, and return the exit code."""
+    sources = [InputText(name, text) for text, name in zip(texts, names, strict=True)]
+    modules = list[ModuleOp]()
     try:
-        before, after = (load(text, name) for text, name in zip(texts, names, strict=True))
-    except ParseError as error:
-        print(parse_error_line(error), file=sys.stderr)
-        return BAD_INPUT
-    except (FileError, DiagnosticException) as error:
-        print(error, file=sys.stderr)
+        for source in sources:
+            modules.append(load(source.text, source.file))
+    except (ParseError, DiagnosticException) as error:
+        print(of_exception(error, sources[len(modules)]), file=sys.stderr)
         return BAD_INPUT
     except RecursionError:
         print(f"{options.before}, {options.after}: error: nested too deeply to be read", file=sys.stderr)
         return BAD_INPUT
+    before, after = modules
     # Compare the texts first: in a module parsed twice, a resource gets two names.
     proof = (
         proof_of_identity(before)
@@ -99,12 +102,22 @@ def _check_pair(options: argparse.Namespace, texts: tuple[str, str], names: tupl
         return PROVED if proof.proved == (options.expect != "not-proved") else UNPROVED
     try:
         execution = run_both(before, after, options.inputs, options.seed, options.function)
-    except (FileError, DiagnosticException) as error:
+    except FileError as error:
         print(error, file=sys.stderr)
+        return BAD_INPUT
+    except DiagnosticException as error:
+        is_after = isinstance(error, Refusal) and _root_of(error.operation) is after
+        print(of_exception(error, sources[is_after]), file=sys.stderr)
         return BAD_INPUT
     print(f"{verdict(proof)}; {execution}")
     accepted = {"proved": proof.proved, "not-proved": not proof.proved, "equal": True}[options.expect]
     return PROVED if accepted and execution.equal else UNPROVED
+
+
+def _root_of(op: Operation) -> Operation:
+    while (parent := op.parent_op()) is not None:
+        op = parent
+    return op
 
 
 def load(text: str, name: str) -> ModuleOp:

@@ -25,7 +25,7 @@ from .command_line import CommandLine, UsageError, parse_arguments, reproduced
 from .expected_diagnostics import mismatches
 from .files import FileError, chunks, read_text, write_outputs, write_text
 from .pass_runs import ModuleRun
-from .reporting import Diagnostic, formatted, of_exception, selected
+from .reporting import Diagnostic, InputText, formatted, of_exception, selected
 from .reproducer import pipeline_in
 from .rule_files import loaded_rules
 from .run_cache import Answer, RunCache
@@ -71,6 +71,8 @@ def run(request: CommandLine) -> int:
     with loaded_rules(request.rules):
         modules = [process(request, chunk, name, number) for number, chunk in enumerate(chunks(text, request.split))]
     _write_remarks(request, modules)
+    for warning in request.instrumentation.dumps.without_effect(scheduled.name for scheduled in request.passes):
+        print(f"recompute-opt: warning: {warning}", file=sys.stderr)
     if errors := [error for module in modules for error in module.errors]:
         raise Failed(errors, "text" if request.verify_diagnostics else request.remarks.form)
     if not request.verify_diagnostics:
@@ -110,7 +112,7 @@ def process(request: CommandLine, text: str, name: str, number: int) -> Processe
         with progress("recompute-opt", only_on_terminal=True):
             result = module_run.process(text)
     except (ParseError, DiagnosticException) as error:
-        errors.append(of_exception(error, name, module_run.pass_name))
+        errors.append(of_exception(error, InputText(name, text), module_run.pass_name))
     if request.verify_diagnostics is not None:
         only_expected = request.verify_diagnostics == "only-expected"
         reported = [*module_run.remarks, *errors]

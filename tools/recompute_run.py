@@ -36,7 +36,7 @@ from ..transforms.inline_segments import inline_segments
 from .execution import add_input_options, inputs_from
 from .files import FileError, add_split_option, chunks, demand_different_files, read_text, write_outputs
 from .opt_arguments import as_argparse_expects
-from .reporting import parse_error_line
+from .reporting import Diagnostic, InputText, of_exception
 from .rule_files import add_rules_option, loaded_rules
 from .start import version_of
 
@@ -54,10 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error(str(error))
     try:
         return run(options)
-    except ParseError as error:
-        print(parse_error_line(error), file=sys.stderr)
-    except (FileError, DiagnosticException) as error:
+    except FileError as error:
         print(error, file=sys.stderr)
+    except _Failed as error:
+        print(error.diagnostic, file=sys.stderr)
     except RecursionError:
         print(f"{options.module}: error: nested too deeply to be read", file=sys.stderr)
     except BrokenPipeError:
@@ -69,8 +69,19 @@ def run(options: argparse.Namespace) -> int:
     with loaded_rules(options.load_rules):
         text, name = read_text(options.module)
         for chunk in chunks(text, options.split_input_file):
-            _run(options, load(chunk, name, options.function))
+            try:
+                _run(options, load(chunk, name, options.function))
+            except (ParseError, DiagnosticException) as error:
+                raise _Failed(of_exception(error, InputText(name, chunk))) from error
     return 0
+
+
+class _Failed(Exception):
+    """The diagnostic that ends the run."""
+
+    def __init__(self, diagnostic: Diagnostic):
+        self.diagnostic = diagnostic
+        super().__init__(str(diagnostic))
 
 
 def _run(options: argparse.Namespace, function: FuncOp) -> None:

@@ -20,11 +20,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
-from ..support.diagnostics import Refusal, Remark, RemarkKind, position_of
+from ..support.diagnostics import BadRequest, Refusal, Remark, RemarkKind, position_of
+from ..support.locations import source_position
 
 _PLACE = re.compile(r"(?P<file>.*):(?P<line>\d+):(?P<column>\d+)")
 
@@ -57,28 +59,61 @@ class Diagnostic:
         return json.dumps({name: part for name, part in asdict(self).items() if part != ""})
 
 
-def of_remark(remark: Remark, file: str, pass_name: str = "") -> Diagnostic:
+@dataclass(frozen=True)
+class InputText:
+    """The input that diagnostics refer to. `text` may be left out: functions are then reported at 1:1."""
+
+    file: str
+    text: str = ""
+
+    def position_of(self, op: Operation, *, is_request: bool = False) -> str:
+        """Return `file:line:col` of the operation.
+
+        A module or a function without a position of its own is reported where it stands in the input, not at a line of
+        the model that an operation inside of it has; so is a bad request, `is_request`, whatever the position.
+        """
+        position = source_position(op.location)
+        is_here = position is not None and position[0] == self.file
+        if (isinstance(op, ModuleOp | FuncOp) and position is None) or (is_request and not is_here):
+            line, column = self._place_of(_function_around(op))
+            return f"{self.file}:{line}:{column}"
+        return position_of(op)
+
+    def _place_of(self, function: str) -> tuple[int, int]:
+        """Return line and column of the operation that defines the function; 1:1 if it is not found, and for no
+        function."""
+        name = re.escape(function)
+        definition = rf'^[ \t]*(func\.func\b[^@\n]*@"?{name}"?\(|"func\.func"\([^\n]*sym_name = "{name}")'
+        match = re.search(definition, self.text, re.MULTILINE) if function else None
+        if match is None:
+            return 1, 1
+        start = match.start(1)
+        return self.text.count("\n", 0, start) + 1, start - self.text.rfind("\n", 0, start)
+
+
+def of_remark(remark: Remark, source: InputText, pass_name: str = "") -> Diagnostic:
     """Return a remark as a diagnostic.
 
     Args:
         remark: The remark.
-        file: Reported as its file, at 1:1, if it has no position.
+        source: The input; a remark without a position is reported at 1:1.
         pass_name: The pass that it comes from.
     """
-    diagnostic = _at("remark", position_of(remark.operation), remark.reason, file)
+    diagnostic = _at("remark", source.position_of(remark.operation), remark.reason, source.file)
     function = _function_around(remark.operation)
     return replace(diagnostic, category=remark.kind.value, pass_name=pass_name, function=function)
 
 
-def of_exception(error: ParseError | DiagnosticException, file: str, pass_name: str = "") -> Diagnostic:
+def of_exception(error: ParseError | DiagnosticException, source: InputText, pass_name: str = "") -> Diagnostic:
     """Return an error as a diagnostic; one without a position is reported at the beginning of the file."""
     if isinstance(error, ParseError):
         diagnostic, function = _of_parse_error(error), ""
     elif isinstance(error, Refusal):
-        diagnostic = _at("error", position_of(error.operation), error.reason, file)
+        position = source.position_of(error.operation, is_request=isinstance(error, BadRequest))
+        diagnostic = _at("error", position, error.reason, source.file)
         function = _function_around(error.operation)
     else:
-        diagnostic, function = Diagnostic("error", file, 1, 1, " ".join(str(error).split())), ""
+        diagnostic, function = Diagnostic("error", source.file, 1, 1, " ".join(str(error).split())), ""
     return replace(diagnostic, category=RemarkKind.FAILURE.value, pass_name=pass_name, function=function)
 
 
@@ -89,12 +124,8 @@ def _function_around(op: Operation | None) -> str:
     return "" if op is None else op.sym_name.data
 
 
-def parse_error_line(error: ParseError) -> str:
-    """Format the error as `file:line:col: error: message`, without the source excerpt that xDSL prints."""
-    return str(_of_parse_error(error))
-
-
 def _of_parse_error(error: ParseError) -> Diagnostic:
+    """Return the position and the message, without the source excerpt that xDSL prints."""
     source = error.span.input
     text = source.content if isinstance(source.content, str) else source.content.decode("utf-8", "replace")
     start = min(error.span.start, len(text))

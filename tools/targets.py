@@ -21,8 +21,10 @@ from ..mlir_io.parser import parse_module
 from ..options.selection import Selection
 from ..reports import explain as explain_report
 from ..reports import memory_timeline as timeline_report
+from ..reports.memory_chart import demand_matplotlib
 from ..reports.memory_html import to_html
-from ..rules.costs.cost import FLOPS
+from ..rules.costs.cost import FLOPS, cost_named
+from ..support.suggestions import suggestion
 from ..transforms.phase import NoGradient
 from .files import read_text
 
@@ -33,7 +35,7 @@ class UnknownChoice(ValueError):
     """An invalid value of an option of a target."""
 
     def __init__(self, target: str, option: str, value: str, choices: Iterable[str]):
-        super().__init__(f"unknown {option} '{value}' for {target}; known are {', '.join(choices)}")
+        super().__init__(f"unknown {option} '{value}' for {target}{suggestion(value, choices)}")
 
 
 def _text(timelines: Timelines) -> str:
@@ -64,11 +66,17 @@ class MemoryTimelineTarget(Target):
     model: str = "order"
     before: str = ""
 
-    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+    def check_options(self) -> None:
+        """Raise `UnknownChoice`, and `ImportError` for a picture without matplotlib."""
         if self.format not in _TIMELINE_FORMATS:
             raise UnknownChoice(self.name, "format", self.format, _TIMELINE_FORMATS)
         if self.model not in MODELS:
             raise UnknownChoice(self.name, "model", self.model, MODELS)
+        if self.format == "svg":
+            demand_matplotlib()
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        self.check_options()
         timelines = self._timelines(module)
         if self.before:
             timelines = _pairs(self._timelines(_parse_file(self.before, ctx)), timelines)
@@ -123,9 +131,14 @@ class ExplainTarget(Target):
     checkpoints: tuple[str, ...] | None = None
     cost: str = FLOPS
 
-    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+    def check_options(self) -> None:
+        """Raise `UnknownChoice`, and `BadCost` for an unknown cost model."""
         if self.format not in _EXPLAIN_FORMATS:
             raise UnknownChoice(self.name, "format", self.format, _EXPLAIN_FORMATS)
+        cost_named(self.cost)
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        self.check_options()
         output.write(_EXPLAIN_FORMATS[self.format](self._explanations(module)))
 
     def _explanations(self, module: ModuleOp) -> list[Explanation]:

@@ -31,7 +31,7 @@ from ..options.loop_schedule import Loops, LoopSchedule, schedule_of
 from ..options.pass_options import has_options
 from ..options.selection import AUTO, BadSelection, Selection
 from ..rules.effects import why_impure
-from ..support.diagnostics import Refusal, Remark, RemarkKind, Topic
+from ..support.diagnostics import BadRequest, Refusal, Remark, RemarkKind, Topic
 from ..support.operations import name_of
 from .per_device.outline import outline_device_steps
 from .per_device.split import split_device_steps
@@ -223,5 +223,5 @@ class LoopsPass(ModulePass):
             finally:
                 split_device_steps(per_device)
         except BadSelection as error:
-            raise Refusal(op, str(error)) from error
+            raise BadRequest(op, str(error)) from error
         tell(ctx, rolled.remarks)

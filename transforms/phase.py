@@ -28,7 +28,7 @@ from ..dialects.recompute import Names
 from ..options.selection import PhaseHint
 from ..rules.costs.cost import CostsOf
 from ..rules.effects import why_impure
-from ..support.diagnostics import Refusal, Remark, RemarkKind
+from ..support.diagnostics import BadRequest, Refusal, Remark, RemarkKind
 from ..support.operations import every_operation, name_of
 from ..support.timing import part
 from .preparation.nested_steps import nested_steps_apart
@@ -137,7 +137,7 @@ def _named(function: FuncOp, hint: PhaseHint) -> list[Operation]:
     """Return the operations of the values that the hint names."""
     named = named_by(every_operation(function)[1:], hint.values)
     if (unknown := next((name for name, ops in named.items() if not ops), None)) is not None:
-        raise Refusal(function, f"primal-values: no value is called '{unknown}'")
+        raise BadRequest(function, f"primal-values: no value is called '{unknown}'")
     return [op for ops in named.values() for op in ops]
 
 

@@ -30,7 +30,7 @@ from ..dialects.context import tell
 from ..dialects.recompute import Names
 from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..planning.by_segment.displaced import Early, early_parts
-from ..support.diagnostics import Refusal, Remark
+from ..support.diagnostics import BadRequest, Remark
 from .phase import steps_of
 from .preparation.nested_steps import nested_steps_apart
 
@@ -50,7 +50,7 @@ def stagger(
         try:
             segment_of = find_segments(phases, segments)
         except NoSuchSegment as error:
-            raise Refusal(function, str(error)) from error
+            raise BadRequest(function, str(error)) from error
         step = Step.of(phases, bare=True)
         parts = early_parts(step.graph, {step.position(op): segment for op, segment in segment_of.items()})
         newest = dict[SSAValue, SSAValue]()

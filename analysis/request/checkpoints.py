@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
@@ -22,6 +21,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects.names import Names
 from ...options.selection import BadSelection, Selection
 from ...support.diagnostics import Remark
+from ...support.suggestions import did_you_mean
 from ..step.order import functions_of, producers, read_values
 from ..step.phases import Phases
 from .value_names import is_named, named_by, names_of
@@ -60,8 +60,7 @@ class NoSuchCheckpoint(BadSelection):
     """A checkpoint that names no value of the forward pass."""
 
     def __init__(self, name: str, candidates: Iterable[str]):
-        close = get_close_matches(name, list(candidates), n=1)
-        hint = f"; did you mean '{close[0]}'?" if close else "; name forward values, such as %h0 or attn/tanh"
+        hint = did_you_mean(name, candidates) or "; name forward values, such as %h0 or attn/tanh"
         super().__init__(f"checkpoint '{name}' names no operation of the forward pass{hint}")
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from xdsl.ir import Operation
 
@@ -15,6 +14,7 @@ from ...dialects.stablehlo.attributes import DotAttr
 from ...options.selection import BadSelection, Selection
 from ...rules.effects import is_product
 from ...support.operations import name_of
+from ...support.suggestions import suggestion
 from .value_names import given_names, is_named
 
 Saves = Callable[[Operation, tuple[str, ...]], bool]
@@ -66,16 +66,15 @@ SAVEABLE: dict[str, Saves] = {
 }
 # Policies whose saved values get the mark `offload`: they may be moved to the host.
 OFFLOADING = frozenset({"offload_dot_with_no_batch_dims", "save_and_offload_only_these_names"})
-NAMING = frozenset(name for name, saves in SAVEABLE.items() if saves in (is_named, _any_name_but, _not_named))
+NEEDS_NAMES = frozenset(name for name, saves in SAVEABLE.items() if saves is is_named)
+"""Policies that save nothing without names."""
 
 
 class UnknownPolicy(BadSelection):
     """The name of a policy that does not exist."""
 
     def __init__(self, name: str):
-        close = get_close_matches(name, SAVEABLE, n=1)
-        hint = f"did you mean '{close[0]}'?" if close else f"known are {', '.join(SAVEABLE)}"
-        super().__init__(f"unknown policy '{name}'; {hint}")
+        super().__init__(f"unknown policy '{name}'{suggestion(name, SAVEABLE)}")
 
 
 def saves(policy: str) -> Saves:
@@ -93,5 +92,10 @@ class SelectionByFunction(Selection):
 
 
 def saves_of(selection: Selection) -> Saves:
-    """Return the predicate of the selection's policy. Raises `UnknownPolicy`."""
+    """Return the predicate of the selection's policy. Raises `UnknownPolicy`, and `BadSelection` without the names that
+    it needs."""
+    if selection.policy in NEEDS_NAMES and not selection.names:
+        raise BadSelection(
+            f"policy {selection.policy} saves nothing without names: give names too, or nothing_saveable"
+        )
     return selection.saveable if isinstance(selection, SelectionByFunction) else saves(selection.policy)

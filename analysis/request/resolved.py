@@ -134,11 +134,12 @@ MARK_INSIDE = (
 def _unmatched(phases: Phases, members: Mapping[str, Sequence[Operation]], selection: Selection) -> Iterator[Remark]:
     """Yield remarks on patterns that match nothing; the other options still apply."""
     first = phases.order.operations[0]
+    function = first.parent_op() or first
     inside = [op for operations in members.values() for op in operations]
     for option, names in (("names", selection.names), ("save", selection.save)):
         for name, operations in named_by(inside, names).items() if names else ():
             if not operations:
-                yield Remark(first, f"{option}={name} matches no operation of a segment, and saves nothing")
+                yield Remark(function, f"{option}={name} matches no operation of a segment, and saves nothing")
     for text in selection.exclude:
         if not any(saved_by(parse_chain(text), operations) for operations in members.values()):
-            yield Remark(first, f"exclude pattern '{text}' matches nowhere, and saves nothing")
+            yield Remark(function, f"exclude pattern '{text}' matches nowhere, and saves nothing")

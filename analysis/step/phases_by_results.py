@@ -22,7 +22,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...options.selection import PhaseHint
-from ...support.diagnostics import Refusal
+from ...support.diagnostics import BadRequest, Refusal
 from ...support.operations import name_of
 from .direction import Direction
 from .order import Order, constants_only
@@ -113,7 +113,7 @@ def phases_by_results(order: Order, hint: PhaseHint, named: Sequence[Operation] 
 def _check_number(op: Operation, option: str, numbers: Iterable[int], count: int) -> None:
     for number in numbers:
         if not 0 <= number < count:
-            raise Refusal(op, f"{option}={number}: there are {count}, numbered from 0")
+            raise BadRequest(op, f"{option}={number}: there are {count}, numbered from 0")
 
 
 def _behind_cotangents(order: Order, cotangents: Iterable[int]) -> set[int]:

@@ -10,9 +10,15 @@ from typing import Any
 import jax
 from xdsl.dialects.builtin import ModuleOp
 
+from ...dialects.recompute import RECOMPUTE
 from ...mlir_io.parser import parse_module
 from ...mlir_io.printer import print_module
+from ...support.diagnostics import Refusal
+from ...support.operations import every_operation
 from . import private
+
+OURS = f"{RECOMPUTE.name}."
+"""The beginning of the names of operations that JAX does not know."""
 
 
 def module_of(lowered: jax.stages.Lowered, name: str) -> ModuleOp:
@@ -29,8 +35,18 @@ def module_of(lowered: jax.stages.Lowered, name: str) -> ModuleOp:
         return _from_text(lowered, name)
 
 
+def demand_lowered(module: ModuleOp) -> None:
+    """Raise `Refusal` at the first operation of the dialect `recompute`, which remains if the user's pipeline does not
+    lower it."""
+    for op in every_operation(module):
+        if op.name.startswith(OURS):
+            raise Refusal(op, f"{op.name} is left, unknown to JAX: the pipeline must end with recompute-lower")
+
+
 def with_module(lowered: jax.stages.Lowered, module: ModuleOp) -> jax.stages.Lowered:
-    """Return a copy of `lowered` that compiles this module, verified by MLIR. Raises MLIR's errors."""
+    """Return a copy of `lowered` that compiles this module, verified by MLIR. Raises MLIR's errors, and `Refusal` for a
+    module that is not lowered."""
+    demand_lowered(module)
     context = private.mlir_context()
     try:
         from .bridge import NotBridged, write

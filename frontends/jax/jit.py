@@ -23,7 +23,7 @@ from .keywords import Keywords
 from .lowered import Lowered
 from .lowering import lowered_for_us, not_rewritten, rewritten
 from .nested import CallableStep, call_nested, nested_step
-from .options import Options, options_of
+from .options import Options, options_of, signature
 from .report import Report, report
 
 P = ParamSpec("P")
@@ -192,3 +192,7 @@ def jit(*fn: Any, **keywords: Any) -> Any:
     if len(fn) > 1:
         raise TypeError(f"recompute.jax.jit takes one function, not {len(fn)} positional arguments")
     return Jitted(fn[0], options) if fn else partial(Jitted, options=options)
+
+
+# The implementation takes any keywords, so that `options_of` can name a misspelt one.
+cast(Any, jit).__signature__ = signature()

@@ -22,7 +22,7 @@ class OfSelection(TypedDict, total=False):
     names: Sequence[str]
     save: Sequence[str]
     exclude: Sequence[str]
-    segment_budgets: str | Mapping[str, str | float]
+    segment_budgets: str | Mapping[str, str | float] | None
     collectives: bool
     preserve_rng_state: bool
     repeatable: Sequence[str]

@@ -32,6 +32,7 @@ from . import private, warning
 from .budget import DEVICE
 from .calls import Call, completed
 from .compiler_options import are_kept_by_flags
+from .crossing import demand_lowered
 from .marks import WRITTEN_AS_CALLS
 from .options import Options
 
@@ -150,6 +151,7 @@ def _rewrite(step: CallableStep, exported: Any) -> Callable[..., Any] | None:
     if not rewritten.copies:
         step.warn_once(warning.nothing_recomputed(step.name, warning.why_nothing(rewritten.remarks)))
         return None
+    demand_lowered(rewritten.module)
     try:
         serialized = _serialize(rewritten)
     except ValueError as error:

@@ -28,7 +28,7 @@ from ...support.progress import progress
 from .jit import Jitted
 from .keywords import Keywords
 from .lowered import Lowered
-from .options import Options, options_of
+from .options import Options, demand_known, options_of
 from .report import Report, report
 from .scopes import module_scopes
 
@@ -155,6 +155,7 @@ def jit(*fn: Any, **keywords: Any) -> Any:
     """
     if len(fn) > 1:
         raise TypeError(f"recompute.nnx.jit takes one function, not {len(fn)} positional arguments")
+    demand_known(keywords, "recompute.nnx.jit", OF_FLAX)
     of_flax = {name: keywords.pop(name) for name in OF_FLAX & keywords.keys()}
     wrap: Any = partial(NnxJitted, options=options_of(keywords), of_flax=of_flax)
     return wrap(fn[0]) if fn else wrap

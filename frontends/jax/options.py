@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, cast
+from typing import Any, cast, get_type_hints
 
+import jax
 from xdsl.passes import ModulePass
 
 from ...analysis.request.policies import saves_of
@@ -15,11 +17,13 @@ from ...options.offload_option import offload_named
 from ...options.recompute_options import RecomputeOptions
 from ...options.segment_budgets import read_budgets, spelled
 from ...options.selection import Selection
-from ...planning.plan_file import StepPlan, from_json
-from ...rules.costs.cost import FLOPS
+from ...planning.plan_file import StepPlan, from_option
+from ...rules.costs.cost import FLOPS, cost_named
+from ...rules.costs.device import BadCost
+from ...support.suggestions import did_you_mean
 from ...transforms.phase import NoGradient
 from .budget import checked_budget
-from .keywords import OURS, OfOptions
+from .keywords import OURS, Keywords, OfOptions
 from .policies import selected
 
 SELECTION = tuple(option.name for option in fields(Selection))
@@ -58,6 +62,7 @@ class Options:
 
 def options_of(keywords: Mapping[str, Any]) -> Options:
     """Check the keywords of `recompute.jax.jit`. Raises `TypeError` and `ValueError`, which name the option."""
+    demand_known(keywords, "recompute.jax.jit")
     ours = {name: value for name, value in keywords.items() if name in OURS}
     checked = {name: _CHECKS[name](name, value) for name, value in ours.items()}
     selection = selected(**_only(checked, SELECTION))
@@ -66,6 +71,40 @@ def options_of(keywords: Mapping[str, Any]) -> Options:
     rewrite = RecomputeOptions(selection, **_only(checked, REWRITE))
     named = _only(checked, ("save", "names"))
     return Options(rewrite, checked.get("measure", "auto"), checked.get("search", 0), jit, checked.get("budget"), named)
+
+
+def demand_known(keywords: Iterable[str], caller: str, more: Iterable[str] = ()) -> None:
+    """Raise `TypeError` for an unknown keyword. `more`: keywords of the caller beside those of `recompute.jax.jit`."""
+    known = [*Keywords.__annotations__, *(name for name in _OF_JAX if name not in Keywords.__annotations__), *more]
+    for name in keywords:
+        if name not in known:
+            raise TypeError(f"{caller} got an unexpected keyword argument '{name}'{did_you_mean(name, known)}")
+
+
+def signature() -> inspect.Signature:
+    """Return the signature of `recompute.jax.jit` for `help` and for editors: every keyword with its type and its
+    default."""
+    options = RecomputeOptions()
+    defaults = {option.name: getattr(options, option.name) for option in fields(options)}
+    defaults |= {option.name: option.default for option in fields(Selection)}
+    defaults |= {"measure": "auto", "search": 0, "segment_budgets": None} | {
+        name: parameter.default for name, parameter in _OF_JAX.items()
+    }
+    keywords = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=kind)
+        for name, kind in get_type_hints(Keywords).items()
+        if name in defaults
+    ]
+    function = inspect.Parameter("fn", inspect.Parameter.POSITIONAL_ONLY, default=None, annotation=Callable[..., Any])
+    return inspect.Signature([function, *keywords], return_annotation=Any)
+
+
+_OF_JAX: Mapping[str, inspect.Parameter] = {
+    name: parameter
+    for name, parameter in inspect.signature(cast(Any, jax).jit).parameters.items()
+    if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+}
+"""The keywords of the installed `jax.jit`."""
 
 
 def _only(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -103,6 +142,19 @@ def _text(name: str, value: Any) -> str:
     return value
 
 
+def _cost(name: str, value: Any) -> str:
+    """Raises `BadCost`, a ValueError, for an unknown cost or device, and for a file that cannot be read."""
+    try:
+        cost_named(_text(name, value))
+    except BadCost as error:
+        raise BadCost(f"recompute.jax.jit: {name}: {error}") from error
+    return value
+
+
+def _offload(name: str, value: Any) -> str:
+    return value if value == "" else _text(name, value)
+
+
 def _policy(name: str, value: Any) -> Any:
     if isinstance(value, str) or not callable(value):
         return _text(name, value)
@@ -128,6 +180,8 @@ def _count_from_zero(name: str, value: Any) -> int:
 
 
 def _sequence(name: str, value: Any, check: Callable[[str, Any], Any], elements: str) -> tuple[Any, ...]:
+    if isinstance(value, str) and elements == "str":
+        raise TypeError(f"recompute.jax.jit: {name} is a sequence of str, not str: give ({value!r},)")
     if not isinstance(value, Sequence) or isinstance(value, str):
         raise _wrong_type(name, f"a sequence of {elements}", value)
     return tuple([check(name, element) for element in value])  # pyright: ignore[reportUnknownVariableType]
@@ -149,7 +203,7 @@ def _plan(name: str, value: Any) -> tuple[StepPlan, ...] | None:
     """Check the option `plan`. Raises `BadPlan`, a ValueError, for a text that is not a plan."""
     if value is None:
         return None
-    return from_json(value) if isinstance(value, str) else _sequence(name, value, _step_plan, "StepPlan, or its text")
+    return from_option(value) if isinstance(value, str) else _sequence(name, value, _step_plan, "StepPlan, or its text")
 
 
 def _step_plan(name: str, value: Any) -> StepPlan:
@@ -183,6 +237,8 @@ def _loops(name: str, value: Any) -> Loops:
 
 def _segment_budgets(name: str, value: Any) -> tuple[str, ...]:
     """Return the budgets, spelled as a pass option. Raises `BadSelection`, a ValueError."""
+    if value is None:
+        return ()
     if isinstance(value, str):
         read_budgets((value,))
         return (value,)
@@ -224,7 +280,8 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "policy": _policy,
     **dict.fromkeys("outputs collectives preserve_rng_state stagger calls strict proof".split(), _flag),
     **dict.fromkeys("copies attempts".split(), _count),
-    **dict.fromkeys("cost offload".split(), _text),
+    "cost": _cost,
+    "offload": _offload,
     **dict.fromkeys("names save exclude repeatable primal_values".split(), _texts),
     **dict.fromkeys("skip primal_results cotangents".split(), _numbers),
     "loops": _loops,

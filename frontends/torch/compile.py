@@ -11,6 +11,7 @@ from torch._dynamo.backends.common import aot_autograd
 from typing_extensions import Unpack
 
 from ...driver.api import Explanations, explain
+from ...support.suggestions import suggestion
 from .breaks import breaks_since, count_breaks, count_cached
 from .inductor import InductorPartitioner
 from .options import OURS, Keywords, options_of
@@ -118,7 +119,7 @@ def compile(model: Callable[..., Any] | None = None, /, *, backend: str = "aot_e
     if unknown := sorted(keywords.keys() - ours.keys() - theirs.keys()):
         raise TypeError(f"recompute.torch.compile: unknown option '{unknown[0]}'")
     if road not in ROADS:
-        raise ValueError(f"recompute.torch.compile: unknown backend '{road}'; known are {', '.join(ROADS)}")
+        raise ValueError(f"recompute.torch.compile: unknown backend '{road}'{suggestion(road, ROADS)}")
     options = options_of(ours)
     if road == "inductor":
         partitioner = InductorPartitioner(options)

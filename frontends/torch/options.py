@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 from ...options.recompute_options import Planner, RecomputeOptions
 from ...options.selection import Selection
 from ...planning.plan_file import StepPlan
+from ...support.suggestions import suggestion
 from ...support.units import budget_text, is_share, parse_budget, parse_bytes
 
 
@@ -58,7 +59,7 @@ def options_of(keywords: Mapping[str, Any]) -> Options:
     """Check the keywords. Raises `TypeError` for an unknown one, and `ValueError` for an invalid value."""
     unknown = sorted(keywords.keys() - OURS)
     if unknown:
-        raise TypeError(f"recompute.torch: unknown option '{unknown[0]}'; known are {', '.join(sorted(OURS))}")
+        raise TypeError(f"recompute.torch: unknown option '{unknown[0]}'{suggestion(unknown[0], sorted(OURS))}")
     settings = {name: value for name, value in keywords.items() if name != "reserve"}
     budget = (
         None if settings.get("budget") is None else budget_within(settings.pop("budget"), keywords.get("reserve", 0))

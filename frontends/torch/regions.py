@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import torch.fx.traceback as traceback
 
+from ...support.suggestions import suggestion
 from .locations import POLICY, REGION
 
 POLICIES = ("recompute", "save")
@@ -31,6 +32,6 @@ def region(name: str, policy: str = "") -> Generator[None]:
     if not name or "/" in name:
         raise ValueError(f"region: name is {name!r}; expected a name without '/'")
     if policy not in ("", *POLICIES):
-        raise ValueError(f"region: unknown policy '{policy}'; known are {', '.join(POLICIES)}")
+        raise ValueError(f"region: unknown policy '{policy}'{suggestion(policy, POLICIES)}")
     with traceback.annotate({REGION: name, POLICY: policy} if policy else {REGION: name}):
         yield

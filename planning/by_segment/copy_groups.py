@@ -27,7 +27,16 @@ from ..gates import gates_for, hold_back, joining
 from ..graph import Graph
 from ..objective import BATCH_CANDIDATES, BATCH_SHARE
 from ..plan import Batch, CopyGroup, Kept, Plan
-from .copy_requests import FROM_CONSTANTS, NO_GATE, NOT_READ, CopyRequest, Targets, copy_requests, outputs_of, possible
+from .copy_requests import (
+    FROM_CONSTANTS,
+    NO_GATE,
+    CopyRequest,
+    Targets,
+    copy_requests,
+    outputs_of,
+    possible,
+    why_no_copies,
+)
 
 
 def freed_bytes(graph: Graph, replaced: Iterable[int], inputs: Iterable[int], before: int) -> int:
@@ -223,8 +232,9 @@ def plan_segments(
         kept_segments.setdefault(entry.segment, entry)
     copied = {targets.segments[op] for group in planner.groups for op in group.operations}
     for op, segment in targets.segments.items():
-        if segment not in copied and any(value in targets.values for value in graph.makes[op]):
-            kept_segments.setdefault(segment, Kept(segment, op, NOT_READ))
+        if segment in copied or segment in kept_segments or targets.values.isdisjoint(graph.makes[op]):
+            continue
+        kept_segments[segment] = Kept(segment, op, why_no_copies(graph, targets, segment, refused))
     return Plan(tuple(planner.groups), tuple(kept_segments.values()))
 
 

@@ -19,6 +19,10 @@ from ..graph import OUTSIDE, Graph
 FROM_CONSTANTS = "it is computed from constants alone, and keeping it costs nothing"
 NO_GATE = "its values are needed as soon as the backward pass begins: no gradient has arrived that could gate them"
 NOT_READ = "no gradient operation reads a value from it"
+ONLY_KEPT_READ = (
+    "gradient operations read only those of its values that are kept: outputs, which the operations after it read, "
+    "returned values, or values marked to be saved"
+)
 ALL_KEPT = (
     "all of its values are kept: they are outputs, which the operations after it read, or marked to be saved; "
     "mark operations, or recompute outputs too"
@@ -86,6 +90,19 @@ def possible(graph: Graph, targets: Targets, refused: Collection[int]) -> Target
         and graph.root[value] not in graph.lives_on
     )
     return Targets(targets.segments, values, targets.own)
+
+
+def why_no_copies(graph: Graph, targets: Targets, segment: str, refused: Collection[int]) -> str:
+    """Return the reason that nothing in a segment with targets is copied. `refused`: operations that must not run
+    twice."""
+    operations = (op for op, name in targets.segments.items() if name == segment)
+    read = [op for op in operations if any(graph.gradient_readers[value] for value in graph.makes[op])]
+    once = [op for op in read if op in refused and not targets.values.isdisjoint(graph.makes[op])]
+    if once:
+        names = " and ".join(dict.fromkeys(graph.names[op] for op in once))
+        return f"gradient operations read results of {names}, which must not run twice: {graph.effects[once[0]]}"
+    copyable = possible(graph, targets, refused).values
+    return ONLY_KEPT_READ if any(copyable.isdisjoint(graph.makes[op]) for op in read) else NOT_READ
 
 
 def with_residuals(graph: Graph, targets: Targets, demanded: Collection[int], marked: Collection[int]) -> Targets:

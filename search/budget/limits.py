@@ -11,6 +11,7 @@ from ...analysis.memory.timeline import Timeline
 from ...analysis.step.order import functions_of
 from ...analysis.step.views import DYNAMIC
 from ...support.diagnostics import Refusal
+from ...support.suggestions import suggestion
 from ...support.units import is_share, parse_budget
 from ...transforms.preparation.timelines import MODELS, ORDER, XLA, timelines_of
 
@@ -37,7 +38,7 @@ class Budget:
         model."""
         parse_budget(text, 1)
         if model not in ("", *MODELS):
-            raise ValueError(f"unknown memory model '{model}'; known are {', '.join(MODELS)}")
+            raise ValueError(f"unknown memory model '{model}'{suggestion(model, MODELS)}")
         return cls(text, model or (ORDER if target == "none" else XLA))
 
     @property

@@ -12,7 +12,7 @@ from ...options.offload_option import BadOffload
 from ...options.recompute_options import RecomputeOptions
 from ...planning.host_moves import Offload
 from ...rules.costs.cost import BadCost, cost_named
-from ...support.diagnostics import Refusal, Remark, RemarkKind
+from ...support.diagnostics import BadRequest, Refusal, Remark, RemarkKind
 from ...transforms.offload import Moves
 from ...transforms.phase import Steps
 from ...transforms.preparation.timelines import ORDER
@@ -27,7 +27,7 @@ def with_moves(module: ModuleOp, options: RecomputeOptions) -> RecomputeOptions:
     try:
         return replace(options, offload=options.moves)
     except (BadOffload, BadCost) as error:
-        raise Refusal(module, str(error)) from error
+        raise BadRequest(module, str(error)) from error
 
 
 def waits_for(moved: Moves, offload: Offload, steps: Steps) -> int:

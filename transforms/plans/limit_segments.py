@@ -38,7 +38,7 @@ from ...planning.by_segment.segment_limits import (
 from ...planning.by_segment.segment_problem import KEPT, TOO_EARLY, saved_after, saved_bytes
 from ...planning.graph import Graph
 from ...planning.plan import Plan
-from ...support.diagnostics import Refusal, Remark, RemarkKind
+from ...support.diagnostics import BadRequest, Refusal, Remark, RemarkKind
 from ...support.operations import every_operation
 from ...support.timing import part
 from ..per_device.outline import is_stand_in
@@ -91,7 +91,7 @@ def mark_segment_budgets(steps: Steps, selection: Selection) -> StepLimits:
         budgets = read_budgets(selection.segment_budgets)
         matches = [(function, step, *budgeted(step.phases, budgets)) for function, step in steps]
     except BadSelection as error:
-        raise Refusal(first, str(error)) from error
+        raise BadRequest(first, str(error)) from error
     for budget in budgets:
         if all(budget in left for *_, left in matches):
             _refuse_unknown([(function, step) for function, step, *_ in matches], budget)
@@ -141,7 +141,7 @@ def _refuse_unknown(steps: Steps, budget: SegmentBudget) -> None:
     preferred = [pair for pair in steps if not any(map(is_stand_in, every_operation(pair[0])))] or list(steps)
     function, step = preferred[0]
     error = BadSelection(why_none(step.phases, budget))
-    raise Refusal(function, str(error)) from error
+    raise BadRequest(function, str(error)) from error
 
 
 @dataclass

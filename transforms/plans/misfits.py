@@ -12,7 +12,7 @@ from typing import TypeVar
 from xdsl.dialects.func import FuncOp
 
 from ...options.selection import BadSelection
-from ...support.diagnostics import Refusal
+from ...support.diagnostics import BadRequest
 from ...support.operations import every_operation
 from ..per_device.outline import is_stand_in
 
@@ -41,4 +41,4 @@ class Misfits:
         """Raise `Refusal` for the first misfit; one that holds a stand-in is excused if another function fits."""
         for function, error in self.misfits:
             if not (self.fits and any(map(is_stand_in, every_operation(function)))):
-                raise Refusal(function, str(error)) from error
+                raise BadRequest(function, str(error)) from error

@@ -14,7 +14,7 @@ from ...dialects.names import Names
 from ...dialects.stablehlo.custom_call import CustomCallOp
 from ...options.selection import BadSelection
 from ...rules.custom_calls import is_repeatable_by_word
-from ...support.diagnostics import Refusal
+from ...support.diagnostics import BadRequest
 from ...support.operations import every_operation
 
 
@@ -35,6 +35,6 @@ def state_repeatable(module: ModuleOp, patterns: Sequence[str]) -> None:
             reason = (
                 f"repeatable: no custom call '{pattern}' that is free of side effects and not known already{listed}"
             )
-            raise Refusal(module, reason) from BadSelection(reason)
+            raise BadRequest(module, reason) from BadSelection(reason)
         for op in matching:
             op.attributes[Names.REPEATABLE] = UnitAttr()

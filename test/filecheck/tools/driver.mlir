@@ -52,7 +52,8 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // JSON-NEXT:       {"part": "total", "seconds": {{[0-9.e-]+}}, "percent": 100.0}
 // JSON:            {"part": "total/recompute-clone/plan", "seconds":
 
-// LIST:      recompute-inline                       - replace calls of private functions by their bodies, inside loops too
+// LIST:      Passes of recompute:
+// LIST:        recompute-inline{{ +}}- replace calls of private functions by their bodies, inside loops too
 // LIST-NEXT: recompute-merge-remat
 // LIST-NEXT: recompute-take-scopes
 // LIST-NEXT: recompute-inline-segments
@@ -62,10 +63,12 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // LIST-NEXT: recompute-phase
 // LIST-NEXT: recompute-mark
 // LIST-NEXT: recompute-plan
-// LIST:      canonicalize
+// LIST:      Passes of xDSL and of other packages:
+// LIST:        canonicalize
 // HELP:      recompute-mark: translate a policy to marks.
 // HELP:      Options:
 // HELP-NEXT:   segments=<str>, default auto
+// HELP-NEXT:   segment-count=<int>, default 0
 // FOREIGN:   cse: xDSL says nothing about it.
 // CLONED:    recompute.token
 // TEXT:      model.py:7:9: remark: segment 'block1' is not recomputed: its values are needed as soon as

@@ -10,6 +10,7 @@ from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection
+from recompute.planning.by_segment.copy_requests import ONLY_KEPT_READ
 from recompute.support.operations import name_of
 
 T = "tensor<256xf32>"
@@ -141,4 +142,32 @@ def test_returned_values_live_to_the_end_anyway() -> None:
         backward("h", "multiply %g, %a"),
         returns="%a, %h",
     )
-    assert one.reason == "no gradient operation reads a value from it"
+    assert one.reason == ONLY_KEPT_READ
+
+
+def test_gradients_that_read_only_outputs() -> None:
+    """The output is kept, and the inside of the segment is read by no gradient operation."""
+    _, one = decision(
+        forward("a", "sine %x"),
+        forward("c", "tanh %a"),
+        '  %d = stablehlo.cosine %c : tensor<256xf32> loc("jit(f)/jvp()/cosine")',
+        backward("g", "multiply %ct, %c"),
+        returns="%d, %g",
+    )
+    assert one.reason == ONLY_KEPT_READ
+
+
+def test_operations_without_declared_effects_are_the_reason() -> None:
+    unknown = ('  %{} = "my.{}"(%{}) : (tensor<256xf32>) -> tensor<256xf32> loc("jit(f)/jvp(b)/op")').format
+    lines = (
+        unknown("a", "sine", "x"),
+        unknown("b", "cos", "a"),
+        forward("c", "tanh %b"),
+        backward("g", "multiply %ct, %a"),
+        backward("h", "multiply %g, %b"),
+    )
+    _, one = decision(*lines, returns="%c, %h")
+    assert one.reason == (
+        "gradient operations read results of my.sine and my.cos, which must not run twice: the effects of my.sine are "
+        "unknown; declare them with recompute.rules.register (docs/foreign_dialects.md)"
+    )

@@ -13,7 +13,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.support.locations import LocationNumbers, location_text, source_position
 from recompute.test.growing_inputs import CHAINED_LOCATIONS, DOUBLING_ALIASES, LOCATION_USE, aliases
-from recompute.tools.reporting import parse_error_line
+from recompute.tools.reporting import InputText, of_exception
 
 DEEP = 3_000
 
@@ -21,7 +21,7 @@ DEEP = 3_000
 def error_of(text: str) -> str:
     with pytest.raises(ParseError) as caught:
         parse_module(text, "aliases.mlir")
-    return parse_error_line(caught.value)
+    return str(of_exception(caught.value, InputText("<input>")))
 
 
 @pytest.mark.parametrize("kind", DOUBLING_ALIASES)

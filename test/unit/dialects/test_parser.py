@@ -20,9 +20,28 @@ SMALL = (Path(__file__).parents[3] / "examples" / "stablehlo" / "chain.small.mli
 @pytest.mark.parametrize(
     ("text", "position", "words"),
     [
-        ("", "t:1:1", "Could not parse"),
+        ("", "t:1:1", "the file is empty: expected an operation, such as 'builtin.module'"),
+        ("// nothing\n\n  // here", "t:3:10", "the file is empty"),
+        ("#a = 1 : i32\n", "t:2:1", "expected an operation, such as"),
         ("hello world", "t:1:1", "unknown operation 'hello': only the generic form can be read"),
         ("module {\n  func.func @f() {\n    return\n  }\n", "t:5:1", "expected an operation, a block or '}'"),
+        (
+            "module {\n  %0 = stablehlo.sinne %x : f32\n}",
+            "t:2:8",
+            "unknown operation 'stablehlo.sinne'; did you mean 'stablehlo.sine'\\? If not, only the generic form",
+        ),
+        ("%0 = stabelhlo.sine %x : f32", "t:1:6", "did you mean 'stablehlo.sine'\\?"),
+        ("%0 = arith.adf %x : f32", "t:1:6", "did you mean 'arith.addf'\\?"),
+        (
+            "%0 = stablehlo.fold_paper %x : f32",
+            "t:1:6",
+            "unknown operation 'stablehlo.fold_paper': only the generic",
+        ),
+        (
+            "func.func @f(%c: i1) {\n  cf.cond_br %c, ^a, ^a\n^a:\n  return\n}",
+            "t:2:3",
+            "'cf.cond_br' branches between blocks, and only functions of one block are read: express the control flow",
+        ),
         ("module {\n  %0 = acme.swish %x : f32\n}", "t:2:8", "unknown operation 'acme.swish'"),
         (
             "func.func @f(%x: tensor<4xf32>) {\n  %0:2 = chlo.top_k(%x, k = 5) : tensor<4xf32> -> tensor<5xf32>\n}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from xdsl.dialects.builtin import ModuleOp
@@ -25,7 +26,10 @@ def test_the_same_as_the_driver(capsys: pytest.CaptureFixture[str]) -> None:
     done = recompute.rewrite(CHAIN.read_text(), name=str(CHAIN))
     written = capsys.readouterr()
     assert done.text == written.out
-    assert [str(remark) for remark in done.remarks] == written.err.splitlines()
+    # The driver reports remarks on the whole step at the file.
+    assert [remark.reason for remark in done.remarks] == [
+        line.partition(": remark: ")[2] for line in written.err.splitlines()
+    ]
     assert done.proof and done.proof.results and done.copies and done.extra_flops
 
 
@@ -108,3 +112,29 @@ def test_a_step_that_measures_no_less_stays_as_it_is() -> None:
     assert print_module(done.module) == print_module(original("chain.small.mlir"))
     with pytest.raises(recompute.Refusal, match=r"measured, in bytes: .* \(strict\)"):
         recompute.rewrite(step, recompute.RecomputeOptions(measure=lambda _: 1000, strict=True))
+
+
+def test_a_path_in_place_of_a_plan() -> None:
+    with pytest.raises(
+        BadPlan, match=r"in Python plan is the text, not a path: give Path\('plan.json'\).read_text\(\)"
+    ):
+        recompute.rewrite(CHAIN.read_text(), recompute.RecomputeOptions(plan="plan.json"))
+
+
+def test_a_step_that_jax_has_lowered() -> None:
+    """It counts as its text with locations; what has no text is refused with the types that are taken."""
+    jax = pytest.importorskip("jax")
+
+    def loss(x: Any) -> Any:
+        return jax.numpy.sum(jax.numpy.sin(jax.numpy.tanh(x)))
+
+    lowered = jax.jit(jax.value_and_grad(loss)).lower(jax.ShapeDtypeStruct((64,), "float32"))
+    text = lowered.as_text(debug_info=True)
+    assert recompute.fit(lowered, "4MiB") == recompute.fit(text, "4MiB")
+    assert recompute.fit(lowered, "4MiB").fits
+    assert recompute.rewrite(lowered).text == recompute.rewrite(text).text
+    assert recompute.memory(lowered)["main"].peak_bytes == recompute.memory(text)["main"].peak_bytes > 0
+    assert recompute.prove(lowered, text)
+    for wrong in (3, recompute.rewrite(text)):
+        with pytest.raises(TypeError, match=r"expected a module of xDSL, its text, or the result of jax\.jit"):
+            recompute.fit(wrong, "4MiB")  # pyright: ignore[reportArgumentType]

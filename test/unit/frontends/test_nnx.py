@@ -161,6 +161,8 @@ def test_wrong_keywords():
         recompute.nnx.jit(train_step, train_step)  # pyright: ignore[reportCallIssue]
     with pytest.raises(TypeError, match=r"nnx\.jit takes no compiler_options"):
         recompute.nnx.jit(train_step, compiler_options={})
+    with pytest.raises(TypeError, match=r"recompute\.nnx\.jit got an .* 'budgett'; did you mean 'budget'\?"):
+        recompute.nnx.jit(train_step, budgett="8GiB")  # pyright: ignore[reportCallIssue]
     with pytest.raises(ValueError, match="invalid budget"):
         recompute.nnx.jit(train_step, budget="much")
     with pytest.raises(ValueError, match="does not support bound methods"):

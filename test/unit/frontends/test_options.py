@@ -17,7 +17,7 @@ from xdsl.passes import ModulePass
 
 import recompute
 from recompute.frontends.jax.choice import temporary_bytes
-from recompute.frontends.jax.keywords import OfJax, OfOptions, OfSelection
+from recompute.frontends.jax.keywords import Keywords, OfJax, OfOptions, OfSelection
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.test.unit.frontends.steps import batch, descent, forward, jax, mlp, weights
@@ -38,7 +38,17 @@ PLAN = '{"recompute_plan": 1, "steps": []}'
         ({"policy": lambda operation: True}, TypeError, "is called with the name of an operation, the shapes"),
         ({"policy": OFFLOADING}, TypeError, "is JAX's own and its names cannot be read: give its name"),
         ({"policy": "dots_savable"}, ValueError, "did you mean 'dots_saveable'"),
-        ({"save": "dot"}, TypeError, "save is a sequence of str, not str"),
+        ({"save": "dot"}, TypeError, r"save is a sequence of str, not str: give \('dot',\)"),
+        ({"names": "x"}, TypeError, r"names is a sequence of str, not str: give \('x',\)"),
+        ({"checkpoints": "h0"}, TypeError, r"checkpoints is a sequence of str, not str: give \('h0',\)"),
+        (
+            {"cost": "roofline(h10)"},
+            ValueError,
+            r"recompute\.jax\.jit: cost: unknown device 'h10'; known are a100, h100",
+        ),
+        ({"cost": "flop"}, ValueError, "cost: unknown cost 'flop'; known are flops, bytes"),
+        ({"cost": "missing.json"}, ValueError, "cost: the costs missing.json cannot be read"),
+        ({"skip": "1"}, TypeError, "skip is a sequence of int, not str$"),
         ({"save": [1]}, TypeError, "save is a str, not int"),
         ({"attempts": 0}, ValueError, "attempts is at least 1, not 0"),
         ({"attempts": True}, TypeError, "attempts is an int, not bool"),
@@ -48,7 +58,12 @@ PLAN = '{"recompute_plan": 1, "steps": []}'
         ({"strict": 1}, TypeError, "strict is True or False"),
         ({"measure": "always"}, ValueError, "measure is 'auto', True or False, not 'always'"),
         ({"measure": 1}, ValueError, "measure is 'auto', True or False, not 1"),
-        ({"plan": "no"}, ValueError, "the plan is no JSON"),
+        ({"plan": "{no"}, ValueError, "the plan is no JSON: [^;]*$"),
+        (
+            {"plan": "plan.json"},
+            ValueError,
+            r"in Python plan is the text, not a path: give Path\('plan.json'\).read_text\(\)",
+        ),
         ({"plan": [1]}, TypeError, "plan is the text of a plan or a sequence of StepPlan, not int"),
         ({"planner": "mine"}, TypeError, "planner is a function"),
         ({"plan": PLAN, "planner": print}, ValueError, "plan= or planner=, not both"),
@@ -68,15 +83,35 @@ PLAN = '{"recompute_plan": 1, "steps": []}'
             ValueError,
             "pipeline= selects what is recomputed, and so does outputs=",
         ),
-        ({"segment": "block*"}, TypeError, "unexpected keyword argument 'segment'"),
+        (
+            {"budgett": "8GiB"},
+            TypeError,
+            r"recompute\.jax\.jit got an unexpected keyword argument 'budgett'; did you mean 'budget'\?",
+        ),
+        ({"segment": "block*"}, TypeError, r"unexpected keyword argument 'segment'; did you mean 'segments'\?"),
+        (
+            {"donate_argnum": 0},
+            TypeError,
+            r"unexpected keyword argument 'donate_argnum'; did you mean 'donate_argnums'\?",
+        ),
+        ({"zzz": 0}, TypeError, "unexpected keyword argument 'zzz'$"),
     ],
 )
 def test_wrong(options: dict[str, Any], kind: type[Exception], words: str):
     with pytest.raises(kind, match=words):
         recompute.jax.jit(mlp().step, **options)
-    if "segment" not in options:
-        with pytest.raises(kind, match=words):
-            recompute.jax.jit(**options)
+    with pytest.raises(kind, match=words):
+        recompute.jax.jit(**options)
+
+
+def test_the_signature_lists_every_keyword():
+    parameters = inspect.signature(recompute.jax.jit).parameters
+    assert list(parameters) == ["fn", *Keywords.__annotations__]
+    assert parameters["budget"].annotation == str | float | None and parameters["budget"].default is None
+    assert (parameters["segments"].default, parameters["attempts"].default) == ("auto", RecomputeOptions().attempts)
+    defaults = {name: parameter.default for name, parameter in parameters.items() if name != "fn"}
+    ours = {name: value for name, value in defaults.items() if name not in OfJax.__annotations__}
+    assert recompute.jax.jit(mlp().step, **ours).lower(weights(), batch()).rewritten is not None
 
 
 def test_more_than_one_function():
@@ -190,3 +225,19 @@ def test_the_keywords_are_the_fields_of_the_options():
     not_for_jax = {"selection", "segment_budgets", "target", "memory_model", "measure", "workers", "merge_remat"}
     assert set(OfOptions.__annotations__) == options - not_for_jax
     assert set(OfJax.__annotations__) <= inspect.signature(jax.jit).parameters.keys()
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_a_pipeline_that_does_not_lower(is_nested: bool):
+    """The error names an operation that is left, with its line; `jax.export` drops the lines of a nested step."""
+    step = recompute.jax.jit(mlp().step, pipeline="recompute-inline,recompute-mark{segments=block*},recompute-clone")
+    called: Any = jax.jit(step) if is_nested else step
+    place = r"^@main \(recompute\.token\)" if is_nested else r"\.py:\d+:\d+"
+    with pytest.raises(
+        recompute.Refusal, match=f"{place}: error: recompute.token is left, .* end with recompute-lower"
+    ):
+        called(weights(), batch())
+    lowered = recompute.jax.jit(
+        mlp().step, pipeline="recompute-inline,recompute-mark{segments=block*},recompute-clone,recompute-lower"
+    ).lower(weights(), batch())
+    assert lowered.rewritten is not None and lowered.rewritten.copies

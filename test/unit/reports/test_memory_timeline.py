@@ -182,5 +182,5 @@ def test_svg_of_nothing():
 
 def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"pip install 'xdsl-recompute\[plot\]'"):
+    with pytest.raises(ImportError, match=r"pip install '\.\[plot\]' in a checkout, or 'xdsl-recompute\[plot\]'"):
         to_svg([("plain", PLAIN)], "title")

@@ -134,7 +134,10 @@ def test_options_that_have_no_meaning_here_are_accepted(step: Path) -> None:
 def test_lists_name_passes_and_dialects(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--list-passes"]) == 0
     printed = capsys.readouterr().out
-    lines = {line.split()[0]: line.partition(" ")[2].strip() for line in printed.splitlines()}
+    ours, others = printed.split("\n\n")
+    assert ours.startswith("Passes of recompute:\n") and others.startswith("Passes of xDSL and of other packages:\n")
+    lines = {line.split()[0]: line.split(maxsplit=1)[-1] for line in printed.splitlines() if line.startswith("  ")}
+    assert "  recompute" not in others and "  canonicalize" in others
     assert lines["recompute-clone"] == "- copy the marked operations of each segment to where the gradient needs them"
     assert all(text for name, text in lines.items() if name.startswith("recompute"))
     assert "Pass()" not in printed
@@ -164,3 +167,27 @@ def test_bash_completes_options_and_passes(tmp_path: Path) -> None:
     ]
     printed = subprocess.run(["bash", "-c", "\n".join(lines)], capture_output=True, text=True, check=True).stdout
     assert printed.splitlines() == ["--print-ir-before --print-ir-before-all", "recompute-mark", "yaml"]
+
+
+def test_dumps_of_unknown_passes_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    missing = str(tmp_path / "missing.mlir")
+    for option in ("--print-ir-before", "--mlir-print-ir-after"):
+        with_typo = f"{option}=recompute-mark,recompute-clonee"
+        assert main([missing, "-p", "recompute-mark,recompute-clone", with_typo]) == 2
+        line = capsys.readouterr().err
+        name = option.replace("--mlir", "-")
+        assert f"{name}: unknown pass 'recompute-clonee'; did you mean 'recompute-clone'?" in line
+
+
+def test_dumps_of_passes_that_do_not_run_are_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line at the end, and exit code 0; none where the pass runs."""
+    step, output = tmp_path / "step.mlir", str(tmp_path / "out.mlir")
+    gradient = '  %g = stablehlo.sine %a {recompute.phase = "gradient"} : tensor<4xf32>\n'
+    step.write_text(STEP.replace("  func.return %a", f"{gradient}  func.return %g"))
+    assert main([str(step), "-p", "recompute", "--print-ir-after=recompute-clone", "-o", output]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if "warning" in line] == [lines[-1]]
+    assert lines[-1].startswith("recompute-opt: warning: --print-ir-after=recompute-clone prints nothing")
+    assert "'recompute' does the work of several passes" in lines[-1]
+    assert main([str(step), "-p", "recompute-inline", "--print-ir-before=recompute-inline", "-o", output]) == 0
+    assert "warning" not in capsys.readouterr().err

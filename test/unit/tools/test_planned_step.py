@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,18 @@ def test_a_curve(step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert curve["points"][1]["again"][0]["values"] == ["stablehlo.sine %a (m.py:3:4)"]
     assert main([step, "--sweep", "2", "-q", "--curve", str(picture)]) == 0
     assert "</svg>" in picture.read_text() and capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png"])
+def test_a_picture_without_matplotlib_is_refused_before_any_work(
+    suffix: str, step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert main([step, "--sweep", "2", "--curve", str(tmp_path / f"curve.{suffix}")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "curve." in line and "need matplotlib: python -m pip install '.[plot]'" in line
+    # HTML needs nothing.
+    assert main([step, "--sweep", "2", "-q", "--curve", str(tmp_path / "curve.html")]) == 0
 
 
 def test_it_fits_as_it_is(step: str, capsys: pytest.CaptureFixture[str]) -> None:

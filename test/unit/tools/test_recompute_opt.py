@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -106,7 +107,18 @@ USAGE = {
     "unknown pass": (["-p", "recompute-clon"], "unknown pass 'recompute-clon'; did you mean 'recompute-clone'"),
     "unknown option": (["-p", "recompute{segment=auto}"], "no option 'segment'; did you mean 'segments'"),
     "option of a pass without any": (["-p", "recompute-cse{x=1}"], "no option 'x'; it has no options"),
-    "ill-typed option": (["-p", "recompute{segment-count=x}"], "segment_count"),
+    "ill-typed option": (
+        ["-p", "recompute{segment-count=x}"],
+        "pass 'recompute': option 'segment-count' is a whole number, not x",
+    ),
+    "several texts for one": (
+        ["-p", "recompute{segments=blk*,blk1}"],
+        "option 'segments' is a text, not blk*,blk1; a text is quoted: segments=\"blk*,blk1\"",
+    ),
+    "ill-typed elements": (["-p", "recompute{skip=a,1}"], "'skip' is whole numbers with commas between them, not a,1"),
+    "ill-typed option with alternatives": (["-p", "recompute{time-limit=x}"], "'time-limit' is a number, not x"),
+    "ill-typed option of a target": (["-t", "explain{format=a,b}"], "target 'explain': option 'format' is a text"),
+    "misspelt option of two words": (["-p", "recompute{segment-cuont=2}"], "did you mean 'segment-count'?"),
     "pass by its old name": (["-p", "recompute-pace"], "pass 'recompute-pace' is called 'recompute-stagger' now"),
     "option by its old name": (["-p", "recompute{regions=auto}"], "option 'regions' is called 'segments' now"),
     "another option by its old name": (["-p", "recompute{pace=false}"], "option 'pace' is called 'stagger' now"),
@@ -261,3 +273,17 @@ def test_an_unknown_branch_is_located(capsys: pytest.CaptureFixture[str], tmp_pa
     path.write_text(f"func.func @two(%x: tensor<4xf32>) -> tensor<4xf32> {{\n  {branch}\n}}\n")
     assert main([str(path), "-p", "recompute"]) != 0
     assert f"{path}:1:1: error: function 'two' has 2 blocks" in capsys.readouterr().err
+
+
+def test_options_of_targets_are_checked_before_any_pass(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The input is not even read: it does not exist."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    missing = str(tmp_path / "missing.mlir")
+    assert main([missing, "-p", "recompute", "-t", "memory-timeline{format=svg}"]) == 2
+    assert "SVG and PNG need matplotlib: python -m pip install" in capsys.readouterr().err
+    assert main([missing, "-t", "memory-timeline{format=htm}"]) == 2
+    assert "unknown format 'htm' for memory-timeline; did you mean 'html'?" in capsys.readouterr().err
+    assert main([missing, "-t", "explain{cost=roofline(h10)}"]) == 2
+    assert "unknown device 'h10'" in capsys.readouterr().err

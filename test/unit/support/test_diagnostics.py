@@ -1,0 +1,49 @@
+"""The places of diagnostics: positions in a source, or else the function and the operation in it."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import Builtin
+from xdsl.dialects.func import Func
+from xdsl.parser import Parser
+
+from recompute.dialects.context import tell
+from recompute.dialects.stablehlo import STABLEHLO
+from recompute.mlir_io.parser import parse_module
+from recompute.support.diagnostics import Refusal, Remark
+
+TEXT = """\
+func.func @step(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = stablehlo.tanh %x : tensor<4xf32>
+  %0 = stablehlo.sine %y : tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+"""
+
+
+def stock_context() -> Context:
+    context = Context()
+    for dialect in (Builtin, Func, STABLEHLO):
+        context.load_dialect(dialect)
+    return context
+
+
+def test_without_positions_the_function_and_the_operation_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """Stock xDSL gives operations no positions in the text."""
+    module = Parser(stock_context(), TEXT, "step.mlir").parse_module()
+    function, named, unnamed = list(module.walk())[1:4]
+    tell(stock_context(), [Remark(op, "kept") for op in (module, function, named, unnamed)])
+    assert capsys.readouterr().err.splitlines() == [
+        "<unknown>: remark: kept",
+        "@step: remark: kept",
+        "@step (stablehlo.tanh %y): remark: kept",
+        "@step (stablehlo.sine): remark: kept",
+    ]
+    assert str(Refusal(named, "no")) == "@step (stablehlo.tanh %y): error: no"
+
+
+def test_with_positions_they_are_the_place() -> None:
+    _, function, named, _ = list(parse_module(TEXT, "step.mlir").walk())[:4]
+    assert str(Remark(named, "kept")) == "step.mlir:2:8: remark: kept"
+    assert str(Refusal(function, "no")) == "step.mlir:1:1: error: no"

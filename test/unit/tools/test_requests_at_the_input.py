@@ -1,0 +1,108 @@
+"""Diagnostics about options and functions name the input file, not a line of the model that its locations name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from recompute.tools.recompute_check import main as check
+from recompute.tools.recompute_opt import main as opt
+from recompute.tools.recompute_plan import main as plan
+from recompute.tools.recompute_run import main as run
+
+T = "tensor<4xf32>"
+# As JAX writes it: operations have positions in the model, the module and its functions have none.
+STEP = f"""\
+#unknown = loc(unknown)
+module @jit_step {{
+  func.func public @main(%x: {T}, %ct: {T}) -> ({T}, {T}) {{
+    %a = stablehlo.sine %x : {T} loc("jit(f)/jvp(block0)/sin"("model.py":3:4))
+    %b = stablehlo.tanh %a : {T} loc("jit(f)/jvp(block0)/tanh"("model.py":4:4))
+    %g = stablehlo.multiply %ct, %b : {T} loc("jit(f)/transpose(jvp())/mul"("model.py":5:4))
+    %h = stablehlo.multiply %g, %a : {T} loc("jit(f)/transpose(jvp(block0))/mul"("model.py":3:4))
+    return %b, %h : {T}, {T} loc(#unknown)
+  }} loc(#unknown)
+}} loc(#unknown)
+"""
+
+# options of `recompute` -> line:column, and what the error says
+OPTIONS = {
+    "policy=dots": ("1:1", "unknown policy 'dots'; did you mean 'dots_saveable'?"),
+    "policy=sometimes": ("1:1", "unknown policy 'sometimes'; known are nothing_saveable, everything_saveable"),
+    "policy=save_only_these_names": ("1:1", "policy save_only_these_names saves nothing without names: give names too"),
+    "budget=50% memory-model=xl": ("1:1", "unknown memory model 'xl'; did you mean 'xla'?"),
+    "target=stable": ("1:1", "unknown target 'stable'; did you mean 'stablehlo'?"),
+    "cost=flop": ("1:1", "unknown cost 'flop'; known are flops, bytes, roofline"),
+    "cost=roofline(h10)": ("1:1", "unknown device 'h10'; known are a100, h100"),
+    "plan=missing.json": ("1:1", "the plan missing.json cannot be read"),
+    "attempts=0": ("1:1", "attempts is at least 1, not 0"),
+    "loops=twice": ("1:1", "loops is true, false, keep(50%)"),
+    "repeatable=mine": ("1:1", "repeatable: no custom call 'mine'"),
+    "segments=block7": ("3:3", "no segment matches 'block7'"),
+    "checkpoints=nowhere": ("3:3", "checkpoint 'nowhere' names no operation of the forward pass"),
+    "skip=4": ("3:3", "there is no segment 4 to skip"),
+    "primal-results=9": ("3:3", "primal-results=9: there are 2, numbered from 0"),
+    "primal-values=z": ("3:3", "primal-values: no value is called 'z'"),
+    "segment-budgets=head:1KiB": ("3:3", "segment-budgets: no segment matches 'head'"),
+    "budget=1B": ("3:3", "no plan keeps the budget of 1B"),
+}
+
+
+@pytest.fixture
+def step(tmp_path: Path) -> str:
+    path = tmp_path / "step.mlir"
+    path.write_text(STEP)
+    return str(path)
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_options_of_passes(options: str, step: str, capsys: pytest.CaptureFixture[str]) -> None:
+    position, words = OPTIONS[options]
+    assert opt([step, "-p", f"recompute{{{options}}}"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"{step}:{position}: error: {words}")
+
+
+def test_the_generic_form(step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    generic = str(tmp_path / "generic.mlir")
+    assert opt([step, "--print-op-generic", "-o", generic]) == 0
+    assert opt([generic, "-p", "recompute{skip=4}"]) == 1
+    assert capsys.readouterr().err.startswith(f"{generic}:2:3: error: there is no segment 4 to skip")
+
+
+def test_remarks_about_the_whole_step(step: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert opt([step, "-p", "recompute{save=nothing}"]) == 0
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == f"{step}:3:3: remark: save=nothing matches no operation of a segment, and saves nothing"
+    assert second.startswith(f"{step}:3:3: remark: recomputing takes the peak from 32 to 32 bytes")
+
+
+def test_remarks_about_operations_name_the_model(step: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path(step).write_text(STEP.replace("tanh %a", "tanh %a {recompute.recompute = true}"))
+    assert opt([step, "-p", "recompute-mark{segments=none},recompute-clone"]) == 0
+    assert "model.py:4:4: remark: " in capsys.readouterr().err
+
+
+def test_functions_of_the_other_tools(step: str, capsys: pytest.CaptureFixture[str]) -> None:
+    error = f"{step}:1:1: error: there is no function 'man'; did you mean 'main'?\n"
+    assert run([step, "--function", "man"]) == 1
+    assert capsys.readouterr().err == error
+    assert check([step, step, "--execute", "--function", "man"]) == 2
+    assert capsys.readouterr().err == error
+
+
+def test_recompute_plan(step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A step without a gradient is refused at its function."""
+    forward = tmp_path / "forward.mlir"
+    forward.write_text(STEP.replace("transpose(jvp", "again((jvp"))
+    assert plan([str(forward), "--sweep", "2"]) == 2
+    assert capsys.readouterr().err.startswith(f"{forward}:3:3: error: no gradient found")
+
+
+def test_each_file_has_its_own_name(step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The function is in the first program alone, so that the second one is named."""
+    other = tmp_path / "other.mlir"
+    other.write_text(STEP.replace("@main", "@step"))
+    assert check([step, str(other), "--execute", "--function", "main"]) == 2
+    assert capsys.readouterr().err.startswith(f"{other}:1:1: error: there is no function 'main'")
