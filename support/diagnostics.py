@@ -70,6 +70,10 @@ class BadRequest(Refusal):
     input file, not at a line of the model."""
 
 
+class DynamicShape(Refusal):
+    """A refusal because of an extent that is not known."""
+
+
 class RemarkKind(StrEnum):
     """The kind of a remark, in LLVM's terms: a change, a change that was not made, a fact, or a request that failed."""
 

@@ -9,8 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...analysis.memory.timeline import Timeline
 from ...analysis.step.order import functions_of
-from ...analysis.step.views import DYNAMIC
-from ...support.diagnostics import Refusal
+from ...support.diagnostics import DynamicShape, Refusal
 from ...support.suggestions import suggestion
 from ...support.units import is_share, parse_budget
 from ...transforms.preparation.timelines import MODELS, ORDER, XLA, timelines_of
@@ -75,9 +74,7 @@ def budget_limits(module: ModuleOp, budget: Budget) -> BudgetLimits:
     alone exceed the budget."""
     try:
         lines = dict(timelines_of(module, budget.model))
-    except Refusal as error:
-        if DYNAMIC not in error.reason:
-            raise
+    except DynamicShape as error:
         raise Refusal(error.operation, f"{error.reason}: {BOUNDS}") from error
     plain = {name: timeline.peak_bytes for name, timeline in lines.items()}
     if parse_budget(budget.text, 1) is None:
