@@ -381,12 +381,12 @@ def check_unreduced(
         if introduced is None:
             raise VerifyException(f"cannot add new unreduced axis '{min(added)[0]}'")
         if result.reduction != introduced:
-            raise VerifyException(f"cannot introduce '{result.reduction}' unreduced axes. Expected '{introduced}'")
+            raise VerifyException(f"cannot introduce axes with reduction '{result.reduction}'; expected '{introduced}'")
     if dropped := before - after:
         if removed is None:
             raise VerifyException(f"dropped unreduced axis '{min(dropped)[0]}' without a reduction")
         if operand.reduction != removed:
-            raise VerifyException(f"cannot reduce '{operand.reduction}' unreduced axes. Expected '{removed}'")
+            raise VerifyException(f"cannot reduce axes with reduction '{operand.reduction}'; expected '{removed}'")
     if before & after and operand.reduction != result.reduction:
         raise VerifyException(
             "cannot change the reduction operator of kept unreduced axes "

@@ -23,6 +23,8 @@ from .inputs import checked_inputs
 from .kernels.arrays import Array
 from .kernels.collectives_run import Group, SimulatedDevice, Values
 
+PEER_ENDED = "finished without taking part in this collective"
+
 
 @dataclass
 class _Meetings:
@@ -40,7 +42,7 @@ class _Meetings:
             self.condition.notify_all()
             while len(arrived) < len(group):
                 if missing := [other for other in group if other not in arrived and other in self.ended]:
-                    raise ValueError(f"device {missing[0]} ends without this exchange")
+                    raise ValueError(f"device {missing[0]} {PEER_ENDED}")
                 self.condition.wait()
             return [arrived[other] for other in group]
 
@@ -78,7 +80,10 @@ def run_on_devices(programs: Sequence[Sequence[FuncOp]], inputs: Sequence[Sequen
     functions = [function for replica in programs for function in replica]
     partitions = len(programs[0]) if programs else 0
     if any(len(replica) != partitions for replica in programs) or len(inputs) != len(functions):
-        raise ValueError(f"{len(inputs)} inputs are given for {len(functions)} devices, or replicas differ")
+        raise ValueError(
+            f"expected one list of inputs per device ({len(functions)}) and replicas "
+            f"of equal size, got {len(inputs)} lists"
+        )
     meetings = _Meetings()
     runs = [
         _Run(function, values, _Meeting(number, len(programs), partitions, meetings), meetings)
@@ -90,7 +95,7 @@ def run_on_devices(programs: Sequence[Sequence[FuncOp]], inputs: Sequence[Sequen
         run.join()
     # The first failure may make others wait in vain, so errors of the devices' own come first.
     failures = [run.failure for run in runs if run.failure is not None]
-    for failure in sorted(failures, key=lambda error: "ends without this exchange" in str(error)):
+    for failure in sorted(failures, key=lambda error: PEER_ENDED in str(error)):
         raise failure
     return [run.results for run in runs]
 

@@ -52,7 +52,7 @@ def value_bytes(value: SSAValue) -> int:
     remedy = "declare them with recompute.rules.register_type"
     if is_shaped(value.type):
         remedy = DYNAMIC
-    raise Refusal(_maker(value), f"the bytes of {value.type} are not known; {remedy}")
+    raise Refusal(_maker(value), f"the size in bytes of {value.type} is unknown; {remedy}")
 
 
 def _maker(value: SSAValue) -> Operation:
