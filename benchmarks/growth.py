@@ -141,7 +141,7 @@ def main() -> int:
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, help="operations")
     options = parser.parse_args()
     if unknown := [name for name in options.kinds if name not in KINDS]:
-        parser.error(f"unknown kind {unknown[0]}; known are {', '.join(KINDS)}")
+        parser.error(f"unknown kind {unknown[0]}; expected one of {', '.join(KINDS)}")
     return not all([report(name, options.sizes) for name in options.kinds or KINDS])
 
 

@@ -152,7 +152,7 @@ class TopKOp(IRDLOperation):
             return
         *rows, columns = shape_of(self.operand) or (0,)
         if self.k.value.data < 0 or (columns != DYNAMIC_INDEX and self.k.value.data > columns):
-            raise VerifyException(f"there are no {self.k.value.data} elements in a row of {columns}")
+            raise VerifyException(f"k is {self.k.value.data}, expected 0 to the last extent of {self.operand.type}")
         shape = [*rows, self.k.value.data]
         check_types("the values", self.values.type, TensorType(element_of(self.operand), shape))
         check_shape("the indices", shape_of(self.indices), shape)

@@ -87,9 +87,9 @@ class ScanOp(IRDLOperation):
     def verify_(self) -> None:
         axis = self.axis
         if not self.inputs and not self.outputs:
-            raise VerifyException("there is neither an input nor an output")
+            raise VerifyException("expected at least one input or output")
         if axis < 0 or (self.scan_dim_size is not None and self.scan_dim_size.value.data < 0):
-            raise VerifyException(f"dimension {axis} or scan_dim_size is negative")
+            raise VerifyException(f"dimension {axis} and scan_dim_size must not be negative")
         for value in self.inputs:
             check_within("dimension", [axis], len(shape_of(value)))
         for value in self.outputs:
@@ -133,7 +133,7 @@ class ScanOp(IRDLOperation):
         operands = parser.resolve_operands([*inputs, *inits], types.inputs.data, start)
         outputs = len(types.outputs.data) - len(inits)
         if outputs < 0:
-            parser.raise_error("there are fewer results than inits", start, parser.pos)
+            parser.raise_error("expected at least as many results as inits", start, parser.pos)
         segments = ((len(inputs), len(inits)), (outputs, len(inits)))
         properties: dict[str, Attribute] = {"dimension": dimension}
         for name, sizes in zip(_SEGMENTS, segments, strict=True):

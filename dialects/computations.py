@@ -255,7 +255,7 @@ def check_parts(subject: str, parts: Sequence[Attribute], wholes: Sequence[Attri
     check_count(subject, len(parts), len(wholes))
     for part, whole in zip(parts, wholes, strict=True):
         if part != whole and (_element_and_rank(part) is None or _element_and_rank(part) != _element_and_rank(whole)):
-            raise VerifyException(f"of the {subject}, one has type {part}, which is no part of {whole}")
+            raise VerifyException(f"one of the {subject} has type {part}, which is not a part of {whole}")
 
 
 def _element_and_rank(type_: Attribute) -> tuple[Attribute, int] | None:

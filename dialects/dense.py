@@ -65,10 +65,10 @@ class SplatBytes(Data[bytes], BuiltinAttribute):
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> bytes:
-        raise ValueError("the data of a dense constant is not an attribute of its own in a text")
+        raise ValueError("the data of a dense constant cannot be a separate attribute in text")
 
     def print_parameter(self, printer: Printer) -> None:
-        raise ValueError("the data of a dense constant is not an attribute of its own in a text")
+        raise ValueError("the data of a dense constant cannot be a separate attribute in text")
 
     def print_builtin(self, printer: Printer) -> None:
         BytesAttr(self.data).print_builtin(printer)
@@ -185,5 +185,5 @@ def parse_constant(parser: AttrParser) -> DenseAttr:
     start = parser.pos
     type, raw = parse_dense(parser)
     if not is_tensor(type):
-        parser.raise_error(f"a constant is a tensor, not {type}", start, parser.pos)
+        parser.raise_error(f"a constant must be a tensor, not {type}", start, parser.pos)
     return DenseAttr.get(type, raw)

@@ -79,7 +79,7 @@ def parse_dense(parser: AttrParser, type: Attribute | None = None) -> tuple[AnyS
         parser.parse_punctuation(":", " in dense attribute")
         type = parser.parse_type()
     if not is_shaped(type) or DYNAMIC_INDEX in type.get_shape():
-        parser.raise_error(f"a dense attribute has a type of static shape, not {type}", start, end + 1)
+        parser.raise_error(f"a dense attribute must have a type of static shape, not {type}", start, end + 1)
     try:
         return type, literal_bits(content, type, start + 1, end)
     except ValueError as error:

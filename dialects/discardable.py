@@ -156,7 +156,7 @@ RENAMED = {"recompute.region": Names.SEGMENT}
 
 def _unknown(name: str) -> str:
     if name in RENAMED:
-        return f"attribute '{name}' is called '{RENAMED[name]}' now"
+        return f"attribute '{name}' was renamed to '{RENAMED[name]}'"
     return f"unknown attribute '{name}'{suggestion(name, sorted(KNOWN))}"
 
 
@@ -209,7 +209,7 @@ class Contradiction:
 CONTRADICTIONS = (
     Contradiction(
         lambda op: _is_marked(op) and Names.CHECKPOINT in op.attributes,
-        f"it is to be recomputed ({Names.RECOMPUTE} = true) and to be kept ({Names.CHECKPOINT}): remove one of them",
+        f"marked both to be recomputed ({Names.RECOMPUTE} = true) and to be kept ({Names.CHECKPOINT}): remove one mark",
     ),
     Contradiction(
         lambda op: _is_marked(op) and _is_backward(op),
@@ -217,7 +217,7 @@ CONTRADICTIONS = (
     ),
     Contradiction(
         lambda op: Names.RECOMPUTE in op.attributes and Names.COPY in op.attributes,
-        f"it is a copy ({Names.COPY}), and copies are not recomputed again: remove {Names.RECOMPUTE}",
+        f"the operation is a copy ({Names.COPY}), and copies are not recomputed again: remove {Names.RECOMPUTE}",
     ),
     Contradiction(
         lambda op: Names.OUTPUT_RECOMPUTE in op.attributes and not isinstance(op, SegmentOp),
@@ -225,7 +225,7 @@ CONTRADICTIONS = (
     ),
     Contradiction(
         lambda op: Names.OUTPUT_RECOMPUTE in op.attributes and _is_kept(op),
-        f"it is to be kept ({Names.RECOMPUTE} = false) and its outputs to be recomputed: remove one of them",
+        f"marked to be kept ({Names.RECOMPUTE} = false), but its outputs to be recomputed: remove one mark",
     ),
 )
 

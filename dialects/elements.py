@@ -147,7 +147,7 @@ def encode_floats(texts: Sequence[str], dtype: DType) -> NDArray[Any]:
     included."""
     values = np.array([0.5 if is_hexadecimal(text) else _decimal(text) for text in texts], np.float64)
     if dtype in SUB_BYTE_BITS and np.any(np.isinf(values)):
-        raise ValueError("numbers are read as f64, which this one does not fit, and the element type has no infinity")
+        raise ValueError("the number does not fit f64, as which numbers are read, and the element type has no infinity")
     if dtype == FLOATS[Float8E8M0FNUType]:
         if np.any(values < 0):
             raise ValueError("f8E8M0FNU has no negative values")
@@ -193,7 +193,7 @@ def round_to(values: NDArray[np.float64], dtype: DType) -> NDArray[Any]:
 def _integer_bits(text: str, width: int, unsigned: bool) -> int:
     if text in ("true", "false"):
         if width != 1:
-            raise ValueError(f"'{text}' fits i1 only")
+            raise ValueError(f"'{text}' is valid only for i1")
         return int(text == "true")
     if not _INTEGER.fullmatch(text):
         raise ValueError(f"'{text}' is not an integer")

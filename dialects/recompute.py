@@ -136,15 +136,16 @@ class DependOp(IRDLOperation, HasCanonicalizationPatternsInterface):
 
     def verify_(self) -> None:
         if not self.values:
-            raise VerifyException("needs at least one value to hold back")
+            raise VerifyException("expected at least one value to hold back")
         if tuple(value.type for value in self.values) != tuple(value.type for value in self.delayed):
-            raise VerifyException("result i of recompute.depend has the type of its value i")
+            raise VerifyException("result i of recompute.depend must have the type of value i")
         owner = self.token.owner
         if not isinstance(owner, Operation):
-            raise VerifyException("a token is not an argument: make it with recompute.token where it is needed")
+            raise VerifyException("a token must not be an argument: create it with recompute.token where it is needed")
         if _block_of(owner) is not _block_of(self):
             raise VerifyException(
-                "a token orders the operations of one block: put recompute.token where this recompute.depend stands"
+                "a token orders the operations of one block: put recompute.token "
+                "into the block of this recompute.depend"
             )
 
     @classmethod

@@ -255,7 +255,7 @@ class FuncDataFlowEdgeOp(EdgeOp):
         op = owner.parent_op() if isinstance(owner, Block) else owner
         expected = "func.func" if isinstance(owner, Block) else "func.call"
         if op is not None and op.name != expected:
-            raise VerifyException("the operand is no argument of a function and no result of a call")
+            raise VerifyException("the operand must be an argument of a function or a result of a call")
 
 
 @irdl_op_definition

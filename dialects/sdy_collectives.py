@@ -466,7 +466,7 @@ class ReplicatedToUnreducedOp(CollectiveOp):
             raise VerifyException("input and output must share the same dimension shardings")
         axes = self.axes.data
         if not axes:
-            raise VerifyException("r2u axes must not be empty")
+            raise VerifyException("replicated_to_unreduced: axes must not be empty")
         check_axis_lists("axes", [axes], mesh)
         check_order("r2u", axes, mesh)
         divided = tuple(axis for dimension in operand.dimensions for axis in dimension.axes)

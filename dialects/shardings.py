@@ -45,7 +45,7 @@ def _parse_text(parser: AttrParser) -> str:
     assert text is not None, "both ends lie within the text"
     parser.parse_punctuation(">")
     if any(comment[1] for comment in _COMMENT.finditer(text)):
-        parser.raise_error("comments inside of a sharding are not supported: they would become a part of it", start)
+        parser.raise_error("comments inside a sharding are not supported: they would become a part of it", start)
     return _GAP.sub(lambda gap: gap[1] or " ", text.strip())
 
 

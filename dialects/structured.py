@@ -72,16 +72,18 @@ class GroupOp(IRDLOperation):
         """The terminator of the region. Raises `VerifyException` if it is not a `recompute.yield`."""
         last = self.body.block.last_op
         if not isinstance(last, YieldOp):
-            raise VerifyException(f"{self.name} ends with recompute.yield")
+            raise VerifyException(f"{self.name} must end with recompute.yield")
         return last
 
     def verify_(self) -> None:
         if self.body.block.args:
-            raise VerifyException(f"{self.name} has no arguments: its operations read values from outside as they are")
+            raise VerifyException(
+                f"{self.name} must not have arguments: its operations read values from outside directly"
+            )
         yielded, results = list(self.terminator.operand_types), list(self.result_types)
         if yielded != results:
             text = [", ".join(map(str, types)) or "nothing" for types in (yielded, results)]
-            raise VerifyException(f"recompute.yield hands out {text[0]}, {self.name} has results of {text[1]}")
+            raise VerifyException(f"recompute.yield returns {text[0]}, but {self.name} has results of {text[1]}")
         self.verify_place(self.parent_op())
 
     def verify_place(self, parent: Operation | None) -> None:
@@ -128,10 +130,10 @@ class SegmentOp(GroupOp):
 
     def verify_place(self, parent: Operation | None) -> None:
         if isinstance(parent, GradientOp):
-            raise VerifyException("a segment is a forward piece; it does not stand in recompute.gradient")
+            raise VerifyException("a segment belongs to the forward pass and must not be inside recompute.gradient")
         if not isinstance(parent, FuncOp | SegmentOp | None):
             raise VerifyException(
-                f"a segment stands in a function or in another segment, not in {parent.name}: "
+                f"a segment must be in a function or in another segment, not in {parent.name}: "
                 f"put all of {parent.name} into the segment"
             )
         if isinstance(self.attributes.get(Names.RECOMPUTE), ArrayAttr):
@@ -168,7 +170,7 @@ class GradientOp(GroupOp):
         if isinstance(parent, GradientOp):
             raise VerifyException("a gradient of a gradient; only first-order gradients are supported")
         if not isinstance(parent, FuncOp | None):
-            raise VerifyException(f"recompute.gradient stands in a function, not in {parent.name}")
+            raise VerifyException(f"recompute.gradient must be in a function, not in {parent.name}")
 
 
 def splice(group: GroupOp) -> list[Operation]:

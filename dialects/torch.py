@@ -100,9 +100,9 @@ def parse_arguments(text: str) -> Arguments:
     try:
         tree = ast.parse(f"f({call})", mode="eval").body
     except SyntaxError as error:
-        raise ValueError(f"'{text}' is no argument list: {error.msg}") from error
+        raise ValueError(f"'{text}' is not a valid argument list: {error.msg}") from error
     if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name) or tree.func.id != "f":
-        raise ValueError(f"'{text}' is no argument list")
+        raise ValueError(f"'{text}' is not a valid argument list")
     keywords = tuple((keyword.arg or "**", _argument(keyword.value)) for keyword in tree.keywords)
     return Arguments(tuple(map(_argument, tree.args)), keywords)
 
@@ -136,7 +136,7 @@ class TorchOp(Operation):
 
     def verify_(self) -> None:
         if self.regions or self.successors:
-            raise VerifyException("an operation of a joint graph has neither regions nor successors")
+            raise VerifyException("an operation of a joint graph must not have regions or successors")
         if not isinstance(self.attributes.get(NODE), StringAttr):
             raise VerifyException(f"'{NODE}' must be the name of a node")
         if not isinstance(self.attributes.get(FLOPS, IntegerAttr(0, 64)), IntegerAttr):
@@ -147,7 +147,7 @@ class TorchOp(Operation):
 def _verify_call(op: Operation) -> None:
     is_seeded = op.name.startswith(SEEDED)
     if len(op.name.split(".")) != 4 + is_seeded:
-        raise VerifyException("an operation is named torch.<namespace>.<operation>.<overload>")
+        raise VerifyException("operation names must have the form torch.<namespace>.<operation>.<overload>")
     text = op.attributes.get(ARGS)
     if not isinstance(text, StringAttr):
         raise VerifyException(f"'{ARGS}' must be an argument list")
@@ -161,17 +161,22 @@ def _verify_call(op: Operation) -> None:
 
 def _verify_read(op: Operation) -> None:
     if len(op.operands) != 1 or [result.type for result in op.results] != [op.operands[0].type]:
-        raise VerifyException("it returns its operand")
+        raise VerifyException("the operation must return its operand")
 
 
 def _verify_draw(op: Operation) -> None:
     if op.operands or len(op.results) != 1 or not isinstance(op.attributes.get(OF), StringAttr):
-        raise VerifyException(f"it has no operands, returns a state, and says in '{OF}' what draws from it")
+        raise VerifyException(
+            f"the operation must have no operands and one result, a state, and name in '{OF}' the operation that "
+            "draws from it"
+        )
 
 
 def _verify_get_attr(op: Operation) -> None:
     if op.operands or len(op.results) != 1 or not isinstance(op.attributes.get(OF), StringAttr):
-        raise VerifyException(f"it has no operands, one result, and the path of the attribute in '{OF}'")
+        raise VerifyException(
+            f"the operation must have no operands, one result, and the path of the attribute in '{OF}'"
+        )
 
 
 _SHAPES = {READ: _verify_read, DRAW: _verify_draw, GET_ATTR: _verify_get_attr}

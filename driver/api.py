@@ -147,7 +147,7 @@ def rewrite(step: ModuleOp | str | HasText, options: RecomputeOptions = DEFAULT,
         if options.planned is not None or not outcomes or not outcomes[0].rolled.copies:
             raise
         left = rewrite(original, replace(options, loops=False))
-        loops_left = Remark(functions_of(original)[0], f"loops are left as they are: not proved: {error.proof.reason}")
+        loops_left = Remark(functions_of(original)[0], f"loops are left unchanged: not proved: {error.proof.reason}")
         return replace(left, remarks=(*remarks, loops_left, *left.remarks))
     remarks = (*remarks, *outcomes[0].remarks, *(assumption_remarks(proof, module) if proof is not None else ()))
     first = outcomes[0]
@@ -159,7 +159,7 @@ def _through(
 ) -> Rewritten:
     """Return the passes of the pipeline, each verified, and the proof. Raises `BadPipeline`, a `ValueError`."""
     if (other := options.option_ignored_by_pipeline()) is not None:
-        raise ValueError(f"a pipeline says what is done: {other} is an option of the pass 'recompute'")
+        raise ValueError(f"{other} is an option of the pass 'recompute': with a pipeline, give it there")
     module, context = original.clone(), make_context()
     changes = [partial(module_pass.apply, context) for module_pass in passes_of(pipeline)]
     proof = change_in_place(module, changes, proof=options.proof, original=original)
@@ -187,7 +187,7 @@ def _least(original: ModuleOp, options: RecomputeOptions, measure: Callable[[Mod
     with ThreadPoolExecutor(options.workers) as pool:
         before, *sizes = pool.map(measure, [original, *(candidate.module for candidate in written)])
     listed = "; ".join(f"{words}: {size}" for (words, _), size in zip(named, sizes, strict=True))
-    summary = f"measured, in bytes: as it is: {before}; {listed}"
+    summary = f"measured, in bytes: unchanged: {before}; {listed}"
     if min(sizes) <= before * (1 - WORTH_IT):
         _, _, place = min(
             (size, candidate.extra_flops, n) for n, (size, candidate) in enumerate(zip(sizes, written, strict=True))

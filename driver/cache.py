@@ -58,7 +58,10 @@ def key_of_options(options: RecomputeOptions) -> str:
         name for name in ("planner", "measure", "pipeline", "time_limit") if getattr(options, name) is not None
     ]
     if unstorable or isinstance(options.selection, SelectionByFunction):
-        raise NoFingerprint(f"the result depends on more than the content of the option {(*unstorable, 'policy')[0]}")
+        raise NoFingerprint(
+            "the result cannot be cached: it depends on more than the content of "
+            f"the option {(*unstorable, 'policy')[0]}"
+        )
     return fingerprint((options, content_of(options.cost)))
 
 

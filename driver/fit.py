@@ -87,7 +87,7 @@ def lower_bound(step: Step) -> LowerBound:
 def _between_two(step: Step, problem: Problem, over: TwoPointBound) -> LowerBound:
     """Return the bound of two operations and a value that is read by the second."""
     maker, reader = named(step, int(problem.maker[over.value])), named(step, over.reader)
-    since = f"with {maker}, which {reader} reads later: held, or made again in between, whichever needs less"
+    since = f"with {maker}, which {reader} reads later: kept, or recomputed in between, whichever needs less"
     values = sorted({*problem.reads_of(over.before), *problem.makes_of(over.before)}, key=lambda v: -problem.sizes[v])
     listed = tuple((_value(step, problem, v), int(problem.sizes[v])) for v in values[:MAX_LISTED])
     return LowerBound(over.bytes, named(step, over.before), listed, max(0, len(values) - MAX_LISTED), since)

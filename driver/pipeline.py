@@ -35,7 +35,7 @@ OPTIONS = {"regions": "segments", "pace": "stagger"}
 
 def new_name_of_pass(name: str) -> str | None:
     """Return a phrase with the new name of a renamed pass; None for any other name."""
-    return f"is called '{PASSES[name]}' now" if name in PASSES else None
+    return f"was renamed to '{PASSES[name]}'" if name in PASSES else None
 
 
 def new_name_of_option(spec: ArgSpec) -> str | None:
@@ -44,7 +44,7 @@ def new_name_of_option(spec: ArgSpec) -> str | None:
         return None
     for option, values in spec.parameters.items():
         if option in OPTIONS:
-            return f"option '{option}' is called '{OPTIONS[option]}' now"
+            return f"option '{option}' was renamed to '{OPTIONS[option]}'"
         if option == "segments" and any(isinstance(value, int) for value in values):
             return "'segments' is a pattern now, and the number of segments is 'segment-count'"
     return None
@@ -87,7 +87,7 @@ class ScheduledPass:
             return self._apply_to_each(context, modules_with_functions(module) if ours else [module])
         anchored = list(_operations_at(module, self.path))
         if not anchored:
-            tell(context, [Remark(module, f"'{self.name}' has run on nothing: there is no {' in '.join(self.path)}")])
+            tell(context, [Remark(module, f"'{self.name}' did not run: there is no {' in '.join(self.path)}")])
         for op in anchored:
             if isinstance(op, ModuleOp):
                 self.module_pass.apply(context, op)
@@ -104,7 +104,7 @@ class ScheduledPass:
                 refused.append(error)
         if len(refused) == len(modules):
             raise refused[0]
-        tell(context, [Remark(error.operation, f"this module is left as it is: {error.reason}") for error in refused])
+        tell(context, [Remark(error.operation, f"this module is left unchanged: {error.reason}") for error in refused])
 
 
 def _option(name: str, values: ParameterListType) -> str:
@@ -154,7 +154,7 @@ def module_schedule(text: str, passes: Passes) -> tuple[ScheduledPass, ...]:
     """Parse `builtin.module(a,func.func(b))`. Raises `BadPipeline`, also for another outermost operation."""
     match = _ANCHORED.fullmatch(text)
     if match is None or match[1] not in (MODULE, "module", ANY):
-        raise BadPipeline(f"--pass-pipeline reads 'builtin.module(...)', not '{text}'; see also --passes")
+        raise BadPipeline(f"--pass-pipeline expects 'builtin.module(...)', not '{text}'; see also --passes")
     return schedule(match[2], passes)
 
 
@@ -215,7 +215,7 @@ def passes_of(pipeline: Pipeline) -> tuple[ModulePass, ...]:
         elif isinstance(part, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             passes.extend(resolve(spec, registered, "pass") for spec in specs(part))
         else:
-            raise BadPipeline(f"a pipeline is made of names and passes, not of {type(part).__name__}")
+            raise BadPipeline(f"a pipeline must consist of names and passes, not of {type(part).__name__}")
     return tuple(passes)
 
 

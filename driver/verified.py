@@ -129,7 +129,7 @@ def _proved(before: ModuleOp, after: ModuleOp) -> Proof:
         raise NotProved(
             proof,
             f"nothing is written: the result is not proved equal to the input: {proof.reason} "
-            f"{_undeclared_purity_hint(after)}(--no-proof writes it all the same)",
+            f"{_undeclared_purity_hint(after)}(--no-proof writes it anyway)",
         )
     return proof
 
@@ -145,4 +145,4 @@ def _undeclared_purity_hint(module: ModuleOp) -> str:
     names = ", ".join(sorted(copied - BUILT_IN.keys() - registered_pure()))
     if not names:
         return ""
-    return f"(the proof takes {names} for an effect: vouch for it with recompute.interpreters.register_pure) "
+    return f"(the proof takes {names} for an effect: declare it pure with recompute.interpreters.register_pure) "

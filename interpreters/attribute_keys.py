@@ -133,14 +133,14 @@ class AttributeKeys:
     def _text(self, attribute: UnregisteredAttr) -> Hashable:
         text = attribute.value.data
         if _OUTSIDE.search(text):
-            raise OpaqueAttributeError(f"the text of {attribute} refers to something outside of it")
+            raise OpaqueAttributeError(f"{attribute} refers to an alias or resource outside of its own text")
         for quoted, plain in _SYMBOL.findall(text):
             self._refuse_function(quoted or plain)
         return UnregisteredAttr, attribute.attr_name.data, attribute.is_type.data, attribute.is_opaque.data, text
 
     def _refuse_function(self, name: str) -> None:
         if name in self._functions:
-            raise OpaqueAttributeError(f"it refers to the function @{name} by name")
+            raise OpaqueAttributeError(f"the attribute refers to the function @{name} by name")
 
 
 def _without_repetition(data: bytes, count: int) -> bytes:

@@ -49,7 +49,7 @@ def function_body(function: Operation, name: str, heads: Heads) -> Block:
         or not is_known_end(last)
         or heads.types(last.operands, last) != heads.numbers(type_.outputs, function)
     ):
-        raise Refusal(function, f"@{name} does not take and return what its type says")
+        raise Refusal(function, f"@{name} has arguments or returned values that do not match its type")
     return block
 
 

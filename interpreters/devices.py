@@ -41,7 +41,7 @@ class _Meetings:
             self.condition.notify_all()
             while len(arrived) < len(group):
                 if missing := [other for other in group if other not in arrived and other in self.ended]:
-                    raise _PeerEnded(f"device {missing[0]} ends without this exchange")
+                    raise _PeerEnded(f"device {missing[0]} finished without taking part in this collective")
                 self.condition.wait()
             return [arrived[other] for other in group]
 
@@ -83,7 +83,10 @@ def run_on_devices(programs: Sequence[Sequence[FuncOp]], inputs: Sequence[Sequen
     functions = [function for replica in programs for function in replica]
     partitions = len(programs[0]) if programs else 0
     if any(len(replica) != partitions for replica in programs) or len(inputs) != len(functions):
-        raise ValueError(f"{len(inputs)} inputs are given for {len(functions)} devices, or replicas differ")
+        raise ValueError(
+            f"expected one list of inputs per device ({len(functions)}) and replicas "
+            f"of equal size, got {len(inputs)} lists"
+        )
     meetings = _Meetings()
     runs = [
         _Run(function, values, _Meeting(number, len(programs), partitions, meetings), meetings)

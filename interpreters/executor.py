@@ -66,7 +66,7 @@ def checked(op: Operation, make: MakeKernel) -> Kernel:
     def run(*operands: Array) -> tuple[Array, ...]:
         results = cast("object", _call(compute, *operands))
         if not isa(results, tuple[Any, ...]) or len(results) != len(op.results):
-            raise ValueError(f"its kernel should return a tuple of {len(op.results)} arrays")
+            raise ValueError(f"its kernel must return a tuple of {len(op.results)} arrays")
         arrays = [_of_type(value, result) for value, result in zip(results, op.results, strict=True)]
         return tuple(arrays if is_view else [_owned(array, operands) for array in arrays])
 
@@ -82,7 +82,7 @@ def _call(function: Callable[..., Any], *operands: Any) -> Any:
 
 def _of_type(value: Any, result: SSAValue) -> Array:
     if not isinstance(value, np.ndarray | np.generic):
-        raise ValueError(f"its kernel should return numpy arrays, not {type(value).__name__}")
+        raise ValueError(f"its kernel must return numpy arrays, not {type(value).__name__}")
     array: Array = np.asarray(cast("Array", value))
     if isinstance(result.type, UnregisteredAttr):
         return array
@@ -207,7 +207,7 @@ class Preparation:
             [operand.type for operand in op.operands], [result.type for result in op.results]
         )
         if (callee_type := _callee(op, name).function_type) != types:
-            raise ValueError(f"it has type {types}, and is made of a function of type {callee_type}")
+            raise ValueError(f"its type is {types}, but its decomposition has type {callee_type}")
         return self._call(op, name)
 
     def _call(self, op: Operation, callee: SymbolRefAttr) -> Kernel:
@@ -278,7 +278,7 @@ def _symbols_around(op: Operation) -> Operation:
     while holder is not None and not holder.has_trait(SymbolTable, value_if_unregistered=False):
         holder = holder.parent_op()
     if holder is None:
-        raise Refusal(op, "it lies in no module in which its callee could be found")
+        raise Refusal(op, "it is not inside a module that could define its callee")
     return holder
 
 

@@ -41,7 +41,7 @@ def random_inputs(function: FuncOp, seed: int = 0, kind: InputKind = "random") -
     Raises `Refusal` for an argument of a type without arrays, `ValueError` for an unknown kind.
     """
     if kind not in INPUT_KINDS:
-        raise ValueError(f"kind '{kind}' is none of {', '.join(INPUT_KINDS)}")
+        raise ValueError(f"unknown kind '{kind}'; expected one of {', '.join(INPUT_KINDS)}")
     generator = np.random.default_rng(seed)
     arguments = zip(function.body.block.args, types_of(function), strict=True)
     return [_draw(argument, kind, generator, *type_) for argument, type_ in arguments]

@@ -51,7 +51,7 @@ class SeenThrough(ABC):
 
     def _identity(self, op: Operation, values: Sequence[SSAValue], scope: RegionScope) -> Sequence[int]:
         if op.regions or self.heads.types(values, op) != self.heads.types(op.results, op):
-            raise Refusal(op, f"{name_of(op)} does not give back its values one by one, with the same types")
+            raise Refusal(op, f"{name_of(op)} must return its operands one to one, with unchanged types")
         around = self._wrapping.around(("barrier", op, attributes_of(op)))
         return self._wrapping.wrapped(around, self._operands(op, scope)[: len(values)])
 
@@ -60,14 +60,14 @@ class SeenThrough(ABC):
         block = body_of(op)
         last = block.last_op
         if last is None or name_of(last) != "recompute.yield" or block.args or op.operands or not is_known_end(last):
-            raise Refusal(op, f"{name_of(op)} does not yield its results")
+            raise Refusal(op, f"{name_of(op)} must yield its results")
         inner = scope.within()
         around = self._wrapping.around(("group", op, attributes_of(op)), ("yield", last, attributes_of(last)))
         entered = self._wrapping.wrapped_state(into(around), scope.state, ())
         inner.state = entered
         _, numbers = self._block(block, inner)
         if self.heads.types(last.operands, last) != self.heads.types(op.results, op):
-            raise Refusal(op, f"{name_of(op)} does not yield its results")
+            raise Refusal(op, f"{name_of(op)} must yield its results")
         if inner.state != entered:
             scope.state = self._wrapping.wrapped_state(around, inner.state, numbers)
         return self._wrapping.wrapped(around, numbers)

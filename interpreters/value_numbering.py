@@ -178,7 +178,7 @@ class Numbering(SeenThrough):
         if name in OF_THE_REGION and not scope.literal:
             parent = op.parent_op()
             if parent is None or not name_of(parent).startswith("linalg."):
-                raise Refusal(op, f"{name} does not stand directly in the loops that it counts")
+                raise Refusal(op, f"{name} must be directly inside a linalg operation")
             operands = (scope.entry, *operands)
         if name in OF_THE_PLACE or name in COLLECTIVES:
             operands = (scope.place, *operands)
@@ -292,7 +292,7 @@ class Numbering(SeenThrough):
         assert last is not None, "checked: a function ends with func.return"
         argument_types, result_types = self.heads.types(block.args, op), self.heads.types(last.operands, op)
         if (self.heads.types(op.operands, op), self.heads.types(op.results, op)) != (argument_types, result_types):
-            raise Refusal(op, f"{name_of(op)} of @{name} with operands or results that it does not have")
+            raise Refusal(op, f"{name_of(op)} of @{name} has operands or results that do not match the function")
         around = self._wrapping.around(
             ("call", op, without(attributes_of(op), own)),
             ("function", function, without(attributes_of(function), SIGNATURE)),

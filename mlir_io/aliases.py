@@ -153,7 +153,7 @@ class AliasParser(Parser):
         self._expanded += characters
         if self._expanded > self._most_expanded:
             self.raise_error(
-                f"aliases stand for more than {self._most_expanded} characters, the most for a text of "
+                f"aliases expand to more than {self._most_expanded} characters, the limit for a text of "
                 f"{len(self.lexer.input.content)}: use fewer aliases in the definitions of aliases",
                 start,
                 end,
@@ -220,7 +220,7 @@ class AliasParser(Parser):
         if "." not in alias and not has_body:
             return self._aliased_attribute(alias)
         if self._current_token.kind == MLIRTokenKind.LESS and not has_body:
-            self.raise_error(f"the '<' of '{alias}' stands directly behind the name")
+            self.raise_error(f"the '<' of '{alias}' must directly follow the name")
         start = self.pos
         parsed = super()._parse_extended_type_or_attribute(attr_or_dialect_name, is_type)
         if has_body and self.lexer.input.content.find("//", start, self.pos) >= 0:
@@ -232,7 +232,7 @@ class AliasParser(Parser):
         end = self._raw_scan_balanced(start + len("<")) + len(">")
         if self._position_after_gap(end) != self.pos:
             self.raise_error(
-                "brackets in a comment inside of an attribute are not supported: MLIR counts them", start, self.pos
+                "brackets in a comment inside an attribute are not supported: MLIR counts them", start, self.pos
             )
 
     def _position_after_gap(self, position: Position) -> Position:
@@ -351,7 +351,7 @@ class LocationParser(AliasParser):
         try:
             return raw.decode()
         except UnicodeDecodeError:
-            self.raise_error("a name in a location is UTF-8", start, self.pos)
+            self.raise_error("a name in a location must be UTF-8", start, self.pos)
 
     def _parse_composed(self) -> LocationAttr:
         start = self.pos

@@ -40,7 +40,7 @@ class FunctionSyntax(FuncOp):
         arguments = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, lambda: _parse_argument(parser))
         named = [argument.named for argument in arguments if argument.named is not None]
         if named and len(named) != len(arguments):
-            parser.raise_error("either all arguments have a name or none", start, parser.pos)
+            parser.raise_error("either all arguments must have a name, or none", start, parser.pos)
         results = _parse_results(parser)
         attributes = parser.parse_optional_attr_dict_with_keyword(("sym_name", "function_type", "sym_visibility"))
         start = parser.pos
@@ -101,23 +101,25 @@ def _verify_ends(function: FuncOp) -> None:
     for block in function.body.blocks:
         last = block.last_op
         if last is None or not last.has_trait(IsTerminator, value_if_unregistered=True):
-            raise VerifyException("a block of it does not end with a terminator")
+            raise VerifyException("a block of the function must end with a terminator")
 
 
 def verify_function(function: FuncOp) -> None:
     """Check what the custom form assumes. Raises `VerifyException`."""
     if len(function.regions) != 1:
         raise VerifyException(
-            f"a function has {len(function.regions)} regions, expected one, which is empty in a declaration"
+            f"a function must have one region, which is empty in a declaration, not {len(function.regions)}"
         )
     properties = function.properties
     signature, visibility = properties.get("function_type"), properties.get("sym_visibility")
     if not isinstance(properties.get("sym_name"), StringAttr):
-        raise VerifyException("a function has a name, the string 'sym_name'")
+        raise VerifyException("a function must have a name, the string 'sym_name'")
     if not isinstance(signature, FunctionType):
-        raise VerifyException("a function has a type, 'function_type'")
+        raise VerifyException("a function must have a type, 'function_type'")
     if visibility is not None and not (isinstance(visibility, StringAttr) and visibility.data in VISIBILITIES):
-        raise VerifyException(f"the visibility of a function is one of {', '.join(VISIBILITIES)}, not {visibility}")
+        raise VerifyException(
+            f"the visibility of a function must be one of {', '.join(VISIBILITIES)}, not {visibility}"
+        )
     _verify_count("argument", properties.get("arg_attrs"), len(signature.inputs))
     _verify_count("result", properties.get("res_attrs"), len(signature.outputs))
 
@@ -126,6 +128,6 @@ def _verify_count(position: str, attributes: Attribute | None, count: int) -> No
     if attributes is None:
         return
     if not isa(attributes, ArrayAttr[DictionaryAttr]):
-        raise VerifyException(f"the attributes of the {position}s are a list of dictionaries")
+        raise VerifyException(f"the attributes of the {position}s must be a list of dictionaries")
     if len(attributes) != count:
-        raise VerifyException(f"the function has {count} {position}s, and attributes for {len(attributes)}")
+        raise VerifyException(f"the function has {count} {position}s, but attributes for {len(attributes)}")

@@ -53,7 +53,9 @@ class Lexer(MLIRLexer):
     def _lex_string_literal(self, start_pos: Position) -> MLIRToken:
         if _STRING.match(self.input.content, start_pos) is None:
             end = self.input.get_end_of_line(start_pos)
-            raise ParseError(Span(start_pos, end, self.input), "the string has no end on this line, or a wrong escape")
+            raise ParseError(
+                Span(start_pos, end, self.input), "the string is not terminated on this line, or has an invalid escape"
+            )
         token = super()._lex_string_literal(start_pos)
         is_text = token.kind is MLIRTokenKind.BYTES_LIT and _is_utf8(token)
         return MLIRToken(MLIRTokenKind.STRING_LIT, token.span) if is_text else token

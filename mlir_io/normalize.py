@@ -57,18 +57,20 @@ def _function(op: FuncOp) -> None:
 
 def _module(op: ModuleOp) -> None:
     if len(op.body.blocks) == 1 and op.body.block.args:
-        raise VerifyException("a module has no arguments")
+        raise VerifyException("a module must not have arguments")
 
 
 def _loop(op: ForOp) -> None:
     if [value.type for value in op.iter_args] != [value.type for value in op.results]:
-        raise VerifyException("the results of a loop have the types of what it carries")
+        raise VerifyException("the results of a loop must have the types of its carries")
 
 
 def _while(op: WhileOp) -> None:
     for region, values in ((op.before_region, op.arguments), (op.after_region, op.res)):
         if [argument.type for argument in region.block.args] != [value.type for value in values]:
-            raise VerifyException("its regions take what the loop is given, and what it returns")
+            raise VerifyException(
+                "the regions of a loop must take values of the types of its operands and of its results"
+            )
 
 
 def _truncation(op: TruncIOp) -> None:
@@ -83,7 +85,7 @@ def _comparison(predicates: int) -> Callable[[Operation], None]:
         if predicate is None or not is_integer_attribute(predicate) or predicate.type != i64:
             raise VerifyException("expected the predicate of a comparison to be an i64")
         if predicate.value.data not in range(predicates):
-            raise VerifyException(f"the predicate is {predicate.value.data}, and goes from 0 to {predicates - 1}")
+            raise VerifyException(f"the predicate is {predicate.value.data}, expected 0 to {predicates - 1}")
 
     return check
 

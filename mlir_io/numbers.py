@@ -197,7 +197,7 @@ class NumberLiteral:
         if isinstance(self.value, int):
             return self._bit_pattern(self.value, kind)
         if math.isinf(self.value) and (is_wide(kind) or not has_nan(kind)):
-            raise ValueError(f"numbers of type {kind} are read as f64, which this one does not fit")
+            raise ValueError(f"numbers of type {kind} are read as f64, which this number does not fit")
         if isinstance(kind, Float8E8M0FNUType) and self.value < 0:
             raise ValueError(f"{kind} has no negative values")
         return encode_float(self.value, kind)
@@ -206,7 +206,7 @@ class NumberLiteral:
         if not self.hexadecimal:
             raise ValueError(f"'{bits}' is not a float: write a decimal point, or the bit pattern in hexadecimal")
         if self.negative:
-            raise ValueError("a hexadecimal float is a bit pattern and has no minus")
+            raise ValueError("a hexadecimal float is a bit pattern and must not have a minus sign")
         if bits >> kind.bitwidth:
             raise ValueError(f"'0x{bits:X}' does not fit the {kind.bitwidth} bits of {kind}")
         if is_wide(kind):
@@ -216,7 +216,7 @@ class NumberLiteral:
     def as_integer(self, kind: IntegerType | IndexType) -> IntegerAttr[IntegerType | IndexType]:
         """Return the attribute. Raises `ValueError` if this is not an integer, or out of range."""
         if isinstance(self.value, float):
-            raise ValueError(f"a float is no number of type {kind}")
+            raise ValueError(f"a float is not a number of type {kind}")
         if isinstance(kind, IndexType) and self.value not in INDICES:
             raise ValueError(f"{self.value} does not fit the 64 bits of an index")
         try:
@@ -282,12 +282,12 @@ class NumberParser(Parser):
         array = parse_dense_array(self)
         assert array is not None, "xDSL says None, and never returns it"
         if array.elt_type.bitwidth % 8 and array.elt_type != i1:
-            self.raise_error(f"the elements of an array have whole bytes, not {array.elt_type}", start, self.pos)
+            self.raise_error(f"the elements of an array must have whole bytes, not {array.elt_type}", start, self.pos)
         return array
 
     def _parse_optional_integer_or_float_type(self) -> TypeAttribute | None:
         token = self._current_token
         width = _INTEGER_TYPE.fullmatch(token.text) if token.kind == MLIRTokenKind.BARE_IDENT else None
         if width is not None and (len(width[1]) > LONGEST_WIDTH or int(width[1]) > WIDEST_INTEGER):
-            self.raise_error(f"an integer has {WIDEST_INTEGER} bits at most")
+            self.raise_error(f"an integer must have at most {WIDEST_INTEGER} bits")
         return super()._parse_optional_integer_or_float_type()

@@ -214,7 +214,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         if self.lexer.input.content.startswith('"', start):
             if _PLAIN_NAME.fullmatch(name) is None:
                 # xDSL would print it without escapes.
-                self.raise_error("the name of an operation is made of letters, digits and '_', '.', '$', '-'")
+                self.raise_error("the name of an operation must consist of letters, digits and '_', '.', '$', '-'")
             return op_type
         if op_type in SYNTAXES:
             return SYNTAXES[op_type]
@@ -226,7 +226,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         start = self.pos
         name, value = super()._parse_attribute_entry()
         if name == NAME_OF_UNKNOWN:
-            self.raise_error(f"no attribute can be named '{name}': xDSL has a use of its own for it", start, self.pos)
+            self.raise_error(f"no attribute can be named '{name}': xDSL reserves the name", start, self.pos)
         return name, value
 
     def _parse_block(self) -> Block:

@@ -48,14 +48,14 @@ class BadSchedule(BadSelection):
     """The option is no schedule."""
 
     def __init__(self, loops: str):
-        super().__init__(f"loops is {POSSIBLE}, not {loops!r}")
+        super().__init__(f"loops must be {POSSIBLE}, not {loops!r}")
 
 
 POSSIBLE = (
     "true, false, keep(50%) or keep(2GiB), periodic(8), with 8 or any number from 1 on, periodic(auto), binomial(4) or "
     "binomial(1GiB)"
 )
-NOT_PROVED = "loops={loops} is not proved by any rule: ask for no proof (--no-proof, proof=False), or for periodic(…)"
+NOT_PROVED = "loops={loops} is not proved by any rule: disable the proof (--no-proof, proof=False), or use periodic(…)"
 _NUMBER = r"0*[1-9][0-9]*"
 
 

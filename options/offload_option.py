@@ -35,7 +35,9 @@ def offload_named(text: str, cost: str) -> Offload:
         )
     speed = stated or device.host_bytes_per_second
     if speed is None:
-        raise BadOffload(f"how fast {device.name} moves bytes to its host is not known: give it, as offload=25GB/s")
+        raise BadOffload(
+            f"the transfer speed of {device.name} to its host is unknown: give it, for example offload=25GB/s"
+        )
     return Offload(True, int(speed), cost=cost)
 
 
@@ -46,4 +48,4 @@ def _stated(text: str) -> int:
             raise ValueError
         return parse_bytes(text.removesuffix("/s"))
     except ValueError:
-        raise BadOffload(f"offload is {POSSIBLE}, not '{text}'") from None
+        raise BadOffload(f"offload must be {POSSIBLE}, not '{text}'") from None

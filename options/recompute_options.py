@@ -132,9 +132,9 @@ class RecomputeOptions:
             raise ValueError(f"unknown target '{self.target}'{suggestion(self.target, TARGETS)}")
         for name, count in (("copies", self.copies), ("attempts", self.attempts)):
             if count < 1:
-                raise ValueError(f"{name} is at least 1, not {count}")
+                raise ValueError(f"{name} must be at least 1, not {count}")
         if sum(option is not None for option in (self.plan, self.planner, self.budget)) > 1:
-            raise ValueError("give one of plan, planner and budget, not several")
+            raise ValueError("give only one of plan, planner and budget")
         options = self
         if self.segment_budgets is not None:
             selection = replace(self.selection, segment_budgets=spelled(self.segment_budgets))

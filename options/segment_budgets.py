@@ -28,7 +28,7 @@ def read_budgets(texts: Sequence[str]) -> tuple[SegmentBudget, ...]:
     """Parse budgets. Raises `BadSelection` for an invalid one."""
     budgets = [_read(budget) for text in texts for part in text.split(",") if (budget := part.strip())]
     if texts and not budgets:
-        raise BadSelection("segment-budgets says nothing; write layer*:30%,head:8MiB")
+        raise BadSelection("segment-budgets is empty; expected layer*:30%,head:8MiB")
     return tuple(budgets)
 
 

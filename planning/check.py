@@ -24,7 +24,7 @@ def violations(graph: Graph, plan: Plan, refused: Collection[int] = ()) -> Itera
     copies, place = set[tuple[int, int]](), 0
     for index, group in enumerate(plan.groups):
         if group.before < place:
-            yield f"group {index}: it stands behind a group whose copies come later"
+            yield f"group {index}: the group must not follow a group whose copies come later"
         place = group.before
         yield from (f"group {index}: {message}" for message in _violations_in(graph, group, refused))
         for copy in zip(group.operations, group.numbers, strict=True):
@@ -38,7 +38,7 @@ def unknown_operations(graph: Graph, noted: Iterable[Kept | Note]) -> Iterator[s
     for index, entry in enumerate(noted):
         if entry.operation not in range(len(graph)):
             name = type(entry).__name__.lower()
-            yield f"{name} {index}: there are {len(graph)} operations, numbered from 0, and no {entry.operation}"
+            yield f"{name} {index}: operation {entry.operation} does not exist; there are {len(graph)}, numbered from 0"
 
 
 def _unknown_numbers(graph: Graph, group: CopyGroup) -> str | None:
@@ -49,7 +49,7 @@ def _unknown_numbers(graph: Graph, group: CopyGroup) -> str | None:
     if any(value not in values for value in read):
         return f"there are {len(values)} values, numbered from 0"
     if len(group.numbers) != len(group.operations) or any(number < 1 for number in group.numbers):
-        return "each of its copies has a number, from 1 on"
+        return "each copy must have a number of at least 1"
     return None
 
 
@@ -57,14 +57,14 @@ def _violations_in(graph: Graph, group: CopyGroup, refused: Collection[int]) -> 
     name, made = graph.names, set[int]()
     for op in group.operations:
         if op in refused:
-            yield f"{name[op]}, operation {op}, may not run twice: {graph.effects[op]}"
+            yield f"{name[op]}, operation {op}, must not run twice: {graph.effects[op]}"
         if op >= group.before:
             yield f"{name[op]}, operation {op}, is copied before it has run"
     operations, inputs = list[int](), set[int]()
     for batch in group.batches:
         inputs.update(batch.inputs)
         if not made.issuperset(batch.awaited):
-            yield "a batch awaits a value that no batch before it makes"
+            yield "a batch waits for a value that no earlier batch computes"
         for op in batch.operations:
             missing = [v for v in graph.reads[op] if v not in made and v not in inputs and v not in graph.constants]
             if missing:
@@ -74,12 +74,12 @@ def _violations_in(graph: Graph, group: CopyGroup, refused: Collection[int]) -> 
     if len(set(operations)) != len(operations):
         yield "an operation is copied twice"
     if made & inputs:
-        yield "an input is made by the group itself"
+        yield "an input is computed by the group itself"
     if any(graph.maker[value] >= group.before for value in inputs):
-        yield "an input is made after the copies that read it"
+        yield "an input is computed after the copies that read it"
     if not made.issuperset(group.replaces):
-        yield "it replaces a value that it does not make"
+        yield "the group replaces a value that it does not compute"
     if not any(is_gate(graph, gate) and graph.maker[gate] < group.before for gate in group.gates):
-        yield "none of its gates is a gradient value from before the copies, so nothing holds them back"
+        yield "none of its gates is a gradient value computed before the copies, so nothing delays the copies"
     if any(graph.maker[gate] >= group.before for gate in group.gates):
-        yield "one of its gates is made after the copies that wait for it"
+        yield "one of its gates is computed after the copies that wait for it"

@@ -30,7 +30,7 @@ def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str =
     operations_at = dict[int, set[int]]()
     for place, op in pairs:
         if not 0 <= op < place <= len(graph.names):
-            numbered = f"there are {len(graph.names)} operations, numbered from 0, and each runs again behind itself"
+            numbered = f"there are {len(graph.names)} operations, numbered from 0, and a copy must follow its original"
             raise ValueError(f"pair ({place}, {op}): {numbered}")
         operations_at.setdefault(place, set()).add(op)
     groups, kept, numbers = list[CopyGroup](), list[Kept](), dict[int, int]()

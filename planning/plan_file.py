@@ -33,7 +33,7 @@ class JsonFields:
     def of(cls, data: object, where: str, names: Iterable[str]) -> JsonFields:
         """Wrap an object. Raises `BadPlan` if `data` is not an object, or has fields that are not in `names`."""
         if not isinstance(data, dict):
-            raise BadPlan(f"{where} is no object")
+            raise BadPlan(f"{where} is not an object")
         fields = cls(cast(dict[str, Any], data), where)
         for name in fields.data.keys() - set(names):
             raise BadPlan(f"{where} has an unknown field '{name}'")
@@ -65,7 +65,7 @@ class JsonFields:
     def flag(self, name: str) -> bool:
         value = self._value(name)
         if not isinstance(value, bool):
-            raise self.wrong(name, "truth value")
+            raise self.wrong(name, "boolean")
         return value
 
     def objects(self, name: str, names: Iterable[str]) -> list[JsonFields]:
@@ -79,7 +79,7 @@ class JsonFields:
         return JsonFields.of(self._value(name), f"{self.where}.{name}", names)
 
     def wrong(self, name: str, expected: str) -> BadPlan:
-        return BadPlan(f"{self.where}.{name} is no {expected}: {self.data[name]!r}"[:200])
+        return BadPlan(f"{self.where}.{name} must be a {expected}, not {self.data[name]!r}"[:200])
 
     def _value(self, name: str) -> object:
         if name not in self.data:
@@ -160,10 +160,10 @@ def from_json(text: str) -> tuple[StepPlan, ...]:
     try:
         data = parsed(text)
     except BadJson as error:
-        raise BadPlan(f"line {error.line}: the plan is no JSON: {error.reason}") from error
+        raise BadPlan(f"line {error.line}: the plan is not valid JSON: {error.reason}") from error
     plan = JsonFields.of(data, "plan", ("recompute_plan", "steps"))
     if plan.number("recompute_plan") != VERSION:
-        raise BadPlan(f"this is a plan of version {plan.number('recompute_plan')}, and version {VERSION} is read here")
+        raise BadPlan(f"the plan has version {plan.number('recompute_plan')}, expected version {VERSION}")
     return tuple([_step(step) for step in plan.objects("steps", _STEP)])
 
 
@@ -225,5 +225,5 @@ def _mark(note: JsonFields) -> Mark | tuple[Mark, ...]:
     entries = cast(list[object], mark) if isinstance(mark, list) else [mark]
     marks = [entry for entry in entries if isinstance(entry, bool | str)]
     if len(marks) != len(entries):
-        raise note.wrong("recompute", "mark, and no list of marks")
+        raise note.wrong("recompute", "mark or a list of marks")
     return tuple(marks) if isinstance(mark, list) else marks[0]

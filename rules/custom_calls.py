@@ -63,7 +63,8 @@ def custom_call_facts(op: CustomCallOp) -> Facts:
     if target.startswith(KNOWN_TARGETS) or Names.REPEATABLE in op.attributes:
         return _PURE
     return impure(
-        f"the custom call @{target} is not known to return the same each time; repeatable={target} says that it does"
+        f"the custom call @{target} is not known to return the same value each time; repeatable={target} says "
+        "that it does"
     )
 
 

@@ -64,7 +64,7 @@ TERMINATORS = OperationNames(lambda facts: facts.effect is Effect.TERMINATOR)
 IMPURE = OperationNames(lambda facts: facts.effect is Effect.IMPURE)
 
 ON_MEMORY = "it works on a memref, whose memory may change in between: recompute tensors, and bufferize afterwards"
-NO_STATE = "it is not given the random state that its declaration speaks of, and would draw other numbers"
+NO_STATE = "it does not take the random state that its declaration names, and would draw other numbers"
 # Exact classes: xDSL's types have no subclasses.
 _REFERENCES = frozenset({MemRefType, UnrankedMemRefType})
 

@@ -18,8 +18,8 @@ from .facts import (
 )
 
 OPERATIONS: dict[str, Facts] = {
-    "func.call": impure("calls are recomputed once inlined: run recompute-inline, which says why one stays"),
-    "func.call_indirect": impure("what it calls is not known"),
+    "func.call": impure("calls are recomputed once inlined: run recompute-inline, which reports why a call is kept"),
+    "func.call_indirect": impure("the function that it calls is not known"),
     "func.constant": moves(),
     "recompute.token": moves(OpClass.ORDERING),
     "recompute.depend": forwards(OpClass.ORDERING),

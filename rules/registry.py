@@ -31,12 +31,12 @@ def why_misfit(op: Operation, facts: Facts) -> str | None:
     """Return the reason that the facts cannot hold for the operation, such as a missing operand; None if they can."""
     operands = len(op.operands)
     if OpClass.CONSTANT in facts.kinds and operands:
-        return f"is declared a constant, and reads {_numbered(operands, 'operand')}"
+        return f"is declared a constant, but reads {_numbered(operands, 'operand')}"
     if facts.view is View.FORWARDS and len(op.results) > operands:
         results = _numbered(len(op.results), "result")
-        return f"is declared to forward its operands, and has {results} for {_numbered(operands, 'operand')}"
+        return f"is declared to forward its operands, but has {results} for {_numbered(operands, 'operand')}"
     if facts.view in (View.STRIDED, View.DENSE) and facts.view_of >= operands:
-        return f"is declared a view of operand {facts.view_of}, and has {_numbered(operands, 'operand')}"
+        return f"is declared a view of operand {facts.view_of}, but has {_numbered(operands, 'operand')}"
     return None
 
 
@@ -60,7 +60,7 @@ def _check(name: str, field: str, count: Count) -> Count:
     def checked(op: Operation) -> int:
         number, wrong = number_from(count, op)
         if number is None:
-            raise Refusal(op, f"the function that is declared as {field} of {name} {wrong}")
+            raise Refusal(op, f"the function registered as {field} of {name} {wrong}")
         return number
 
     return checked
@@ -73,7 +73,7 @@ def number_from(function: Callable[..., Any], argument: Operation | Attribute) -
     except Exception as error:
         return None, f"raises {type(error).__name__}: {error}"
     if isinstance(number, bool) or not isinstance(number, Integral) or int(number) < 0:
-        return None, f"gives {number!r}, and not a whole number >= 0"
+        return None, f"gives {number!r}, not a whole number of at least 0"
     return int(number), ""
 
 
@@ -114,7 +114,7 @@ def register_type(name: str, bytes_of: Callable[[Attribute], int]) -> None:
     def checked(type_: Attribute) -> int:
         number, wrong = number_from(bytes_of, type_)
         if number is None:
-            raise ValueError(f"the function that is declared as the bytes of {name} {wrong}")
+            raise ValueError(f"the byte-size function registered for type {name} {wrong}")
         return number
 
     _type_bytes[name] = checked

@@ -128,7 +128,7 @@ def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions)
             clone_of_step.plan.copies
             and (reason := why_worse(forecast.without_copies(), after, forecast.ordered)) is not None
         ):
-            remarks.append(Remark(function, f"{reason}: the plan is carried out all the same", RemarkKind.ANALYSIS))
+            remarks.append(Remark(function, f"{reason}: the plan is carried out anyway", RemarkKind.ANALYSIS))
     return replace(cloned, remarks=tuple(remarks))
 
 

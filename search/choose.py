@@ -146,7 +146,7 @@ class ChosenAttempt:
         if outside > MOSTLY * saved:
             reason = (
                 f"{outside} of the {saved} bytes that are saved for the backward pass lie outside of every segment: "
-                "name more of the model (jax.named_scope), or say nothing of segments"
+                "name more of the model (jax.named_scope), or leave the segments out"
             )
             yield Remark(function, reason, RemarkKind.ANALYSIS)
 
@@ -295,7 +295,8 @@ def why_worse(before: Peaks, after: Peaks, ordered: bool) -> str | None:
         return None
     under_xla = f", and from {before.xla} to {after.xla} under XLA:CPU" if ordered else ""
     return (
-        f"recomputing takes the peak from {before.in_order} to {after.in_order} bytes{under_xla}: less than 1 % saved"
+        f"recomputing takes the peak from {before.in_order} to {after.in_order} bytes{under_xla}: less than "
+        f"{100 * WORTH_IT:g} % saved"
     )
 
 

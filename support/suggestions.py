@@ -26,4 +26,4 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
 def suggestion(word: str, names: Iterable[str]) -> str:
     """`; did you mean 'name'?`, or all names where none is close."""
     names = list(names)
-    return did_you_mean(word, names) or f"; known are {', '.join(names)}"
+    return did_you_mean(word, names) or f"; expected one of {', '.join(names)}"

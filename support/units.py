@@ -48,10 +48,10 @@ def parse_budget(text: str, plain_peak: int) -> int | None:
     if is_share(text):
         share = number / 100 if amount["unit"] == "%" else number
         if not 0 < share <= 1:
-            raise ValueError(f"invalid budget '{text}': a share of the plain peak is above 0 and at most 1")
+            raise ValueError(f"invalid budget '{text}': a share of the plain peak must be above 0 and at most 1")
         return max(1, int(share * plain_peak))
     if amount["unit"] == "" and number != float("inf") and number != int(number):
-        raise ValueError(f"invalid budget '{text}': a share is at most 1, and bytes are whole numbers")
+        raise ValueError(f"invalid budget '{text}': a share must be at most 1, and bytes must be whole numbers")
     try:
         return parse_bytes(text)
     except ValueError as error:
@@ -70,7 +70,9 @@ def budget_text(budget: str | float) -> str:
     Raises `ValueError` for a number that is not a budget, and for a text such as '8' without a unit.
     """
     if isinstance(budget, float) and not 0 < budget <= 1:
-        raise ValueError(f"invalid budget {budget}: a share is above 0 and at most 1, and bytes are whole numbers")
+        raise ValueError(
+            f"invalid budget {budget}: a share must be above 0 and at most 1, and bytes must be whole numbers"
+        )
     if isinstance(budget, str):
         demand_unit(budget)
     return f"{budget}B" if isinstance(budget, int) else str(budget).strip()

@@ -141,7 +141,7 @@ def _command_line(parser: argparse.ArgumentParser, options: argparse.Namespace) 
     if options.passes and options.pass_pipeline:
         raise UsageError("give either --passes or --pass-pipeline")
     if options.run_reproducer and (options.passes or options.pass_pipeline):
-        raise UsageError("--run-reproducer runs the passes of the input: leave --passes and --pass-pipeline out")
+        raise UsageError("--run-reproducer runs the passes of the input: remove --passes and --pass-pipeline")
     pipeline = module_schedule(options.pass_pipeline, passes) if options.pass_pipeline else ()
     _check_names_of_dumped_passes(options, passes)
     _check_options_that_exclude_each_other(options)
@@ -218,7 +218,7 @@ def _remark_output(options: argparse.Namespace) -> RemarkOutput:
     categories = _names(options.remarks_filter)
     for category in categories:
         if category not in CATEGORIES:
-            raise UsageError(f"--remarks-filter: unknown kind '{category}'; known are {', '.join(CATEGORIES)}")
+            raise UsageError(f"--remarks-filter: unknown kind '{category}'; expected one of {', '.join(CATEGORIES)}")
     return RemarkOutput(options.remarks, tuple(categories), options.remarks_file)
 
 
@@ -303,6 +303,6 @@ def _documentation(pass_class: type[ModulePass]) -> str:
 
 def explain_pass(pass_class: type[ModulePass]) -> str:
     """Return the documentation of a pass and its options."""
-    text = _documentation(pass_class) or f"{pass_class.name}: xDSL says nothing about it."
+    text = _documentation(pass_class) or f"{pass_class.name}: xDSL has no description of it."
     options = list(spelled(options_of(pass_class)))
     return "\n".join([text.rstrip(), *(["", "Options:", *options] if options else []), ""])

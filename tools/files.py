@@ -83,7 +83,7 @@ def _text_of_bytecode(data: bytes, name: str) -> str:
     try:
         return text_of_bytecode(data)
     except BytecodeError as error:
-        raise FileError(f"{name}:1:1: error: the bytecode is not read: {error}") from error
+        raise FileError(f"{name}:1:1: error: the bytecode cannot be read: {error}") from error
 
 
 def write_text(path: str | None, text: str) -> None:

@@ -22,15 +22,15 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> 
     options = parser.parse_args(arguments)
     modes = [mode for mode in (options.budget, options.sweep, options.fit) if mode is not None]
     if len(modes) != 1 and not (options.evaluate and not modes):
-        parser.error("give either --budget or --sweep, or --fit")
+        parser.error("give exactly one of --budget, --sweep and --fit, or --evaluate alone")
     if options.evaluate is not None and options.sweep is not None:
-        parser.error("--evaluate is for --budget")
+        parser.error("--evaluate requires --budget")
     if (options.curve is not None or options.beside) and options.sweep is None:
-        parser.error("--curve and --beside are for --sweep")
+        parser.error("--curve and --beside require --sweep")
     if options.split_input_file and options.curve is not None:
-        parser.error("--curve writes the file of one step: leave --split-input-file out")
+        parser.error("--curve writes the file of one step: remove --split-input-file")
     if options.time_limit is not None and not options.time_limit >= 0:
-        parser.error(f"--time-limit is {options.time_limit:g}: expected seconds, 0 or more")
+        parser.error(f"--time-limit must be at least 0 seconds, not {options.time_limit:g}")
     files = {"--output": options.output, "--sequence": options.sequence, "--curve": options.curve}
     try:
         demand_different_files({option: path for option, path in files.items() if path is not None})
@@ -42,7 +42,7 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> 
 def count_of(options: argparse.Namespace) -> int:
     """Return the number of budgets of a sweep. Raises `ValueError` for less than 1."""
     if options.sweep < 1:
-        raise ValueError(f"--sweep is {options.sweep}: at least one budget")
+        raise ValueError(f"--sweep must be at least 1, not {options.sweep}")
     return options.sweep
 
 
@@ -73,7 +73,7 @@ def parser_with(description: str | None) -> argparse.ArgumentParser:
         prog="recompute-plan", description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("graph", metavar="GRAPH.json|STEP.mlir", help="graph or step; '-' is standard input")
-    parser.add_argument("--budget", help="the maximum of live bytes: 0.5, 50%%, 8GiB, 500MB, or min")
+    parser.add_argument("--budget", help="limit on peak live memory: 0.5, 50%%, 8GiB, 500MB, or min")
     parser.add_argument("--sweep", type=int, metavar="N", help="budgets 1/N, 2/N, … of the plain peak")
     parser.add_argument("--curve", metavar="FILE", help="with --sweep: the curve as .json, .svg, .png or .html")
     parser.add_argument(
@@ -82,9 +82,14 @@ def parser_with(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--fit", metavar="BUDGET", help="whether it fits; for a step, bytes of the device")
     parser.add_argument("--memory-model", choices=MODELS, default="order", help="the memory model for a step")
     parser.add_argument("--solver", choices=NAMES, default="auto", help="the solver; auto: a portfolio by size")
-    effort = "seconds, a minute, or ten minutes and more; with --fit of a step, for the bound only, brief by default"
+    effort = (
+        "search effort: seconds, a minute, or ten minutes and more; with --fit of a step, for the bound "
+        "only, brief by default"
+    )
     parser.add_argument("--effort", choices=tuple(EFFORTS), help=effort)
-    parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="stop with the best plan so far")
+    parser.add_argument(
+        "--time-limit", type=float, metavar="SECONDS", help="seconds after which the search stops with its best plan"
+    )
     parser.add_argument("--view-copies", choices=("on", "off"), default="off", help="whether views may be copied too")
     parser.add_argument("-o", "--output", metavar="PLAN.json", help="the copies as JSON; '-' is standard output")
     parser.add_argument("--sequence", metavar="ORDER.txt", help="the order of execution, one node id per line")

@@ -52,7 +52,7 @@ def in_short(reason: str) -> str:
 def fit_line(outcome: Outcome, budget: str) -> str:
     """Return one line on whether a graph keeps the budget."""
     if isinstance(outcome, Infeasible):
-        answer = "the graph does not fit" if outcome.proved else "nothing was found with which the graph fits"
+        answer = "the graph does not fit" if outcome.proved else "no plan was found with which the graph fits"
         return f"no: {answer} {budget}"
     if not outcome.pairs:
         return f"yes, as it is: the graph fits {budget}"
@@ -186,19 +186,21 @@ def _markers_in_json(problem: Problem, text: str, name: str) -> Iterable[Marker]
     try:
         rows = parsed(text)
     except BadJson as error:
-        raise FileError(f"{name}:{error.line}:{error.column}: error: this is no JSON: {error.reason}") from error
+        raise FileError(
+            f"{name}:{error.line}:{error.column}: error: the file is not valid JSON: {error.reason}"
+        ) from error
     if not isinstance(rows, list):
-        raise FileError(f"{name}:1:1: error: no list of points with tag, peak_bytes and rec_cost")
+        raise FileError(f"{name}:1:1: error: expected a list of points with tag, peak_bytes and rec_cost")
     points = enumerate(cast(list[object], rows))
     return [_marker(problem, point, f"{name}:1:1: error: point {number}") for number, point in points]
 
 
 def _marker(problem: Problem, point: object, where: str) -> Marker:
     if not isinstance(point, dict):
-        raise FileError(f"{where} is no object")
+        raise FileError(f"{where} is not a JSON object")
     fields = cast(dict[str, Any], point)
     amounts = [fields.get(name) for name in ("peak_bytes", "rec_cost")]
     for name, amount in zip(("peak_bytes", "rec_cost"), amounts, strict=True):
         if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < EXACT:
-            raise FileError(f"{where}: {name} is no number from 0 to 2**53: {amount!r}")
+            raise FileError(f"{where}: {name} must be a number from 0 to 2**53, not {amount!r}")
     return Marker(str(fields.get("tag", "")), int(fields["peak_bytes"]), problem.percent(fields["rec_cost"]))

@@ -167,7 +167,7 @@ def argument_parser() -> argparse.ArgumentParser:
     add_split_option(parser)
     add_rules_option(parser)
     choices = ("proved", "not-proved", "equal")
-    parser.add_argument("--expect", choices=choices, default="proved", help="the verdict that exits 0")
+    parser.add_argument("--expect", choices=choices, default="proved", help="the verdict for which the exit code is 0")
     parser.add_argument("-v", "--version", action="version", version=version_of("recompute-check"))
     return parser
 

@@ -102,7 +102,7 @@ def _pairs(before: Timelines, after: Timelines) -> Timelines:
     lacks."""
     plain = dict(before)
     if missing := [name for name, _ in after if name not in plain]:
-        raise ValueError(f"the step before has no function @{missing[0]}; it has @{', @'.join(plain)}")
+        raise ValueError(f"the original step has no function @{missing[0]}; it has @{', @'.join(plain)}")
     return [
         pair for name, timeline in after for pair in ((f"{name}, before", plain[name]), (f"{name}, after", timeline))
     ]

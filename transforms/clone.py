@@ -127,7 +127,9 @@ def clone_as_planned(
     for function, step in steps or numbered_steps(module):
         name = function.sym_name.data
         if (step_plan := plans.pop(name, None)) is None:
-            raise Refusal(function, f"the plan has nothing for @{name}; it is for {', '.join(sorted(plans)) or 'none'}")
+            raise Refusal(
+                function, f"the plan has no entry for @{name}; it has entries for {', '.join(sorted(plans)) or 'none'}"
+            )
         if step_plan.graph != step.graph.fingerprint:
             raise Refusal(function, f"the plan is for another program: @{name} is not the step that it was made for")
         _demand_fit(function, step, step_plan.plan, permission)
@@ -154,7 +156,7 @@ def clone_by(
             except NoPlan as error:
                 raise Refusal(function, str(error)) from error
         if not isinstance(plan, Plan):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Refusal(function, f"the planner gives a Plan for each step, not {type(plan).__name__}")
+            raise Refusal(function, f"the planner must return a Plan for each step, not {type(plan).__name__}")
         _demand_fit(function, step, plan, permission)
         remarks.extend(without_effect(step, plan))
         applied.append(_apply(function, step, plan, numbers))

@@ -100,7 +100,7 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
 
 
 Find = Callable[[LoopPair], LoopCut]
-EXCHANGES = "; {name} in it holds collectives, which run again with collectives=true only"
+EXCHANGES = "; {name} in it contains collectives, which are recomputed only with collectives=true"
 
 
 def _loop_left(op: Operation, reason: str) -> Remark:

@@ -35,23 +35,23 @@ from .preparation.nested_steps import nested_steps_apart
 
 NO_LOCATIONS = (
     'no gradient found: no location says transpose(jvp(...)) and no operation has recompute.phase = "gradient"; '
-    "keep the locations when lowering (JAX: as_text(debug_info=True); here: --print-debuginfo), say which results are "
-    "the forward pass's (primal-results=0), or set the attribute"
+    "keep the locations when lowering (JAX: as_text(debug_info=True); here: --print-debuginfo), name the results of "
+    "the forward pass (primal-results=0), or set the attribute"
 )
 FORWARD_ONLY = (
     "no gradient found: the locations name {forward} operations of a forward pass and none of its gradient; "
     "differentiate first (JAX: lower jax.grad or jax.value_and_grad of the function)"
 )
 FORWARD_OVER_REVERSE = (
-    "the gradient is taken inside of a derivative in forward mode (jax.jvp or jax.linearize of jax.grad, as in a "
+    "the gradient is taken inside a derivative in forward mode (jax.jvp or jax.linearize of jax.grad, as in a "
     "Hessian-vector product), and all of it runs in the forward pass of that derivative: nothing is recomputed there; "
     "put jax.checkpoint around the blocks of the function, or take the derivative in reverse mode "
     "(jax.vjp of jax.grad), which is recomputed"
 )
 NOT_DIFFERENTIATED = (
     "no gradient found: the locations name operations, and none of them under jvp or transpose: nothing here was "
-    "differentiated by JAX; lower jax.grad or jax.value_and_grad of the function, or say which results are the forward "
-    "pass's (primal-results=0)"
+    "differentiated by JAX; lower jax.grad or jax.value_and_grad of the function, or name the results of the forward "
+    "pass (primal-results=0)"
 )
 
 
@@ -123,13 +123,13 @@ def state_phases(module: ModuleOp, hint: PhaseHint) -> list[Remark]:
 
 
 GUESSED_LOSS = (
-    "a guess: no operation tells its phase, and result {number}, the first scalar, is taken for the loss; say {hint} "
-    "to confirm it, or name another result or value"
+    "a guess: the phase of no operation is known, and result {number}, the first scalar, is assumed to be "
+    "the loss; give {hint} to confirm it, or name another result or value"
 )
 GUESSED_TURN = (
-    "a guess: no operation tells its phase and no result looks like a loss; the forward pass is taken to end with this "
-    "{name}, behind which values are read again in reverse order; to choose another end, name a value of the program "
-    "and say so (primal-values=%loss)"
+    "a guess: the phase of no operation is known and no result looks like a loss; the forward pass is assumed to "
+    "end with this {name}, after which values are read again in reverse order; to choose another end, name a value of "
+    "the program (primal-values=%loss)"
 )
 
 
@@ -160,8 +160,8 @@ def _state(function: FuncOp, hint: PhaseHint, primal: Sequence[Operation]) -> No
         behind = order.operations[last] if last >= 0 else function
         raise NoGradient(
             behind,
-            f"no gradient found: with {hint} the forward pass ends with {name_of(behind)}, and nothing behind it reads "
-            "what the forward pass has made; name the loss itself, or a value that is made before the gradient begins "
+            f"no gradient found: with {hint} the forward pass ends with {name_of(behind)}, and nothing after it reads "
+            "a value of the forward pass; name the loss itself, or a value that is computed before the gradient begins "
             "(primal-values=%loss)",
         )
     for op, phase in op_phases.items():

@@ -72,7 +72,7 @@ def _reasons(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
         names = ", ".join(dict.fromkeys(_named(step.operation(op)) for op in group.operations))
         yield Remark(
             step.operation(group.operations[-1]),
-            f"{names} again in front of {name_of(step.operation(group.before))}: {group.freed_bytes} bytes need not be "
+            f"{names} again before {name_of(step.operation(group.before))}: {group.freed_bytes} bytes need not be "
             f"saved, {group.pinned_bytes} are kept for it, {group.extra_flops} FLOPs more",
             RemarkKind.PASSED,
         )

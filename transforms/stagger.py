@@ -99,4 +99,4 @@ class StaggerPass(ModulePass):
         with nested_steps_apart(op):
             parts = stagger(op, self.segments)
         if not parts:
-            tell(ctx, [Remark(op, "nothing is held back: no segment has a part that could run long before its turn")])
+            tell(ctx, [Remark(op, "nothing is delayed: no segment has a part that could run long before it is needed")])

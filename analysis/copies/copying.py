@@ -86,7 +86,7 @@ def refused_marks(step: Step, permission: Permission) -> Iterator[tuple[Operatio
         if Names.RECOMPUTE not in op.attributes:
             continue
         if not op.results:
-            yield op, f"{name_of(op)} is not recomputed: it has no result that could be needed again"
+            yield op, f"{name_of(op)} is not recomputed: it has no results"
         elif asks_to_recompute(op) and (reason := why_not_recomputable(step, op, permission)) is not None:
             yield op, reason
 

@@ -25,11 +25,11 @@ from ..step.stacks import LoopPair, Stack, StackRead, links_of
 from ..step.views import value_bytes
 from .loop_cuts import EFFECTS, WRITTEN_ON_THE_READER, MayRepeat
 
-OTHER_TRIPS = "the loop that reads its stacks runs {reader} times, and it {writer} times"
-OTHER_ORDER = "its slices are read neither in the order in which they are written nor in the reverse of it"
-NOT_AGAIN = "{name} may not run again, and the values that the later loop reads are computed from it"
+OTHER_TRIPS = "the loop runs {writer} times, but the loop that reads its stacks runs {reader} times"
+OTHER_ORDER = "its slices are read neither in the order in which they were written nor in reverse order"
+NOT_AGAIN = "{name} must not run again, but the values that the later loop reads depend on it"
 FORWARDS = "the later loop reads the slices in the order in which they were written; slots need the reverse order"
-NOT_LESS = "{words}, and the slices recomputed from them, are {after} bytes, and its stacks {before}"
+NOT_LESS = "{words} and the slices recomputed from them need {after} bytes, but its stacks need {before}"
 
 
 @dataclass(frozen=True)

@@ -39,12 +39,12 @@ TIES = 16
 """Bytes of values that the writing loop reads from outside count one part in `TIES` less: among sets of equal size, one
 that consists of such values lowers the peak of that loop."""
 
-SMALLEST = "no smaller set of stacks makes those that the later loop reads"
-NOT_COUNTED = "it does not count by ones up to a constant, so the iteration that wrote a slice is unknown"
+SMALLEST = "no smaller set of stacks determines those that the later loop reads"
+NOT_COUNTED = "its counter does not increase by one up to a constant, so the iteration that wrote a slice is unknown"
 EFFECTS = "it has effects, and the proof cannot show that two loops with effects are equal"
 WRITTEN_ON = "it has attributes that a rewrite would lose"
 WRITTEN_ON_THE_READER = "the loop that reads its stacks has attributes that a rewrite would lose"
-READ_WHOLE = "the values that it passes to a later loop are not written, or not read, slice by slice with its counter"
+READ_WHOLE = "the values that the loop passes to a later loop are not written or read slice by slice with its counter"
 
 
 @dataclass(frozen=True)

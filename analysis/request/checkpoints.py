@@ -114,12 +114,12 @@ def _why_ignored(phases: Phases, name: str) -> str | None:
     """Return the reason that an existing name cannot be a checkpoint; None if the name does not exist."""
     bare = name.removeprefix("%")
     if any(argument.name_hint == bare for argument in phases.order.block.args):
-        return "it is an argument of the function, which is there anyway"
+        return "it is an argument of the function, which is always live"
     for op in phases.order.operations:
         if any(is_named(inner, [name]) for inner in op.walk() if inner is not op):
-            return "it is made inside the region of an operation; name the result of that operation"
+            return "it is defined inside the region of an operation; name the result of that operation"
         if not phases.is_forward(op) and is_named(op, [name]):
-            return "it is made in the backward pass"
+            return "it is computed in the backward pass"
     return None
 
 

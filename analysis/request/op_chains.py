@@ -50,13 +50,13 @@ def parse_chain(text: str) -> Chain:
     for part in filter(None, (part.strip() for part in text.split(";"))):
         key, colon, value = (piece.strip() for piece in part.partition(":"))
         if not colon or key not in ("pre", "main", "suf", "num"):
-            raise BadChain(text, f"'{part}' is none of pre:, main:, suf:, num:")
+            raise BadChain(text, f"'{part}' does not begin with pre:, main:, suf: or num:")
         if key in parts:
-            raise BadChain(text, f"'{key}:' stands twice")
+            raise BadChain(text, f"'{key}:' is given twice")
         parts[key] = value
     pre, main, suf = (_names(parts.get(key, "")) for key in ("pre", "main", "suf"))
     if not main:
-        raise BadChain(text, "it has no 'main:' part, which names the saved operations")
+        raise BadChain(text, "the part 'main:', which names the saved operations, is missing")
     return Chain(pre, main, suf, _number(text, parts.get("num", "-1")))
 
 
@@ -70,7 +70,7 @@ def _number(text: str, number: str) -> int:
     except ValueError:
         count = -2
     if count < -1:
-        raise BadChain(text, f"num is a number of chains, or -1 for all, not '{number}'")
+        raise BadChain(text, f"num must be a number of chains, or -1 for all, not '{number}'")
     return count
 
 

@@ -79,7 +79,7 @@ def _grouped(members: dict[str, tuple[Operation, ...]], count: int) -> dict[str,
         return members
     if not 0 < count <= len(members):
         available = f"{len(members)} segments: {', '.join(members)}" if members else "a forward pass without names"
-        raise BadSelection(f"{count} segments cannot be made of {available}")
+        raise BadSelection(f"cannot divide {available} into {count} segments")
     names = list(members)
     bounds = [round(index * len(names) / count) for index in range(count + 1)]
     groups = [names[start:end] for start, end in pairwise(bounds)]
@@ -121,13 +121,13 @@ def _ignored_inside_regions(phases: Phases) -> Iterator[Remark]:
 
 
 INSIDE = (
-    "segment '{segment}' stands inside of {holder}, and is not recomputed: operations inside of a loop stay unchanged; "
-    "make the segment of the whole loop"
+    "segment '{segment}' is inside {holder} and is not recomputed: operations inside a loop stay unchanged; "
+    "put the whole loop into the segment"
 )
 
 
 MARK_INSIDE = (
-    "the mark on {marked} has no effect inside of {holder}, which is recomputed or kept as a whole: mark {holder}"
+    "the mark on {marked} has no effect inside {holder}, which is recomputed or kept as a whole: mark {holder}"
 )
 
 
@@ -142,4 +142,4 @@ def _unmatched(phases: Phases, members: Mapping[str, Sequence[Operation]], selec
                 yield Remark(function, f"{option}={name} matches no operation of a segment, and saves nothing")
     for text in selection.exclude:
         if not any(saved_by(parse_chain(text), operations) for operations in members.values()):
-            yield Remark(function, f"exclude pattern '{text}' matches nowhere, and saves nothing")
+            yield Remark(function, f"exclude pattern '{text}' matches no operations, and saves nothing")

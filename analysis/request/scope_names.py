@@ -79,5 +79,5 @@ def read(scope: str) -> Called | None:
     switches = {switch[1:]: switch[0] == "+" for switch in re.findall(r"[+-]\w+", switch_text)}
     valid_names = {field.name for field in fields(Switches)}
     if unknown := switches.keys() - valid_names:
-        raise ValueError(f"'{scope}' has no switch '{min(unknown)}'; known are {', '.join(sorted(valid_names))}")
+        raise ValueError(f"'{scope}' has no switch '{min(unknown)}'; expected one of {', '.join(sorted(valid_names))}")
     return Called(name, int(number), CallTreatment(kind), Switches(**switches))

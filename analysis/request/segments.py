@@ -235,8 +235,8 @@ def why_none(phases: Phases, budget: SegmentBudget) -> str:
     inside = [name for name in inner_scopes(phases, budget.pattern)]
     if inside:
         return (
-            f"segment-budgets: '{inside[0]}' is inside of a loop or a branch, which is one operation; "
-            'loops="keep(30%)" says how much loops keep for their gradient'
+            f"segment-budgets: '{inside[0]}' is inside a loop or a branch, which counts as one operation; "
+            'loops="keep(30%)" limits what loops keep for their gradient'
         )
     scopes = scope_names(phases)
     bare = budget.pattern.strip("*?")
@@ -244,5 +244,5 @@ def why_none(phases: Phases, budget: SegmentBudget) -> str:
     containing = [scope for scope in scopes if bare and bare.lower() in scope.lower()]
     near = list(dict.fromkeys([*near, *containing]))[:SIMILAR_NAMES]
     if near:
-        return f"segment-budgets: no segment matches '{budget.pattern}'; near it are: {', '.join(near)}"
+        return f"segment-budgets: no segment matches '{budget.pattern}'; similar segments are: {', '.join(near)}"
     return f"segment-budgets: {NoSuchSegment(budget.pattern, scopes)}"

@@ -29,10 +29,10 @@ def has_other_effects(op: Operation) -> bool:
     return any(has_other_effects(inner) for region in op.regions for block in region.blocks for inner in block.ops)
 
 
-WITH_COLLECTIVES = "it holds collectives, which run again with collectives=true only"
+WITH_COLLECTIVES = "it contains collectives, which are recomputed only with collectives=true"
 NOT_ALIKE = (
-    "it holds collectives, and devices need not execute a branch, or a loop of unknown length, equally often: "
-    "operations inside never run again"
+    "it contains collectives, and devices may execute a branch, or a loop of unknown length, a different number of "
+    "times: operations inside are never recomputed"
 )
 
 
@@ -47,7 +47,7 @@ def why_not_again(op: Operation, permission: Permission) -> str | None:
     if any(map(_is_unlike, operations)):
         return NOT_ALIKE
     impure = next((inner for inner in operations if not inner.regions and has_other_effects(inner)), None)
-    return reason if impure is None else f"{name_of(impure)} in it: {why_impure(impure)}"
+    return reason if impure is None else f"it contains {name_of(impure)}: {why_impure(impure)}"
 
 
 def holds_collective(op: Operation) -> bool:

@@ -76,7 +76,7 @@ def register_source(name: str, source: PhaseSource) -> None:
     Raises `ValueError` for the name of a built-in source.
     """
     if name in BUILT_IN:
-        raise ValueError(f"name: the source '{name}' is built in and cannot be registered anew")
+        raise ValueError(f"name: the source '{name}' is built in and cannot be replaced")
     _sources[name] = source
 
 
@@ -123,7 +123,11 @@ def _check(
         nested = f"{source.cite(op)} is a gradient of a gradient"
         raise Refusal(op, f"{nested}; only first-order gradients are supported")
     if Direction.NONE not in (first, direction):
-        raise Refusal(op, f"{source_of(op, earlier)} says {first.value}, {source.cite(op)} says {direction.value}")
+        raise Refusal(
+            op,
+            f"conflicting directions: {source_of(op, earlier)} says {first.value}, "
+            f"but {source.cite(op)} says {direction.value}",
+        )
 
 
 def source_of(op: Operation, phase_sources: Iterable[PhaseSource]) -> str | None:

@@ -84,7 +84,7 @@ def phases(function: FuncOp, use_attributes: bool = True, structured: bool = Fal
         phase |= _phases_between(order, direction, start, end)
     for op, stated in stated_phases.items():
         if op not in constants and (stated in FORWARD) != (phase[op] in FORWARD):
-            raise Refusal(op, f"the attribute says phase '{stated}', program position says '{phase[op]}'")
+            raise Refusal(op, f"the attribute says phase '{stated}', but the program position says '{phase[op]}'")
     return Phases(order, phase | stated_phases)
 
 
@@ -180,9 +180,9 @@ def _refuse_position(
     first = next(operation for operation in order.operations if direction[operation] is Direction.BACKWARD)
     raise Refusal(
         op,
-        f"sources disagree: {source_of(op, phase_sources)} puts {name_of(op)} in the forward pass, but it stands "
-        f"after the gradient operation {name_of(first)}, by {source_of(first, phase_sources)}; "
-        "a step with several gradients needs one function each, or recompute.gradient regions, or "
+        f"sources disagree: {source_of(op, phase_sources)} puts {name_of(op)} in the forward pass, but it follows "
+        f"the gradient operation {name_of(first)} (source: {source_of(first, phase_sources)}); "
+        "a step with several gradients needs one function per gradient, or recompute.gradient regions, or "
         f"{Names.PHASE} on every operation",
     )
 

@@ -95,7 +95,9 @@ def phases_by_results(order: Order, hint: PhaseHint, named: Sequence[Operation] 
     backward = _behind_cotangents(order, hint.cotangents)
     primal = needed(order, _primal_roots(order, hint, named, backward))
     if (wrong := min(primal & backward, default=None)) is not None:
-        raise Refusal(order.operations[wrong], f"a primal result needs {name_of(order.operations[wrong])}, a gradient")
+        raise Refusal(
+            order.operations[wrong], f"a primal result needs {name_of(order.operations[wrong])}, a gradient operation"
+        )
     end = max(primal, default=min(backward, default=len(operations)) - 1)
     constants = constants_only(order)
     phase = dict[Operation, str]()
@@ -170,7 +172,7 @@ def _corrections_by_locations(order: Order, phases: Mapping[Operation, str]) -> 
             side = "forward pass" if phase in _FORWARD else "backward pass"
             raise Refusal(
                 op,
-                f"sources disagree: by the results that are said to be primal {name_of(op)} is of the {side}, and "
+                f"sources disagree: according to the primal results, {name_of(op)} belongs to the {side}, but "
                 f"{source_of(op, phase_sources)} says {direction.value}; list every result of the forward pass",
             )
         changed[op] = "residual" if forward else "gradient"

@@ -48,7 +48,7 @@ def value_bytes(value: SSAValue) -> int:
         raise Refusal(_maker(value), str(error)) from error
     if size is not None:
         return size
-    unknown = f"the bytes of {value.type} are not known"
+    unknown = f"the size in bytes of {value.type} is unknown"
     if is_shaped(value.type):
         raise DynamicShape(_maker(value), f"{unknown}; recomputation needs static shapes")
     raise Refusal(_maker(value), f"{unknown}; declare them with recompute.rules.register_type")

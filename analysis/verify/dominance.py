@@ -42,7 +42,7 @@ def _check_block(block: Block, visible: set[int], added: list[int]) -> None:
     for op in block.ops:
         for index, operand in enumerate(op.operands):
             if id(operand) not in visible:
-                cycle = "; a token cannot wait for what waits for it" if is_ordering(op) else ""
+                cycle = "; a token must not wait for an operation that waits for the token" if is_ordering(op) else ""
                 raise Refusal(op, f"operand {index} of {name_of(op)} is read before it is defined{cycle}")
         if op.regions:
             _check_operation(op, visible)

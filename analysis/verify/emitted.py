@@ -42,9 +42,7 @@ def _difference(step: Step, value: int, group: CopyGroup | None, read: SSAValue)
     actual, actual_index = _source(read)
     if actual == expected and actual_index == index:
         return None
-    return (
-        f"{_describe(step, value)}: the plan says {_describe_source(expected)}, and it reads {_describe_source(actual)}"
-    )
+    return f"{_describe(step, value)}: expected {_describe_source(expected)} as planned, got {_describe_source(actual)}"
 
 
 def _expected(step: Step, value: int, group: CopyGroup | None) -> tuple[Source, int]:

@@ -80,7 +80,10 @@ def _reads_of_originals(function: Recomputed) -> Iterator[Violation]:
             for result in op.results:
                 if result not in function.constants and is_to_recompute(result):
                     yield from (
-                        (reader, f"{name_of(reader)} reads the original of {name_of(op)}, which was to be recomputed")
+                        (
+                            reader,
+                            f"{name_of(reader)} reads the original of {name_of(op)}, which should have been recomputed",
+                        )
                         for reader in _gradient_readers(function, result)
                     )
 
@@ -162,14 +165,22 @@ def _unused_gates(function: Recomputed) -> Iterator[Violation]:
     for op in function.phases.order.operations:
         if name_of(op) == "recompute.token":
             if not any(is_gradient_value(function, value) for value in op.operands):
-                yield op, "this token waits for no gradient value, so what depends on it runs in the forward pass"
+                yield (
+                    op,
+                    "this token waits for no gradient value, so the operations that "
+                    "depend on it run in the forward pass",
+                )
             elif op.results[0].first_use is None:
                 yield op, "this token has no uses"
         elif name_of(op) in FORWARDS and _delayed_copies(function, op):
             gates = gates_of(function, op)
             gradient_results = [op.results[i] for i, value in enumerate(op.operands) if value in gates]
             if gradient_results and all(leg.first_use is None for leg in gradient_results):
-                yield op, "the gradient values behind this barrier have no uses: a compiler drops them, and the order"
+                yield (
+                    op,
+                    "the gradient results of this barrier have no uses: a compiler "
+                    "drops them, and the ordering with them",
+                )
 
 
 def _early_gates(function: Recomputed) -> Iterator[Violation]:
@@ -187,7 +198,7 @@ def _early_gates(function: Recomputed) -> Iterator[Violation]:
         if not places or not graph.needs_cotangent.isdisjoint(places):
             continue
         if max(graph.known_after[place] for place in places) <= after:
-            yield op, "the gradient values that these copies wait for are known before their originals have run"
+            yield op, "the gradient values that these copies wait for are available before their originals have run"
 
 
 def _identity(op: Operation) -> tuple[object, ...]:

@@ -54,9 +54,9 @@ class ResultAccuracy:
     def why_wrong(self) -> str | None:
         tolerances = (self.atol, self.rtol, self.ulps)
         if any(math.copysign(1, tolerance) < 0 for tolerance in tolerances):
-            return "a tolerance is negative"
+            return "tolerances must not be negative"
         if self.mode != ResultAccuracyMode.TOLERANCE and any(tolerances):
-            return f"mode {self.mode.value} has no tolerances: leave them out, or say TOLERANCE"
+            return f"mode {self.mode.value} takes no tolerances: remove them, or use TOLERANCE"
         return None
 
 

@@ -80,7 +80,7 @@ class PrecisionAttr(EnumAttribute[Precision], SpacedOpaqueSyntaxAttribute):
 def check_precisions(precisions: ArrayAttr[PrecisionAttr] | None) -> None:
     """Check that there are at most two precisions, one for each operand."""
     if precisions is not None and len(precisions) > 2:
-        raise VerifyException(f"there are {len(precisions)} precisions for two operands")
+        raise VerifyException(f"expected at most two precisions, got {len(precisions)}")
 
 
 @irdl_attr_definition

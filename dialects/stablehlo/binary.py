@@ -94,7 +94,7 @@ class AddOp(CommutativeOp):
         first, second = QuantizedType.of(element_of(self.lhs)), QuantizedType.of(element_of(value))
         role = subject.removeprefix("C1: ")
         if first is None or second is None:
-            raise VerifyException(f"C2: {role} has type {value.type}, and the left operand type {self.lhs.type}")
+            raise VerifyException(f"C2: {role} has type {value.type}, but the left operand has type {self.lhs.type}")
         check_element(f"C3: the storage of {role}", second.storage, first.storage)
         check_element(f"C4: the expressed {role}", second.expressed, first.expressed)
 

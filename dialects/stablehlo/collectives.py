@@ -285,7 +285,7 @@ def _check_divides(op: ReduceScatterOp) -> None:
     if extent == 0:
         raise VerifyException("the operand has no elements along scatter_dimension")
     if size and extent != DYNAMIC_INDEX and extent % size:
-        raise VerifyException(f"an extent of {extent} is not split among {size} devices")
+        raise VerifyException(f"an extent of {extent} cannot be split evenly among {size} devices")
 
 
 def _check_scattered(op: ReduceScatterOp) -> None:
@@ -300,7 +300,7 @@ def _check_split(op: AllToAllOp) -> None:
     for value in op.inputs:
         extent = shape_of(value)[op.split_dimension.value.data]
         if extent != DYNAMIC_INDEX and extent % count:
-            raise VerifyException(f"an extent of {extent} is not split into {count}")
+            raise VerifyException(f"an extent of {extent} cannot be split evenly into {count}")
 
 
 def _check_split_count(op: AllToAllOp) -> None:
@@ -330,7 +330,7 @@ def _check_moved(op: AllToAllOp) -> None:
 
 def _check_data(op: CollectiveOp) -> None:
     if not op.has_dynamic_root and not op.operands:
-        raise VerifyException("there is no operand")
+        raise VerifyException("expected at least one operand")
 
 
 def _check_root(op: CollectiveOp) -> None:

@@ -162,7 +162,7 @@ def _check_result(op: DotGeneralOp) -> None:
 def _check_default_precision(op: DotGeneralOp) -> None:
     precisions = op.precision_config if op.precision_config is not None else ()
     if op.algorithm is not None and any(precision.data != Precision.DEFAULT for precision in precisions):
-        raise VerifyException("an algorithm is given, and a precision that is not DEFAULT")
+        raise VerifyException("an algorithm requires that each precision is DEFAULT")
 
 
 def _positive(name: str) -> Check:

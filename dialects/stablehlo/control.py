@@ -70,7 +70,9 @@ class OptimizationBarrierOp(IRDLOperation):
 
     def verify_(self) -> None:
         if len(self.operands) != len(self.results):
-            raise VerifyException("C1: each operand has one result")
+            raise VerifyException(
+                f"C1: expected as many results as operands ({len(self.operands)}), got {len(self.results)}"
+            )
         for value, result in zip(self.operands, self.results, strict=True):
             check_not_quantized_by_dimension(value.type, "I1")
             check_types("C1: a result", result.type, value.type)

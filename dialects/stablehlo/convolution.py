@@ -278,7 +278,7 @@ def _parse_pair(parser: Parser) -> Dimensions:
     start = parser.pos
     pair = parse_dimensions(parser)
     if len(pair) != 2:
-        parser.raise_error("expected what is added before and after, [0, 0]", start, parser.pos)
+        parser.raise_error("expected the padding before and after, [0, 0]", start, parser.pos)
     return pair
 
 
@@ -297,7 +297,7 @@ def _spatial(op: ConvolvingOp) -> int:
 
 def _check_labels(labels: Sequence[str], value: SSAValue) -> None:
     if len(labels) != len(shape_of(value)):
-        raise VerifyException(f"{len(labels)} dimensions are labelled for {value.type}")
+        raise VerifyException(f"the labels name {len(labels)} dimensions, but the type is {value.type}")
 
 
 def _extent(value: SSAValue, labels: Sequence[str], label: str) -> int:
@@ -310,7 +310,7 @@ def _check_divides(op: ConvolvingOp, side: str, label: str, groups: str) -> None
     count = getattr(op, groups).value.data
     if extent != DYNAMIC_INDEX and extent % count:
         raise VerifyException(
-            f"the extent {extent} of dimension {label} of {side} is no multiple of {groups} = {count}"
+            f"the extent {extent} of dimension {label} of {side} is not a multiple of {groups} = {count}"
         )
 
 
@@ -318,7 +318,7 @@ def _check_one_kind_of_group(op: ConvolvingOp) -> None:
     features, batches = op.feature_group_count.value.data, op.batch_group_count.value.data
     if features > 1 and batches > 1:
         raise VerifyException(
-            f"feature_group_count is {features} and batch_group_count {batches}, expected one of them 1"
+            f"feature_group_count is {features} and batch_group_count {batches}, expected one of them to be 1"
         )
 
 
@@ -328,7 +328,7 @@ def _check_input_features(op: ConvolvingOp) -> None:
     groups = op.feature_group_count.value.data
     if DYNAMIC_INDEX not in (kernel_features, input_features) and kernel_features * groups != input_features:
         raise VerifyException(
-            f"{input_features} input features in {groups} groups are read by a kernel for {kernel_features}"
+            f"with {groups} groups the kernel must take {input_features}/{groups} input features, not {kernel_features}"
         )
 
 

@@ -102,7 +102,7 @@ class DenseConstantOp(IRDLOperation):
         start = parser.pos
         types = parser.parse_function_type()
         if types.inputs.data:
-            parser.raise_error("a constant has no operands", start, parser.pos)
+            parser.raise_error("a constant must not have operands", start, parser.pos)
         return cls.create(
             result_types=types.outputs.data, properties={**other_properties, **inline_properties}, attributes=attributes
         )
@@ -163,7 +163,7 @@ class IotaOp(IRDLOperation):
         check_dimensions("C1: the dimension", [self.iota_dimension.value.data], len(shape_of(self.output)))
         check_static("the result", self.output)
         if not is_number(element_of(self.output)):
-            raise VerifyException(f"an index is no {element_of(self.output)}")
+            raise VerifyException(f"iota needs a numeric element type, got {element_of(self.output)}")
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

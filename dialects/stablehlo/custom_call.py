@@ -92,12 +92,12 @@ def _check_config(op: CustomCallOp) -> None:
     is_dictionary, takes_dictionary = isinstance(op.backend_config, DictionaryAttr), _version(op) == TYPED_FFI
     words = "dictionary" if takes_dictionary else "string"
     if op.backend_config is not None and is_dictionary != takes_dictionary:
-        raise VerifyException(f"backend_config is no {words}, as api_version = {_version(op)} has it")
+        raise VerifyException(f"backend_config must be a {words} for api_version = {_version(op)}")
 
 
 def _check_both_layouts(op: CustomCallOp) -> None:
     if (op.operand_layouts is None) != (op.result_layouts is None):
-        raise VerifyException("layouts are given for operands and results, or for neither")
+        raise VerifyException("layouts must be given for both operands and results, or for neither")
 
 
 def _result_types(op: CustomCallOp) -> Sequence[Attribute]:
@@ -117,27 +117,27 @@ def _check_layouts(name: str, layouts: ArrayAttr[Attribute] | None, types: Seque
 def _check_layout(layout: Attribute, type_: Attribute) -> None:
     """Check that a layout is a permutation of the dimensions of a tensor, and empty for other types."""
     if isinstance(type_, TupleType):
-        raise VerifyException(f"there is no layout for {type_}")
+        raise VerifyException(f"expected one layout per operand and result; none can be given for {type_}")
     if (
         not is_standard_dense(layout)
         or not isinstance(layout.get_element_type(), IndexType)
         or len(layout.get_shape()) != 1
     ):
-        raise VerifyException(f"a layout is a constant of type tensor<Nxindex>, not {layout}")
+        raise VerifyException(f"a layout must be a constant of type tensor<Nxindex>, not {layout}")
     rank = len(type_.get_shape()) if is_shaped(type_) else 0
     (count,) = layout.get_shape()
     if count != rank:
-        raise VerifyException(f"a layout of {count} is no permutation of the dimensions of {type_}")
+        raise VerifyException(f"a layout of {count} is not a permutation of the dimensions of {type_}")
     order = [int(dimension) for dimension in to_numpy(layout)]
     if sorted(order) != list(range(rank)):
-        raise VerifyException(f"the layout {order} is no permutation of the dimensions of {type_}")
+        raise VerifyException(f"the layout {order} is not a permutation of the dimensions of {type_}")
 
 
 def _part(subject: str, type_: Attribute, indices: Sequence[int]) -> Attribute:
     """Return the type within nested tuples."""
     for index in indices:
         if not isinstance(type_, TupleType) or not 0 <= index < len(type_.types):
-            raise VerifyException(f"{subject} {list(indices)} name no part")
+            raise VerifyException(f"{subject} {list(indices)} do not name a part")
         type_ = type_.types.data[index]
     return type_
 
@@ -160,7 +160,7 @@ def _check_aliases(op: CustomCallOp) -> None:
         operand = _part("operand_tuple_indices", op.operand_types[index], alias.data.operand_tuple_indices)
         result = _result_part(op, alias.data.output_tuple_indices)
         if operand != result:
-            raise VerifyException(f"a result of type {result} does not lie where an operand of type {operand} does")
+            raise VerifyException(f"a result of type {result} cannot alias an operand of type {operand}")
 
 
 CONSTRAINTS: tuple[Constraint[CustomCallOp], ...] = (

@@ -292,7 +292,7 @@ OF_DIMENSION_SIZE: tuple[Constraint[GetDimensionSizeOp], ...] = (
 
 def _check_countable(op: DynamicIotaOp) -> None:
     if not is_number(element_of(op.result)):
-        raise VerifyException(f"an index is no {element_of(op.result)}")
+        raise VerifyException(f"iota needs a numeric element type, got {element_of(op.result)}")
 
 
 OF_IOTA: tuple[Constraint[DynamicIotaOp], ...] = (
@@ -307,10 +307,10 @@ OF_IOTA: tuple[Constraint[DynamicIotaOp], ...] = (
 def _check_size(op: DynamicReshapeOp) -> None:
     before, after = prod(shape_of(op.operand)), prod(shape_of(op.result))
     if is_static(op.operand, op.result) and before != after:
-        raise VerifyException(f"the result has {after} elements, the operand {before}")
+        raise VerifyException(f"the result has {after} elements, but the operand has {before}")
     stated = constant_integers(op.output_shape)
     if stated is not None and is_static(op.operand) and prod(stated) != before:
-        raise VerifyException(f"the shape {stated} has {prod(stated)} elements, the operand {before}")
+        raise VerifyException(f"the shape {stated} has {prod(stated)} elements, but the operand has {before}")
 
 
 OF_RESHAPE: tuple[Constraint[DynamicReshapeOp], ...] = (
@@ -390,7 +390,7 @@ def _check_amounts(op: DynamicPadOp) -> None:
 
 def _check_interior(op: DynamicPadOp) -> None:
     if any(amount < 0 for amount in constant_integers(op.interior_padding) or ()):
-        raise VerifyException("interior_padding is negative: only the edges can be cut off")
+        raise VerifyException("interior_padding must not be negative: only edges can be cropped")
 
 
 def _check_padded(op: DynamicPadOp) -> None:

@@ -53,7 +53,7 @@ class RngBitGeneratorOp(FunctionTypeOp):
         check_types("C1: the next state", self.output_state.type, self.initial_state.type)
         check_static("the result", self.output)
         if not is_integer_or_float(element_of(self.output)):
-            raise VerifyException(f"random bits do not make elements of type {element_of(self.output)}")
+            raise VerifyException(f"random bits cannot form elements of type {element_of(self.output)}")
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
@@ -108,7 +108,7 @@ def _check_elements(op: RngOp) -> None:
 
 def _check_distribution(op: RngOp) -> None:
     if op.rng_distribution.data is RngDistribution.NORMAL and not is_float(element_of(op.a)):
-        raise VerifyException(f"a normal distribution has no elements of type {element_of(op.a)}")
+        raise VerifyException(f"a normal distribution cannot have elements of type {element_of(op.a)}")
 
 
 def _check_shape(op: RngOp) -> None:

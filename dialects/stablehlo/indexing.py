@@ -155,7 +155,7 @@ def vectors_fill(name: str) -> Check:
 def vectors_apart_from(name: str) -> Check:
     def check(op: IndexingOp) -> None:
         if op.numbers.index_vector_dim in op.dimensions(name):
-            raise VerifyException(f"{name} name index_vector_dim {op.numbers.index_vector_dim} too")
+            raise VerifyException(f"{name} must not contain index_vector_dim {op.numbers.index_vector_dim}")
 
     return check
 
@@ -413,7 +413,7 @@ def _check_result_elements(op: ScatterOp) -> None:
 
 def _check_counts(op: ScatterOp) -> None:
     if not op.inputs:
-        raise VerifyException("there is no input")
+        raise VerifyException("expected at least one input")
     check_count("results", len(op.outputs), len(op.inputs))
 
 

@@ -50,7 +50,7 @@ class Einsum:
         """Parse an equation for operands of these shapes. Raises `ValueError` for an equation that does not fit."""
         match = _EQUATION.fullmatch(equation.replace(" ", ""))
         if match is None:
-            raise ValueError(f"'{equation}' is no equation such as 'ab,bc->ac'")
+            raise ValueError(f"'{equation}' is not an equation such as 'ab,bc->ac'")
         terms = [term for term in match.groups()[:2] if term is not None]
         if len(terms) != len(shapes):
             raise ValueError(f"'{equation}' has {len(terms)} operands, expected {len(shapes)}")
@@ -64,7 +64,7 @@ class Einsum:
         if unknown := [label for label in result if label not in extents]:
             raise ValueError(f"the result of '{equation}' has '{unknown[0]}', which no operand has")
         if len(set(result)) != len(result):
-            raise ValueError(f"the result of '{equation}' has a label twice")
+            raise ValueError(f"the result of '{equation}' repeats a label")
         return cls(tuple(operands), result, extents)
 
     def result_shape(self) -> list[int]:
@@ -146,7 +146,7 @@ class BroadcastOp(FunctionTypeOp):
     def verify_(self) -> None:
         sizes = self.broadcast_sizes.get_values()
         if any(size < 0 for size in sizes):
-            raise VerifyException(f"broadcast_sizes {list(sizes)} are not all positive or zero")
+            raise VerifyException(f"broadcast_sizes {list(sizes)} must not be negative")
         check_element("the result", element_of(self.result), element_of(self.operand))
         check_shape("the result", shape_of(self.result), [*sizes, *shape_of(self.operand)])
 

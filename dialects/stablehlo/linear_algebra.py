@@ -86,7 +86,7 @@ def _check_elements(op: FftOp) -> None:
     real, complex_ = _sides(op)
     element = element_of(complex_)
     if not is_complex_type(element):
-        raise VerifyException(f"{op.fft_type.data.value} takes or makes complex numbers, not {complex_.type}")
+        raise VerifyException(f"{op.fft_type.data.value} requires complex numbers, not {complex_.type}")
     if real is None:
         return check_element("the result", element_of(op.result), element)
     check_element("the real side", element_of(real), element.element_type)
@@ -96,7 +96,7 @@ def _check_lengths(op: FftOp) -> None:
     real, _ = _sides(op)
     lengths = op.fft_length.get_values()
     if any(length < 0 for length in lengths):
-        raise VerifyException(f"the lengths {list(lengths)} are not all positive or zero")
+        raise VerifyException(f"the lengths {list(lengths)} must not be negative")
     if real is not None:
         check_shape("the real side", shape_of(real)[-len(lengths) :], lengths)
 
@@ -157,7 +157,7 @@ def _check_square(op: CholeskyOp) -> None:
 
 def _check_matrices(op: CholeskyOp) -> None:
     if len(shape_of(op.a)) < 2:
-        raise VerifyException(f"{op.a.type} holds no matrices")
+        raise VerifyException(f"{op.a.type} is not a tensor of matrices")
 
 
 OF_CHOLESKY: tuple[Constraint[CholeskyOp], ...] = (

@@ -98,13 +98,15 @@ def check_groups_complete(groups: Attribute | None) -> None:
 
 def check_groups_not_negative(groups: Attribute | None) -> None:
     if any(number < 0 for row in rows_of(groups) or () for number in row):
-        raise VerifyException("replica_groups have a negative number")
+        raise VerifyException("replica_groups must not have negative numbers")
 
 
 def check_groups_full(groups: Attribute | None) -> None:
     """Check that all groups have the same number of devices."""
     if any(number == PADDING for row in rows_of(groups) or () for number in row):
-        raise VerifyException("replica_groups have -1: groups of different lengths, which this operation does not take")
+        raise VerifyException(
+            "replica_groups contain -1, for groups of different lengths, which this operation does not support"
+        )
 
 
 def check_groups_given(groups: Attribute | None, is_global: bool) -> None:
@@ -129,7 +131,7 @@ def check_distinct_pairs(subject: str, pairs: Attribute | None, column: int) -> 
 
 def check_pairs_not_negative(pairs: Attribute | None) -> None:
     if any(number < 0 for row in rows_of(pairs) or () for number in row):
-        raise VerifyException("source_target_pairs have a negative number")
+        raise VerifyException("source_target_pairs must not have negative numbers")
 
 
 NUMBER = TensorType(IntegerType(32, Signedness.UNSIGNED), [])

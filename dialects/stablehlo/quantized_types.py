@@ -248,4 +248,6 @@ def check_quantized_product(labels: ProductLabels, lhs: Attribute, rhs: Attribut
             f"{labels.expressed}: the elements express {left.expressed}, {right.expressed} and {output.expressed}"
         )
     if right.dimension is None and output.dimension is not None:
-        raise VerifyException(f"{labels.granularity}: the result is quantized along a dimension, the operands are not")
+        raise VerifyException(
+            f"{labels.granularity}: the result is quantized along a dimension, but the operands are not"
+        )

@@ -70,7 +70,7 @@ def combined_types(block: Block, count: int) -> Sequence[AnyTensor]:
 def check_scalars(types: Sequence[AnyTensor]) -> None:
     for type_ in types:
         if type_.get_shape():
-            raise VerifyException(f"the region works on scalars, not on {type_}")
+            raise VerifyException(f"the region must take scalars, not {type_}")
 
 
 def check_slices(types: Sequence[AnyTensor], shape: Shape) -> None:
@@ -78,7 +78,9 @@ def check_slices(types: Sequence[AnyTensor], shape: Shape) -> None:
     for type_ in types:
         extents = iter(shape)
         if not all(any(_agree(size, extent) for extent in extents) for size in type_.get_shape()):
-            raise VerifyException(f"the region works on scalars, or on extents of {list(shape)}, not on {type_}")
+            raise VerifyException(
+                f"the region must take scalars, or tensors with the extents {list(shape)}, not {type_}"
+            )
 
 
 def _agree(first: int, second: int) -> bool:
@@ -89,7 +91,7 @@ def check_promotable(subject: str, element: Attribute, to: Attribute) -> None:
     """Check that elements are of the same kind as `to` and have no more bits; floats may have any number of bits, as
     when bf16 is accumulated in f32."""
     if not same_element(element, to) and not _promotes(element, to):
-        raise VerifyException(f"{subject} has elements of type {element}, which do not become {to}")
+        raise VerifyException(f"{subject} has elements of type {element}, which cannot be promoted to {to}")
 
 
 def _promotes(element: Attribute, to: Attribute) -> bool:
@@ -117,7 +119,7 @@ class ReducingOp(IRDLOperation):
 
 def check_counts(op: ReducingOp) -> None:
     if not op.inputs:
-        raise VerifyException("there is nothing to reduce")
+        raise VerifyException("expected at least one input")
     check_count("initial values", len(op.init_values), len(op.inputs))
     check_count("results", len(op.result), len(op.inputs))
 
@@ -166,7 +168,7 @@ class MapOp(IRDLOperation):
 
 def _check_count(op: MapOp) -> None:
     if not op.inputs:
-        raise VerifyException("there is no input")
+        raise VerifyException("expected at least one input")
 
 
 def _check_shapes(op: MapOp) -> None:

@@ -63,7 +63,7 @@ class ReshapeOp(ViewOp):
             check_element("C1: the result", element_of(self.result), element_of(self.operand))
         before, after = math.prod(shape_of(self.operand)), math.prod(shape_of(self.result))
         if is_static(self.operand, self.result) and before != after:
-            raise VerifyException(f"C2: the result has {after} elements, the operand {before}")
+            raise VerifyException(f"C2: the result has {after} elements, but the operand has {before}")
 
 
 @irdl_op_definition
@@ -153,7 +153,7 @@ def _check_parts(op: BitcastConvertOp) -> None:
     """Check that wider elements are split along a last dimension, or formed from one."""
     before, after = shape_of(op.operand), shape_of(op.result)
     if abs(len(before) - len(after)) > 1:
-        raise VerifyException("a bitcast adds or drops one dimension at most")
+        raise VerifyException("a bitcast must not add or drop more than one dimension")
     shared = min(len(before), len(after))
     check_shape("the result", after[:shared], before[:shared])
     old, new = bits_of(element_of(op.operand)), bits_of(element_of(op.result))
@@ -162,13 +162,15 @@ def _check_parts(op: BitcastConvertOp) -> None:
     whole = math.prod(after[shared:], start=new), math.prod(before[shared:], start=old)
     is_known = DYNAMIC_INDEX not in (*before[shared:], *after[shared:])
     if (old == new) != (len(before) == len(after)) or (is_known and whole[0] != whole[1]):
-        raise VerifyException(f"elements of {old} bits do not become those of {new} bits in {op.result.type}")
+        raise VerifyException(
+            f"elements of {old} bits cannot be reinterpreted as elements of {new} bits in {op.result.type}"
+        )
 
 
 def _check_both_complex(op: BitcastConvertOp) -> None:
     sides = element_of(op.operand), element_of(op.result)
     if all(map(is_numeric, sides)) and is_complex_type(sides[0]) != is_complex_type(sides[1]):
-        raise VerifyException(f"{sides[0]} does not become {sides[1]}: one is complex, the other is not")
+        raise VerifyException(f"{sides[0]} cannot be reinterpreted as {sides[1]}: only one of them is complex")
 
 
 OF_BITCAST: tuple[Constraint[BitcastConvertOp], ...] = (
@@ -223,7 +225,7 @@ class PadOp(FunctionTypeOp):
         if any(len(amount) != len(shape) for amount in amounts):
             raise VerifyException(f"C2: low, high and interior are needed for each dimension of {self.operand.type}")
         if any(between < 0 for between in amounts[2]):
-            raise VerifyException(f"C3: interior {list(amounts[2])} is negative: only the edges can be cut off")
+            raise VerifyException(f"C3: interior {list(amounts[2])} must not be negative: only edges can be cropped")
         check_shape("I2: the padding value", shape_of(self.padding_value), [])
         check_element("C1: the padding value", element_of(self.padding_value), element_of(self.operand))
         check_element("C1: the result", element_of(self.result), element_of(self.operand))

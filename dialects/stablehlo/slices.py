@@ -61,7 +61,7 @@ class SliceOp(ViewOp):
             raise VerifyException(f"C2: start, limit and stride are needed for each dimension of {self.operand.type}")
         for extent, (start, limit, stride) in zip(shape, self.ranges(), strict=True):
             if stride < 1:
-                raise VerifyException(f"C4: {start}:{limit}:{stride} has no positive stride")
+                raise VerifyException(f"C4: the stride of {start}:{limit}:{stride} must be positive")
             if not 0 <= start <= limit or (extent != DYNAMIC_INDEX and limit > extent):
                 raise VerifyException(f"C3: {start}:{limit}:{stride} is not a range within an extent of {extent}")
         check_element("C1: the result", element_of(self.result), element_of(self.operand))
@@ -117,7 +117,7 @@ class ConcatenateOp(FunctionTypeOp):
 
     def verify_(self) -> None:
         if not self.inputs:
-            raise VerifyException("C3: there is nothing to concatenate")
+            raise VerifyException("C3: expected at least one operand")
         along = self.dimension.value.data
         expected = list(shape_of(self.result))
         check_dimensions("C4: the dimension", [along], len(expected))

@@ -27,7 +27,7 @@ def is_quantized_by_dimension(type_: Attribute) -> bool:
 def check_not_quantized_by_dimension(type_: Attribute, label: str = "") -> None:
     if is_quantized_by_dimension(type_):
         start = f"{label}: " if label else ""
-        raise VerifyException(f"{start}{type_} is quantized along a dimension, which this operation does not take")
+        raise VerifyException(f"{start}{type_} is quantized along a dimension, which this operation does not support")
 
 
 def check_quantized(type_: Attribute) -> None:
@@ -79,7 +79,7 @@ class ScalarConstraint(BaseAttr[TensorType]):
 
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
         if not is_tensor(attr) or attr.element_type != self.element or attr.get_shape():
-            raise VerifyException(f"{self.label}: {attr} is no tensor<{self.element}>")
+            raise VerifyException(f"{self.label}: {attr} is not a tensor<{self.element}>")
 
 
 def scalar(label: str, element: Attribute) -> ScalarConstraint:

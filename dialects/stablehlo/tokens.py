@@ -105,7 +105,7 @@ class AfterAllOp(SameTypeOp):
 def _check_received(op: InfeedOp | RecvOp) -> None:
     """Check that the results are tensors, and a token at the end."""
     if not op.received:
-        raise VerifyException("there is no result, expected a token at least")
+        raise VerifyException("expected at least one result, a token")
 
 
 def _check_data(op: InfeedOp | RecvOp) -> None:
@@ -127,7 +127,7 @@ def _check_layout(op: InfeedOp) -> None:
         raise VerifyException(f"there are {len(op.layout)} layouts for {len(op.result_types) - 1} tensors")
     for layout in op.layout:
         if not isa(layout, ArrayAttr[IntegerAttr]):
-            raise VerifyException(f"the layout {layout} is no array of integers")
+            raise VerifyException(f"the layout {layout} is not an array of integers")
 
 
 @irdl_op_definition
@@ -262,7 +262,7 @@ def _check_arguments(op: AsyncStartOp) -> None:
     (inner,) = _operations(block)
     check_all("the arguments of the region", block.arg_types, op.operand_types)
     if tuple(inner.operands) != tuple(block.args):
-        raise VerifyException(f"the operands of {inner.name} are not the arguments of the region")
+        raise VerifyException(f"the operands of {inner.name} must be the arguments of the region")
 
 
 def _check_future(op: AsyncStartOp) -> None:

@@ -104,13 +104,13 @@ def pairs_of(padding: Attribute) -> list[tuple[int, int]]:
 
 def _check_pairs(padding: Attribute) -> AnyDense:
     if not is_standard_dense(padding) or padding.get_element_type() != i64 or padding.get_shape()[1:] != (2,):
-        raise VerifyException("padding is no constant of type tensor<Nx2xi64>")
+        raise VerifyException("padding must be a constant of type tensor<Nx2xi64>")
     return padding
 
 
 def check_positive(subject: str, values: Sequence[int]) -> None:
     if any(value < 1 for value in values):
-        raise VerifyException(f"{subject} {list(values)} are not all positive")
+        raise VerifyException(f"{subject} {list(values)} must be positive")
 
 
 def moving(fields: Mapping[str, tuple[str, str]], rank: Callable[[OpT], int]) -> list[Constraint[OpT]]:

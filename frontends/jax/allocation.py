@@ -19,7 +19,7 @@ def temporary_bytes(compiled: jax.stages.Compiled) -> int | None:
 def reported_bytes(module: ModuleOp, compiled: jax.stages.Compiled, option: str) -> int:
     """As `temporary_bytes`, for an option that needs them. Raises `Refusal` at the module if there are none."""
     if (size := temporary_bytes(compiled)) is None:
-        raise Refusal(module, f"{option} needs a compiler that reports what it allocates, and this one does not")
+        raise Refusal(module, f"{option} needs a compiler that reports what it allocates, but this one does not")
     return size
 
 

@@ -130,13 +130,13 @@ def checked_budget(budget: Any, caller: str = "recompute.jax.jit") -> str:
 
     `caller`: the function that messages name."""
     if isinstance(budget, bool) or not isinstance(budget, str | int | float):
-        raise TypeError(f"{caller}: budget is a str, a share or bytes, not {type(budget).__name__}")
+        raise TypeError(f"{caller}: budget must be a str, a share or bytes, not {type(budget).__name__}")
     try:
         text = budget_text(budget)
         if text.lower() != DEVICE:
             parse_budget(text, 1)
     except ValueError as error:
-        raise ValueError(f'{caller}: {error}; budget="device" takes what the device has free') from error
+        raise ValueError(f'{caller}: {error}; budget="device" takes the free memory of the device') from error
     return text
 
 

@@ -13,7 +13,7 @@ def flags(caller: str, **switches: object) -> None:
     """Raise `TypeError` for a switch that is neither True nor False."""
     for name, value in switches.items():
         if not isinstance(value, bool):
-            raise TypeError(f"{caller}: {name} is True or False, not {value!r}")
+            raise TypeError(f"{caller}: {name} must be True or False, not {value!r}")
 
 
 def kind_of(value: object) -> str:

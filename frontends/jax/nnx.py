@@ -58,7 +58,7 @@ class NnxJitted(Generic[P, R]):
         _demand_no_compiler_options(options)
         self._flax: Any = _NNX.jit(_with_scopes(function), **options.jit, **of_flax)
         if not hasattr(self._flax, "jitted_fn"):
-            raise ImportError("recompute.nnx was tried with flax 0.12: pip install 'flax>=0.12,<0.13'")
+            raise ImportError("recompute.nnx was tested with flax 0.12: pip install 'flax>=0.12,<0.13'")
         self._inner = Jitted[..., Any](function, options, jitted=self._flax.jitted_fn)
         self._flax.jitted_fn = self._inner
         update_wrapper(self, function, updated=())

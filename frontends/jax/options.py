@@ -138,7 +138,7 @@ def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise _wrong_type(name, "a str", value)
     if not value:
-        raise ValueError(f"recompute.jax.jit: {name} is empty")
+        raise ValueError(f"recompute.jax.jit: {name} must not be empty")
     return value
 
 
@@ -171,7 +171,7 @@ def _count(name: str, value: Any, least: int = 1) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise _wrong_type(name, "an int", value)
     if value < least:
-        raise ValueError(f"recompute.jax.jit: {name} is at least {least}, not {value}")
+        raise ValueError(f"recompute.jax.jit: {name} must be at least {least}, not {value}")
     return value
 
 
@@ -253,7 +253,7 @@ def _segment_budgets(name: str, value: Any) -> tuple[str, ...]:
 
 def _measure(name: str, value: Any) -> bool | str:
     if not isinstance(value, bool) and value != "auto":
-        raise ValueError(f"recompute.jax.jit: {name} is 'auto', True or False, not {value!r}")
+        raise ValueError(f"recompute.jax.jit: {name} must be 'auto', True or False, not {value!r}")
     return value
 
 
@@ -267,12 +267,12 @@ def _seconds(name: str, value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _wrong_type(name, "a number of seconds", value)
     if not value > 0:
-        raise ValueError(f"recompute.jax.jit: {name} is a positive number of seconds, not {value}")
+        raise ValueError(f"recompute.jax.jit: {name} must be a positive number of seconds, not {value}")
     return float(value)
 
 
 def _wrong_type(name: str, expected: str, value: Any) -> TypeError:
-    return TypeError(f"recompute.jax.jit: {name} is {expected}, not {type(value).__name__}")
+    return TypeError(f"recompute.jax.jit: {name} must be {expected}, not {type(value).__name__}")
 
 
 _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {

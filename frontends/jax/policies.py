@@ -53,8 +53,8 @@ def _check(policy: Any) -> None:
     policy_name = getattr(policy, "__name__", type(policy).__name__)
     if str(getattr(policy, "__module__", "")).startswith("jax."):
         raise TypeError(
-            f"recompute.jax.jit: policy '{policy_name}' is JAX's own and its names cannot be read: give its name, and "
-            "names=(…)"
+            f"recompute.jax.jit: policy '{policy_name}' is one of JAX's, and its names cannot be read: give the "
+            "policy by name, and names=(…)"
         )
     try:
         signature = inspect.signature(policy)
@@ -65,8 +65,8 @@ def _check(policy: Any) -> None:
         return
     if signature is None or any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters.values()):
         raise TypeError(
-            f"recompute.jax.jit: policy {policy_name} is called with the name of an operation, the shapes of its "
-            f"results and its names, and returns whether it is saved; it takes {signature or 'something else'}"
+            f"recompute.jax.jit: policy {policy_name} must take the name of an operation, the shapes of its "
+            f"results and its names, and return whether to save it; it takes {signature or 'something else'}"
         )
 
 

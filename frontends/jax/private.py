@@ -53,8 +53,8 @@ class UnsupportedJax(RuntimeError):
     def __init__(self, missing: str):
         tried = ", ".join(TRIED_VERSIONS)
         super().__init__(
-            f"recompute.jax needs {missing}, which the installed jax {jax.__version__} does not have; it was tried "
-            f"with jax {tried}: pip install 'jax=={TRIED_VERSIONS[-1]}'"
+            f"recompute.jax needs {missing}, which the installed jax {jax.__version__} does not have; recompute.jax "
+            f"was tested with jax {tried}: pip install 'jax=={TRIED_VERSIONS[-1]}'"
         )
 
 

@@ -42,7 +42,7 @@ def why_not_run(joint: torch.fx.GraphModule) -> str | None:
     """Return the reason why a graph must not run on stand-ins; None if it may."""
     for node in joint.graph.find_nodes(op="placeholder"):
         if not isinstance(node.meta.get("val"), FakeTensor | int | float | torch.SymInt):
-            return f"the argument {node.name} is no tensor"
+            return f"the argument {node.name} is not a tensor"
     for node in joint.graph.nodes:
         if node.op != "call_function" or node.target in _OF_PYTHON or is_on_sizes(node.target):
             continue

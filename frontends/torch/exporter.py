@@ -78,7 +78,7 @@ class _Writer:
                 self._read(op)
             case name if name == DRAW:
                 if self.running is not None:
-                    raise Unsupported(node_of(op), "two generators advance at one time")
+                    raise Unsupported(node_of(op), "two random number generators advance at the same time")
                 self.running = op
             case name if name == GET_ATTR:
                 original = self._original(op)
@@ -111,7 +111,7 @@ class _Writer:
         target, state = target_named(called_name(op)), op.operands[0]
         if self.running is not None:
             if not isinstance(state, OpResult) or state.op is not self.running or node_of(op) != node_of(self.running):
-                raise Unsupported(node_of(op), "it does not draw from the generator that advances before it")
+                raise Unsupported(node_of(op), "the operation does not draw from the generator that advances before it")
             self.running = None
             if state.has_one_use():
                 self._results(op, self._call(op, target, op.operands[1:], 1))

@@ -131,7 +131,7 @@ class _Reader:
         elif isinstance(node.target, OpOverload) or is_on_sizes(node.target):
             self._call(node, node.target)
         else:
-            raise Unsupported(node, "it is no operation of a dispatcher")
+            raise Unsupported(node, "the node's target is not an operator of the PyTorch dispatcher")
 
     def read_written(self) -> None:
         """Read every argument that the step overwrites, before it does."""
@@ -162,7 +162,7 @@ class _Reader:
         source, index = node.args
         results = self.values[cast(torch.fx.Node, source)]
         if not isinstance(results, tuple) or not isinstance(index, int):
-            raise Unsupported(node, "it takes an element of what is no tuple")
+            raise Unsupported(node, "the node takes an element of a value that is not a tuple")
         self.values[node] = results[index]
 
     def _call(self, node: torch.fx.Node, target: Any) -> None:
@@ -229,7 +229,7 @@ class _Reader:
     def _single(self, read: Any, node: torch.fx.Node) -> SSAValue:
         value = self.values[read]
         if isinstance(value, tuple):
-            raise Unsupported(node, f"it reads all of what {read} returns")
+            raise Unsupported(node, f"the tuple returned by {read} is used whole; only its elements can be used")
         return value
 
     def _add(

@@ -88,7 +88,7 @@ def budget_within(budget: str | float, reserve: str | int) -> str:
     if not held:
         return text
     if is_share(text) or (most := parse_budget(text, 1)) is None:
-        raise ValueError(f"reserve={reserve!r}: it is taken from a budget in bytes, and '{text}' is none")
+        raise ValueError(f"reserve={reserve!r} is subtracted from a budget in bytes, but the budget is '{text}'")
     if held >= most:
         raise ValueError(f"reserve={reserve!r}: nothing is left of the budget {text}")
     return f"{most - held}B"

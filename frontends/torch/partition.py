@@ -78,7 +78,7 @@ class Step:
         graph = write_joint(rewritten.module, self.joint)
         proof = prove(self.module, read_joint(graph, self.num_fwd_outputs))
         if not proof.proved:
-            raise NotProved(proof, f"the exported graph is not proved equal to the one that came: {proof.reason}")
+            raise NotProved(proof, f"the exported graph is not proved equal to the original: {proof.reason}")
         keywords = _for_graph(self.keywords, graph)
         return default_partition(graph, self.inputs, num_fwd_outputs=self.num_fwd_outputs, **keywords)
 

@@ -47,7 +47,7 @@ def type_of(value: Any, node: torch.fx.Node) -> Attribute:
     if isinstance(value, float | torch.SymFloat):
         return Float64Type()
     if not isinstance(value, FakeTensor) or value.layout is not torch.strided:
-        raise Unsupported(node, f"it returns {type(value).__name__}, which is no dense tensor")
+        raise Unsupported(node, f"it returns {type(value).__name__}, which is not a dense tensor")
     return _tensor(value.dtype, tuple([_extent(size, node) for size in value.shape]), node)
 
 

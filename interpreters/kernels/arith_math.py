@@ -206,7 +206,7 @@ def between_floats(op: Operation) -> Kernel:
 def bitcast(op: Operation) -> Kernel:
     source, target = dtype_at(op.operands[0]), dtype_at(op.results[0])
     if bit_width(source) != 8 * source.itemsize:
-        raise ValueError("elements below a byte are not reinterpreted")
+        raise ValueError("elements smaller than a byte cannot be reinterpreted")
     return on_one(lambda a: owned(row_by_row(a).view(target), target))
 
 

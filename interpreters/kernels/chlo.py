@@ -61,7 +61,7 @@ def _from_scipy(word: str) -> Compute:
     try:
         special: Any = import_module("scipy.special")
     except ImportError as error:
-        raise ValueError(f"numpy has no {word}; it is computed where scipy is installed (pip install scipy)") from error
+        raise ValueError(f"{word} needs scipy: pip install scipy") from error
     return getattr(special, word)
 
 

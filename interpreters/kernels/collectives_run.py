@@ -34,7 +34,7 @@ def collective(op: Operation) -> Kernel:
     others take part."""
     _check_alone(op, "replica_groups")
     if [shape_at(result) for result in op.results] != [shape_at(operand) for operand in op.operands]:
-        raise ValueError("its results have other shapes than its operands, and one process is run")
+        raise ValueError("its results differ in shape from its operands, but only one process is executed")
     dtypes = [dtype_at(result) for result in op.results]
 
     def run(*operands: Array) -> tuple[Array, ...]:
@@ -59,7 +59,7 @@ def _check_alone(op: Operation, name: str) -> list[list[int]]:
     _check_module(op)
     rows = table(op, name)
     if any(process > FIRST for row in rows for process in row):
-        raise ValueError(f"its '{name}' names other processes, and one is run")
+        raise ValueError(f"its '{name}' names other processes, but only one is executed")
     return rows
 
 
@@ -71,7 +71,7 @@ def _check_module(op: Operation) -> None:
     for name in COUNTS:
         count = module.attributes.get(name)
         if count is not None and is_integer_attribute(count) and count.value.data > 1:
-            raise ValueError(f"the module has {name} = {count.value.data}, and one process is run")
+            raise ValueError(f"the module has {name} = {count.value.data}, but only one process is executed")
 
 
 Group: TypeAlias = tuple[int, ...]

@@ -136,7 +136,7 @@ def uniform_quantize(op: UniformQuantizeOp) -> Kernel:
     """Make the kernel. Raises `ValueError` for a type that is quantized in another way."""
     source, target = _scale_of(op.operand), _scale_of(op.result)
     if target is None:
-        raise ValueError(f"the type {op.result.type} is not executed")
+        raise ValueError(f"the type {op.result.type} cannot be executed")
     return on_one(lambda operand: target.nearest(operand if source is None else source.real(operand)))
 
 
@@ -144,5 +144,5 @@ def uniform_dequantize(op: UniformDequantizeOp) -> Kernel:
     """Make the kernel. Raises `ValueError` for a type that is quantized in another way."""
     source = _scale_of(op.operand)
     if source is None:
-        raise ValueError(f"the type {op.operand.type} is not executed")
+        raise ValueError(f"the type {op.operand.type} cannot be executed")
     return on_one(lambda operand: owned(source.real(operand), source.expressed))

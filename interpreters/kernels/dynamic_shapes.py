@@ -27,7 +27,7 @@ def _check_shape(shape: tuple[int, ...], stated: Array) -> None:
     """Check the shape that an operand holds. Raises `ValueError` if it is not that of the type."""
     extents = tuple(int(extent) for extent in stated)
     if extents != shape:
-        raise ValueError(f"the shape that it is given is {list(extents)}, that of its result is {list(shape)}")
+        raise ValueError(f"the shape operand is {list(extents)}, but the result has shape {list(shape)}")
 
 
 def dynamic_reshape(op: DynamicReshapeOp) -> Kernel:
@@ -68,7 +68,7 @@ def dynamic_pad(op: DynamicPadOp) -> Kernel:
     def run(operand: Array, value: Array, *amounts: Array) -> tuple[Array, ...]:
         result = padded(operand, value, *([int(amount) for amount in side] for side in amounts))
         if result.shape != shape:
-            raise ValueError(f"the padding makes a shape of {list(result.shape)}, the result has {list(shape)}")
+            raise ValueError(f"the padded shape is {list(result.shape)}, but the result has shape {list(shape)}")
         return (result,)
 
     return run
@@ -85,7 +85,7 @@ def real_dynamic_slice(op: RealDynamicSliceOp) -> Kernel:
                 raise ValueError(f"{start}:{limit}:{stride} is not a range within an extent of {extent}")
         result = operand[(*(slice(*part) for part in ranges), ...)].copy()
         if result.shape != shape:
-            raise ValueError(f"the slice has a shape of {list(result.shape)}, the result has {list(shape)}")
+            raise ValueError(f"the slice has shape {list(result.shape)}, but the result has shape {list(shape)}")
         return (result,)
 
     return run
@@ -102,7 +102,7 @@ def set_dimension_size(op: SetDimensionSizeOp) -> Kernel:
 
     def run(operand: Array, size: Array) -> tuple[Array, ...]:
         if int(size) != shape[dimension] or operand.shape != shape:
-            raise ValueError(f"the size is {int(size)}, that of the result is {shape[dimension]}")
+            raise ValueError(f"the size is {int(size)}, but that of the result is {shape[dimension]}")
         return (operand.copy(),)
 
     return run
@@ -114,7 +114,7 @@ def dynamic_gather(op: DynamicGatherOp) -> Kernel:
     def run(operand: Array, indices: Array, sizes: Array) -> tuple[Array, ...]:
         result = gathered(operand, indices, [int(size) for size in sizes])
         if result.shape != shape:
-            raise ValueError(f"the slices make a shape of {list(result.shape)}, the result has {list(shape)}")
+            raise ValueError(f"the slices form shape {list(result.shape)}, but the result has shape {list(shape)}")
         return (result,)
 
     return run
@@ -129,7 +129,7 @@ def dynamic_conv(op: DynamicConvOp) -> Kernel:
         moves = [replace(move, low=low, high=high) for move, (low, high) in zip(still, pairs, strict=True)]
         result = convolve(op, moves)(lhs, rhs)
         if result.shape != shape:
-            raise ValueError(f"the padding makes a shape of {list(result.shape)}, the result has {list(shape)}")
+            raise ValueError(f"the padded shape is {list(result.shape)}, but the result has shape {list(shape)}")
         return (result,)
 
     return run

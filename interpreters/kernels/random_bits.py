@@ -35,9 +35,9 @@ def rng_bit_generator(op: RngBitGeneratorOp) -> Kernel:
     make = ALGORITHMS[op.rng_algorithm.data.value]
     shape, dtype = shape_of(op.output), dtype_at(op.output)
     if kind_of(dtype) not in "iuf":
-        raise ValueError(f"bits of type {dtype} are not made")
+        raise ValueError(f"random bits of type {dtype} are not supported")
     if dtype_at(op.initial_state) != U64:
-        raise ValueError("the state is not of type ui64")
+        raise ValueError("the state must have type ui64")
     unsigned, lowest = np.dtype(f"u{dtype.itemsize}"), (1 << bit_width(dtype)) - 1
 
     def run(state: Array) -> tuple[Array, ...]:

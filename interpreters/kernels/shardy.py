@@ -32,7 +32,7 @@ def reduced(op: Operation) -> Kernel:
         if not any(_is_within(axis, other, mesh) for other in unreduced):
             raise ValueError(
                 f"it reduces along {axis}, but its operand is unreduced along {axes_text(unreduced)} only; "
-                "such values are not executed as a whole"
+                "partially unreduced values cannot be executed"
             )
     return resharded(op)
 

@@ -128,7 +128,7 @@ class _Slices:
         for offset, size, stride, extent in zip(*lists, shape, strict=True):
             last = offset + (size - 1) * stride
             if size > 0 and not (stride > 0 and offset >= 0 and last < extent):
-                raise ValueError(f"the slice from {offset} to {last} does not lie within {extent} elements")
+                raise ValueError(f"the slice from {offset} to {last} is not within {extent} elements")
             slices.append(slice(offset, last + 1, stride) if size > 0 else slice(0, 0))
         return tuple(slices)
 
@@ -142,7 +142,7 @@ def pad(op: tensor.PadOp, combine: Combine) -> Kernel:
     shape, dtype = shape_at(op.result), dtype_at(op.result)
     low, high, count = _numbers(op.static_low), _numbers(op.static_high), len(op.operands)
     if DYNAMIC in (*low, *high) or any(amount < 0 for amount in (*low, *high)):
-        raise ValueError("only static padding is executed")
+        raise ValueError("only static padding can be executed")
 
     def run(source: Array, *outer: Array) -> tuple[Array, ...]:
         indices = np.indices(shape).reshape(len(shape), prod(shape))

@@ -30,7 +30,7 @@ ALL_KEPT = (
 SKIPPED = "it is on the list of segments to skip"
 LIVES_ON = "the function returns it, so it lives to the end anyway"
 UPDATE_READS = "the update reads it, so it outlives the backward pass anyway"
-NOTHING_FREED = "nothing is saved: all that it would compute again stays alive for others"
+NOTHING_FREED = "nothing is saved: everything that it would recompute stays alive for other uses"
 
 
 @dataclass(frozen=True)

@@ -65,11 +65,11 @@ def _bytes_after(graph: Graph, segments: Mapping[str, Iterable[int]], plan: Plan
     }
 
 
-OUTPUT = "the forward pass reads it behind the segment, so it stays"
+OUTPUT = "the forward pass reads it after the segment, so it is kept"
 LIVES = "the update or the caller reads it"
-ONCE = "its operation may run once only"
+ONCE = "its operation must run only once"
 KEPT = "a mark keeps it"
-FOR_OTHERS = "another segment is computed again from it"
+FOR_OTHERS = "another segment is recomputed from it"
 FROM_OTHERS = "it is computed from what another segment may not keep"
 TOO_EARLY = "it is read before any gradient has arrived that could hold its copy back"
 

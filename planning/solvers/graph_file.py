@@ -98,22 +98,24 @@ def _nodes(text: str, name: str) -> list[Node]:
     try:
         data = parsed(text)
     except BadJson as error:
-        raise BadGraph(f"{name}:{error.line}:{error.column}: error: this is no JSON: {error.reason}") from error
+        raise BadGraph(
+            f"{name}:{error.line}:{error.column}: error: the graph is not valid JSON: {error.reason}"
+        ) from error
     entries: object = cast(Node, data).get("nodes") if isinstance(data, dict) else None
     if not isinstance(entries, list):
-        raise BadGraph(f'{name}: error: a graph is an object with a list of nodes: {{"nodes": […]}}')
+        raise BadGraph(f'{name}: error: a graph must be an object with a list of nodes: {{"nodes": […]}}')
     nodes = cast(list[object], entries)
     for index, node in enumerate(nodes):
         if not isinstance(node, dict) or type(cast(Node, node).get("id")) is not int:
-            raise BadGraph(f"{name}: error: nodes[{index}] is no object with a number as its id")
+            raise BadGraph(f"{name}: error: nodes[{index}] must be an object with a number as its id")
         if type(cast(Node, node).get("alias", -1)) is not int:
-            raise BadGraph(f"{name}: error: nodes[{index}]: alias is no whole number")
+            raise BadGraph(f"{name}: error: nodes[{index}]: alias must be a whole number")
         for flag in ("split", "bwd"):
             if not isinstance(cast(Node, node).get(flag, False), bool | None):
-                raise BadGraph(f"{name}: error: nodes[{index}]: {flag} is neither true nor false")
+                raise BadGraph(f"{name}: error: nodes[{index}]: {flag} must be true or false")
         for text_field in ("name", "target"):
             if not isinstance(cast(Node, node).get(text_field, ""), str | None):
-                raise BadGraph(f"{name}: error: nodes[{index}]: {text_field} is no string")
+                raise BadGraph(f"{name}: error: nodes[{index}]: {text_field} must be a string")
         if (reason := _why_no_shape(cast(Node, node).get("shape"))) is not None:
             raise BadGraph(f"{name}: error: nodes[{index}]: shape {reason}")
     return cast(list[Node], nodes)
@@ -124,7 +126,7 @@ def _why_no_shape(shape: object) -> str | None:
     if shape is None:
         return None
     if not isinstance(shape, list):
-        return "is no list of extents"
+        return "must be a list of extents"
     reasons = map(why_no_amount, cast(list[object], shape))
     return next((f"has an extent that {reason}" for reason in reasons if reason is not None), None)
 
@@ -134,7 +136,7 @@ def _read_node(reading: _Reading, node: Node) -> None:
         raise reading.bad(node, "there are two nodes with this id")
     kind = node.get("kind")
     if kind not in KINDS:
-        raise reading.bad(node, f"kind is {kind!r}, not one of {', '.join(KINDS)}")
+        raise reading.bad(node, f"kind is {kind!r}; expected one of {', '.join(KINDS)}")
     deps = _deps(reading, node)
     alias = node.get("alias", -1)
     if kind == "output":
@@ -143,13 +145,13 @@ def _read_node(reading: _Reading, node: Node) -> None:
         reading.storage[node["id"]] = None
     elif node.get("split"):
         if alias not in deps:
-            raise reading.bad(node, f"it splits node {alias}, which is not among its deps")
+            raise reading.bad(node, f"the node splits node {alias}, which is not among its deps")
         splits = reading.seen[alias]
         if splits["kind"] == "op" and (splits.get("split") or splits.get("alias", -1) != -1):
-            raise reading.bad(node, f"it splits node {alias}, which is a view: its alias is the operation")
+            raise reading.bad(node, f"the node splits node {alias}, which is a view: its alias is the operation")
     elif alias != -1:
         if alias not in reading.seen:
-            raise reading.bad(node, f"alias is {alias}, which is no node before it")
+            raise reading.bad(node, f"alias is {alias}, which is not an earlier node")
         _demand_view(reading, node, deps, alias)
         reading.storage[node["id"]] = reading.storage.get(alias)
     else:
@@ -164,7 +166,7 @@ def _demand_view(reading: _Reading, node: Node, deps: list[int], alias: int) -> 
     viewed = reading.storage.get(alias)
     read = {value for dep in deps for value in _values(reading, dep)}
     if viewed is not None and viewed not in read:
-        raise reading.bad(node, f"alias is {alias}, whose storage none of its deps is or looks at")
+        raise reading.bad(node, f"alias is {alias}, whose storage no dep has or views")
     if any(reading.value_shapes[value][0] for value in read - {viewed}):
         raise reading.bad(node, f"a view of node {alias} depends on another storage, too: it is an operation")
 
@@ -172,11 +174,11 @@ def _demand_view(reading: _Reading, node: Node, deps: list[int], alias: int) -> 
 def _deps(reading: _Reading, node: Node) -> list[int]:
     deps = node.get("deps")
     if not isinstance(deps, list):
-        raise reading.bad(node, "deps is missing, or no list")
+        raise reading.bad(node, "deps is missing or not a list")
     entries = cast(list[int], deps)
     for dep in entries:
         if type(dep) is not int or dep not in reading.seen:
-            raise reading.bad(node, f"dep {dep} is no node before it: nodes stand in the order of execution")
+            raise reading.bad(node, f"dep {dep} is not an earlier node: nodes must be in the order of execution")
     return entries
 
 
@@ -220,18 +222,18 @@ def _printed(name: object) -> str:
 def _again(reading: _Reading, node: Node) -> bool:
     again = node.get("again", True)
     if not isinstance(again, bool):
-        raise reading.bad(node, "again is neither true nor false")
+        raise reading.bad(node, "again must be true or false")
     return again
 
 
 def _amount(reading: _Reading, node: Node, name: str) -> int:
     amount = node.get(name)
     if isinstance(amount, bool) or not isinstance(amount, int | float):
-        raise reading.bad(node, f"{name} is missing, or no number")
+        raise reading.bad(node, f"{name} is missing or not a number")
     if amount == amount and amount >= LARGEST:
         raise reading.bad(node, f"{name} is too large: 2**53 or more")
     if not amount >= 0 or amount != int(amount):
-        raise reading.bad(node, f"{name} is {amount}, not a whole number from 0 on")
+        raise reading.bad(node, f"{name} is {amount}, expected a whole number of at least 0")
     return int(amount)
 
 

@@ -75,7 +75,7 @@ def read_order(problem: Problem, text: str, name: str = "order") -> Ints:
     for line_number, line in enumerate(text.splitlines(), 1):
         word = line.split("#")[0].strip()
         if word and word not in numbers:
-            raise ValueError(f"{name}:{line_number}:1: error: {word!r} is no operation of the graph")
+            raise ValueError(f"{name}:{line_number}:1: error: {word!r} is not an operation of the graph")
         if word:
             sequence.append(numbers[word])
     return np.array(sequence, np.int64)
@@ -88,7 +88,7 @@ def order_text(problem: Problem, sequence: Iterable[int]) -> str:
 def _check(problem: Problem, sequence: Ints) -> None:
     n = len(problem)
     if len(sequence) and (sequence.min() < 0 or sequence.max() >= n):
-        raise ValueError("the order names an operation that is not there")
+        raise ValueError("the order names an operation that does not exist")
     first = np.full(n, -1, np.int64)
     first[sequence[::-1]] = np.arange(len(sequence), dtype=np.int64)[::-1]
     if (first < 0).any():

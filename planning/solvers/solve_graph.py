@@ -137,7 +137,7 @@ def plan_within(
 def _least_known(problem: Problem, held: TwoPointBound, least: int) -> str:
     """Return the least budget with a plan (bytes), and the proven lower bound, as text."""
     proved = max(held.bytes, largest_working_set(problem).bytes)
-    return f"the least that was found needs {least} bytes, and none needs less than {proved}"
+    return f"the best plan found needs {least} bytes, and none needs less than {proved}"
 
 
 @dataclass(frozen=True)

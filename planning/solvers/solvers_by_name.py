@@ -90,9 +90,9 @@ def solve(
     Raises `ValueError` for an unknown solver or a budget below 1.
     """
     if solver not in (*NAMES, WITH_VIEWS):
-        raise ValueError(f"solver is '{solver}', not one of {', '.join(NAMES)}")
+        raise ValueError(f"unknown solver '{solver}'; expected one of {', '.join(NAMES)}")
     if budget < 1:
-        raise ValueError(f"budget is {budget}: it has to be above 0 bytes")
+        raise ValueError(f"budget must be greater than 0 bytes, not {budget}")
     best = best or Incumbent(problem, budget)
     if solver == "auto":
         return auto(best, starts, effort)

@@ -34,7 +34,7 @@ def with_copies(problem: Problem, views: Sequence[SmallView]) -> Problem:
     behind = dict[int, list[SmallView]]()
     for view in views:
         if view not in problem.views:
-            raise ValueError(f"view {view.label} is none of the problem's")
+            raise ValueError(f"view {view.label} is not one of the problem's views")
         behind.setdefault(view.after, []).append(view)
     through = {(op, view.value): view for view in views for op in view.readers}
     rows, number, copied = list[OperationRow](), dict[int, int](), dict[str, int]()

@@ -71,14 +71,14 @@ def cost_named(name: str) -> Cost:
         table = CostFile.read(name)
         return Cost(name, table.unit, table.of_step, SCALE)
     names = "flops, bytes, roofline, roofline(DEVICE), a file of costs that ends in .json"
-    raise BadCost(f"unknown cost '{name}'; known are {names}")
+    raise BadCost(f"unknown cost '{name}'; expected one of {names}")
 
 
 def _device(name: str) -> Device:
     if name.endswith(".json"):
         return read_device(name)
     if name not in DEVICES:
-        raise BadCost(f"unknown device '{name}'; known are {', '.join(DEVICES)}, and files that end in .json")
+        raise BadCost(f"unknown device '{name}'; expected one of {', '.join(DEVICES)}, and files that end in .json")
     return DEVICES[name]
 
 

@@ -50,19 +50,19 @@ class CostFile:
         except OSError as error:
             raise BadCost(f"the costs {path} cannot be read: {error.strerror}") from error
         except ValueError as error:
-            raise error if isinstance(error, BadCost) else BadCost(f"{path} is no JSON: {error}") from error
+            raise error if isinstance(error, BadCost) else BadCost(f"{path} is not valid JSON: {error}") from error
 
     @classmethod
     def of(cls, data: object, path: str) -> CostFile:
         """Make the costs in `data`, the parsed JSON. Raises `BadCost` for anything but valid costs."""
         fields = as_object(data, path)
         for name in fields.keys() - set(_FIELDS):
-            raise BadCost(f"{path} has an unknown field '{name}'; known are {', '.join(_FIELDS)}")
+            raise BadCost(f"{path} has an unknown field '{name}'; expected one of {', '.join(_FIELDS)}")
         if not fields.keys() & {"operations", "otherwise", "steps"}:
-            raise BadCost(f"{path} says no cost: it needs operations, otherwise or steps")
+            raise BadCost(f"{path} gives no cost: expected operations, otherwise or steps")
         unit = fields.get("unit", "units")
         if not isinstance(unit, str):
-            raise BadCost(f"{path}: unit is no string")
+            raise BadCost(f"{path}: unit must be a string")
         by_name = as_object(fields.get("operations", {}), f"{path}: operations")
         steps = as_object(fields.get("steps", {}), f"{path}: steps")
         return cls(
@@ -94,10 +94,12 @@ class CostFile:
         present = set(map(name_of, operations))
         for name in self.operations:
             if name not in present and facts_named(name) is None:
-                raise Refusal(operations[0], f"{self.path} has a cost for {name}, which is no operation that is known")
+                raise Refusal(operations[0], f"{self.path} has a cost for {name}, which is not a known operation")
         functions = {function.sym_name.data for function in _sibling_functions(operations[0])}
         for name in self.steps.keys() - functions if functions else ():
-            raise Refusal(operations[0], f"{self.path} has costs for @{name}, and there is no such function")
+            raise Refusal(
+                operations[0], f"{self.path} has costs for @{name}, but the module has no function of that name"
+            )
 
     def _of(self, op: Operation, function: str, number: int, numbered: Mapping[int, int]) -> int:
         if number in numbered:
@@ -126,14 +128,14 @@ def _by_number(data: object, where: str) -> Mapping[int, int]:
     costs = dict[int, int]()
     for number, value in as_object(data, where).items():
         if not number.isdecimal():
-            raise BadCost(f"{where} has '{number}', which is no number of an operation")
+            raise BadCost(f"{where} has '{number}', which is not the number of an operation")
         costs[int(number)] = _cost(value, f"{where}.{number}")
     return costs
 
 
 def _cost(value: object, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value < 0:
-        raise BadCost(f"{where} is no number >= 0: {value!r}")
+        raise BadCost(f"{where} must be a number of at least 0, not {value!r}")
     if value * SCALE >= EXACT:
         raise BadCost(f"{where} is too large: {value!r}; give all costs in a larger unit")
     return round(value * SCALE)

@@ -107,19 +107,19 @@ def read_device(path: str) -> Device:
     except OSError as error:
         raise BadCost(f"the device {path} cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise error if isinstance(error, BadCost) else BadCost(f"{path} is no JSON: {error}") from error
+        raise error if isinstance(error, BadCost) else BadCost(f"{path} is not valid JSON: {error}") from error
 
 
 def device_from(data: object, where: str) -> Device:
     """Return the device in `data`, the parsed JSON. Raises `BadCost` for anything but a valid device."""
     fields = as_object(as_object(data, where).get("device"), f"{where}: device")
     for name in fields.keys() - set(_FIELDS):
-        raise BadCost(f"{where}: device has an unknown field '{name}'; known are {', '.join(_FIELDS)}")
+        raise BadCost(f"{where}: device has an unknown field '{name}'; expected one of {', '.join(_FIELDS)}")
     if not isinstance(name := fields.get("name"), str):
-        raise BadCost(f"{where}: device.name is no string")
+        raise BadCost(f"{where}: device.name must be a string")
     products = as_object(fields.get("products"), f"{where}: device.products")
     for element in products.keys() - set(ELEMENTS):
-        raise BadCost(f"{where}: device.products has '{element}'; known are {', '.join(ELEMENTS)}")
+        raise BadCost(f"{where}: device.products has '{element}'; expected one of {', '.join(ELEMENTS)}")
     if "f32" not in products:
         raise BadCost(f"{where}: device.products needs a rate for f32")
     return Device(
@@ -148,7 +148,7 @@ def to_json(device: Device) -> str:
 def as_object(data: object, where: str) -> dict[str, Any]:
     """Return the value if it is a JSON object. Raises `BadCost` if it is not."""
     if not isinstance(data, dict):
-        raise BadCost(f"{where} is no object")
+        raise BadCost(f"{where} must be an object")
     return cast(dict[str, Any], data)
 
 
@@ -158,7 +158,7 @@ def _optional(fields: Mapping[str, object], name: str, where: str) -> float | No
 
 def _rate(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value <= 0:
-        raise BadCost(f"{where} is no number above 0: {value!r}")
+        raise BadCost(f"{where} must be a number greater than 0, not {value!r}")
     if value > LARGEST_RATE:
-        raise BadCost(f"{where} is more than {LARGEST_RATE:g} per second: {value!r}")
+        raise BadCost(f"{where} must be at most {LARGEST_RATE:g} per second, not {value!r}")
     return float(value)

@@ -42,8 +42,8 @@ def require_order_model(module: ModuleOp, offload: Offload, budget: Budget) -> N
     if offload.offers and budget.model != ORDER:
         raise Refusal(
             module,
-            "what lies on the host is counted in program order: ask for memory-model=order; the model xla is of "
-            "XLA:CPU, which moves nothing",
+            "host memory is counted in program order only: use memory-model=order; the model xla describes XLA:CPU, "
+            "which moves nothing",
         )
 
 
@@ -76,9 +76,9 @@ def _summary(offload: Offload, best: BudgetResult[O], alone: BudgetResult[O] | R
     """Summarize the moves in a remark. `alone`: the result with the marked moves alone."""
     moved, cost = best.outcome.moved, cost_named(offload.cost)
     if not moved:
-        return "nothing is moved to the host: to make values again costs less"
+        return "nothing is moved to the host: recomputing values costs less"
     extra = f"{best.outcome.extra_cost / cost.scale:.4g} {cost.unit}"
-    words = f"{moved} values lie on the host until their gradient: {extra} more"
+    words = f"{moved} values are kept on the host until their gradient: {extra} more"
     if isinstance(alone, Refusal):
         return f"{words}, no plan found without moves that were not marked"
     reference = "those that are marked alone" if alone.outcome.moved else "without moves"

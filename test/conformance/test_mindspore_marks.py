@@ -144,7 +144,7 @@ STEP = """func.func @f(%x: tensor<8xf32>, %ct: tensor<8xf32>) -> tensor<8xf32> {
     [
         ("recompute{segment=cell}", 2, "segments"),
         ("recompute{segments=nowhere}", 1, "the scopes are: cell"),
-        ("recompute{target=gpu}", 1, "known are stablehlo, none"),
+        ("recompute{target=gpu}", 1, "expected one of stablehlo, none"),
     ],
 )
 def test_mindspore_41_misuse_names_what_there_is(

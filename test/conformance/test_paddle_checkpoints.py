@@ -162,8 +162,8 @@ INNER = """  %zero = stablehlo.constant dense<0> : tensor<i32> loc("jit(f)")
     ("name", "why"),
     [
         ("x", "it is an argument of the function"),
-        ("h", "it is made in the backward pass"),
-        ("inner", "it is made inside the region of an operation; name the result of that operation"),
+        ("h", "it is computed in the backward pass"),
+        ("inner", "it is defined inside the region of an operation; name the result of that operation"),
     ],
 )
 def test_paddle_08_a_value_that_can_be_no_checkpoint_is_named_with_the_reason(name: str, why: str) -> None:

@@ -43,7 +43,7 @@ from recompute.transforms.verify import verify
 from .requests import Request, step_of
 
 # Refusals that a valid program with a valid request may get.
-EXPECTED_REFUSALS = ("no segment matches", "segments cannot be made of", "there is no segment", "no checkpoint")
+EXPECTED_REFUSALS = ("no segment matches", "cannot divide", "there is no segment", "no checkpoint")
 
 
 @dataclass(frozen=True)

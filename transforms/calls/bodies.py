@@ -64,7 +64,7 @@ class CallReading:
         """Yield the operation and those in its regions, each with its counterpart in the template."""
         inside, before = every_operation(op), every_operation(was)
         if len(inside) != len(before):
-            raise LeftInlined("its loop holds other operations than before")
+            raise LeftInlined("its loop contains other operations than before")
         for inner, original in zip(inside, before, strict=True):
             if not same_kind(inner, original, self.parts):
                 raise LeftInlined(f"{name_of(original)} has become {name_of(inner)}, or has other attributes")

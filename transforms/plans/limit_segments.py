@@ -67,7 +67,7 @@ class SegmentLimits:
         """Describe a segment that saves more than its limit under the plan; None if all limits hold."""
         for name, saved in saved_bytes(graph, self.segments, plan).items():
             if saved > self.most[name]:
-                return f"segment '{name}' would save {saved} bytes, and may save {self.most[name]}"
+                return f"segment '{name}' would save {saved} bytes, but may save {self.most[name]}"
         return None
 
 

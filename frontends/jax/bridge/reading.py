@@ -251,7 +251,7 @@ class _OpReader:
         try:
             operands = [values[value] for value in op.operands]
         except KeyError:
-            raise NotBridged("a value is used in front of its definition") from None
+            raise NotBridged("a value is used before its definition") from None
         location = self._locations.get(op.location)
         regions = [self._region(region) for region in op.regions]
         # Only if a region has several blocks can an operation have successors.

@@ -202,7 +202,7 @@ class _ModuleWriter:
             try:
                 operands = [values[id(value)] for value in op._operands]  # pyright: ignore[reportPrivateUsage]
             except KeyError:
-                raise NotBridged("a value is used in front of its definition") from None
+                raise NotBridged("a value is used before its definition") from None
             made: Any = create(
                 self._names.get(type(op)) or self._name(op),
                 self._types(results),

@@ -15,7 +15,7 @@ from ..warning import warn
 _JAX: Any = jax
 """Partly unknown to type checkers."""
 NOT_INSIDE = (
-    "set_checkpoints was given values outside of the loss, where they have no meaning: call it inside of the loss, or "
+    "set_checkpoints was called with values outside the loss, where they have no meaning: call it inside the loss, or "
     "give names of jax.ad_checkpoint.checkpoint_name; no checkpoints are set"
 )
 NO_LIST = "_checkpoints should be a list of Variable or a list of String"
@@ -39,7 +39,7 @@ class CheckpointList:
             raise TypeError(f"{NO_LIST}, not {kind_of(checkpoints)}")
         elements: list[Any] = checkpoints  # pyright: ignore[reportUnknownVariableType]
         if wrong := [element for element in elements if not isinstance(element, str | jax.Array)]:
-            raise TypeError(f"{NO_LIST}, and holds {kind_of(wrong[0])}")
+            raise TypeError(f"{NO_LIST}; found {kind_of(wrong[0])} in it")
         if wrong := [name for name in elements if isinstance(name, str) and (not name or "," in name)]:
             raise ValueError(f"set_checkpoints: invalid name '{wrong[0]}': expected a non-empty name without a comma")
         names = dict.fromkeys(name for name in elements if isinstance(name, str))
@@ -97,4 +97,4 @@ def _scalar(value: Any) -> Any:
         if array.shape == () and _JAX.numpy.issubdtype(array.dtype, np.floating):
             return array
         kind = f"{array.dtype}{list(array.shape)}"
-    raise TypeError(f"the loss gives a scalar, a floating-point number of shape (), not {kind}")
+    raise TypeError(f"the loss must be a floating-point scalar, not {kind}")

@@ -68,13 +68,13 @@ def switches_of(caller: str, function: object, preserve_rng_state: object) -> Sw
 def _check_indices(indices: object, count: int) -> list[int]:
     """Return the indices in ascending order, without duplicates."""
     if not isinstance(indices, list | tuple):
-        raise TypeError(f"recompute: offload_indices is a list of int, not {kind_of(indices)}")
+        raise TypeError(f"recompute: offload_indices must be a list of int, not {kind_of(indices)}")
     checked_indices: set[int] = set()
     for index in indices:  # pyright: ignore[reportUnknownVariableType]
         if not isinstance(index, int) or isinstance(index, bool):
-            raise TypeError(f"recompute: offload_indices is a list of int, and holds {index!r}")
+            raise TypeError(f"recompute: offload_indices must be a list of int, but contains {index!r}")
         if not 0 <= index < count:
-            raise ValueError(f"recompute: offload_indices has {index}, and there are {count} positional arguments")
+            raise ValueError(f"recompute: offload_indices contains {index}, but there are {count} positional arguments")
         checked_indices.add(index)
     return sorted(checked_indices)
 
@@ -83,7 +83,7 @@ def _offload_arrays(index: int, argument: Any) -> Any:
     """Return the argument, a pytree, with its arrays marked for offloading; other leaves stay unchanged."""
     if not any(map(_is_array, _JAX.tree.leaves(argument))):
         raise TypeError(
-            f"recompute: offload_indices has {index}, and that argument, {kind_of(argument)}, has no arrays"
+            f"recompute: offload_indices contains {index}, but that argument, {kind_of(argument)}, has no arrays"
         )
 
     def mark(leaf: Any) -> Any:
@@ -129,10 +129,10 @@ def recompute_sequential(ctx: Mapping[str, Any], functions: Any, *args: Any, **k
 
 def _check_options(ctx: object) -> dict[str, Any]:
     if not isinstance(ctx, Mapping):
-        raise TypeError(f"recompute_sequential: ctx is a dict such as {{'segments': 2}}, not {kind_of(ctx)}")
+        raise TypeError(f"recompute_sequential: ctx must be a dict such as {{'segments': 2}}, not {kind_of(ctx)}")
     options: dict[Any, Any] = dict(ctx)  # pyright: ignore[reportUnknownArgumentType]
     if unknown := [key for key in options if key not in DEFAULTS]:
-        raise ValueError(f"recompute_sequential: ctx has no {unknown[0]!r}; known are {', '.join(DEFAULTS)}")
+        raise ValueError(f"recompute_sequential: ctx has no {unknown[0]!r}; expected one of {', '.join(DEFAULTS)}")
     return {**DEFAULTS, **options}
 
 
@@ -142,19 +142,19 @@ def _stages(functions: Any) -> Sequence[Callable[..., Any]]:
         return tuple(stages)
     except TypeError:
         raise TypeError(
-            "recompute_sequential: functions is a list or tuple of callables, or has `layers`, and "
-            f"{kind_of(functions)} is not such"
+            "recompute_sequential: functions must be a list or tuple of callables, or have `layers`, "
+            f"not {kind_of(functions)}"
         ) from None
 
 
 def _borders(segments: object, count: int) -> list[int]:
     """Return the number of the first stage of each segment, and the count. Longer segments come first."""
     if not isinstance(segments, int) or isinstance(segments, bool):
-        raise TypeError(f"recompute_sequential: segments is an int, not {kind_of(segments)}")
+        raise TypeError(f"recompute_sequential: segments must be an int, not {kind_of(segments)}")
     if segments < 1:
-        raise ValueError(f"recompute_sequential: segments is at least 1, not {segments}")
+        raise ValueError(f"recompute_sequential: segments must be at least 1, not {segments}")
     if segments > count:
-        raise ValueError(f"recompute_sequential: {segments} segments cannot be made of {count} functions")
+        raise ValueError(f"recompute_sequential: cannot divide {count} functions into {segments} segments")
     size, longer = divmod(count, segments)
     return list(accumulate((size + (index < longer) for index in range(segments)), initial=0))
 

@@ -44,7 +44,8 @@ class RecomputeOptimizer:
         for method in ("init", "update"):
             if not callable(getattr(optimizer, method, None)):
                 raise TypeError(
-                    f"RecomputeOptimizer: an optimizer has init and update, and {kind_of(optimizer)} has no {method}"
+                    "RecomputeOptimizer: an optimizer must have init and update, but "
+                    f"{kind_of(optimizer)} has no {method}"
                 )
         self._optimizer = optimizer
         self._checkpoints = Checkpoints()
@@ -121,8 +122,8 @@ class RecomputeOptimizer:
         program = self._program()
         if program is None:
             raise ValueError(
-                "apply_gradients: there was no backward before, or its program is gone: call backward with a program "
-                "that you hold, or apply_optimize(loss, program, params_grads)"
+                "apply_gradients: backward was not called, or its program no longer exists: keep a reference to "
+                "the program given to backward, or use apply_optimize(loss, program, params_grads)"
             )
         return self._apply(program, params_grads)
 
@@ -152,15 +153,15 @@ class RecomputeOptimizer:
     def load(self, state: Any) -> None:
         """Raise `NotImplementedError`, as Paddle's does."""
         raise NotImplementedError(
-            "load function is not supported by Recompute Optimizer for now: the state is in the program, so make "
-            "a Program(parameters, state) of what was saved"
+            "load function is not supported by Recompute Optimizer for now: the state is in the program, so create "
+            "Program(parameters, state) from the saved values"
         )
 
     def _differentiate(
         self, loss: Any, program: Program, parameter_list: Any, no_grad_set: Any, callbacks: Any, checkpoints: Any
     ) -> tuple[Any, Pairs]:
         if not callable(loss):
-            raise TypeError(f"the loss is a function from the parameters to a scalar, not {kind_of(loss)}")
+            raise TypeError(f"the loss must be a function from the parameters to a scalar, not {kind_of(loss)}")
         hooks = _hooks(callbacks)
         numbers = chosen(program.parameters, parameter_list, no_grad_set)
         leaves, names = _JAX.tree.leaves(program.parameters), names_of(program.parameters)
@@ -196,9 +197,11 @@ def _program(caller: str, program: Any) -> Program:
     if program is None:
         raise ValueError(f"{caller}: JAX has no default program: give startup_program=optimizer.startup(parameters)")
     if not isinstance(program, Program):
-        raise TypeError(f"{caller}: startup_program is the result of startup(parameters), not {kind_of(program)}")
+        raise TypeError(f"{caller}: startup_program must be the result of startup(parameters), not {kind_of(program)}")
     if not all(hasattr(leaf, "dtype") for leaf in _JAX.tree.leaves(program.parameters)):
-        raise TypeError(f"{caller}: the parameters of startup_program are arrays, as startup(parameters) makes them")
+        raise TypeError(
+            f"{caller}: the parameters of startup_program must be arrays, as startup(parameters) returns them"
+        )
     return program
 
 
@@ -206,10 +209,10 @@ def _hooks(callbacks: Any) -> Sequence[Callable[[str, Any, Any], Any]]:
     if callbacks is None:
         return ()
     if not isinstance(callbacks, list | tuple):
-        raise TypeError(f"backward: callbacks is a list of functions, not {kind_of(callbacks)}")
+        raise TypeError(f"backward: callbacks must be a list of functions, not {kind_of(callbacks)}")
     for hook in callbacks:  # pyright: ignore[reportUnknownVariableType]
         if not callable(hook):  # pyright: ignore[reportUnknownArgumentType]
-            raise TypeError(f"backward: callbacks is a list of functions, and holds {hook!r}")
+            raise TypeError(f"backward: callbacks must be a list of functions, but contains {hook!r}")
     return callbacks  # pyright: ignore[reportUnknownVariableType]
 
 

@@ -69,7 +69,7 @@ def chosen(parameters: Any, parameter_list: object, no_grad_set: object) -> list
         raise ValueError(f"parameter_list has '{names[integral[0]]}', which is {kind} and has no gradient")
     remaining = sorted((inexact if listed is None else listed) - excluded)
     if not remaining:
-        raise ValueError("parameter_list and no_grad_set leave no parameter to differentiate by")
+        raise ValueError("parameter_list and no_grad_set leave no parameter to differentiate with respect to")
     return remaining
 
 
@@ -77,7 +77,7 @@ def _numbers(argument: str, parameters: Any, leaves: Sequence[Any], names: Seque
     if parameters is None:
         return None
     if not isinstance(parameters, _COLLECTION) or isinstance(parameters, _NO_COLLECTION):
-        raise TypeError(f"{argument} is a collection of names and parameters, not {kind_of(parameters)}")
+        raise TypeError(f"{argument} must be a collection of names and parameters, not {kind_of(parameters)}")
     return {number for parameter in parameters for number in _find(argument, parameter, leaves, names)}
 
 
@@ -88,9 +88,9 @@ def _find(argument: str, parameter: Any, leaves: Sequence[Any], names: Sequence[
     elif isinstance(parameter, jax.Array | np.ndarray):
         numbers = [number for number, leaf in enumerate(leaves) if leaf is parameter]
     else:
-        raise TypeError(f"{argument} holds names and parameters, not {kind_of(parameter)}")
+        raise TypeError(f"{argument} must hold names or parameters, not {kind_of(parameter)}")
     if not numbers:
-        raise ValueError(f"{argument} has {_spell(parameter)}, which is no parameter; {_suggest(parameter, names)}")
+        raise ValueError(f"{argument} has {_spell(parameter)}, which is not a parameter; {_suggest(parameter, names)}")
     return numbers
 
 
@@ -125,7 +125,7 @@ def paired(parameters: Any, params_grads: object) -> dict[int, Any]:
 def _pairs(pairs: Any) -> Sequence[tuple[Any, Any]]:
     wrong = [pairs] if not isinstance(pairs, _PLAIN) else [pair for pair in pairs if not _is_pair(pair)]
     if wrong:
-        raise TypeError(f"params_grads is a list of (parameter, gradient), and {kind_of(wrong[0])} is not such")
+        raise TypeError(f"params_grads must be a list of pairs (parameter, gradient), but contains {kind_of(wrong[0])}")
     return pairs
 
 
@@ -138,8 +138,8 @@ def _next_number(parameter: Any, leaves: Sequence[Any], names: Sequence[str], ta
     numbers = [number for number, leaf in enumerate(leaves) if leaf is parameter]
     if not numbers:
         raise ValueError(
-            "params_grads has a pair whose first element is no parameter of the program that backward was given; "
-            f"there are {', '.join(names)}"
+            "params_grads has a pair whose first element is not a parameter of the program given to backward; "
+            f"its parameters are {', '.join(names)}"
         )
     if not (free := [number for number in numbers if number not in taken]):
         raise ValueError(f"params_grads has several pairs for '{names[numbers[0]]}'")
@@ -190,7 +190,8 @@ def _without_tangents(values: Sequence[Any]) -> list[Any]:
 
 
 NOT_OF_THE_LOSS = (
-    "set_checkpoints: a value is of a function that is jitted, looped over or differentiated inside of the loss; name "
+    "set_checkpoints: a value belongs to a function that is jitted, looped over or differentiated inside "
+    "the loss; name "
     "it there with jax.ad_checkpoint.checkpoint_name, and give the name"
 )
 

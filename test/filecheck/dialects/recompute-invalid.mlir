@@ -10,7 +10,7 @@ func.func @no_gate(%x: tensor<4xf32>) {
 
 func.func @types(%x: tensor<4xf32>) {
   %t = recompute.token %x : tensor<4xf32>
-  // expected-error@+1 {{result i of recompute.depend has the type of its value i}}
+  // expected-error@+1 {{result i of recompute.depend must have the type of value i}}
   %a = "recompute.depend"(%x, %t) : (tensor<4xf32>, !recompute.token) -> tensor<5xf32>
   func.return
 }
@@ -19,7 +19,7 @@ func.func @types(%x: tensor<4xf32>) {
 
 func.func @counts(%x: tensor<4xf32>) {
   %t = recompute.token %x : tensor<4xf32>
-  // expected-error@+1 {{result i of recompute.depend has the type of its value i}}
+  // expected-error@+1 {{result i of recompute.depend must have the type of value i}}
   %a, %b = "recompute.depend"(%x, %t) : (tensor<4xf32>, !recompute.token) -> (tensor<4xf32>, tensor<4xf32>)
   func.return
 }
@@ -28,7 +28,7 @@ func.func @counts(%x: tensor<4xf32>) {
 
 func.func @holds_nothing_back(%x: tensor<4xf32>) {
   %t = recompute.token %x : tensor<4xf32>
-  // expected-error@+1 {{needs at least one value to hold back}}
+  // expected-error@+1 {{expected at least one value to hold back}}
   "recompute.depend"(%t) : (!recompute.token) -> ()
   func.return
 }
@@ -47,7 +47,7 @@ func.func @not_a_token(%x: tensor<4xf32>) {
 func.func @across_regions(%x: tensor<4xf32>, %p: tensor<i1>) -> tensor<4xf32> {
   %t = recompute.token %x : tensor<4xf32>
   %a = "stablehlo.if"(%p) ({
-    // expected-error@+1 {{a token orders the operations of one block: put recompute.token where this recompute.depend stands}}
+    // expected-error@+1 {{a token orders the operations of one block: put recompute.token into the block of this recompute.depend}}
     %b = recompute.depend %x after %t : tensor<4xf32>
     stablehlo.return %b : tensor<4xf32>
   }, {
@@ -73,7 +73,7 @@ func.func @out_of_a_region(%x: tensor<4xf32>, %p: tensor<i1>) {
 // -----
 
 func.func @argument(%x: tensor<4xf32>, %t: !recompute.token) {
-  // expected-error@+1 {{a token is not an argument: make it with recompute.token where it is needed}}
+  // expected-error@+1 {{a token must not be an argument: create it with recompute.token where it is needed}}
   %a = recompute.depend %x after %t : tensor<4xf32>
   func.return
 }
@@ -82,7 +82,7 @@ func.func @argument(%x: tensor<4xf32>, %t: !recompute.token) {
 
 // A gate that waits for what waits for it.
 func.func @cycle(%x: tensor<4xf32>) {
-  // expected-error@+1 {{operand 0 of recompute.token is read before it is defined; a token cannot wait for what waits for it}}
+  // expected-error@+1 {{operand 0 of recompute.token is read before it is defined; a token must not wait for an operation that waits for the token}}
   %t = recompute.token %b : tensor<4xf32>
   %a = recompute.depend %x after %t : tensor<4xf32>
   %b = stablehlo.sine %a : tensor<4xf32>
@@ -92,7 +92,7 @@ func.func @cycle(%x: tensor<4xf32>) {
 // -----
 
 func.func @cycle_of_two(%x: tensor<4xf32>) {
-  // expected-error@+1 {{operand 1 of recompute.depend is read before it is defined; a token cannot wait for what waits for it}}
+  // expected-error@+1 {{operand 1 of recompute.depend is read before it is defined; a token must not wait for an operation that waits for the token}}
   %a = recompute.depend %x after %u : tensor<4xf32>
   %t = recompute.token %a : tensor<4xf32>
   %b = recompute.depend %x after %t : tensor<4xf32>

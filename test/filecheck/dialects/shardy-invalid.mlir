@@ -204,7 +204,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // A sum of what is a maximum.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}], unreduced=max{"x"}>}) {
-  // expected-error@+1 {{cannot reduce 'max' unreduced axes. Expected 'sum'}}
+  // expected-error@+1 {{cannot reduce axes with reduction 'max'; expected 'sum'}}
   %0 = sdy.all_reduce {"x"} %m out_sharding=<@mesh, [{}, {}]> : tensor<16x8xf32>
   func.return
 }
@@ -244,7 +244,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // No axes.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{r2u axes must not be empty}}
+  // expected-error@+1 {{replicated_to_unreduced: axes must not be empty}}
   %0 = sdy.replicated_to_unreduced {} %a out_sharding=<@mesh, [{"y"}, {"x"}]> : tensor<16x8xf32>
   func.return
 }
@@ -287,7 +287,7 @@ func.func @f(%p: tensor<16x8xf32>) {
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%p: tensor<16x8xf32>) {
   %1 = stablehlo.negate %p : tensor<16x8xf32>
-  // expected-error@+1 {{the operand is no argument of a function and no result of a call}}
+  // expected-error@+1 {{the operand must be an argument of a function or a result of a call}}
   %0 = sdy.func_data_flow_edge %1 : tensor<16x8xf32>
   func.return
 }

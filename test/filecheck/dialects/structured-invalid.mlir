@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s --split-input-file --verify-diagnostics
 
 func.func @types(%x: tensor<4xf32>) {
-  // expected-error@+1 {{recompute.yield hands out tensor<4xf32>, recompute.segment has results of tensor<5xf32>}}
+  // expected-error@+1 {{recompute.yield returns tensor<4xf32>, but recompute.segment has results of tensor<5xf32>}}
   %a = "recompute.segment"() ({
     "recompute.yield"(%x) : (tensor<4xf32>) -> ()
   }) : () -> tensor<5xf32>
@@ -11,7 +11,7 @@ func.func @types(%x: tensor<4xf32>) {
 // -----
 
 func.func @nothing_yielded(%x: tensor<4xf32>) {
-  // expected-error@+1 {{recompute.yield hands out nothing, recompute.gradient has results of tensor<4xf32>}}
+  // expected-error@+1 {{recompute.yield returns nothing, but recompute.gradient has results of tensor<4xf32>}}
   %a = recompute.gradient {
     recompute.yield
   } : tensor<4xf32>
@@ -21,7 +21,7 @@ func.func @nothing_yielded(%x: tensor<4xf32>) {
 // -----
 
 func.func @no_yield(%x: tensor<4xf32>) {
-  // expected-error@+1 {{recompute.segment ends with recompute.yield}}
+  // expected-error@+1 {{recompute.segment must end with recompute.yield}}
   recompute.segment {
     %a = stablehlo.sine %x : tensor<4xf32>
   }
@@ -31,7 +31,7 @@ func.func @no_yield(%x: tensor<4xf32>) {
 // -----
 
 func.func @arguments(%x: tensor<4xf32>) {
-  // expected-error@+1 {{recompute.gradient has no arguments: its operations read values from outside as they are}}
+  // expected-error@+1 {{recompute.gradient must not have arguments: its operations read values from outside directly}}
   "recompute.gradient"() ({
   ^bb0(%y: tensor<4xf32>):
     "recompute.yield"() : () -> ()
@@ -56,7 +56,7 @@ func.func @gradient_of_gradient(%x: tensor<4xf32>) {
 
 func.func @backward_segment(%x: tensor<4xf32>) {
   recompute.gradient {
-    // expected-error@+1 {{a segment is a forward piece; it does not stand in recompute.gradient}}
+    // expected-error@+1 {{a segment belongs to the forward pass and must not be inside recompute.gradient}}
     recompute.segment {
       recompute.yield
     }
@@ -69,7 +69,7 @@ func.func @backward_segment(%x: tensor<4xf32>) {
 
 func.func @gradient_in_segment(%x: tensor<4xf32>) {
   recompute.segment {
-    // expected-error@+1 {{recompute.gradient stands in a function, not in recompute.segment}}
+    // expected-error@+1 {{recompute.gradient must be in a function, not in recompute.segment}}
     recompute.gradient {
       recompute.yield
     }
@@ -82,7 +82,7 @@ func.func @gradient_in_segment(%x: tensor<4xf32>) {
 
 func.func @segment_in_a_branch(%c: tensor<i1>) {
   "stablehlo.if"(%c) ({
-    // expected-error@+1 {{a segment stands in a function or in another segment, not in stablehlo.if: put all of stablehlo.if into the segment}}
+    // expected-error@+1 {{a segment must be in a function or in another segment, not in stablehlo.if: put all of stablehlo.if into the segment}}
     recompute.segment {
       recompute.yield
     }

@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s --split-input-file --verify-diagnostics
 
 func.func @name(%x: tensor<4xf32>) {
-  // expected-error@+1 {{an operation is named torch.<namespace>.<operation>.<overload>}}
+  // expected-error@+1 {{operation names must have the form torch.<namespace>.<operation>.<overload>}}
   %0 = "torch.aten.relu"(%x) {torch.args = "%0", torch.node = "relu"} : (tensor<4xf32>) -> tensor<4xf32>
   func.return
 }
@@ -42,7 +42,7 @@ func.func @text(%x: tensor<4xf32>) {
 // -----
 
 func.func @syntax(%x: tensor<4xf32>) {
-  // expected-error@+1 {{is no argument list}}
+  // expected-error@+1 {{is not a valid argument list}}
   %0 = "torch.aten.relu.default"(%x) {torch.args = "%0, (", torch.node = "relu"} : (tensor<4xf32>) -> tensor<4xf32>
   func.return
 }
@@ -50,7 +50,7 @@ func.func @syntax(%x: tensor<4xf32>) {
 // -----
 
 func.func @read(%x: tensor<4xf32>) {
-  // expected-error@+1 {{it returns its operand}}
+  // expected-error@+1 {{the operation must return its operand}}
   %0 = "torch.read"(%x) {torch.node = "x"} : (tensor<4xf32>) -> tensor<5xf32>
   func.return
 }
@@ -58,7 +58,7 @@ func.func @read(%x: tensor<4xf32>) {
 // -----
 
 func.func @draw() {
-  // expected-error@+1 {{it has no operands, returns a state, and says in 'torch.of' what draws from it}}
+  // expected-error@+1 {{the operation must have no operands and one result, a state, and name in 'torch.of' the operation that draws from it}}
   %0 = "torch.draw"() {torch.node = "drop"} : () -> tensor<16xui8>
   func.return
 }

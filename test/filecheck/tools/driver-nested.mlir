@@ -46,5 +46,5 @@ module @inner {
 // ANY-LABEL: builtin.module @inner
 // ANY:         %c = stablehlo.add %a, %a
 
-// NOTHING:  remark: 'cse' has run on nothing: there is no func.fun
+// NOTHING:  remark: 'cse' did not run: there is no func.fun
 // PIPELINE: builtin.module(func.func(cse),builtin.module(recompute-inline),builtin.module(func.func(dce)))

@@ -25,5 +25,5 @@ module @infer {
 // CHECK:     recompute.recompute
 // CHECK:     builtin.module @infer
 // CHECK-NOT: recompute.
-// REMARK:    this module is left as it is: no gradient found
+// REMARK:    this module is left unchanged: no gradient found
 // EXPLAIN:   train::step

@@ -8,7 +8,7 @@ func.func @not_twice(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, t
   %z = stablehlo.constant dense<0.0> : tensor<f32>
   // expected-remark@+1 {{stablehlo.rng is not recomputed: it draws from a hidden random state: a copy would draw other numbers; draw with stablehlo.rng_bit_generator, whose state is an operand}}
   %b = "stablehlo.rng"(%z, %z, %s) {recompute.recompute = true, recompute.phase = "primal", rng_distribution = #stablehlo<rng_distribution UNIFORM>} : (tensor<f32>, tensor<f32>, tensor<1xi64>) -> tensor<4xf32>
-  // expected-remark@+1 {{stablehlo.custom_call is not recomputed: the custom call @f is not known to return the same each time; repeatable=f says that it does}}
+  // expected-remark@+1 {{stablehlo.custom_call is not recomputed: the custom call @f is not known to return the same value each time; repeatable=f says that it does}}
   %c = "stablehlo.custom_call"(%b) {recompute.recompute = true, recompute.phase = "primal", call_target_name = "f"} : (tensor<4xf32>) -> tensor<4xf32>
   // expected-remark@+1 {{stablehlo.all_reduce is not recomputed: it is a collective, and recomputing collectives is off}}
   %d = "stablehlo.all_reduce"(%c) ({
@@ -46,7 +46,7 @@ func.func @effect_inside(%x: tensor<4xf32>, %p: tensor<i1>, %ct: tensor<4xf32>) 
 
 // A mark without effect is said: on what makes nothing, and on what no gradient operation reads, once for each segment.
 func.func @no_effect(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  // expected-remark@+1 {{test.write is not recomputed: it has no result that could be needed again}}
+  // expected-remark@+1 {{test.write is not recomputed: it has no results}}
   "test.write"(%x) {recompute.recompute = true, recompute.phase = "primal"} : (tensor<4xf32>) -> ()
   // expected-remark@+1 {{the marked operation is not recomputed: no gradient operation reads a value from it}}
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.phase = "primal"} : tensor<4xf32>

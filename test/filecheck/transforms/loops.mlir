@@ -96,4 +96,4 @@ func.func public @bound(%x: tensor<4xf32>, %ct: tensor<4xf32>, %n: tensor<i32>) 
 }
 // CHECK-LABEL: func.func public @bound
 // CHECK-NOT:     recompute.copy
-// REMARK:        remark: the loop is left as it is: it does not count by ones up to a constant, so the iteration that wrote a slice is unknown
+// REMARK:        remark: the loop is left as it is: its counter does not increase by one up to a constant, so the iteration that wrote a slice is unknown

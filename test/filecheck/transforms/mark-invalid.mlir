@@ -2,7 +2,7 @@
 
 // What an operation says of itself must fit together; the message says what to remove.
 func.func @recomputed_and_kept(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{it is to be recomputed (recompute.recompute = true) and to be kept (recompute.checkpoint): remove one of them}}
+  // expected-error@+1 {{marked both to be recomputed (recompute.recompute = true) and to be kept (recompute.checkpoint): remove one mark}}
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.checkpoint} : tensor<4xf32>
   func.return %a : tensor<4xf32>
 }
@@ -18,7 +18,7 @@ func.func @marked_gradient(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @marked_copy(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{it is a copy (recompute.copy), and copies are not recomputed again: remove recompute.recompute}}
+  // expected-error@+1 {{the operation is a copy (recompute.copy), and copies are not recomputed again: remove recompute.recompute}}
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.copy = 1, recompute.duplicated, recompute.id = 0} : tensor<4xf32>
   func.return %a : tensor<4xf32>
 }
@@ -34,7 +34,7 @@ func.func @outputs_of_an_operation(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @kept_segment(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{it is to be kept (recompute.recompute = false) and its outputs to be recomputed: remove one of them}}
+  // expected-error@+1 {{marked to be kept (recompute.recompute = false), but its outputs to be recomputed: remove one mark}}
   recompute.segment attributes {recompute.recompute = false, recompute.output_recompute} {
     recompute.yield
   }
@@ -53,7 +53,7 @@ func.func @ill_typed(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // Bytes are needed to weigh a segment, and a dynamic shape has none.
 func.func @dynamic(%x: tensor<?xf32>, %ct: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>) {
-  // expected-error@unknown {{the bytes of tensor<?xf32> are not known; recomputation needs static shapes}}
+  // expected-error@unknown {{the size in bytes of tensor<?xf32> is unknown; recomputation needs static shapes}}
   %a = stablehlo.sine %x : tensor<?xf32> loc("jit(f)/jvp(b)/sin")
   %b = stablehlo.tanh %a : tensor<?xf32> loc("jit(f)/jvp(b)/tanh")
   %g = stablehlo.multiply %ct, %b : tensor<?xf32> loc("jit(f)/transpose(jvp())/mul")

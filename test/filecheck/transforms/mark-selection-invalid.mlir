@@ -42,20 +42,20 @@ func.func @step(%x: tensor<64xf32>, %w: tensor<64xf32>, %ct: tensor<64xf32>) -> 
 // UNKNOWN:  mark-selection-invalid.mlir:19:1: error: checkpoint 'block1/tahn' names no operation of the forward pass; did you mean 'block1/tanh'?
 // NUMBER:   error: pass 'recompute-mark': option 'checkpoints' is texts with commas between them, not 7; a text is quoted: checkpoints="7"
 // IGNORED-DAG: net.py:3:5: remark: checkpoint 'dead' is ignored: no result of the step needs it
-// IGNORED-DAG: remark: checkpoint 'x' is ignored: it is an argument of the function, which is there anyway
-// IGNORED-DAG: remark: checkpoint 'w' is ignored: it is an argument of the function, which is there anyway
-// IGNORED-DAG: remark: checkpoint 'inner' is ignored: it is made inside the region of an operation; name the result
-// IGNORED-DAG: remark: checkpoint 'g' is ignored: it is made in the backward pass
+// IGNORED-DAG: remark: checkpoint 'x' is ignored: it is an argument of the function, which is always live
+// IGNORED-DAG: remark: checkpoint 'w' is ignored: it is an argument of the function, which is always live
+// IGNORED-DAG: remark: checkpoint 'inner' is ignored: it is defined inside the region of an operation; name the result
+// IGNORED-DAG: remark: checkpoint 'g' is ignored: it is computed in the backward pass
 // SKIP:     mark-selection-invalid.mlir:19:1: error: there is no segment 3 to skip; the 1 are numbered from 0: segment0
 // NEGATIVE: mark-selection-invalid.mlir:19:1: error: there is no segment -1 to skip
-// MANY:     mark-selection-invalid.mlir:19:1: error: 4 segments cannot be made of 3 segments: block0, block1, head
-// FEW:      mark-selection-invalid.mlir:19:1: error: -2 segments cannot be made of 3 segments
+// MANY:     mark-selection-invalid.mlir:19:1: error: cannot divide 3 segments: block0, block1, head into 4 segments
+// FEW:      mark-selection-invalid.mlir:19:1: error: cannot divide 3 segments: block0, block1, head into -2 segments
 // REGION:   mark-selection-invalid.mlir:19:1: error: no segment matches 'block9'
 // POLICY:   mark-selection-invalid.mlir:19:1: error: unknown policy 'dots_savable'; did you mean 'dots_saveable'?
-// POLICIES: mark-selection-invalid.mlir:19:1: error: unknown policy 'sometimes'; known are nothing_saveable, everything_saveable, dots_saveable
-// KEY:      error: exclude pattern 'middle:stablehlo.sine': 'middle:stablehlo.sine' is none of pre:, main:, suf:, num:
-// MAIN:     error: exclude pattern 'pre:stablehlo.sine': it has no 'main:' part, which names the saved operations; write 'pre:a>b; main:c; suf:d; num:1'
-// COUNT:    error: exclude pattern 'main:stablehlo.sine; num:many': num is a number of chains, or -1 for all, not 'many'
-// TWICE:    error: exclude pattern 'main:a; main:b': 'main:' stands twice
+// POLICIES: mark-selection-invalid.mlir:19:1: error: unknown policy 'sometimes'; expected one of nothing_saveable, everything_saveable, dots_saveable
+// KEY:      error: exclude pattern 'middle:stablehlo.sine': 'middle:stablehlo.sine' does not begin with pre:, main:, suf: or num:
+// MAIN:     error: exclude pattern 'pre:stablehlo.sine': the part 'main:', which names the saved operations, is missing; write 'pre:a>b; main:c; suf:d; num:1'
+// COUNT:    error: exclude pattern 'main:stablehlo.sine; num:many': num must be a number of chains, or -1 for all, not 'many'
+// TWICE:    error: exclude pattern 'main:a; main:b': 'main:' is given twice
 // TYPE:     error: pass 'recompute-mark': option 'outputs' is true or false, not perhaps{{$}}
 // OPTION:   error: pass 'recompute-mark' has no option 'checkpoint'; did you mean 'checkpoints'?

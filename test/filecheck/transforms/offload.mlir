@@ -35,10 +35,10 @@
 // REMARK:     offload.mlir:{{.*}}'offload' has no effect here: no gradient operation reads the value
 // REMARK-NOT: it moves its operand to the host
 
-// BAD:   offload is marked, auto, or a speed such as 25GB/s, not 'everything'
+// BAD:   offload must be marked, auto, or a speed such as 25GB/s, not 'everything'
 // COST:  offload=auto weighs moves against work in seconds: give cost=roofline(h100), or another device
-// SPEED: how fast tpuv5e moves bytes to its host is not known: give it, as offload=25GB/s
-// MODEL: what lies on the host is counted in program order: ask for memory-model=order
+// SPEED: the transfer speed of tpuv5e to its host is unknown: give it, for example offload=25GB/s
+// MODEL: host memory is counted in program order only: use memory-model=order
 
 func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
   %a = stablehlo.sine %x {recompute.phase = "primal", recompute.recompute = "offload"} : tensor<1024xf32>

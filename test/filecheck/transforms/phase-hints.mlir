@@ -3,7 +3,7 @@
 // RUN: recompute-opt %s -p 'recompute-phase{primal-values=%%y}' --split-input-file | filecheck %s --check-prefix=VALUE
 
 // The loss is computed last, and nothing of the gradient needs it: it is moved in front of the gradient.
-// GUESS: a guess: no operation tells its phase, and result 0, the first scalar, is taken for the loss; say primal-results=0
+// GUESS: a guess: the phase of no operation is known, and result 0, the first scalar, is assumed to be the loss; give primal-results=0
 func.func @loss_last(%x: tensor<8xf32>) -> (tensor<f32>, tensor<8xf32>) {
   %z = stablehlo.constant dense<0.0> : tensor<f32>
   %a = stablehlo.sine %x : tensor<8xf32>

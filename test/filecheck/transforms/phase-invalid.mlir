@@ -10,7 +10,7 @@ func.func @forward_only(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 func.func @attribute(%x: tensor<4xf32>) -> tensor<4xf32> {
   %a = stablehlo.sine %x {recompute.phase = "gradient"} : tensor<4xf32>
-  // expected-error@below {{the attribute recompute.phase = "primal" puts stablehlo.tanh in the forward pass, but it stands after}}
+  // expected-error@below {{the attribute recompute.phase = "primal" puts stablehlo.tanh in the forward pass, but it follows}}
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
   %c = stablehlo.negate %b : tensor<4xf32>
   func.return %c : tensor<4xf32>

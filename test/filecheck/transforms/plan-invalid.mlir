@@ -18,11 +18,11 @@
 // DEVICE: error: no plan keeps the budget of 1B, 1 bytes of the device: arguments and results of @step, which no plan changes, need 12288
 // UNIT:   error: invalid budget 'much': expected bytes ('8GiB', '500MB'), a share
 // APPLES: error: invalid budget '8apples'
-// SHARE:  error: invalid budget '150%': a share of the plain peak is above 0 and at most 1
-// MODEL:  error: unknown memory model 'tpu'; known are order, xla
+// SHARE:  error: invalid budget '150%': a share of the plain peak must be above 0 and at most 1
+// MODEL:  error: unknown memory model 'tpu'; expected one of order, xla
 // TARGET: error: unknown target 'tpu'
-// BOTH:   error: give one of plan, planner and budget, not several
-// BYTES:  error: the bytes of tensor<16x?x8xf32> are not known; recomputation needs static shapes: a budget needs bounds, so lower
+// BOTH:   error: give only one of plan, planner and budget
+// BYTES:  error: the size in bytes of tensor<16x?x8xf32> is unknown; recomputation needs static shapes: a budget needs bounds, so lower
 // OTHER:  error: the plan is for another program
 
 func.func @step(%x: tensor<16x8x8xf32>) -> (tensor<16x8x8xf32>, tensor<16x8x8xf32>) {

@@ -8,9 +8,9 @@
 // No location says anything, as in the output of another compiler. The loss is result 0: what it needs is primal, what
 // stands beside it residual, and what stands behind it gradient.
 
-// SILENT: remark: a guess: no operation tells its phase and no result looks like a loss
+// SILENT: remark: a guess: the phase of no operation is known and no result looks like a loss
 // NUMBER: error: primal-results=2: there are 2, numbered from 0
-// NEEDS:  error: a primal result needs stablehlo.multiply, a gradient
+// NEEDS:  error: a primal result needs stablehlo.multiply, a gradient operation
 
 // CHECK-LABEL: func.func @silent
 // CHECK:         optimization_barrier

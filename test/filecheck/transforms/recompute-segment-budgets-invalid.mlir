@@ -12,13 +12,13 @@
 
 // EARLY:      segment-budgets-invalid.mlir:{{\d+}}:{{\d+}}: error: segment 'block1' cannot save as little as 4096 bytes (block1:50%): the proven minimum is 8192 bytes;
 // EARLY-SAME: stablehlo.sine %d, 4096 bytes: it is read before any gradient has arrived that could hold its copy back
-// NEAR:       error: segment-budgets: no segment matches 'blok0'; near it are: block0, block1
+// NEAR:       error: segment-budgets: no segment matches 'blok0'; similar segments are: block0, block1
 // FAR:        error: segment-budgets: no segment matches 'attention'; the scopes are: block0, block1
 // APPLES:     error: segment-budgets: block0: invalid budget '2apples': expected bytes ('8GiB', '500MB')
 // NONE:       error: segment-budgets: invalid budget of a segment 'block0': expected layer*:30% or head:8MiB
 // PLAN:       error: give segment_budgets, or a plan or planner, not both
 // OUTPUT:     error: segment 'block0' cannot save as little as 1024 bytes (block0:1KiB): the proven minimum is 4096 bytes;
-// OUTPUT-SAME: stablehlo.tanh %c, 4096 bytes: the forward pass reads it behind the segment, so it stays
+// OUTPUT-SAME: stablehlo.tanh %c, 4096 bytes: the forward pass reads it after the segment, so it is kept
 // LOOPS:      error: segment-budgets does not apply to loops; limit what loops keep by loops="keep(30%)"
 // BOTH:       error: with the budgets of segments first, which proves nothing of other choices: no plan within 8192 bytes of temporaries
 

@@ -9,7 +9,7 @@
 // CHECK:         optimization_barrier
 // CHECK-NEXT:    stablehlo.{{.*}}recompute.segment = "segment0"{{.*}}recompute.duplicated
 // COUNT:         remark: 3 segments by structure
-// ONE:           error: 1 segments cannot be made of a forward pass without names
+// ONE:           error: cannot divide a forward pass without names into 1 segments
 
 // expected-remark@+2 {{2 segments by structure, chosen of 7 attempts}}
 // expected-remark@+1 {{segment 'segment1' is not recomputed: its values are needed as soon as the backward pass begins}}

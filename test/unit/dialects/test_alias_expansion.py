@@ -30,7 +30,7 @@ def test_aliases_that_double_are_refused_where_they_pass_the_limit(kind: str) ->
     most = MOST_EXPANDED + MOST_TIMES * len(text)
     error = error_of(text)
     assert re.match(r"aliases\.mlir:\d+:\d+: error: ", error)
-    assert f"aliases stand for more than {most} characters, the most for a text of {len(text)}: use fewer" in error
+    assert f"aliases expand to more than {most} characters, the limit for a text of {len(text)}: use fewer" in error
 
 
 @pytest.mark.parametrize("kind", DOUBLING_ALIASES)
@@ -42,7 +42,7 @@ def test_a_few_levels_are_written_out(kind: str) -> None:
 def test_many_uses_of_a_long_alias_are_refused() -> None:
     uses = '"any.thing"() {of = #a} : () -> ()\n' * 10_000
     error = error_of(f'#a = "{"x" * 100_000}"\n{uses}')
-    assert re.match(r"aliases\.mlir:\d+:21: error: aliases stand for more than \d+ characters", error)
+    assert re.match(r"aliases\.mlir:\d+:21: error: aliases expand to more than \d+ characters", error)
 
 
 def test_a_short_alias_may_be_used_everywhere() -> None:

@@ -119,11 +119,11 @@ def test_different_definitions_are_different_programs():
             "a '>=' cannot be distinguished from the end",
         ),
         (with_value("#stablehlo<precision // }\n DEFAULT>"), "2:73", "Unbalanced '}'"),
-        (with_value("#stablehlo<precision // >\n DEFAULT>"), "2:59", "brackets in a comment inside of an attribute"),
+        (with_value("#stablehlo<precision // >\n DEFAULT>"), "2:59", "brackets in a comment inside an attribute"),
         (with_value("!foo.bar<"), "2:58", "Unbalanced '}' in dialect symbol body"),
         (with_value("#foo <bar 1>"), "2:49", "undefined symbol alias '#foo'"),
         (with_value("[!foo\n<bar>]"), "2:50", "undefined symbol alias '!foo'"),
-        (with_value("#foo.bar <1>"), "2:58", "the '<' of '#foo.bar' stands directly behind the name"),
+        (with_value("#foo.bar <1>"), "2:58", "the '<' of '#foo.bar' must directly follow the name"),
         (
             "#one = 1\n" + with_value("#stablehlo.channel_handle<handle = 1, type = #one>"),
             "3:94",

@@ -39,11 +39,19 @@ def alias(output: str, operand: int, part: str) -> str:
     [
         ("I5", {"more": ", api_version = 5 : i32"}, "api_version is 5, expected 0 to 4"),
         ("I5", {"more": ", api_version = -1 : i32"}, "api_version is -1"),
-        ("I4", {"more": ", backend_config = {a = 1}"}, "backend_config is no string, as api_version = 1"),
-        ("I4", {"more": ', backend_config = "", api_version = 4 : i32'}, "backend_config is no dictionary"),
-        ("layouts", {"more": f", operand_layouts = [{MATRIX}, {EMPTY}]"}, "for operands and results, or for neither"),
+        ("I4", {"more": ", backend_config = {a = 1}"}, "backend_config must be a string for api_version = 1"),
+        ("I4", {"more": ', backend_config = "", api_version = 4 : i32'}, "backend_config must be a dictionary"),
+        (
+            "layouts",
+            {"more": f", operand_layouts = [{MATRIX}, {EMPTY}]"},
+            "for both operands and results, or for neither",
+        ),
         ("layouts", {"more": layouts(MATRIX, f"{ROW}, {EMPTY}")}, "there are 1 operand_layouts, expected 2"),
-        ("layouts", {"more": layouts(f"{MATRIX}, {EMPTY}", f"{ROW}, {EMPTY}")}, "there is no layout for tuple<"),
+        (
+            "layouts",
+            {"more": layouts(f"{MATRIX}, {EMPTY}", f"{ROW}, {EMPTY}")},
+            "expected one layout per operand and result; none can be given for tuple<",
+        ),
         (
             "layouts",
             {"other": "tensor<f32>", "more": layouts(f"{MATRIX}, {EMPTY}", ROW)},
@@ -52,30 +60,30 @@ def alias(output: str, operand: int, part: str) -> str:
         (
             "layouts",
             {"other": "tensor<f32>", "more": layouts(f"{MATRIX}, {EMPTY}", f"{ROW}, {ROW}")},
-            r"a layout of 1 is no permutation of the dimensions of !stablehlo.token",
+            r"a layout of 1 is not a permutation of the dimensions of !stablehlo.token",
         ),
         (
             "layouts",
             {"other": "tensor<f32>", "more": layouts(f"{ROW}, {EMPTY}", f"{ROW}, {EMPTY}")},
-            r"a layout of 1 is no permutation of the dimensions of tensor<2x3xf32>",
+            r"a layout of 1 is not a permutation of the dimensions of tensor<2x3xf32>",
         ),
         (
             "layouts",
             {"other": "tensor<f32>", "more": layouts(f"{MATRIX.replace('1', '2')}, {EMPTY}", f"{ROW}, {EMPTY}")},
-            r"the layout \[2, 0\] is no permutation",
+            r"the layout \[2, 0\] is not a permutation",
         ),
         (
             "layouts",
             {"other": "tensor<f32>", "more": layouts(f"{MATRIX.replace('index', 'i64')}, {EMPTY}", f"{ROW}, {EMPTY}")},
-            "a layout is a constant of type tensor<Nxindex>",
+            "a layout must be a constant of type tensor<Nxindex>",
         ),
         ("I7", {"more": alias("[0]", 2, "[]")}, "operand_index is 2, but there are 2 operands"),
         ("I7", {"more": alias("[0]", -1, "[]")}, "operand_index is -1"),
         ("I7", {"more": alias("[2]", 1, "[1, 0]")}, r"output_tuple_indices \[2\] name none of 2 results"),
         ("I7", {"more": alias("[]", 1, "[1, 0]")}, r"output_tuple_indices \[\] name none"),
-        ("I7", {"more": alias("[0, 0]", 1, "[1, 0]")}, r"output_tuple_indices \[0\] name no part"),
-        ("I7", {"more": alias("[0]", 1, "[1, 1]")}, r"operand_tuple_indices \[1, 1\] name no part"),
-        ("I7", {"more": alias("[0]", 0, "[]")}, "a result of type tensor<5xi8> does not lie where an operand of type"),
+        ("I7", {"more": alias("[0, 0]", 1, "[1, 0]")}, r"output_tuple_indices \[0\] do not name a part"),
+        ("I7", {"more": alias("[0]", 1, "[1, 1]")}, r"operand_tuple_indices \[1, 1\] do not name a part"),
+        ("I7", {"more": alias("[0]", 0, "[]")}, "a result of type tensor<5xi8> cannot alias an operand of type"),
     ],
 )
 def test_custom_call(label: str, changed: dict[str, str], words: str) -> None:
@@ -113,16 +121,16 @@ FFT = Template(
     ("label", "changed", "words"),
     [
         ("C1", {"operand": "tensor<8xf32>", "result": "tensor<5xcomplex<f32>>"}, "there are 2 lengths for an operand"),
-        ("C2", {"result": "tensor<3x6x5xf32>"}, "RFFT takes or makes complex numbers, not tensor<3x6x5xf32>"),
+        ("C2", {"result": "tensor<3x6x5xf32>"}, "RFFT requires complex numbers, not tensor<3x6x5xf32>"),
         ("C2", {"operand": "tensor<3x6x8xf64>"}, "elements of type f64, expected f32"),
-        ("C2", {"type": "FFT"}, "FFT takes or makes complex numbers, not tensor<3x6x8xf32>"),
+        ("C2", {"type": "FFT"}, "FFT requires complex numbers, not tensor<3x6x8xf32>"),
         ("C2", {"type": "IFFT", "operand": "tensor<3x6x5xcomplex<f64>>"}, "expected complex<f64>"),
         ("C2", {"type": "IRFFT", "operand": "tensor<3x6x5xcomplex<f32>>"}, "elements of type complex<f32>"),
         ("C3", {"lengths": "[]"}, "there are 0 lengths, expected one to three"),
         ("C3", {"lengths": "[1, 3, 6, 8]"}, "there are 4 lengths"),
         ("C4", {"lengths": "[8]", "operand": "tensor<3x6x9xf32>"}, r"has shape \[9\], expected \[8\]"),
         ("C4", {"lengths": "[3, 8]"}, r"has shape \[6, 8\], expected \[3, 8\]"),
-        ("C4", {"lengths": "[-8]"}, r"the lengths \[-8\] are not all positive or zero"),
+        ("C4", {"lengths": "[-8]"}, r"the lengths \[-8\] must not be negative"),
         ("C5", {"result": "tensor<3x6x8xcomplex<f32>>"}, r"has shape \[3, 6, 8\], expected \[3, 6, 5\]"),
         ("C5", {"operand": "tensor<3x?x?xf32>", "result": "tensor<3x5x5xcomplex<f32>>"}, r"expected \[3, 6, 5\]"),
         (
@@ -168,7 +176,7 @@ CHOLESKY = Template(
 
 @pytest.mark.parametrize(
     ("label", "type_", "words"),
-    [("C2", "tensor<3xf32>", "holds no matrices"), ("C3", "tensor<2x3x4xf32>", r"has shape \[3, 4\]")],
+    [("C2", "tensor<3xf32>", "is not a tensor of matrices"), ("C3", "tensor<2x3x4xf32>", r"has shape \[3, 4\]")],
 )
 def test_cholesky(label: str, type_: str, words: str) -> None:
     CHOLESKY.refuse("C1", "the result has type", result="tensor<2x3x3xf64>")
@@ -183,11 +191,11 @@ def accuracy(text: str) -> str:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("atol = -1.0, mode = MODE<TOLERANCE>", "a tolerance is negative"),
-        ("rtol = -0.0, mode = MODE<TOLERANCE>", "a tolerance is negative"),
-        ("ulps = -1, mode = MODE<TOLERANCE>", "a tolerance is negative"),
-        ("ulps = 1, mode = MODE<HIGHEST>", "mode HIGHEST has no tolerances"),
-        ("atol = 1.0, mode = MODE<DEFAULT>", "mode DEFAULT has no tolerances"),
+        ("atol = -1.0, mode = MODE<TOLERANCE>", "tolerances must not be negative"),
+        ("rtol = -0.0, mode = MODE<TOLERANCE>", "tolerances must not be negative"),
+        ("ulps = -1, mode = MODE<TOLERANCE>", "tolerances must not be negative"),
+        ("ulps = 1, mode = MODE<HIGHEST>", "mode HIGHEST takes no tolerances"),
+        ("atol = 1.0, mode = MODE<DEFAULT>", "mode DEFAULT takes no tolerances"),
         ("atol = 1.0e400, mode = MODE<TOLERANCE>", "the number is too large"),
         ("mode = 3", "expected a mode"),
         ("ulps = 1", "Expected ','"),

@@ -82,11 +82,11 @@ REDUCE = Template(
         ("C3", {"groups": "dense<[[0, 2]]> : tensor<1x2xi64>"}, "not device 1"),
         ("C4", {"more": GLOBAL}, "the channel has number 0"),
         ("C5", {"body": "%x: tensor<f32>"}, "the arguments of the region are 1, expected 2"),
-        ("C5", {"operand": "tensor<4x8xi32>"}, "elements of type i32, which do not become f32"),
+        ("C5", {"operand": "tensor<4x8xi32>"}, "elements of type i32, which cannot be promoted to f32"),
         (
             "C5",
             {"body": "%x: tensor<2xf32>, %y: tensor<2xf32>", "returned": "%x : tensor<2xf32>"},
-            "the region works on scalars",
+            "the region must take scalars",
         ),
         ("C6", {"result": "tensor<8x4xf32>"}, r"a result has shape \[8, 4\], expected \[4, 8\]"),
         ("C7", {"result": "tensor<4x8xf64>"}, "elements of type f64, expected f32"),
@@ -118,7 +118,11 @@ SCATTER = Template(
 @pytest.mark.parametrize(
     ("label", "changed", "words"),
     [
-        ("C1", {"groups": "dense<[[0, 1, 2]]> : tensor<1x3xi64>"}, "an extent of 8 is not split among 3 devices"),
+        (
+            "C1",
+            {"groups": "dense<[[0, 1, 2]]> : tensor<1x3xi64>"},
+            "an extent of 8 cannot be split evenly among 3 devices",
+        ),
         ("C2", {"dim": "2"}, "not all within the rank 2"),
         ("C3", {"groups": "dense<[[0, 0]]> : tensor<1x2xi64>"}, "device 0 twice"),
         ("C5", {"groups": "dense<[[0, 2]]> : tensor<1x2xi64>"}, "not device 1"),
@@ -156,7 +160,7 @@ TO_ALL = Template(
     ("label", "changed", "words"),
     [
         ("C1", {"split": "2"}, "split_dimension .* within the rank 2"),
-        ("C2", {"operand": "tensor<4x7xf32>"}, "an extent of 7 is not split into 2"),
+        ("C2", {"operand": "tensor<4x7xf32>"}, "an extent of 7 cannot be split evenly into 2"),
         ("C3", {"concat": "-1"}, "concat_dimension .* within the rank 2"),
         ("C4", {"count": "0"}, "split_count is 0, expected a positive number"),
         ("C5", {"groups": "dense<[[0, 0]]> : tensor<1x2xi64>"}, "device 0 twice"),
@@ -190,12 +194,12 @@ PERMUTE = Template(
     [
         (BROADCAST, "I2", {"groups": "dense<0> : tensor<1xi64>"}, "1 dimensions, expected 2"),
         (BROADCAST, "C1", {"groups": "dense<[[1, 1]]> : tensor<1x2xi64>"}, "device 1 twice"),
-        (BROADCAST, "C2", {"groups": "dense<[[0, -1]]> : tensor<1x2xi64>"}, "a negative number"),
+        (BROADCAST, "C2", {"groups": "dense<[[0, -1]]> : tensor<1x2xi64>"}, "must not have negative numbers"),
         (BROADCAST, "C3", {"result": "tensor<5xf32>"}, "type tensor<5xf32>, expected tensor<4xf32>"),
         (PERMUTE, "C1", {"pairs": "dense<0> : tensor<1x3xi64>"}, r"shape \[1, 3\], expected two columns"),
         (PERMUTE, "C2", {"pairs": "dense<[[0, 1], [0, 2]]> : tensor<2x2xi64>"}, "the sources have device 0 twice"),
         (PERMUTE, "C3", {"pairs": "dense<[[0, 1], [2, 1]]> : tensor<2x2xi64>"}, "the targets have device 1 twice"),
-        (PERMUTE, "C4", {"pairs": "dense<[[0, -1]]> : tensor<1x2xi64>"}, "a negative number"),
+        (PERMUTE, "C4", {"pairs": "dense<[[0, -1]]> : tensor<1x2xi64>"}, "must not have negative numbers"),
         (PERMUTE, "C5", {"result": "tensor<5xf32>"}, "type tensor<5xf32>, expected tensor<4xf32>"),
     ],
 )
@@ -254,7 +258,7 @@ TWICE = START.values["inner"] + "\n%z = stablehlo.slice %x [0:2] : (tensor<4xf32
         (INFEED, "C2", {"results": "!stablehlo.token, !stablehlo.token"}, "a result has type !stablehlo.token"),
         (INFEED, "C3", {"results": "tensor<4xf32>, tensor<4xf32>"}, "the last result has type tensor<4xf32>"),
         (INFEED, "layout", {"more": ", layout = [[0], [0]]"}, "there are 2 layouts for 1 tensors"),
-        (INFEED, "layout", {"more": ", layout = [0]"}, "is no array of integers"),
+        (INFEED, "layout", {"more": ", layout = [0]"}, "is not an array of integers"),
         (RECEIVE, "results", {"results": "tensor<4xf32>, tensor<4xf32>"}, "the last result has type tensor<4xf32>"),
         (RECEIVE, "C2", {"more": PAIRS}, "the sources have device 0 twice"),
         (RECEIVE, "C5", {"type": "1"}, "the channel has type 1, expected 3"),

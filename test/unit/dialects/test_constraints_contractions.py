@@ -49,9 +49,9 @@ def algorithm(lhs: int = 1, rhs: int = 1, operations: int = 1) -> str:
         ("C8", {"sums": "[-1]"}, r"rhs_contracting_dimensions \[-1\] are not all within the rank 3"),
         ("C9", {"rhs": "tensor<4x5x3xf32>"}, r"rhs_batching_dimensions name has shape \[3\], expected \[2\]"),
         ("C10", {"rhs": "tensor<3x5x2xf32>"}, r"rhs_contracting_dimensions name has shape \[3\], expected \[4\]"),
-        ("C11", {"more": ", precision = [HIGH, HIGH, HIGH]"}, "there are 3 precisions for two operands"),
+        ("C11", {"more": ", precision = [HIGH, HIGH, HIGH]"}, "expected at most two precisions, got 3"),
         ("C12", {"result": "tensor<2x5x3xf32>"}, r"the result has shape \[2, 5, 3\], expected \[2, 3, 5\]"),
-        ("C21", {"more": f", precision = [DEFAULT, HIGH]{algorithm()}"}, "a precision that is not DEFAULT"),
+        ("C21", {"more": f", precision = [DEFAULT, HIGH]{algorithm()}"}, "each precision is DEFAULT"),
         ("C22", {"more": algorithm(lhs=0)}, "lhs_component_count is 0, expected a positive number"),
         ("C23", {"more": algorithm(rhs=-1)}, "rhs_component_count is -1"),
         ("C24", {"more": algorithm(operations=0)}, "num_primitive_operations is 0"),
@@ -96,11 +96,11 @@ REDUCE = Template(
     [
         ("C1", {"other": "tensor<2x3x5xi32>"}, r"an input has shape \[2, 3, 5\], expected \[2, 3, 4\]"),
         ("C2", {"init": "tensor<3xf32>"}, r"an initial value has shape \[3\], expected \[\]"),
-        ("C2", {"zero": "tensor<i64>"}, "an initial value has elements of type i64, which do not become i32"),
+        ("C2", {"zero": "tensor<i64>"}, "an initial value has elements of type i64, which cannot be promoted to i32"),
         ("C4", {"dimensions": "3"}, r"dimensions \[3\] are not all within the rank 3"),
         ("C4", {"dimensions": "-1"}, r"dimensions \[-1\] are not all within the rank 3"),
         ("C5", {"dimensions": "0, 0"}, r"dimensions \[0, 0\] name a dimension twice"),
-        ("C6", {"other": "tensor<2x3x4xi64>"}, "an input has elements of type i64, which do not become i32"),
+        ("C6", {"other": "tensor<2x3x4xi64>"}, "an input has elements of type i64, which cannot be promoted to i32"),
         ("C6", {"body": "%a: tensor<f32>, %d: tensor<i32>"}, "the arguments of the region are 2, expected 4"),
         (
             "C6",
@@ -108,7 +108,7 @@ REDUCE = Template(
                 "body": "%a: tensor<4x3xf32>, %b: tensor<i32>, %c: tensor<4x3xf32>, %d: tensor<i32>",
                 "returned": "%a, %d : tensor<4x3xf32>, tensor<i32>",
             },
-            r"the region works on scalars, or on extents of \[3, 4\], not on tensor<4x3xf32>",
+            r"the region must take scalars, or tensors with the extents \[3, 4\], not tensor<4x3xf32>",
         ),
         ("C7", {"result": "tensor<2x4xf32>"}, r"a result has shape \[2, 4\], expected \[3, 4\]"),
         ("C8", {"another": "tensor<3x4xi64>"}, "a result has elements of type i64, expected i32"),
@@ -150,13 +150,17 @@ BITCAST = Template(
 @pytest.mark.parametrize(
     ("label", "changed", "words"),
     [
-        ("C1", {"result": "tensor<2x3x4xi16>"}, "elements of 32 bits do not become those of 16 bits"),
-        ("C1", {"result": "tensor<2x3xi16>"}, "do not become those of 16 bits"),
-        ("C1", {"result": "tensor<2x3x1xi32>"}, "elements of 32 bits do not become those of 32 bits"),
-        ("C1", {"result": "tensor<2x3x2x1xi16>"}, "one dimension at most"),
+        ("C1", {"result": "tensor<2x3x4xi16>"}, "elements of 32 bits cannot be reinterpreted as elements of 16 bits"),
+        ("C1", {"result": "tensor<2x3xi16>"}, "cannot be reinterpreted as elements of 16 bits"),
+        ("C1", {"result": "tensor<2x3x1xi32>"}, "elements of 32 bits cannot be reinterpreted as elements of 32 bits"),
+        ("C1", {"result": "tensor<2x3x2x1xi16>"}, "more than one dimension"),
         ("C1", {"result": "tensor<2x4x2xi16>"}, r"expected \[2, 3\]"),
-        ("C1", {"operand": "tensor<2x3x3xi8>", "result": "tensor<2x3xi32>"}, "elements of 8 bits do not become"),
-        ("C2", {"result": "tensor<2xcomplex<f32>>"}, "one is complex, the other is not"),
+        (
+            "C1",
+            {"operand": "tensor<2x3x3xi8>", "result": "tensor<2x3xi32>"},
+            "elements of 8 bits cannot be reinterpreted",
+        ),
+        ("C2", {"result": "tensor<2xcomplex<f32>>"}, "only one of them is complex"),
     ],
 )
 def test_bitcast_convert(label: str, changed: dict[str, str], words: str) -> None:

@@ -55,7 +55,7 @@ GATHER = Template(
         ("C13", {"rows": "[0, 0]"}, "start_indices_batching_dims .* name a dimension twice"),
         ("C14", {"rows": "[3]"}, r"start_indices_batching_dims \[3\] are not all within the rank 3"),
         ("C14", {"rows": "[-1]"}, "not all within the rank 3"),
-        ("C15", {"rows": "[2]"}, "start_indices_batching_dims name index_vector_dim 2 too"),
+        ("C15", {"rows": "[2]"}, "start_indices_batching_dims must not contain index_vector_dim 2"),
         ("C16", {"rows": "[0, 1]"}, "there are 2 start_indices_batching_dims, expected 1"),
         ("C17", {"rows": "[1]"}, r"what operand_batching_dims name has shape \[3\], expected \[6\]"),
         ("C18", {"map": "[0, 2]"}, "start_index_map and operand_batching_dims .* name a dimension twice"),
@@ -133,8 +133,12 @@ BY_DIMENSION = "!quant.uniform<i8:f32:0, {1.0:0, 2.0:0, 3.0:0}>"
             "a window of 9 does not fit an extent",
         ),
         ("C4", {"update": "tensor<3x5x4x5xf32>", "more": "tensor<3x5x4x5xi32>"}, r"expected \[3, 6, 4, 5\]"),
-        ("C6", {"update": "tensor<3x6x4x5xi32>"}, "an update has elements of type i32, which do not become f32"),
-        ("C6", {"more": "tensor<3x6x4x5xi64>"}, "elements of type i64, which do not become i32"),
+        (
+            "C6",
+            {"update": "tensor<3x6x4x5xi32>"},
+            "an update has elements of type i32, which cannot be promoted to f32",
+        ),
+        ("C6", {"more": "tensor<3x6x4x5xi64>"}, "elements of type i64, which cannot be promoted to i32"),
         ("C7", {"windows": "[3, 2]"}, "not in order"),
         ("C7", {"windows": "[2, 2]"}, "name a dimension twice"),
         ("C8", {"windows": "[2, 4]"}, r"update_window_dims \[2, 4\] are not all within the rank 4"),
@@ -147,7 +151,7 @@ BY_DIMENSION = "!quant.uniform<i8:f32:0, {1.0:0, 2.0:0, 3.0:0}>"
         ("C13", {"batching": "[4]"}, r"input_batching_dims \[4\] are not all within the rank 4"),
         ("C14", {"rows": "[0, 0]"}, "scatter_indices_batching_dims .* name a dimension twice"),
         ("C15", {"rows": "[3]"}, r"scatter_indices_batching_dims \[3\] are not all within the rank 3"),
-        ("C16", {"rows": "[2]"}, "scatter_indices_batching_dims name index_vector_dim 2 too"),
+        ("C16", {"rows": "[2]"}, "scatter_indices_batching_dims must not contain index_vector_dim 2"),
         ("C17", {"rows": "[0, 1]"}, "there are 2 scatter_indices_batching_dims, expected 1"),
         ("C18", {"rows": "[1]"}, r"what input_batching_dims name has shape \[3\], expected \[6\]"),
         ("C19", {"map": "[1]"}, r"an index vector has shape \[2\], expected \[1\]"),
@@ -158,14 +162,14 @@ BY_DIMENSION = "!quant.uniform<i8:f32:0, {1.0:0, 2.0:0, 3.0:0}>"
         ("C23", {"body": "%a: tensor<f32>, %d: tensor<i32>"}, "the arguments of the region are 2, expected 4"),
         ("C23", {"returned": "%a : tensor<f32>"}, "there are 1 values that the region returns, expected 2"),
         ("C23", {"returned": "%d, %a : tensor<i32>, tensor<f32>"}, "one of the arguments of the region has type"),
-        ("C23", {"input": "tensor<3x7x8x9xi32>"}, "an input has elements of type i32, which do not become f32"),
+        ("C23", {"input": "tensor<3x7x8x9xi32>"}, "an input has elements of type i32, which cannot be promoted to f32"),
         (
             "C23",
             {
                 "body": "%a: tensor<2xf32>, %b: tensor<i32>, %c: tensor<2xf32>, %d: tensor<i32>",
                 "returned": "%a, %d : tensor<2xf32>, tensor<i32>",
             },
-            "the region works on scalars, not on tensor<2xf32>",
+            "the region must take scalars, not tensor<2xf32>",
         ),
         ("C24", {"result": "tensor<3x7x8x8xf32>"}, r"a result has shape \[3, 7, 8, 8\], expected \[3, 7, 8, 9\]"),
         ("C25", {"another": "tensor<3x7x8x9xi64>"}, "a result has elements of type i64, expected i32"),
@@ -203,5 +207,5 @@ def test_a_scatter_has_inputs() -> None:
         '"stablehlo.scatter"(%0) <{scatter_dimension_numbers = #stablehlo.scatter<>}> ({\n'
         "  stablehlo.return\n}) : ({indices}) -> ()"
     )
-    with pytest.raises(VerifyException, match=r"^C5: there is no input"):
+    with pytest.raises(VerifyException, match=r"^C5: expected at least one input"):
         parse_module(Template(text, {"indices": "tensor<0xi32>"}, ("indices",)).program()).verify()

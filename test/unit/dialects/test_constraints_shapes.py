@@ -81,8 +81,14 @@ SIZE = Template(
     [
         (RESHAPE, "I2", {"numbers": "tensor<?xi64>"}, "expected a known number of elements"),
         (RESHAPE, "C1", {"result": "tensor<?x8xi32>"}, "elements of type i32, expected f32"),
-        (RESHAPE, "C2", {"result": "tensor<5x8xf32>"}, "the result has 40 elements, the operand 32"),
-        (RESHAPE, "C2", {**STATED, "operand": "tensor<31xf32>"}, r"the shape \[4, 8\] has 32 elements, the operand 31"),
+        (RESHAPE, "C2", {"result": "tensor<5x8xf32>"}, "the result has 40 elements, but the operand has 32"),
+        (
+            RESHAPE,
+            "C2",
+            {**STATED, "operand": "tensor<31xf32>"},
+            r"the shape \[4, 8\] has 32 elements, "
+            "but the operand has 31",
+        ),
         (RESHAPE, "C4", {"numbers": "tensor<3xi64>"}, "there are 3 elements of output_shape, expected 2"),
         (RESHAPE, "C4", {"numbers": "tensor<2xf32>"}, "expected a tensor of integers"),
         (RESHAPE, "C4", {**STATED, "result": "tensor<8x4xf32>"}, r"shape \[8, 4\], expected \[4, 8\]"),
@@ -90,7 +96,7 @@ SIZE = Template(
         (IOTA, "C1", {"dim": "2"}, r"dim \[2\] are not all within the rank 2"),
         (IOTA, "C2", {"result": "tensor<?xf32>", "dim": "0"}, "there are 2 elements of output_shape, expected 1"),
         (IOTA, "C2", {**STATED, "result": "tensor<5x8xf32>"}, r"shape \[5, 8\], expected \[4, 8\]"),
-        (IOTA, "C2", {"result": "tensor<?x8xi1>"}, "an index is no i1"),
+        (IOTA, "C2", {"result": "tensor<?x8xi1>"}, "iota needs a numeric element type, got i1"),
         (SIZE, "C1", {"dim": "1"}, r"dimension \[1\] are not all within the rank 1"),
     ],
 )
@@ -130,7 +136,7 @@ def amount(number: int, *names: str) -> dict[str, str]:
         ("I2", {"value": "tensor<1xf32>"}, r"the padding value has shape \[1\], expected \[\]"),
         ("C1", {"value": "tensor<f64>"}, "elements of type f64, expected f32"),
         ("C2", {"numbers": "tensor<2xi64>"}, "there are 2 elements of edge_padding_low, expected 1"),
-        ("C3", amount(-1, "between"), "interior_padding is negative"),
+        ("C3", amount(-1, "between"), "interior_padding must not be negative"),
         ("C4", {**amount(1, "low", "between"), "result": "tensor<8xf32>"}, r"shape \[8\], expected \[9\]"),
         ("C4", {"result": "tensor<?x?xf32>"}, "there are 2 dimensions of the result, expected 1"),
     ],
@@ -219,7 +225,7 @@ PADDING = {"padding": "%n = stablehlo.constant dense<1> : tensor<2x2xi64>\n  ", 
     [
         ("C2", {"more": ", window_strides = array<i64: 1>"}, "there are 1 window_strides, expected 2"),
         ("C4", {"numbers": "tensor<3x2xi64>"}, r"the padding has shape \[3, 2\], expected \[2, 2\]"),
-        ("C14", {"kernel": "tensor<2x2x4x5xf32>"}, "are read by a kernel for 4"),
+        ("C14", {"kernel": "tensor<2x2x4x5xf32>"}, "input features, not 4"),
         ("C25", {"result": "tensor<1x?x?x6xf32>"}, "expected"),
         ("C25", {**PADDING, "result": "tensor<1x8x9x5xf32>"}, r"shape \[1, 8, 9, 5\], expected \[1, 9, 9, 5\]"),
         ("C27", {"kernel": "tensor<2x2x3x5xf64>"}, "elements of type f64, expected f32"),

@@ -117,7 +117,7 @@ def test_complex():
         ("-9", "tensor<i4>", "does not fit an integer of 4 bits"),
         ("-1", "tensor<ui32>", "does not fit an unsigned integer of 32 bits"),
         ("4294967296", "tensor<i32>", "does not fit"),
-        ("true", "tensor<i32>", "fits i1 only"),
+        ("true", "tensor<i32>", "is valid only for i1"),
         ("1.5", "tensor<i32>", "not an integer"),
         ("(1.0,2.0)", "tensor<f32>", "complex"),
         ("1.0", "tensor<complex<f32>>", "expected a complex number"),

@@ -11,8 +11,8 @@ from recompute.support.diagnostics import Refusal
 
 BODY = '^bb0(%x: f32):\n"func.return"(%x) : (f32) -> ()'
 TYPE = "function_type = (f32) -> f32"
-NO_TYPE = "a function has a type, 'function_type'"
-NO_END = "a block of it does not end with a terminator"
+NO_TYPE = "a function must have a type, 'function_type'"
+NO_END = "a block of the function must end with a terminator"
 
 # what -> properties, body, what is said
 WRONG = {
@@ -25,12 +25,12 @@ WRONG = {
     "too few argument attributes": (
         f", {TYPE}, arg_attrs = []",
         BODY,
-        "the function has 1 arguments, and attributes for 0",
+        "the function has 1 arguments, but attributes for 0",
     ),
     "too many result attributes": (
         f", {TYPE}, res_attrs = [{{}}, {{}}]",
         BODY,
-        "the function has 1 results, and attributes for 2",
+        "the function has 1 results, but attributes for 2",
     ),
     "argument attributes that are no list": (
         f", {TYPE}, arg_attrs = {{}}",
@@ -45,7 +45,7 @@ WRONG = {
     "a visibility that nobody knows": (
         f', {TYPE}, sym_visibility = "odd"',
         BODY,
-        "the visibility of a function is one of public, private, nested",
+        "the visibility of a function must be one of public, private, nested",
     ),
     "an empty block": (f", {TYPE}", "^bb0(%x: f32):", NO_END),
     "an empty block in front": (f", {TYPE}", f"^bb1(%y: f32):\n{BODY}", NO_END),
@@ -93,8 +93,8 @@ PREDICATE = (
 @pytest.mark.parametrize(
     ("type_", "name", "property_", "said"),
     [
-        ("i32", "cmpi", "predicate = 10 : i64", "the predicate is 10, and goes from 0 to 9"),
-        ("i32", "cmpi", "predicate = -1 : i64", "the predicate is -1, and goes from 0 to 9"),
+        ("i32", "cmpi", "predicate = 10 : i64", "the predicate is 10, expected 0 to 9"),
+        ("i32", "cmpi", "predicate = -1 : i64", "the predicate is -1, expected 0 to 9"),
         ("i32", "cmpi", 'predicate = "eq"', "expected the predicate of a comparison to be an i64"),
         ("i32", "cmpi", "", "expected the predicate of a comparison to be an i64"),
         ("f32", "cmpf", "predicate = 16 : i64, fastmath = #arith.fastmath<none>", "goes from 0 to 15"),

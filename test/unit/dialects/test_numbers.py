@@ -109,7 +109,7 @@ def test_all_patterns_of_sixteen_bits(kind: Float16Type | BFloat16Type):
 @pytest.mark.parametrize("name", [name for name in BITS if name != "tf32"])
 def test_arrays_hold_bits(name: str, judge: Judge):
     if BITS[name] % 8:
-        with pytest.raises(ParseError, match="the elements of an array have whole bytes"):
+        with pytest.raises(ParseError, match="the elements of an array must have whole bytes"):
             attribute(f"array<{name}: 0x1>")
         return
     patterns = some_bits(name)
@@ -153,28 +153,28 @@ def test_a_nan_whose_payload_does_not_fit_stays_a_nan():
         ("0x100000000 : f32", "'0x100000000' does not fit the 32 bits of f32"),
         ("0x10 : f4E2M1FN", "does not fit the 4 bits"),
         ("0x40 : f6E2M3FN", "does not fit the 6 bits"),
-        ("-0x1 : f32", "a bit pattern and has no minus"),
+        ("-0x1 : f32", "a bit pattern and must not have a minus sign"),
         ("1 : f32", "'1' is not a float: write a decimal point"),
         ("-1.0 : f8E8M0FNU", "f8E8M0FNU has no negative values"),
         ("0x3FFF8000000000000000 : f80", "the bits of f80 cannot be kept: write a decimal number"),
-        ("1.0e400 : f128", "read as f64, which this one does not fit"),
-        ("1.0e400 : f4E2M1FN", "read as f64, which this one does not fit"),
-        ("dense<1.0e400> : tensor<f4E2M1FN>", "which this one does not fit, and the element type has no infinity"),
+        ("1.0e400 : f128", "read as f64, which this number does not fit"),
+        ("1.0e400 : f4E2M1FN", "read as f64, which this number does not fit"),
+        ("dense<1.0e400> : tensor<f4E2M1FN>", "as which numbers are read, and the element type has no infinity"),
         ("array<f80: 1.0>", "the bits of f80 cannot be kept in an array"),
         ("array<f32: 1>", "'1' is not a float"),
-        ("array<f32: -0x1>", "has no minus"),
+        ("array<f32: -0x1>", "must not have a minus sign"),
         ("array<f32: >", "expected a float"),
         ("array<f32: true>", "expected a float"),
         ("array<i4: 1>", "whole bytes, not i4"),
-        ("1.0 : i32", "a float is no number of type i32"),
+        ("1.0 : i32", "a float is not a number of type i32"),
         ("256 : i8", "Integer value 256 is out of range"),
         ("18446744073709551615 : index", "does not fit the 64 bits of an index"),
         ("1 : none", "none is not a type of numbers"),
         ("1.0 : tensor<2xf32>", "is not a type of numbers"),
         ("- : i32", "Expected integer or float literal after '-'"),
-        ("0 : i16777216", "an integer has 16777215 bits at most"),
-        ("0 : i4294967296", "an integer has 16777215 bits at most"),
-        ("0 : i" + "9" * 5000, "an integer has 16777215 bits at most"),
+        ("0 : i16777216", "an integer must have at most 16777215 bits"),
+        ("0 : i4294967296", "an integer must have at most 16777215 bits"),
+        ("0 : i" + "9" * 5000, "an integer must have at most 16777215 bits"),
         ("1_0 : i32", "'}' expected"),
         ("1_0.0 : f32", "'}' expected"),
         ("0X1 : i32", "'}' expected"),

@@ -63,7 +63,7 @@ SMALL = (Path(__file__).parents[3] / "examples" / "stablehlo" / "chain.small.mli
         ("func.func @f() {\n  \freturn\n}", "t:2:3", "Unexpected character: \f"),
         ('"foo.x"() {op_name__ = "a"} : () -> ()', "t:1:12", "no attribute can be named 'op_name__'"),
         ('"foo.x"() <{op_name__}> : () -> ()', "t:1:13", "no attribute can be named 'op_name__'"),
-        ('"foo.x\\n"() : () -> ()', "t:1:10", "the name of an operation is made of letters, digits"),
+        ('"foo.x\\n"() : () -> ()', "t:1:10", "the name of an operation must consist of letters, digits"),
         ("module {\n  \x00\n}", "t:2:3", "Unexpected character"),
         ("%0 = stablehlo.constant dense<1.0> : tensor<4x4>", "t:1:48", "shape delimiter"),
         ("%0 = stablehlo.iota dim = 0 {iota_dimension = 1} : tensor<4xi32>", "t:1:29", "part of the format"),

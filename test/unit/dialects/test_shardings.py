@@ -55,14 +55,14 @@ def test_it_stands(judge: Judge) -> None:
         (manual(body="sdy.return %x : tensor<4x8xf32>"), "value defined out of its IsolatedFromAbove parent"),
         (
             manual(arguments="%y: tensor<8xf32>", body="sdy.return %y : tensor<8xf32>"),
-            r"of the arguments of the region, one has type tensor<8xf32>, which is no part of tensor<4x8xf32>",
+            r"one of the arguments of the region has type tensor<8xf32>, which is not a part of tensor<4x8xf32>",
         ),
         (
             manual(arguments="%y: tensor<2x8xf64>", body="sdy.return %y : tensor<2x8xf64>"),
-            "type tensor<2x8xf64>, which is no part of tensor<4x8xf32>",
+            "type tensor<2x8xf64>, which is not a part of tensor<4x8xf32>",
         ),
         (manual(body="sdy.return"), "there are 0 values that the region returns, expected 1"),
-        (manual(types="(tensor<4x8xf32>) -> i32"), "type tensor<2x8xf32>, which is no part of i32"),
+        (manual(types="(tensor<4x8xf32>) -> i32"), "type tensor<2x8xf32>, which is not a part of i32"),
         (manual(body="stablehlo.return %y : tensor<2x8xf32>"), "expected the region to end with sdy.return"),
     ],
 )
@@ -110,7 +110,7 @@ def test_malformed(text: str, words: str) -> None:
 
 def test_no_comment_becomes_a_part_of_a_sharding() -> None:
     commented = '[<@mesh, // }\n[{"a"}, {}]>]'
-    with pytest.raises(ParseError, match="comments inside of a sharding"):
+    with pytest.raises(ParseError, match="comments inside a sharding"):
         parse_module(manual(shardings=commented))
 
 

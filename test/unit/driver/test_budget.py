@@ -105,7 +105,7 @@ def test_the_least_that_was_found_is_a_start_where_a_search_finds_nothing(monkey
     monkeypatch.setattr(solve_graph, "solve", fails_without_starts)
     plan = plan_within(graph, budget)
     assert 0 < peak_bytes(as_graph(graph, simulate(graph, plan, ordered=False))) <= budget
-    with pytest.raises(NoPlan, match=f"the least that was found needs {budget} bytes"):
+    with pytest.raises(NoPlan, match=f"the best plan found needs {budget} bytes"):
         plan_within(graph, budget - 1)
 
 
@@ -165,8 +165,8 @@ def test_the_proven_minimum_counts_what_has_to_be_there() -> None:
     [
         (RecomputeOptions(budget="much"), "invalid budget 'much'"),
         (RecomputeOptions(budget="3 apples"), "invalid budget '3 apples'"),
-        (RecomputeOptions(budget="50%", memory_model="tpu"), "unknown memory model 'tpu'; known are order, xla"),
-        (RecomputeOptions(budget="50%", planner=lambda _: Plan()), "give one of plan, planner and budget"),
+        (RecomputeOptions(budget="50%", memory_model="tpu"), "unknown memory model 'tpu'; expected one of order, xla"),
+        (RecomputeOptions(budget="50%", planner=lambda _: Plan()), "give only one of plan, planner and budget"),
     ],
 )
 def test_misuse(options: RecomputeOptions, reason: str) -> None:

@@ -132,9 +132,9 @@ def test_a_value_in_front_of_its_definition():
             "cf.br"()[^d] : () -> ()
         }) : () -> () }) : () -> ()"""
     )
-    with pytest.raises(NotBridged, match="in front of its definition"):
+    with pytest.raises(NotBridged, match="before its definition"):
         write(module, private.mlir_context())
-    with pytest.raises(NotBridged, match="in front of its definition"):
+    with pytest.raises(NotBridged, match="before its definition"):
         read(private.parsed(print_module(module)))
 
 

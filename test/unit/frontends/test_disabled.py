@@ -69,7 +69,7 @@ def test_an_interrupt_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch, cap
     [
         ({"time_limit": 3}, ValueError, "give budget= too"),
         ({"time_limit": 0, "budget": 0.5}, ValueError, "a positive number of seconds, not 0"),
-        ({"time_limit": "3", "budget": 0.5}, TypeError, "time_limit is a number of seconds, not str"),
+        ({"time_limit": "3", "budget": 0.5}, TypeError, "time_limit must be a number of seconds, not str"),
     ],
 )
 def test_wrong_time_limits(options: dict[str, Any], error: type[Exception], message: str):

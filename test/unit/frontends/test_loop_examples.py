@@ -69,7 +69,7 @@ def test_a_loop_of_run_time_length_is_left_and_says_why() -> None:
     )
     assert done.copies == 0
     (said,) = [str(one) for one in done.remarks if "the loop is left" in str(one)]
-    assert "does not count by ones up to a constant" in said
+    assert "does not increase by one up to a constant" in said
 
 
 def test_the_loop_of_run_time_length_is_the_gradient_that_jax_makes() -> None:

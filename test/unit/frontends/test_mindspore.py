@@ -158,7 +158,7 @@ def test_wrong_arguments():
     for kind in (ms.Cell, ms.Primitive):
         with pytest.raises(TypeError, match="not str"):
             kind("block")
-    with pytest.raises(TypeError, match="use_reentrant is True or False, not 1"):
+    with pytest.raises(TypeError, match="use_reentrant must be True or False, not 1"):
         ms.recompute(layer, use_reentrant=1)
     with pytest.raises(TypeError, match="output_recompute is True or False"):
         ms.recompute(layer, output_recompute="no")
@@ -168,7 +168,7 @@ def test_wrong_arguments():
         "recompute_slice_activation",
         "output_recompute",
     ):
-        with pytest.raises(TypeError, match=f"Cell.recompute: {name} is True or False, not None"):
+        with pytest.raises(TypeError, match=f"Cell.recompute: {name} must be True or False, not None"):
             ms.Cell(layer).recompute(**{name: None})
     with pytest.raises(TypeError, match="positional"):
         ms.Cell(layer).recompute(True)

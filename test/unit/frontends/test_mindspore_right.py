@@ -143,7 +143,7 @@ def test_a_mark_in_a_branch_that_is_not_heard_is_said():
         )
 
     one = saved(block)
-    assert any("the mark on stablehlo.sine has no effect inside of stablehlo.case" in str(each) for each in one.remarks)
+    assert any("the mark on stablehlo.sine has no effect inside stablehlo.case" in str(each) for each in one.remarks)
 
 
 def test_a_loop_in_a_block_is_recomputed():

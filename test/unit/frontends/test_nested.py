@@ -192,7 +192,7 @@ def test_a_plan_that_does_not_fit_is_an_error_here_too():
 
     for options, kind, words in (
         ({"planner": fails}, ValueError, "no plan today"),
-        ({"plan": '{"recompute_plan": 1, "steps": []}'}, recompute.Refusal, "the plan has nothing for"),
+        ({"plan": '{"recompute_plan": 1, "steps": []}'}, recompute.Refusal, "the plan has no entry for"),
         (
             {"pipeline": "recompute-verify,recompute{segments=nowhere}"},
             recompute.Refusal,

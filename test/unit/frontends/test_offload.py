@@ -92,8 +92,8 @@ def test_on_a_cpu_nothing_is_moved_and_that_is_said() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"offload": True}, TypeError, "offload is a str, not bool"),
-        ({"offload": "fast"}, ValueError, "offload is marked, auto, or a speed such as 25GB/s, not 'fast'"),
+        ({"offload": True}, TypeError, "offload must be a str, not bool"),
+        ({"offload": "fast"}, ValueError, "offload must be marked, auto, or a speed such as 25GB/s, not 'fast'"),
         ({"offload": "auto"}, ValueError, "give cost=roofline"),
         ({"cost": 3}, TypeError, "cost is a str, not int"),
     ],

@@ -106,22 +106,30 @@ def test_callbacks_are_called_for_each_pair(jit: Any, optimizer: Any, program: A
             TypeError,
             "is the result of startup.parameters., not list",
         ),
-        ({"startup_program": paddle.Program([1.0], ())}, TypeError, "the parameters of startup_program are arrays"),
-        ({"loss": jnp.ones(())}, TypeError, "the loss is a function from the parameters to a scalar, not"),
-        ({"loss": lambda p: p[0]["up"]}, TypeError, r"of shape \(\), not float32\[16, 64\]"),
-        ({"loss": lambda p: (of_x(p), 1)}, TypeError, r"of shape \(\), not tuple"),
-        ({"loss": lambda p: jnp.argmax(p[0]["up"])}, TypeError, r"of shape \(\), not int32\[\]"),
-        ({"parameter_list": "0/up"}, TypeError, "parameter_list is a collection of names and parameters, not str"),
-        ({"parameter_list": 3}, TypeError, "parameter_list is a collection of names and parameters, not int"),
-        ({"no_grad_set": jnp.ones(3)}, TypeError, "no_grad_set is a collection of names and parameters, not "),
-        ({"no_grad_set": [0]}, TypeError, "no_grad_set holds names and parameters, not int"),
-        ({"parameter_list": ["0/upp"]}, ValueError, "has '0/upp', which is no parameter; the nearest is '0/up', and"),
+        ({"startup_program": paddle.Program([1.0], ())}, TypeError, "the parameters of startup_program must be arrays"),
+        ({"loss": jnp.ones(())}, TypeError, "the loss must be a function from the parameters to a scalar, not"),
+        ({"loss": lambda p: p[0]["up"]}, TypeError, r"must be a floating-point scalar, not float32\[16, 64\]"),
+        ({"loss": lambda p: (of_x(p), 1)}, TypeError, r"must be a floating-point scalar, not tuple"),
+        ({"loss": lambda p: jnp.argmax(p[0]["up"])}, TypeError, r"must be a floating-point scalar, not int32\[\]"),
+        ({"parameter_list": "0/up"}, TypeError, "parameter_list must be a collection of names and parameters, not str"),
+        ({"parameter_list": 3}, TypeError, "parameter_list must be a collection of names and parameters, not int"),
+        ({"no_grad_set": jnp.ones(3)}, TypeError, "no_grad_set must be a collection of names and parameters, not "),
+        ({"no_grad_set": [0]}, TypeError, "no_grad_set must hold names or parameters, not int"),
+        (
+            {"parameter_list": ["0/upp"]},
+            ValueError,
+            "has '0/upp', which is not a parameter; the nearest is '0/up', and",
+        ),
         ({"no_grad_set": {"up"}}, ValueError, f"no_grad_set has 'up', .*there are {', '.join(NAMES)}$"),
         ({"parameter_list": [jnp.ones((2, 3))]}, ValueError, r"has an array float32\[2, 3\], which is no parameter"),
-        ({"parameter_list": []}, ValueError, "leave no parameter to differentiate by"),
-        ({"parameter_list": ["0/up"], "no_grad_set": ["0/up"]}, ValueError, "leave no parameter to differentiate by"),
-        ({"callbacks": [print, 3]}, TypeError, "callbacks is a list of functions, and holds 3"),
-        ({"callbacks": print}, TypeError, "callbacks is a list of functions, not builtin"),
+        ({"parameter_list": []}, ValueError, "leave no parameter to differentiate with respect to"),
+        (
+            {"parameter_list": ["0/up"], "no_grad_set": ["0/up"]},
+            ValueError,
+            "leave no parameter to differentiate with respect to",
+        ),
+        ({"callbacks": [print, 3]}, TypeError, "callbacks must be a list of functions, but contains 3"),
+        ({"callbacks": print}, TypeError, "callbacks must be a list of functions, not builtin"),
         ({"checkpoints": "h0"}, TypeError, "_checkpoints should be a list of Variable or a list of String"),
     ],
 )
@@ -140,10 +148,15 @@ def test_what_minimize_and_apply_optimize_refuse(optimizer: Any, program: Any):
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        (lambda pairs: pairs[0], TypeError, r"params_grads is a list of \(parameter, gradient\), and .* is not such"),
-        (lambda pairs: dict.fromkeys("ab"), TypeError, "params_grads is a list .*, and dict is not such"),
-        (lambda pairs: [*pairs, (1, 2, 3)], TypeError, "params_grads is a list .*, and tuple is not such"),
-        (lambda pairs: [(p + 0, g) for p, g in pairs], ValueError, "first element is no parameter of the program"),
+        (
+            lambda pairs: pairs[0],
+            TypeError,
+            r"params_grads must be a list of pairs "
+            "\(parameter, gradient\), but contains",
+        ),
+        (lambda pairs: dict.fromkeys("ab"), TypeError, "params_grads must be a list .* but contains dict"),
+        (lambda pairs: [*pairs, (1, 2, 3)], TypeError, "params_grads must be a list .* but contains tuple"),
+        (lambda pairs: [(p + 0, g) for p, g in pairs], ValueError, "first element is not a parameter of the program"),
         (lambda pairs: [*pairs, pairs[0]], ValueError, "params_grads has several pairs for '0/down'"),
         (lambda pairs: [(pairs[0][0], jnp.ones(3))], ValueError, r"gradient of '0/down' has another shape: \(3,\)"),
     ],
@@ -159,11 +172,11 @@ def test_no_pairs_leave_the_parameters(optimizer: Any, program: Any):
 
 
 def test_apply_gradients_is_after_backward_and_once(optimizer: Any, program: Any):
-    with pytest.raises(ValueError, match="apply_gradients: there was no backward before"):
+    with pytest.raises(ValueError, match="apply_gradients: backward was not called"):
         optimizer.apply_gradients([])
     pairs = optimizer.backward(of_x, program)
     optimizer.apply_gradients(pairs)
-    with pytest.raises(ValueError, match="apply_gradients: there was no backward before"):
+    with pytest.raises(ValueError, match="apply_gradients: backward was not called"):
         optimizer.apply_gradients(pairs)
 
 
@@ -177,7 +190,7 @@ def test_backward_alone_leaks_nothing(of_traced: bool, optimizer: Any, program: 
     with jax.checking_leaks():
         jax.jit(step)(program, batch())
     if of_traced:
-        with pytest.raises(ValueError, match="there was no backward before, or its program is gone"):
+        with pytest.raises(ValueError, match="backward was not called, or its program no longer exists"):
             optimizer.apply_gradients([])
 
 
@@ -192,7 +205,7 @@ def test_a_program_that_is_through_is_not_held(optimizer: Any):
 
 @pytest.mark.parametrize("inner", [None, 3, SimpleNamespace(init=print), SimpleNamespace(init=print, update=3)])
 def test_no_optimizer(inner: Any):
-    with pytest.raises(TypeError, match=f"an optimizer has init and update, and {type(inner).__name__} has no "):
+    with pytest.raises(TypeError, match=f"an optimizer must have init and update, but {type(inner).__name__} has no "):
         paddle.RecomputeOptimizer(inner)
 
 

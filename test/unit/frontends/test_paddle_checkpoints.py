@@ -124,7 +124,7 @@ def test_values_that_the_loss_does_not_set_are_told():
     """Paddle's order: first the network, then the checkpoints, then the step."""
     optimizer = new()
     optimizer._set_checkpoints([jnp.ones(3)])
-    with pytest.warns(UserWarning, match="values outside of the loss, .*: call it inside") as told:
+    with pytest.warns(UserWarning, match="values outside the loss, .*: call it inside") as told:
         optimizer.minimize(partial(loss, x=batch()), optimizer.startup(weights(2)))
     assert told[0].filename == __file__
     optimizer._set_checkpoints([])
@@ -146,7 +146,7 @@ def test_a_value_of_an_inner_function_is_refused():
         return inner(batch())
 
     program = optimizer.startup(weights(1))
-    with pytest.raises(ValueError, match=r"a value is of a function that is jitted, .*checkpoint_name, and give"):
+    with pytest.raises(ValueError, match=r"a value belongs to a function that is jitted, .*checkpoint_name, and give"):
         optimizer.minimize(of_inner, program)
     with pytest.raises(jax.errors.UnexpectedTracerError, match="inner"):
         jax.jit(partial(optimizer.minimize, of_inner))(program)

@@ -149,15 +149,15 @@ def test_the_sequential_of_linen_has_the_same_parameters():
 @pytest.mark.parametrize(
     ("ctx", "error", "words"),
     [
-        ({"segments": 0}, ValueError, "segments is at least 1, not 0"),
-        ({"segments": -2}, ValueError, "segments is at least 1, not -2"),
-        ({"segments": 3}, ValueError, "3 segments cannot be made of 2 functions"),
-        ({"segments": 2.0}, TypeError, "segments is an int, not float"),
-        ({"segments": True}, TypeError, "segments is an int, not bool"),
-        ({"preserve_rng_state": 1}, TypeError, "preserve_rng_state is True or False, not 1"),
-        ({"segment": 2}, ValueError, "ctx has no 'segment'; known are segments, preserve_rng_state"),
-        (2, TypeError, "ctx is a dict such as .* not int"),
-        (None, TypeError, "ctx is a dict such as .* not NoneType"),
+        ({"segments": 0}, ValueError, "segments must be at least 1, not 0"),
+        ({"segments": -2}, ValueError, "segments must be at least 1, not -2"),
+        ({"segments": 3}, ValueError, "cannot divide 2 functions into 3 segments"),
+        ({"segments": 2.0}, TypeError, "segments must be an int, not float"),
+        ({"segments": True}, TypeError, "segments must be an int, not bool"),
+        ({"preserve_rng_state": 1}, TypeError, "preserve_rng_state must be True or False, not 1"),
+        ({"segment": 2}, ValueError, "ctx has no 'segment'; expected one of segments, preserve_rng_state"),
+        (2, TypeError, "ctx must be a dict such as .* not int"),
+        (None, TypeError, "ctx must be a dict such as .* not NoneType"),
     ],
 )
 def test_errors_of_the_context(ctx: Any, error: type[Exception], words: str):
@@ -168,11 +168,11 @@ def test_errors_of_the_context(ctx: Any, error: type[Exception], words: str):
 @pytest.mark.parametrize(
     ("functions", "error", "words"),
     [
-        (jnp.sin, TypeError, "functions is a list or tuple of callables, or has `layers`, and .* is not such"),
-        (None, TypeError, "functions is a list or tuple of callables, or has `layers`, and NoneType is not such"),
-        (SimpleNamespace(layers=3), TypeError, "functions is a list or tuple .* SimpleNamespace is not such"),
+        (jnp.sin, TypeError, "functions must be a list or tuple of callables, or have `layers`, not .*"),
+        (None, TypeError, "functions must be a list or tuple of callables, or have `layers`, not NoneType"),
+        (SimpleNamespace(layers=3), TypeError, "functions must be a list or tuple .* not SimpleNamespace"),
         ([jnp.sin, 3], TypeError, "takes a function, or a module of flax or equinox, not int"),
-        ([], ValueError, "1 segments cannot be made of 0 functions"),
+        ([], ValueError, "cannot divide 0 functions into 1 segments"),
     ],
 )
 def test_errors_of_the_functions(functions: Any, error: type[Exception], words: str):

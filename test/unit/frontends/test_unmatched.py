@@ -45,7 +45,7 @@ def test_names_within_called_functions_are_names():
 
 def test_a_budget_of_an_unknown_segment():
     step = recompute.jax.jit(mlp().step, segment_budgets={"blokc0": "50%"})
-    with pytest.raises(ValueError, match=r"no segment matches 'blokc0'; near it are: block0"):
+    with pytest.raises(ValueError, match=r"no segment matches 'blokc0'; similar segments are: block0"):
         step(weights(), batch())
 
 

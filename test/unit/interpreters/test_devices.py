@@ -126,12 +126,12 @@ def test_a_device_that_does_not_come_is_named() -> None:
     reduce = function_named(parse_module(body("all_reduce", groups("[[0, 1]]", 1, 2), SUM), "f.mlir"))
     alone = function_named(parse_module(f"func.func @main(%a: {FOUR}) -> {FOUR} {{\nreturn %a : {FOUR}\n}}"))
     inputs = [[np.array(value, np.float32)] for value in (ZERO, ONE)]
-    with pytest.raises(Refusal, match=r"f.mlir:2:.*device 1 ends without this exchange"):
+    with pytest.raises(Refusal, match=r"f.mlir:2:.*device 1 finished without taking part in this collective"):
         run_on_devices([[reduce], [alone]], inputs)
 
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_inputs_of_another_number_of_devices_are_refused(count: int) -> None:
     function = function_named(parse_module(body("collective_broadcast", groups("[[0, 1]]", 1, 2))))
-    with pytest.raises(ValueError, match=f"{count} inputs are given for 2 devices"):
+    with pytest.raises(ValueError, match=rf"per device \(2\) .* got {count} lists"):
         run_on_devices([[function], [function]], [[np.zeros(4, np.float32)]] * count)

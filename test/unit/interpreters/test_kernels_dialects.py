@@ -422,7 +422,7 @@ def test_padding(yielded: str) -> None:
         ("%c = arith.constant -1 : index\n%v = tensor.extract %a[%c, %c] : T\n%r = tensor.splat %v : T", "index -1 is"),
         (
             "%c = arith.constant 3 : index\n%r = tensor.extract_slice %a[%c, 0] [4, 6] [1, 1] : T to T",
-            "the slice from 3 to 6 does not lie within 4 elements",
+            "the slice from 3 to 6 is not within 4 elements",
         ),
     ],
 )

@@ -232,7 +232,8 @@ def test_the_number_of_the_only_process(name: str) -> None:
     [
         (
             collective("all_reduce", "replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>", REDUCER),
-            "stablehlo.all_reduce cannot be executed: its 'replica_groups' names other processes, and one is run",
+            "stablehlo.all_reduce cannot be executed: its 'replica_groups' names "
+            "other processes, but only one is executed",
         ),
         (
             collective("collective_permute", "source_target_pairs = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>"),
@@ -245,7 +246,7 @@ def test_the_number_of_the_only_process(name: str) -> None:
         (
             """%q = "stablehlo.all_gather"(%a) <{replica_groups = dense<0> : tensor<1x1xi64>}> : (T) -> tensor<4xf32>
             %r = stablehlo.slice %q [0:2] : (tensor<4xf32>) -> T""",
-            "stablehlo.all_gather cannot be executed: its results have other shapes than its operands",
+            "stablehlo.all_gather cannot be executed: its results differ in shape from its operands",
         ),
         (
             collective("all_gather", "replica_groups = #stablehlo.groups<a>"),
@@ -271,5 +272,5 @@ def test_a_module_for_several_processes_is_refused_where_that_matters(name: str,
     if count == 1:
         assert [int(one) for one in execute(function, [])] == [0]
         return
-    with pytest.raises(Refusal, match=rf"3:14: error: .*: the module has {name} = 8, and one process is run"):
+    with pytest.raises(Refusal, match=rf"3:14: error: .*: the module has {name} = 8, but only one process is executed"):
         execute(function, [])

@@ -84,7 +84,7 @@ def test_scans_that_do_not_fit_are_refused(old: str, new: str, words: str) -> No
 
 def test_results_for_all_carries_are_required() -> None:
     text = FORWARD.replace("-> (tensor<2x4xf32>, tensor<2xf32>)\n  return", "-> ()\n  return")
-    with pytest.raises(ParseError, match="fewer results than inits"):
+    with pytest.raises(ParseError, match="at least as many results as inits"):
         parse_module(text)
 
 

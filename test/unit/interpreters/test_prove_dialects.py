@@ -161,7 +161,7 @@ def test_a_place_in_the_loops_is_read_nowhere_but_directly_in_them() -> None:
     branches = f"%i = scf.if %p -> (index) {{\n{index}\n}} else {{\n{index}\n}}"
     text = generic(f"{branches}\n%s = arith.addf %a, %b : f32\nlinalg.yield %s : f32")
     other = text.replace("%a", "%renamed")
-    assert "linalg.index does not stand directly in the loops" in prove(load(text), load(other)).reason
+    assert "linalg.index must be directly inside a linalg operation" in prove(load(text), load(other)).reason
 
 
 LOAD = "%g = memref.load %m[%c0] : memref<8xf32>"

@@ -11,7 +11,7 @@ from .programs import GROUP, SQUARE, T, compare, load, main, one, private
 
 PRIVATE = 'sym_name = "p", sym_visibility = "private"'
 NOTHING = "function_type = () -> ()"
-NO_YIELD = "recompute.segment does not yield its results"
+NO_YIELD = "recompute.segment must yield its results"
 
 
 def function(properties: str, arguments: str = "", body: str = "func.return") -> str:
@@ -38,43 +38,43 @@ REFUSED = {
     ),
     "a resource in the text of an attribute": (
         one("add %x, %y {value = #other.attr<dense_resource<weights>>}"),
-        "refers to something outside of it",
+        "refers to an alias or resource outside of its own text",
     ),
     "an alias in the text of an attribute": (
         one("add %x, %y {value = #other.attr<[#map, 1]>}"),
-        "refers to something outside of it",
+        "refers to an alias or resource outside of its own text",
     ),
     "a numbered alias in the text of an attribute": (
         one("add %x, %y {value = #other.attr<[#0, 1]>}"),
-        "refers to something outside of it",
+        "refers to an alias or resource outside of its own text",
     ),
     "a numbered alias in the text of a type": (
         one("add %x, %y {value = #other.attr<!0>}"),
-        "refers to something outside of it",
+        "refers to an alias or resource outside of its own text",
     ),
     "a function named by an attribute": (
         main("%a = custom_call %x {called_computations = [@square]}\nreturn %a", SQUARE),
-        "it refers to the function @square by name",
+        "the attribute refers to the function @square by name",
     ),
     "a function named in the text of an attribute": (
         main("%a = custom_call %x {called = #other.attr<@square>}\nreturn %a", SQUARE),
-        "it refers to the function @square by name",
+        "the attribute refers to the function @square by name",
     ),
     "a function named in quotes in the text of an attribute": (
         main('%a = custom_call %x {called = #other.attr<@"square">}\nreturn %a', SQUARE),
-        "it refers to the function @square by name",
+        "the attribute refers to the function @square by name",
     ),
     "a function with an odd name in the text of an attribute": (
         main(r'%a = custom_call %x {called = #other.attr<@"a\"b">}' + "\nreturn %a"),
-        "refers to something outside of it",
+        "refers to an alias or resource outside of its own text",
     ),
     "a call with results that the function does not have": (
         main('%a = "func.call"(%x) <{callee = @square}> : (tensor<4xf32>) -> tensor<4xf64>\nreturn %x', SQUARE),
-        "func.call of @square with operands or results that it does not have",
+        "func.call of @square has operands or results that do not match the function",
     ),
     "a function that does not return what its type says": (
         main("%a = call @square %x\nreturn %a", SQUARE.replace("-> tensor<4xf32>", "-> tensor<4xf64>", 1)),
-        "@square does not take and return what its type says",
+        "@square has arguments or returned values that do not match its type",
     ),
     "a composite without a decomposition": (
         main('%a = composite %x {name = "my.square", decomposition = @there}\nreturn %a', SQUARE),
@@ -97,7 +97,7 @@ REFUSED = {
             '%a = "stablehlo.optimization_barrier"(%x) : (tensor<4xf32>) -> tensor<4xf64>\n'
             '%b = "stablehlo.convert"(%a) : (tensor<4xf64>) -> tensor<4xf32>\nreturn %b'
         ),
-        "stablehlo.optimization_barrier does not give back its values one by one, with the same types",
+        "stablehlo.optimization_barrier must return its operands one to one, with unchanged types",
     ),
     "several blocks in a region": (
         main(
@@ -122,18 +122,18 @@ REFUSED = {
     ),
     "a function that does not take what its type says": (
         function('sym_name = "main", function_type = (f64) -> ()', "^a(%x: f32):\n"),
-        "@main does not take and return what its type says",
+        "@main has arguments or returned values that do not match its type",
     ),
     "a function whose type is none": (
         main(
             "%a = call @p %x\nreturn %a",
             function(f"{PRIVATE}, function_type = i32", f"^a(%p: {T}):\n", f"func.return %p : {T}"),
         ),
-        "@p does not take and return what its type says",
+        "@p has arguments or returned values that do not match its type",
     ),
     "a return that holds operations": (
         main(f'"func.return"(%x) ({{\n"other.op"() : () -> ()\n}}) : ({T}) -> ()'),
-        "@main does not take and return what its type says",
+        "@main has arguments or returned values that do not match its type",
     ),
     "a return that branches": (
         f'"func.func"() <{{sym_name = "main", function_type = ({T}) -> {T}}}> '
@@ -154,7 +154,7 @@ REFUSED = {
     "nothing that can be called": (private("p", "return %p"), "there is no public function to compare"),
     "a function that never returns": (
         function(f'sym_name = "main", {NOTHING}', body='"other.op"() : () -> ()'),
-        "@main does not take and return what its type says",
+        "@main has arguments or returned values that do not match its type",
     ),
     "a function in a function": (
         main("func.func @inner() {\nfunc.return\n}\nreturn %x"),
@@ -178,15 +178,15 @@ REFUSED = {
     ),
     "a barrier with a region": (
         main(f'%a = "stablehlo.optimization_barrier"(%x) ({{\n"other.op"() : () -> ()\n}}) : ({T}) -> {T}\nreturn %a'),
-        "stablehlo.optimization_barrier does not give back its values one by one",
+        "stablehlo.optimization_barrier must return its operands one to one",
     ),
     "a barrier that keeps a value to itself": (
         main(f'%a = "stablehlo.optimization_barrier"(%x, %y) : ({T}, {T}) -> {T}\nreturn %a'),
-        "stablehlo.optimization_barrier does not give back its values one by one",
+        "stablehlo.optimization_barrier must return its operands one to one",
     ),
     "a depend without a token": (
         main(f'%a = "recompute.depend"(%x) : ({T}) -> {T}\nreturn %a'),
-        "recompute.depend does not give back its values one by one",
+        "recompute.depend must return its operands one to one",
     ),
     "a group that does not end with its yield": (main(GROUP.replace("recompute.yield", "stablehlo.return")), NO_YIELD),
     "a group with fewer results than it has": (main(GROUP.replace(f"(%b) : ({T})", "() : ()")), NO_YIELD),
@@ -199,7 +199,7 @@ REFUSED = {
     "a group without operations": (main('"recompute.segment"() ({\n^a:\n}) : () -> ()\nreturn %x'), NO_YIELD),
     "a function without operations": (
         main('"func.call"() <{callee = @p}> : () -> ()\nreturn %x', function(f"{PRIVATE}, {NOTHING}", "^a:\n", "")),
-        "@p does not take and return what its type says",
+        "@p has arguments or returned values that do not match its type",
     ),
     "an empty group": (
         main('"recompute.segment"() ({\n}) : () -> ()\nreturn %x'),

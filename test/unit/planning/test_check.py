@@ -44,20 +44,20 @@ def test_a_plan_that_fits() -> None:
         ({"before": 7}, "there are 7 operations, numbered from 0"),
         ({"batches": (Batch((0, -1), (X,)),)}, "there are 7 operations"),
         ({"gates": (8,)}, "there are 8 values, numbered from 0"),
-        ({"numbers": (1,)}, "each of its copies has a number"),
-        ({"numbers": (1, 0)}, "each of its copies has a number"),
-        ({"batches": (Batch((0, 2), (X, B)),), "replaces": (A,)}, "stablehlo.cosine, operation 2, may not run twice"),
+        ({"numbers": (1,)}, "each copy must have a number"),
+        ({"numbers": (1, 0)}, "each copy must have a number"),
+        ({"batches": (Batch((0, 2), (X, B)),), "replaces": (A,)}, "stablehlo.cosine, operation 2, must not run twice"),
         ({"batches": (Batch((0, 5), (X, H)),), "replaces": (A,)}, "operation 5, is copied before it has run"),
         ({"batches": (Batch((0, 1), ()),)}, "operation 0, reads value 0, which is neither copied nor an input"),
         ({"batches": (Batch((1, 0), (X,)),)}, "operation 1, reads value 2, which is neither copied nor an input"),
         ({"batches": (Batch((0, 0), (X,)),), "replaces": (A,)}, "an operation is copied twice"),
-        ({"batches": (Batch((0, 1), (X, LAST)),)}, "an input is made after the copies that read it"),
-        ({"replaces": (Y,)}, "it replaces a value that it does not make"),
-        ({"batches": (Batch((0, 1), (X, A)),)}, "an input is made by the group itself"),
-        ({"batches": (Batch((0,), (X,)), Batch((1,), (), (B,)))}, "awaits a value that no batch before it makes"),
+        ({"batches": (Batch((0, 1), (X, LAST)),)}, "an input is computed after the copies that read it"),
+        ({"replaces": (Y,)}, "the group replaces a value that it does not compute"),
+        ({"batches": (Batch((0, 1), (X, A)),)}, "an input is computed by the group itself"),
+        ({"batches": (Batch((0,), (X,)), Batch((1,), (), (B,)))}, "waits for a value that no earlier batch computes"),
         ({"gates": (B,)}, "none of its gates is a gradient value"),
         ({"gates": ()}, "none of its gates is a gradient value"),
-        ({"gates": (GATE, LAST)}, "one of its gates is made after the copies"),
+        ({"gates": (GATE, LAST)}, "one of its gates is computed after the copies"),
     ],
 )
 def test_one_rule_broken(change: dict[str, Any], words: str) -> None:
@@ -72,12 +72,12 @@ def test_no_copy_has_the_number_of_another() -> None:
 
 def test_groups_stand_in_the_order_of_their_places() -> None:
     later = replace(GOOD, before=5, gates=(H,), numbers=(2, 2))
-    assert wrong(later, GOOD) == ["group 1: it stands behind a group whose copies come later"]
+    assert wrong(later, GOOD) == ["group 1: the group must not follow a group whose copies come later"]
 
 
 def test_what_is_noted_of_operations_that_are_not_there() -> None:
     plan = Plan((), (Kept("s", 3, "why"), Kept("s", 7, "why")))
-    assert list(violations(STEP.graph, plan)) == ["kept 1: there are 7 operations, numbered from 0, and no 7"]
+    assert list(violations(STEP.graph, plan)) == ["kept 1: operation 7 does not exist; there are 7, numbered from 0"]
     assert list(unknown_operations(STEP.graph, [Note(-1)])) == [
-        "note 0: there are 7 operations, numbered from 0, and no -1"
+        "note 0: operation -1 does not exist; there are 7, numbered from 0"
     ]

@@ -119,9 +119,12 @@ def test_a_file_gives_costs_by_name_and_by_number(tmp_path: Path) -> None:
 
 REFUSED: dict[str, object] = {
     "has no cost for stablehlo.dot_general, operation 1 of @step: give one": {"operations": {"stablehlo.tanh": 1}},
-    "has a cost for stablehlo.dott, which is no operation": {"operations": {"stablehlo.dott": 1}, "otherwise": 1},
+    "has a cost for stablehlo.dott, which is not a known operation": {
+        "operations": {"stablehlo.dott": 1},
+        "otherwise": 1,
+    },
     "has a cost for operation 5, and the last operation of @step is 4": {"steps": {"step": {"5": 1}}, "otherwise": 1},
-    "has costs for @stepp, and there is no such function": {"steps": {"stepp": {"1": 1}}, "otherwise": 1},
+    "has costs for @stepp, but the module has no function of that name": {"steps": {"stepp": {"1": 1}}, "otherwise": 1},
 }
 
 
@@ -133,17 +136,17 @@ def test_what_a_file_does_not_say_is_refused(reason: str, tmp_path: Path) -> Non
 
 
 BAD_FILES: dict[str, object] = {
-    "is no JSON": "{",
-    "is no object": "[1]",
-    "has an unknown field 'operation'; known are unit, operations": {"operation": {}},
-    "says no cost: it needs operations, otherwise or steps": {"unit": "us"},
-    "unit is no string": {"unit": 1, "otherwise": 1},
-    "operations is no object": {"operations": [1]},
-    "operations.a.b is no number >= 0: -1": {"operations": {"a.b": -1}},
-    "otherwise is no number >= 0: True": {"otherwise": True},
-    "otherwise is no number >= 0: None": {"otherwise": None},
-    "is no JSON: the number 1e999 is too large": '{"otherwise": 1e999}',
-    "steps.main has 'x', which is no number of an operation": {"steps": {"main": {"x": 1}}},
+    "is not valid JSON": "{",
+    "must be an object": "[1]",
+    "has an unknown field 'operation'; expected one of unit, operations": {"operation": {}},
+    "gives no cost: expected operations, otherwise or steps": {"unit": "us"},
+    "unit must be a string": {"unit": 1, "otherwise": 1},
+    "operations must be an object": {"operations": [1]},
+    "operations.a.b must be a number of at least 0, not -1": {"operations": {"a.b": -1}},
+    "otherwise must be a number of at least 0, not True": {"otherwise": True},
+    "otherwise must be a number of at least 0, not None": {"otherwise": None},
+    "is not valid JSON: the number 1e999 is too large": '{"otherwise": 1e999}',
+    "steps.main has 'x', which is not the number of an operation": {"steps": {"main": {"x": 1}}},
 }
 
 
@@ -156,16 +159,16 @@ def test_files_of_costs_that_are_none(reason: str, tmp_path: Path) -> None:
 
 DEVICE = {"name": "d", "products": {"f32": 1}, "bytes_per_second": 1}
 BAD_DEVICES: dict[str, object] = {
-    "device is no object": {},
-    "device.name is no string": {"device": {**DEVICE, "name": 1}},
+    "device must be an object": {},
+    "device.name must be a string": {"device": {**DEVICE, "name": 1}},
     "device has an unknown field 'flops'": {"device": {**DEVICE, "flops": 1}},
-    "device.products has 'f31'; known are f64, f32": {"device": {**DEVICE, "products": {"f31": 1, "f32": 1}}},
+    "device.products has 'f31'; expected one of f64, f32": {"device": {**DEVICE, "products": {"f31": 1, "f32": 1}}},
     "device.products needs a rate for f32": {"device": {**DEVICE, "products": {"bf16": 1}}},
-    "device.products.f32 is no number above 0: 0": {"device": {**DEVICE, "products": {"f32": 0}}},
-    "device.elementwise is no number above 0: 'x'": {"device": {**DEVICE, "elementwise": "x"}},
-    "is no JSON: NaN is not a number of JSON": '{"device": {"name": "d", "products": {"f32": 1}, '
+    "device.products.f32 must be a number greater than 0, not 0": {"device": {**DEVICE, "products": {"f32": 0}}},
+    "device.elementwise must be a number greater than 0, not 'x'": {"device": {**DEVICE, "elementwise": "x"}},
+    "is not valid JSON: NaN is not a number of JSON": '{"device": {"name": "d", "products": {"f32": 1}, '
     '"bytes_per_second": NaN}}',
-    "is no JSON": "{",
+    "is not valid JSON": "{",
 }
 
 
@@ -179,10 +182,10 @@ def test_files_of_devices_that_are_none(reason: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        ("flop", "unknown cost 'flop'; known are flops, bytes, roofline"),
+        ("flop", "unknown cost 'flop'; expected one of flops, bytes, roofline"),
         ("", "unknown cost ''"),
         ("roofline()", "unknown cost 'roofline()'"),
-        ("roofline(gpu)", "unknown device 'gpu'; known are a100, h100"),
+        ("roofline(gpu)", "unknown device 'gpu'; expected one of a100, h100"),
         ("roofline(no.json)", "the device no.json cannot be read: No such file"),
         ("no.json", "the costs no.json cannot be read: No such file"),
     ],

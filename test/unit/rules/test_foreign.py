@@ -85,7 +85,11 @@ def test_with_tokens_the_copies_wait() -> None:
 
 
 def test_without_rules_it_is_refused_with_the_remedy() -> None:
-    with pytest.raises(Refusal, match=r"the bytes of !acme.tile<64x64> are not known; declare them with recompute"):
+    with pytest.raises(
+        Refusal,
+        match=r"the size in bytes of !acme.tile<64x64> is unknown; "
+        "declare them with recompute",
+    ):
         recompute(step(), RecomputeOptions(target="none"))
 
 
@@ -179,7 +183,7 @@ def test_what_nobody_vouches_for_is_named(
     Path("acme_rules.py").write_text(RULES.replace('"acme.swish", "acme.swish_grad"', '"acme.swish_grad"'))
     assert recompute_opt.main(["step.mlir", "-p", "recompute{target=none}", "--load-rules", "acme_rules.py"]) == 1
     said = capsys.readouterr()
-    assert "the proof takes acme.swish for an effect: vouch for it with recompute.interpreters" in said.err
+    assert "the proof takes acme.swish for an effect: declare it pure with recompute.interpreters" in said.err
     assert said.out == ""
 
 
@@ -239,7 +243,7 @@ def test_every_declaration_is_read() -> None:
 @pytest.mark.parametrize(("state", "operands"), [(0, 0), (1, 0), (1, 1)])
 def test_random_numbers_without_the_state_that_was_declared_are_not_drawn_again(state: int, operands: int) -> None:
     rules.register("acme.bits", rules.random(state=state))
-    reason = "it is not given the random state that its declaration speaks of, and would draw other numbers"
+    reason = "it does not take the random state that its declaration names, and would draw other numbers"
     assert why_impure(operation("acme.bits", operands)) == reason
 
 
@@ -252,14 +256,14 @@ def test_what_is_declared_pure_is_not_where_it_works_on_memory(type_: str) -> No
 
 
 MISFITS = {
-    "acme.f is declared a view of operand 1, and has 1 operand": (rules.view(of=1), 1),
-    "acme.f is declared a view of operand 0, and has no operands": (rules.view(layout=rules.View.DENSE), 0),
-    "acme.f is declared to forward its operands, and has 1 result for no operands": (rules.forwards(), 0),
-    "acme.f is declared a constant, and reads 2 operands": (rules.constant(), 2),
-    "the function that is declared as flops of acme.f raises ZeroDivisionError": (rules.pure(lambda op: 1 // 0), 1),
-    "the function that is declared as flops of acme.f gives None, and not a whole": (rules.pure(lambda op: None), 1),  # pyright: ignore[reportArgumentType]
-    "the function that is declared as flops of acme.f gives -1, and not a whole": (rules.pure(lambda op: -1), 1),
-    "the function that is declared as body_runs of acme.f gives 0.5, and": (
+    "acme.f is declared a view of operand 1, but has 1 operand": (rules.view(of=1), 1),
+    "acme.f is declared a view of operand 0, but has no operands": (rules.view(layout=rules.View.DENSE), 0),
+    "acme.f is declared to forward its operands, but has 1 result for no operands": (rules.forwards(), 0),
+    "acme.f is declared a constant, but reads 2 operands": (rules.constant(), 2),
+    "the function registered as flops of acme.f raises ZeroDivisionError": (rules.pure(lambda op: 1 // 0), 1),
+    "the function registered as flops of acme.f gives None, not a whole": (rules.pure(lambda op: None), 1),  # pyright: ignore[reportArgumentType]
+    "the function registered as flops of acme.f gives -1, not a whole": (rules.pure(lambda op: -1), 1),
+    "the function registered as body_runs of acme.f gives 0.5, not a whole": (
         rules.pure_if_body_is(body_runs=lambda op: 0.5),  # pyright: ignore[reportArgumentType]
         1,
     ),
@@ -286,12 +290,12 @@ def test_numbers_of_numpy_are_numbers() -> None:
 
 @pytest.mark.parametrize(
     ("bytes_of", "said"),
-    [("1 // 0", "raises ZeroDivisionError"), ("'8'", "gives '8', and not"), ("-1", "gives -1, and not")],
+    [("1 // 0", "raises ZeroDivisionError"), ("'8'", "gives '8', not"), ("-1", "gives -1, not")],
 )
 def test_bytes_that_cannot_be_had_are_refused_where_they_are_needed(bytes_of: str, said: str) -> None:
     load_the_rules()
     rules.register_type("acme.tile", lambda type: eval(bytes_of))
-    with pytest.raises(Refusal, match=rf"step.mlir:\d+:\d+: error: .* bytes of acme.tile {said}"):
+    with pytest.raises(Refusal, match=rf"step.mlir:\d+:\d+: error: .* for type acme.tile {said}"):
         recompute(step(), RecomputeOptions(target="none"))
 
 

@@ -61,7 +61,7 @@ def test_bad_bytecode_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[
     path.write_bytes(bytecode_of_text(STEP)[:100])
     assert main([str(path)]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"{path}:1:1: error: the bytecode is not read: ")
+    assert line.startswith(f"{path}:1:1: error: the bytecode cannot be read: ")
 
 
 def test_without_jaxlib_the_error_says_what_to_install(

@@ -153,7 +153,7 @@ def test_the_model_of_xla_proves_nothing(step: str, capsys: pytest.CaptureFixtur
         (["--sweep", "2", "--view-copies", "on"], "--view-copies is for graphs"),
         (["--sweep", "2", "--memory-model", "xla", "--solver", "chen"], "--solver and --time-limit are for program"),
         (["--sweep", "2", "--memory-model", "xla", "--time-limit", "2"], "--solver and --time-limit are for program"),
-        (["--sweep", "0"], "--sweep is 0: at least one budget"),
+        (["--sweep", "0"], "--sweep must be at least 1, not 0"),
         (["--sweep", "2", "--curve", "curve.pdf"], "--curve curve.pdf: the suffix selects the format, one of"),
         (["--fit", "min"], "invalid budget 'min'"),
         (["--fit", "lots"], "invalid budget 'lots'"),

@@ -67,7 +67,7 @@ BAD = {
     "not MLIR": (b"import jax\n", "1:1: error: "),
     "empty": (b"", "1:1: error: "),
     "not UTF-8": (b"func.func\xff", "1:10: error: neither UTF-8 text nor MLIR bytecode"),
-    "bytecode": (b"ML\xefR\x00\x01", "1:1: error: the bytecode is not read: "),
+    "bytecode": (b"ML\xefR\x00\x01", "1:1: error: the bytecode cannot be read: "),
     "read before it is defined": (
         STEP.replace("tanh %x", "tanh %b").encode(),
         "2:8: error: operand 0 of stablehlo.tanh",

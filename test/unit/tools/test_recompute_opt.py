@@ -48,7 +48,7 @@ BAD: dict[str, tuple[str, str, int, str]] = {
         OTHER.replace("BODY", '%a = stablehlo.sine %x {recompute.region = "a"} : tensor<4xf32>'),
         "",
         2,
-        "attribute 'recompute.region' is called 'recompute.segment' now",
+        "attribute 'recompute.region' was renamed to 'recompute.segment'",
     ),
     "ill-typed attribute": (
         OTHER.replace("BODY", '%a = stablehlo.sine %x {recompute.phase = "forward"} : tensor<4xf32>'),
@@ -67,7 +67,7 @@ BAD: dict[str, tuple[str, str, int, str]] = {
         STEP.replace("stablehlo.sine %x", 'stablehlo.sine %x {recompute.phase = "gradient"}'),
         "recompute",
         1,
-        'the attribute recompute.phase = "gradient" says the backward pass, the location .* says the forward pass',
+        'the attribute recompute.phase = "gradient" says the backward pass, but the location .* says the forward pass',
     ),
     "pattern without a match": (
         STEP,
@@ -119,20 +119,20 @@ USAGE = {
     "ill-typed option with alternatives": (["-p", "recompute{time-limit=x}"], "'time-limit' is a number, not x"),
     "ill-typed option of a target": (["-t", "explain{format=a,b}"], "target 'explain': option 'format' is a text"),
     "misspelt option of two words": (["-p", "recompute{segment-cuont=2}"], "did you mean 'segment-count'?"),
-    "pass by its old name": (["-p", "recompute-pace"], "pass 'recompute-pace' is called 'recompute-stagger' now"),
-    "option by its old name": (["-p", "recompute{regions=auto}"], "option 'regions' is called 'segments' now"),
-    "another option by its old name": (["-p", "recompute{pace=false}"], "option 'pace' is called 'stagger' now"),
+    "pass by its old name": (["-p", "recompute-pace"], "pass 'recompute-pace' was renamed to 'recompute-stagger'"),
+    "option by its old name": (["-p", "recompute{regions=auto}"], "option 'regions' was renamed to 'segments'"),
+    "another option by its old name": (["-p", "recompute{pace=false}"], "option 'pace' was renamed to 'stagger'"),
     "option with its old meaning": (["-p", "recompute-mark{segments=3}"], "number of segments is 'segment-count'"),
-    "option of a target by its old name": (["-t", "explain{regions=auto}"], "'regions' is called 'segments' now"),
+    "option of a target by its old name": (["-t", "explain{regions=auto}"], "'regions' was renamed to 'segments'"),
     "unknown target": (["-t", "explian"], "unknown target 'explian'; did you mean 'explain'"),
-    "unknown format": (["-t", "explain{format=xml}"], "unknown format 'xml' for explain; known are text, json"),
+    "unknown format": (["-t", "explain{format=xml}"], "unknown format 'xml' for explain; expected one of text, json"),
     "unknown model": (
         ["-t", "memory-timeline{model=gpu}"],
-        "unknown model 'gpu' for memory-timeline; known are order, xla",
+        "unknown model 'gpu' for memory-timeline; expected one of order, xla",
     ),
     "no such function before": (
         ["-t", f"memory-timeline{{before={EXAMPLE}}}"],
-        "the step before has no function @",
+        "the original step has no function @",
     ),
     "unreadable pipeline": (["-p", "recompute{"], "cannot read the pipeline"),
     "nested pipeline": (
@@ -147,7 +147,10 @@ USAGE = {
         ["-pass-pipeline=builtin.module(func.func(ces))"],
         "unknown pass 'ces'; did you mean 'dce'",
     ),
-    "unknown kind of remarks": (["--remarks-filter=mised"], "unknown kind 'mised'; known are passed, missed, analysis"),
+    "unknown kind of remarks": (
+        ["--remarks-filter=mised"],
+        "unknown kind 'mised'; expected one of passed, missed, analysis",
+    ),
     "passes beside a reproducer": (
         ["--run-reproducer", "-p", "cse"],
         "--run-reproducer runs the passes of the input",
@@ -159,7 +162,7 @@ USAGE = {
     ),
     "pipeline without a module": (
         ["--pass-pipeline", "func.func(recompute-mark)"],
-        "--pass-pipeline reads 'builtin.module(...)', not 'func.func(recompute-mark)'; see also --passes",
+        "--pass-pipeline expects 'builtin.module(...)', not 'func.func(recompute-mark)'; see also --passes",
     ),
     "pipeline twice": (["-p", "cse", "--pass-pipeline", "builtin.module(cse)"], "give either --passes or --pass-pi"),
     "unknown pass in a pipeline": (

@@ -114,8 +114,8 @@ def test_a_curve_beside_others(graph: str, tmp_path: Path, capsys: pytest.Captur
 def test_points_that_are_none(graph: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "theirs.json"
     for text, reason in (
-        ("[1, ]", ":1:5: error: this is no JSON"),
-        ('[{"tag": "x"}]', ":1:1: error: point 0: peak_bytes is no number from 0 to 2**53: None"),
+        ("[1, ]", ":1:5: error: the graph is not valid JSON"),
+        ('[{"tag": "x"}]', ":1:1: error: point 0: peak_bytes must be a number from 0 to 2**53, not None"),
     ):
         path.write_text(text)
         assert main([graph, "--sweep", "2", "-q", "--beside", str(path)]) == 2
@@ -138,10 +138,10 @@ def test_whether_a_graph_fits(graph: str, capsys: pytest.CaptureFixture[str]) ->
         (["--budget", "3 apples"], "recompute-plan: error: invalid budget '3 apples': "),
         (["--budget", ""], "recompute-plan: error: invalid budget '': expected bytes ('8GiB'"),
         (["--budget", "1e400"], "invalid budget '1e400': the number is too large"),
-        (["--budget", "1.5"], "invalid budget '1.5': a share is at most 1, and bytes are whole"),
+        (["--budget", "1.5"], "invalid budget '1.5': a share must be at most 1, and bytes must be whole"),
         (["--budget", "0.5", "--memory-model", "xla"], "a graph has one memory model, program order"),
         (["--budget", "0.5", "--evaluate", "{graph}"], "unet.json:1:1: error: "),
-        (["--sweep", "0"], "recompute-plan: error: --sweep is 0: at least one budget"),
+        (["--sweep", "0"], "recompute-plan: error: --sweep must be at least 1, not 0"),
         (["--budget", "0.5", "--solver", "chen", "--view-copies", "on"], "--view-copies on requires --solver auto"),
         (["--budget", "0.8", "-o", "/nowhere/plan.json"], "/nowhere/plan.json: error: cannot be written"),
     ],
@@ -156,7 +156,7 @@ def test_a_graph_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     path = tmp_path / "bad.json"
     path.write_text('{"nodes": [1, ]}')
     assert main([str(path), "--budget", "0.5"]) == 2
-    assert f"{path}:1:15: error: this is no JSON" in capsys.readouterr().err
+    assert f"{path}:1:15: error: the graph is not valid JSON" in capsys.readouterr().err
     assert main([str(tmp_path / "none.json"), "--budget", "0.5"]) == 2
     assert "none.json: error: cannot be read" in capsys.readouterr().err
 
@@ -165,14 +165,14 @@ def test_a_graph_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_wrong_usage(arguments: list[str], graph: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main([graph, *arguments])
-    assert left.value.code == 2 and "give either --budget or --sweep" in capsys.readouterr().err
+    assert left.value.code == 2 and "give exactly one of --budget, --sweep and --fit" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("seconds", ["-1", "nan"])
 def test_no_time(seconds: str, graph: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main([graph, "--budget", "0.5", "--time-limit", seconds])
-    assert left.value.code == 2 and f"--time-limit is {seconds}: expected seconds, 0 or more" in capsys.readouterr().err
+    assert left.value.code == 2 and f"--time-limit must be at least 0 seconds, not {seconds}" in capsys.readouterr().err
 
 
 def test_too_little_time_is_said(graph: str, capsys: pytest.CaptureFixture[str]) -> None:

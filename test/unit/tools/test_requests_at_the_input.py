@@ -29,12 +29,12 @@ module @jit_step {{
 # options of `recompute` -> line:column, and what the error says
 OPTIONS = {
     "policy=dots": ("1:1", "unknown policy 'dots'; did you mean 'dots_saveable'?"),
-    "policy=sometimes": ("1:1", "unknown policy 'sometimes'; known are nothing_saveable, everything_saveable"),
+    "policy=sometimes": ("1:1", "unknown policy 'sometimes'; expected one of nothing_saveable, everything_saveable"),
     "policy=save_only_these_names": ("1:1", "policy save_only_these_names saves nothing without names: give names too"),
     "budget=50% memory-model=xl": ("1:1", "unknown memory model 'xl'; did you mean 'xla'?"),
     "target=stable": ("1:1", "unknown target 'stable'; did you mean 'stablehlo'?"),
-    "cost=flop": ("1:1", "unknown cost 'flop'; known are flops, bytes, roofline"),
-    "cost=roofline(h10)": ("1:1", "unknown device 'h10'; known are a100, h100"),
+    "cost=flop": ("1:1", "unknown cost 'flop'; expected one of flops, bytes, roofline"),
+    "cost=roofline(h10)": ("1:1", "unknown device 'h10'; expected one of a100, h100"),
     "plan=missing.json": ("1:1", "the plan missing.json cannot be read"),
     "attempts=0": ("1:1", "attempts is at least 1, not 0"),
     "loops=twice": ("1:1", "loops is true, false, keep(50%)"),

@@ -155,7 +155,7 @@ def test_a_budget_moves_what_is_dear_to_make() -> None:
 def test_a_slow_link_moves_nothing_and_says_so() -> None:
     done = budgeted(chain(), BUDGET, "1MB/s", "roofline(cpu)")
     assert not any(map(is_to_host, done.module.walk()))
-    assert "nothing is moved to the host: to make values again costs less" in [one.reason for one in done.remarks]
+    assert "nothing is moved to the host: recomputing values costs less" in [one.reason for one in done.remarks]
 
 
 def test_what_may_not_be_made_again_can_be_moved() -> None:
@@ -208,11 +208,11 @@ def test_the_plan_leads_to_the_same_program() -> None:
 @pytest.mark.parametrize(
     ("offload", "cost", "words"),
     [
-        ("all", "flops", "offload is marked, auto, or a speed such as 25GB/s, not 'all'"),
+        ("all", "flops", "offload must be marked, auto, or a speed such as 25GB/s, not 'all'"),
         ("0GB/s", "roofline(cpu)", "not '0GB/s'"),
         ("25 GB", "roofline(cpu)", "not '25 GB'"),
         ("auto", "flops", "weighs moves against work in seconds: give cost=roofline"),
-        ("auto", "roofline(cpu)", "how fast cpu moves bytes to its host is not known"),
+        ("auto", "roofline(cpu)", "the transfer speed of cpu to its host is unknown"),
         ("auto", "roofline(zz)", "unknown device 'zz'"),
     ],
 )

@@ -64,7 +64,7 @@ def test_a_plan_for_another_program_is_refused() -> None:
     )
     with pytest.raises(Refusal, match="the plan is for another program: @main is not the step that it was made for"):
         recompute(other, RecomputeOptions(plan=plans))
-    with pytest.raises(Refusal, match="the plan has nothing for @main; it is for step"):
+    with pytest.raises(Refusal, match="the plan has no entry for @main; it has entries for step"):
         recompute(original("chain.small.mlir").clone(), RecomputeOptions(plan=[replace(plans[0], function="step")]))
     with pytest.raises(Refusal, match="there is no step @step here"):
         recompute(
@@ -93,7 +93,7 @@ def test_a_planner_of_ones_own_drives_the_whole_road(name: str) -> None:
 
 
 def test_a_planner_that_gives_no_plan() -> None:
-    with pytest.raises(Refusal, match="the planner gives a Plan for each step, not NoneType"):
+    with pytest.raises(Refusal, match="the planner must return a Plan for each step, not NoneType"):
         recompute(original("chain.small.mlir").clone(), RecomputeOptions().with_planned(lambda _: None))  # pyright: ignore[reportArgumentType]
 
 

@@ -134,7 +134,7 @@ def test_inside_of_a_loop():
       func.return %z, %g : tensor<8xf32>, tensor<8xf32>
     }
     """
-    with pytest.raises(Refusal, match="is inside of a loop or a branch, which is one operation; loops="):
+    with pytest.raises(Refusal, match="is inside a loop or a branch, which counts as one operation; loops="):
         rewrite(text, RecomputeOptions(segment_budgets={"layer": "50%"}))
 
 

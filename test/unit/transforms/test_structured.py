@@ -316,7 +316,7 @@ def test_a_structured_example_is_recomputed_as_the_flat_one(name: str) -> None:
 def test_partly_stated_phases_are_refused_in_the_wrong_place() -> None:
     module = flat(structured())
     functions_of(module)[0].body.block.first_op.attributes.pop(Names.PHASE)  # pyright: ignore[reportOptionalMemberAccess]
-    with pytest.raises(Refusal, match="stands after the gradient operation"):
+    with pytest.raises(Refusal, match="follows the gradient operation"):
         phases(functions_of(module)[0])
 
 

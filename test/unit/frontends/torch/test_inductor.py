@@ -46,7 +46,7 @@ def test_options_have_keys_of_their_own() -> None:
 
 
 def test_unknown_backends() -> None:
-    with pytest.raises(ValueError, match="unknown backend 'tpu'; known are aot_eager, inductor"):
+    with pytest.raises(ValueError, match="unknown backend 'tpu'; expected one of aot_eager, inductor"):
         rt.compile(lambda x: x, backend="tpu")
 
 

@@ -20,10 +20,14 @@ from recompute.frontends.torch.options import budget_within, options_of  # isort
     [
         ({"budgets": "50%"}, TypeError, "unknown option 'budgets'"),
         ({"budget": "40G5"}, ValueError, "invalid budget '40G5'"),
-        ({"budget": 1.5}, ValueError, "a share is above 0 and at most 1"),
-        ({"budget": "50%", "reserve": "1GiB"}, ValueError, "it is taken from a budget in bytes, and '50%' is none"),
+        ({"budget": 1.5}, ValueError, "a share must be above 0 and at most 1"),
+        (
+            {"budget": "50%", "reserve": "1GiB"},
+            ValueError,
+            "is subtracted from a budget in bytes, but the budget is '50%'",
+        ),
         ({"budget": "1GiB", "reserve": "2GiB"}, ValueError, "nothing is left of the budget 1GiB"),
-        ({"budget": "1GiB", "planner": print}, ValueError, "give one of plan, planner and budget"),
+        ({"budget": "1GiB", "planner": print}, ValueError, "give only one of plan, planner and budget"),
     ],
 )
 def test_invalid_options(options: dict[str, Any], error: type[Exception], words: str) -> None:

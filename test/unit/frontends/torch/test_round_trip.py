@@ -52,5 +52,5 @@ def test_a_copy_without_its_own_node_is_unsupported(monkeypatch: pytest.MonkeyPa
     second.detach()
     assert first.parent is not None
     first.parent.insert_op_after(second, first)
-    with pytest.raises(exporter.Unsupported, match="two generators advance at one time"):
+    with pytest.raises(exporter.Unsupported, match="two random number generators advance at the same time"):
         write_joint(module, graph)

@@ -352,7 +352,9 @@ def test_one_state_for_all_draws_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     known: dict[Any, Any] = {"original": importer._Reader._seeded}
     monkeypatch.setattr(importer._Reader, "_seeded", lambda *given: _state_of_the_first(*given, known))
     graph, outputs = joint("gpt")
-    with pytest.raises(unsupported.Unsupported, match="it does not draw from the generator that advances before it"):
+    with pytest.raises(
+        unsupported.Unsupported, match="the operation does not draw from the generator that advances before it"
+    ):
         write_joint(read_joint(graph, outputs), graph)
 
 
