@@ -146,7 +146,7 @@ def next_steps(report: Report) -> Iterator[str]:
     """What to do next, in one line, and where the details are, in another."""
     yield ""
     if report.refused:
-        yield f"no plan: {report.refused.partition('; ')[0]}"
+        yield f"no plan: {report.refused.splitlines()[0]}"
     elif report.why is not None:
         large = _large_value(report)
         remedy = report.why.rpartition("; ")[2] if large is None else _IN_PARTS.format(**large)

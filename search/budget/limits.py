@@ -12,7 +12,7 @@ from ...analysis.step.order import functions_of
 from ...analysis.step.storage import DYNAMIC
 from ...support.diagnostics import Refusal
 from ...support.suggestions import suggestion
-from ...support.units import is_share, parse_budget
+from ...support.units import format_bytes, is_share, parse_budget, readable_bytes
 from ...transforms.timelines import MODELS, ORDER, XLA, timelines_of
 
 ERROR = "which is 0.93 to 1.11 times what XLA:CPU allocates on the examples"
@@ -91,7 +91,7 @@ def _temporaries(module: ModuleOp, budget: Budget, name: str, line: Timeline) ->
         function = next((subject for subject in functions_of(module) if subject.sym_name.data == name), module)
         raise Refusal(
             function,
-            f"no plan keeps the budget of {budget.text}, {limit} bytes of the device: arguments and results of "
-            f"@{name}, which no plan changes, need {around}",
+            f"no plan keeps the budget of {budget.text}, {format_bytes(limit)} of the device: arguments and results of "
+            f"@{name}, which no plan changes, need {readable_bytes(around)}",
         )
     return limit - around
