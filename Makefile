@@ -78,7 +78,7 @@ demo-torch: $(TORCH)/.installed
 
 test-torch: $(TORCH)/.installed
 	$(TORCH)/bin/pyright --pythonpath $(TORCH)/bin/python frontends/torch test/unit/frontends/torch
-	$(TORCH)/bin/python -m pytest test/unit/frontends/torch
+	$(TORCH)/bin/python -m pytest $(PARALLEL) test/unit/frontends/torch
 
 $(TORCH)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(TORCH)

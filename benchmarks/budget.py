@@ -37,7 +37,7 @@ from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.objective import EAGER_SHARE
 from recompute.support.diagnostics import Refusal
 from recompute.transforms.phase import numbered_steps
-from recompute.transforms.timelines import flat
+from recompute.transforms.preparation.timelines import flat
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "stablehlo"
 SHARES = (0.8, 0.6, 0.4)

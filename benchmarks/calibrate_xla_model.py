@@ -31,7 +31,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.search.recompute import recompute
+from recompute.search.rewrite import recompute
 from recompute.transforms.inline import inline
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -22,7 +22,7 @@ from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-from recompute.search.recompute import recompute
+from recompute.search.rewrite import recompute
 from recompute.transforms.inline import inline
 
 PLAIN, INLINED, OURS, CHECKPOINT = "plain", "inlined", "ours", "jax.checkpoint"

@@ -30,7 +30,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.search.recompute import recompute
+from recompute.search.rewrite import recompute
 from recompute.support.garbage import rare_collections
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse

@@ -32,9 +32,9 @@ from recompute.planning.solvers.effort import EFFORTS
 from recompute.planning.solvers.graph_file import read_graph
 from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.problem import Problem
-from recompute.planning.solvers.registry import solve
 from recompute.planning.solvers.result import Infeasible, Result
 from recompute.planning.solvers.sequence import evaluate, sequence_of
+from recompute.planning.solvers.solvers_by_name import solve
 from recompute.planning.solvers.working_set import largest_working_set
 
 GRAPHS = Path(__file__).resolve().parent / "graphs"

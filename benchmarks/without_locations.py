@@ -31,7 +31,7 @@ from ..examples.with_jax import compile_keeping_barriers, with_module
 from ..interpreters.prove import prove
 from ..mlir_io.parser import parse_module
 from ..mlir_io.printer import print_module
-from ..search.recompute import recompute
+from ..search.rewrite import recompute
 
 EPSILON, FEATURE = 1e-5, 3
 draw = np.random.default_rng(0)

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, TensorType, UnrankedTensorType, i1, i64
-from xdsl.ir import Dialect, Operation
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.dialects.builtin import DYNAMIC_INDEX, BoolAttr, IntegerAttr, TensorType, UnrankedTensorType, i1, i64
+from xdsl.ir import Attribute, Dialect, Operation
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -21,6 +21,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from .chlo_broadcasting import ANY_RANK, BROADCASTING, BROADCASTING_ATTRIBUTES
 from .chlo_ragged_dot import RAGGED_DOT, RAGGED_DOT_ATTRIBUTES
+from .chlo_scan import SCAN
 from .stablehlo.attributes import parse_int64
 from .stablehlo.checks import (
     Takes,
@@ -104,6 +105,7 @@ class TopKOp(IRDLOperation):
 
     operand = operand_def(ANY_RANK)
     k = prop_def(IntegerAttr)
+    is_stable = opt_prop_def(BoolAttr)
     values = result_def(ANY_RANK)
     indices = result_def(ANY_RANK)
 
@@ -117,20 +119,28 @@ class TopKOp(IRDLOperation):
             parser.parse_punctuation(",")
             parser.parse_keyword("k")
             parser.parse_punctuation("=")
-            k = IntegerAttr(parse_int64(parser), i64)
-        attributes = parse_attributes(parser, cls, ("k",))[1]
+            properties: dict[str, Attribute] = {"k": IntegerAttr(parse_int64(parser), i64)}
+            if parser.parse_optional_punctuation(",") is not None:
+                parser.parse_keyword("is_stable")
+                parser.parse_punctuation("=")
+                if not parser.parse_boolean():
+                    properties["is_stable"] = BoolAttr.from_bool(False)
+        attributes = parse_attributes(parser, cls, ("k", "is_stable"))[1]
         parser.parse_punctuation(":")
         type_ = parser.parse_type()
         parser.parse_punctuation("->")
         results = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
         resolved = parser.resolve_operands(operands, [type_], start)
-        return cls.create(operands=resolved, result_types=results, properties={"k": k}, attributes=attributes)
+        return cls.create(operands=resolved, result_types=results, properties=properties, attributes=attributes)
 
     def print(self, printer: Printer) -> None:
         with printer.in_parens():
             printer.print_operand(self.operand)
             printer.print_string(f", k = {self.k.value.data}")
-        print_attributes(printer, self, ("k",))
+            # True is the default.
+            if self.is_stable is not None and not self.is_stable.value.data:
+                printer.print_string(", is_stable = false")
+        print_attributes(printer, self, ("k", "is_stable"))
         printer.print_string(" : ")
         printer.print_attribute(self.operand.type)
         printer.print_string(" -> ")
@@ -159,5 +169,6 @@ OPERATIONS: list[type[Operation]] = [
     TopKOp,
     *BROADCASTING,
     *RAGGED_DOT,
+    *SCAN,
 ]
 CHLO = Dialect("chlo", OPERATIONS, [*BROADCASTING_ATTRIBUTES, *RAGGED_DOT_ATTRIBUTES])

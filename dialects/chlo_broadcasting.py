@@ -64,6 +64,7 @@ from .stablehlo.checks import (
 from .stablehlo.creation import DenseConstantOp
 from .stablehlo.elementwise import check_comparison_type
 from .stablehlo.formats import FunctionTypeOp
+from .stablehlo.quantized_types import check_baseline, is_quantized
 
 ANY_RANK = BaseAttr(TensorType) | BaseAttr(UnrankedTensorType)
 
@@ -154,6 +155,10 @@ class BroadcastBinaryOp(FunctionTypeOp):
         if is_numeric(element_of(self.lhs)) or is_numeric(element_of(self.rhs)):
             check_element("the right operand", element_of(self.rhs), element_of(self.lhs))
             check_element("the result", element_of(self.result), self.expected_element())
+            return
+        check_baseline("the right operand", element_of(self.rhs), element_of(self.lhs))
+        if is_quantized(self.result):
+            check_baseline("the result", element_of(self.result), element_of(self.lhs))
 
 
 def _broadcasting(word: str, takes: Takes) -> type[Operation]:

@@ -15,8 +15,8 @@ from pathlib import Path
 from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.graph_file import read_graph
 from recompute.planning.solvers.problem import Pair, Problem
-from recompute.planning.solvers.registry import solve
 from recompute.planning.solvers.sequence import evaluate, sequence_of
+from recompute.planning.solvers.solvers_by_name import solve
 from recompute.planning.solvers.sweep import Outcome, sweep
 from recompute.reports.curve import Curve, Marker, Sweep, curve_of
 from recompute.reports.curve_chart import to_svg

@@ -24,7 +24,7 @@ from ..analysis.memory.timeline import Timeline
 from ..analysis.step.marks import is_copy
 from ..analysis.step.order import functions_of
 from ..dialects.context import make_context
-from ..dialects.marks import is_named_as_mark
+from ..dialects.mark_calls import is_named_as_mark
 from ..interpreters.prove import Proof
 from ..interpreters.prove import prove as prove_modules
 from ..mlir_io.parser import parse_module
@@ -39,9 +39,9 @@ from ..rules.costs.cost import FLOPS
 from ..rules.flops import flops
 from ..search.budget.move_choices import with_moves
 from ..search.carry_out import LEFT, step_left
+from ..search.outcome import Recomputation
 from ..search.pool import attempt_plans
-from ..search.recomputation import Recomputation
-from ..search.recompute import recomputed
+from ..search.rewrite import recomputed
 from ..support.diagnostics import Refusal, Remark
 from ..support.operations import every_operation
 from ..support.suggestions import suggestion

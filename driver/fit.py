@@ -24,23 +24,23 @@ from ..options.recompute_options import RecomputeOptions
 from ..planning.solvers.effort import Effort
 from ..planning.solvers.incumbent import Incumbent
 from ..planning.solvers.problem import Problem
-from ..planning.solvers.registry import solve
 from ..planning.solvers.result import Result, never
 from ..planning.solvers.solve_graph import problem_of_graph
+from ..planning.solvers.solvers_by_name import solve
 from ..planning.solvers.working_set import largest_working_set
 from ..planning.two_point_bound import TwoPointBound, two_point_bound
 from ..rules.flops import flops
 from ..search.budget.limits import Budget, BudgetLimits, budget_limits
 from ..search.prepare import prepare
-from ..search.recompute import recomputed_within
+from ..search.rewrite import recomputed_within
 from ..support.diagnostics import Refusal
 from ..support.units import MINIMUM, budget_text, format_bytes
 from ..transforms.phase import numbered_steps
-from ..transforms.timelines import ORDER, flat, timelines_of
+from ..transforms.preparation.timelines import ORDER, flat, timelines_of
 from .api import HasText, as_module
 from .verified import verify_module
 
-MOST = 10
+MAX_LISTED = 10
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def lower_bound(step: Step) -> LowerBound:
     if over.bytes > least.bytes:
         return _between_two(step, problem, over)
     at = "the end of the step" if least.operation is None else named(step, least.operation)
-    values = tuple((_value(step, problem, v), int(problem.sizes[v])) for v in least.values[:MOST])
+    values = tuple((_value(step, problem, v), int(problem.sizes[v])) for v in least.values[:MAX_LISTED])
     return LowerBound(least.bytes, at, values, len(least.values) - len(values))
 
 
@@ -89,8 +89,8 @@ def _between_two(step: Step, problem: Problem, over: TwoPointBound) -> LowerBoun
     maker, reader = named(step, int(problem.maker[over.value])), named(step, over.reader)
     since = f"with {maker}, which {reader} reads later: held, or made again in between, whichever needs less"
     values = sorted({*problem.reads_of(over.before), *problem.makes_of(over.before)}, key=lambda v: -problem.sizes[v])
-    listed = tuple((_value(step, problem, v), int(problem.sizes[v])) for v in values[:MOST])
-    return LowerBound(over.bytes, named(step, over.before), listed, max(0, len(values) - MOST), since)
+    listed = tuple((_value(step, problem, v), int(problem.sizes[v])) for v in values[:MAX_LISTED])
+    return LowerBound(over.bytes, named(step, over.before), listed, max(0, len(values) - MAX_LISTED), since)
 
 
 def _value(step: Step, problem: Problem, value: int) -> str:

@@ -27,9 +27,9 @@ from ..planning.plan_file import StepPlan
 from ..planning.solvers.effort import Effort
 from ..planning.solvers.incumbent import Incumbent
 from ..planning.solvers.problem import Pair, Problem
-from ..planning.solvers.registry import solve
 from ..planning.solvers.result import Infeasible, Progress, Result, Stop
 from ..planning.solvers.solve_graph import carried_within, problem_of_graph
+from ..planning.solvers.solvers_by_name import solve
 from ..planning.solvers.sweep import Outcome, sweep
 from ..reports.curve import Again, Curve, Point, Refused, Sweep, curve_of
 from ..rules.costs.cost import FLOPS
@@ -38,13 +38,13 @@ from ..search.budget.limits import ERROR
 from ..search.carry_out import cost_option
 from ..search.pool import Candidate, Pool, pool_of
 from ..search.prepare import prepare
-from ..search.recompute import recomputed_once
+from ..search.rewrite import recomputed_once
 from ..support.diagnostics import Refusal
 from ..transforms.phase import numbered_steps
-from ..transforms.timelines import XLA, flat, timelines_of
+from ..transforms.preparation.timelines import XLA, flat, timelines_of
 from .fit import lower_bound, named
 
-NAMED = 3
+NAMED_VALUES = 3
 """The number of values of a segment that are named, the most expensive first."""
 
 
@@ -121,7 +121,7 @@ def _again(step: Step, problem: Problem, labels: Labels, pairs: Iterable[Pair]) 
         return sum(int(problem.costs[op]) for op in operations)
 
     for segment, operations in sorted(runs.items(), key=lambda run: (-cost(run[1]), run[0])):
-        largest = sorted(set(operations), key=lambda op: (-int(problem.costs[op]), op))[:NAMED]
+        largest = sorted(set(operations), key=lambda op: (-int(problem.costs[op]), op))[:NAMED_VALUES]
         values = tuple(named(step, op) for op in largest)
         yield Again(segment, len(operations), problem.percent(cost(operations)), values)
 

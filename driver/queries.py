@@ -12,13 +12,13 @@ from ..analysis.request.checkpoints import as_stated
 from ..options.selection import Selection
 from ..rules.costs.cost import FLOPS, BadCost, cost_named
 from ..support.diagnostics import BadRequest
-from ..transforms.nested_steps import outline_nested_steps
 from ..transforms.per_device.outline import outline_device_steps
 from ..transforms.phase import steps_of
 from ..transforms.plans.misfits import Misfits
-from ..transforms.timelines import MODELS as MODELS
-from ..transforms.timelines import flat
-from ..transforms.timelines import timelines_of as timelines_of
+from ..transforms.preparation.nested_steps import outline_nested_steps
+from ..transforms.preparation.timelines import MODELS as MODELS
+from ..transforms.preparation.timelines import flat
+from ..transforms.preparation.timelines import timelines_of as timelines_of
 
 
 def explanations_of(module: ModuleOp, selection: Selection, cost: str = FLOPS) -> list[Explanation]:

@@ -29,7 +29,7 @@ from recompute.options.selection import Selection
 from recompute.planning.plan import CopyGroup
 from recompute.reports.memory_timeline import to_svg
 from recompute.rules.flops import flops
-from recompute.search.recompute import Recomputation, recompute
+from recompute.search.rewrite import Recomputation, recompute
 from recompute.support.units import format_bytes
 from recompute.transforms.inline import inline
 from recompute.transforms.phase import steps_of

@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import FunctionType
 from xdsl.ir import Block, Operation, Region
 
 from ..support.diagnostics import Refusal
-from .anatomy import attributes_of, name_of
+from .operation_parts import attributes_of, name_of
 from .pure_operations import TERMINATORS
 from .terms import Heads
 

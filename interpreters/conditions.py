@@ -39,7 +39,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from ..dialects.dense import DenseAttr, to_numpy
 from ..dialects.placements import is_placement
 from ..support.type_guards import is_integer_attribute, is_integer_type, is_standard_dense, is_tensor
-from .anatomy import attributes_of, name_of
+from .operation_parts import attributes_of, name_of
 from .scope import RegionScope
 from .terms import ENDLESS, Closed, Closure, Head, Inside, RegionTerm, Terms
 

@@ -16,10 +16,11 @@ import numpy as np
 from xdsl.dialects.scf import IndexSwitchOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from ..dialects.chlo_scan import ScanOp
+from .block_programs import BlockProgram, Observer, ProgramStep, captured
 from .kernels.arrays import Array, Combine, Kernel, dtype_at, on_one, shape_at
 from .kernels.conversion import convert
 from .kernels.table import ELEMENTWISE
-from .program import BlockProgram, Observer, ProgramStep, captured
 
 
 class Programs(Protocol):
@@ -99,6 +100,32 @@ def _computation(programs: Programs, op: Operation) -> Kernel:
     return run
 
 
+def _scan(programs: Programs, op: Operation) -> Kernel:
+    """`chlo.scan`: the body on each slice in turn, with the carries."""
+    assert isinstance(op, ScanOp), "the table maps chlo.scan only"
+    body = _body(programs, op, op.body)
+    axis, count, outputs = op.axis, len(op.inputs), len(op.outputs)
+    made = [(shape_at(result), dtype_at(result)) for result in op.outputs]
+    length = op.length
+    order = range(length - 1, -1, -1) if op.is_reverse is not None and op.is_reverse.value.data else range(length)
+
+    def run(*values: Array) -> tuple[Array, ...]:
+        stacks = [np.empty(shape, dtype) for shape, dtype in made]
+        carry = [value.copy() for value in values[count:]]
+        for index in order:
+            slices = [np.array(value.take(index, axis), order="C") for value in values[:count]]
+            returned = body.yielded(body.program.run(*slices, *carry))
+            carry = returned[outputs:]
+            for stack, piece in zip(stacks, returned, strict=False):
+                stack[(slice(None),) * axis + (index,)] = piece
+        results = (*stacks, *carry)
+        if programs.observer is not None:
+            programs.observer.carried(op, results)
+        return results
+
+    return run
+
+
 CONTROL_FLOW: dict[str, Callable[[Programs, Operation], Kernel]] = {
     "stablehlo.while": _conditional_loop,
     "stablehlo.if": _branches(_first_if_true),
@@ -109,6 +136,7 @@ CONTROL_FLOW: dict[str, Callable[[Programs, Operation], Kernel]] = {
     "scf.index_switch": _branches(_by_case),
     "scf.execute_region": _branches(_only_one),
     "sdy.named_computation": _computation,
+    "chlo.scan": _scan,
 }
 
 

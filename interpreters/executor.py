@@ -4,7 +4,7 @@ arrays, operation by operation, in program order.
 Operations that cannot be executed are refused when a block is compiled, before anything runs. The results of a user's
 kernel are checked, so that a wrong shape is an error at the operation that returns it.
 
-Which values are views, and so which value owns a buffer, follows from the operations alone (`rules/storage.py`):
+Which values are views, and so which value owns a buffer, follows from the operations alone (`rules/buffers.py`):
 
     transpose, broadcast_in_dim       a view of the operand
     reshape                           a view if the operand is row-major, otherwise a copy
@@ -34,14 +34,15 @@ from xdsl.traits import SymbolTable
 from xdsl.utils.hints import isa
 
 from ..dialects.structured import GroupOp
+from ..rules.buffers import DENSE_VIEWS, FORWARDS, STRIDED_VIEWS, viewed_operand
 from ..rules.effects import works_on_memory
 from ..rules.registry import facts_of
-from ..rules.storage import DENSE_VIEWS, FORWARDS, STRIDED_VIEWS, viewed_operand
 from ..support.diagnostics import BadRequest, Refusal
 from ..support.operations import name_of
 from ..support.suggestions import did_you_mean
+from .block_programs import BlockProgram, Observer, ProgramStep, captured
 from .control_flow import CONTROL_FLOW, combiner
-from .handing_on import ORDERING, handing_on
+from .identity_kernels import ORDERING, identity_kernel
 from .inputs import checked_inputs
 from .kernels.arrays import Array, Combine, Kernel, dtype_at, leaves, row_by_row, shape_at
 from .kernels.collectives_run import ON_DEVICES, REDUCING_ON_DEVICES, SimulatedDevice
@@ -50,7 +51,6 @@ from .kernels.properties import symbol
 from .kernels.structured import structured
 from .kernels.table import KERNELS, STRUCTURED, WITH_COMBINER, WITH_TWO_COMBINERS
 from .nested_modules import named_modules
-from .program import BlockProgram, Observer, ProgramStep, captured
 from .user_kernels import MakeKernel, registered_kernel
 
 
@@ -189,7 +189,7 @@ class Preparation:
             return WITH_TWO_COMBINERS[name](op, *(self._combiner(op, region.block) for region in op.regions))
         if name in KERNELS:
             return KERNELS[name](op)
-        return handing_on(op)
+        return identity_kernel(op)
 
     def _group(self, op: GroupOp) -> Kernel:
         run = self.block(op.body.block, captured(op)).run

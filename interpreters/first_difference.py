@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..support.diagnostics import UNKNOWN, position_of
-from .anatomy import name_of
+from .operation_parts import name_of
 from .terms import ENDLESS, Attributes, Head, Side, Terms
 
 LONGEST_TEXT = 60

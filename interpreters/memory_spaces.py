@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Operation
 
 from ..dialects.placements import DEVICE, FRONTEND, PLACEMENT, TARGET
 from ..support.operations import every_operation
-from .anatomy import attributes_of
+from .operation_parts import attributes_of
 from .terms import Head, Terms
 
 MEMORY_KIND = "mhlo.memory_kind"

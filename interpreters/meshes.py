@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, Region
 
 from ..dialects.dense import DenseAttr
 from ..support.operations import every_operation
-from .anatomy import attributes_of, name_of
+from .operation_parts import attributes_of, name_of
 
 MESH = "sdy.mesh"
 _WORD = re.compile(r"[\w$.-]+")

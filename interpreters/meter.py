@@ -19,7 +19,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from ..analysis.step.order import Order, constants_only, single_block
-from ..analysis.step.storage import storages
+from ..analysis.step.views import storages
 from ..dialects.placements import is_to_host
 from ..support.operations import name_of
 from .executor import execute

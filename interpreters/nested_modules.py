@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
-from .anatomy import without_ours
+from .operation_parts import without_ours
 from .proof import Proof, proof_of_identity, same_text
 
 Prove = Callable[[ModuleOp, ModuleOp], Proof]

@@ -28,8 +28,8 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Block, Operation
 
 from ..dialects.shardings import ManualAxesAttr, ShardingPerValueAttr, layout_of
-from .anatomy import attributes_of, name_of
 from .blocks import is_known_end
+from .operation_parts import attributes_of, name_of
 from .scope import Exchange, RegionScope
 from .terms import Head, Heads, Terms
 

@@ -15,9 +15,10 @@ not cover compilers that round two instances of one expression differently (fusi
 
 What a term must contain
 ------------------------
-Every part of the operation that it stands for; `anatomy.py` lists them all, and a test compares the list with xDSL. So
-name, attributes, which of them are properties, types of the results, regions, operands. Leaving out a part needs a rule
-below, and each rule has a test of its own. A part that no rule covers, or that cannot be compared, is a `Refusal`.
+Every part of the operation that it stands for; `operation_parts.py` lists them all, and a test compares the list with
+xDSL. So name, attributes, which of them are properties, types of the results, regions, operands. Leaving out a part
+needs a rule below, and each rule has a test of its own. A part that no rule covers, or that cannot be compared, is a
+`Refusal`.
 
 Trusted, and therefore kept small
 ---------------------------------
@@ -43,7 +44,7 @@ The rules, each used in both programs alike
   same types; the token does not count.
 * Memory spaces (`memory_spaces.py`): a value that is moved to the host and back is the original value, if it is known
   to have been on the device.
-* Marks: a custom call `recompute.save` and its like (`dialects/marks.py`), with nothing else on it, is its first
+* Marks: a custom call `recompute.save` and its like (`dialects/mark_calls.py`), with nothing else on it, is its first
   operand.
 * Groups: `recompute.segment` and `recompute.gradient` are the operations that they hold.
 * Collectives (`per_device.py`), outside of every region but the bodies of `sdy.manual_computation`: functions of their
@@ -121,13 +122,13 @@ from xdsl.ir import Operation
 from ..dialects.names import Names
 from ..support.diagnostics import UNKNOWN, Refusal, position_of
 from ..support.operations import every_operation
-from .anatomy import entry_functions, functions_of, name_of, public_functions, result_types
 from .conditions import is_implied
 from .first_difference import AFTER, BEFORE, describe, first_difference
 from .loop_rules.numbering import BRANCHES, WHILE, LoopNumbering
 from .loop_rules.rules import LoopRules
 from .memory_spaces import names_a_memory
 from .nested_modules import prove_with_inner_modules
+from .operation_parts import entry_functions, functions_of, name_of, public_functions, result_types
 from .per_device import newly_shared
 from .proof import Proof, proof_of_identity, same_text, size
 from .pure_operations import PURE_OPERATIONS, declared_target, target_of

@@ -44,7 +44,7 @@ from xdsl.ir import Attribute, Operation, ParametrizedAttribute, SSAValue
 from xdsl.utils.hints import isa
 
 from ..support.type_guards import is_tensor
-from .anatomy import attributes_of, name_of
+from .operation_parts import attributes_of, name_of
 from .pure_aten import PURE_ATEN
 
 _STABLEHLO = """
@@ -66,7 +66,7 @@ _CHLO = """
     broadcast_or broadcast_polygamma broadcast_power broadcast_remainder broadcast_select broadcast_shift_left
     broadcast_shift_right_arithmetic broadcast_shift_right_logical broadcast_subtract broadcast_xor broadcast_zeta
     conj constant constant_like cosh digamma erf erf_inv erfc is_inf
-    is_neg_inf is_pos_inf lgamma mulhi next_after polygamma ragged_dot sinh square tan top_k zeta
+    is_neg_inf is_pos_inf lgamma mulhi next_after polygamma ragged_dot scan sinh square tan top_k zeta
 """
 
 _ARITH = """
@@ -113,7 +113,7 @@ PURE_OPERATIONS = frozenset(
 COMPUTE_THEIR_REGIONS = frozenset(
     """
     scf.execute_region scf.for scf.if scf.index_switch scf.while sdy.manual_computation
-    sdy.named_computation stablehlo.all_reduce
+    chlo.scan sdy.named_computation stablehlo.all_reduce
     stablehlo.case stablehlo.collective_reduce stablehlo.if stablehlo.reduce_scatter
     stablehlo.map stablehlo.reduce stablehlo.reduce_window stablehlo.scatter stablehlo.select_and_scatter
     stablehlo.sort stablehlo.while tensor.generate tensor.pad

@@ -6,8 +6,8 @@ from xdsl.dialects.builtin import FunctionType, StringAttr, TupleType
 from xdsl.ir import Operation
 
 from ..support.diagnostics import Refusal
-from .anatomy import attributes_of, entry_functions, position_attributes
 from .first_difference import first_attribute
+from .operation_parts import attributes_of, entry_functions, position_attributes
 from .terms import Attributes, Terms, leaf_types
 from .value_numbering import Numbering
 

@@ -17,7 +17,7 @@ disappear when the region is closed.
 
     name, attributes, properties, types of the results, bodies of the regions; of effects also the types of the operands
 
-All parts of an operation (`anatomy.py`) enter terms here; parts that cannot be compared are refused.
+All parts of an operation (`operation_parts.py`) enter terms here; parts that cannot be compared are refused.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from xdsl.dialects.builtin import IntegerAttr, TupleType, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..support.diagnostics import Refusal
-from .anatomy import name_of, properties_of
 from .attribute_keys import AttributeKeys, OpaqueAttributeError
+from .operation_parts import name_of, properties_of
 
 
 class Heads:

@@ -5,8 +5,8 @@
     %5 = func.call @private(%0)                         the result of @private for %0: calls are inlined here
     %6 = stablehlo.composite "a.b" %0 {decomposition = @private}        the same
 
-Reads only the parts of an operation that `anatomy.py` lists, so that registered and unregistered operations are treated
-alike. Unsupported constructs raise a `Refusal`; nothing is guessed. A region of unknown meaning
+Reads only the parts of an operation that `operation_parts.py` lists, so that registered and unregistered operations are
+treated alike. Unsupported constructs raise a `Refusal`; nothing is guessed. A region of unknown meaning
 (`COMPUTE_THEIR_REGIONS` lists the known ones) is compared literally: no operation in it is seen through, dropped or
 shared.
 """
@@ -18,11 +18,14 @@ from collections.abc import Collection, Sequence, Set
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region
 
-from ..dialects.marks import is_mark
+from ..dialects.mark_calls import is_mark
 from ..dialects.placements import is_placement
 from ..dialects.reserved_names import is_reserved
 from ..support.diagnostics import Refusal
-from .anatomy import (
+from .blocks import function_body, is_function, is_known_end, refuse_branches, refuse_symbols, single_block
+from .conditions import RunTimeConditions, closed_risks, note, note_regions, why_endless
+from .meshes import MESH, meshes_of, symbol_of, unused_meshes
+from .operation_parts import (
     attributes_of,
     callee_of,
     entry_functions,
@@ -32,9 +35,6 @@ from .anatomy import (
     size_with_calls,
     without_ours,
 )
-from .blocks import function_body, is_function, is_known_end, refuse_branches, refuse_symbols, single_block
-from .conditions import RunTimeConditions, closed_risks, note, note_regions, why_endless
-from .meshes import MESH, meshes_of, symbol_of, unused_meshes
 from .per_device import COLLECTIVES, channels_of, is_exchange, per_device, what_counts
 from .pure_operations import (
     COMPUTE_THEIR_REGIONS,

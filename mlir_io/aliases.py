@@ -42,7 +42,9 @@ _NAME = r"[#!](?:[0-9]+|[a-zA-Z$._-][\w$.-]*)"
 _GAP = r"(?:[ \t\r\n]++|//[^\n]*+(?:\n|\Z))*+"
 _SKIPPED = re.compile(_GAP)
 _DEFINITION = re.compile(rf"{_STRING}|{_VALUE}|//[^\n]*+|({_NAME}){_GAP}=(?!=){_GAP}", re.ASCII)
-_IN_BODY = re.compile(rf"{_STRING}|{_VALUE}|(//)|\b(dense_resource){_GAP}<|({_NAME})(?![\w$.-]|{_GAP}<)", re.ASCII)
+_IN_BODY = re.compile(
+    rf"{_STRING}|{_VALUE}|(//[^\n]*)|\b(dense_resource){_GAP}<|({_NAME})(?![\w$.-]|{_GAP}<)", re.ASCII
+)
 
 _RELATION = re.compile(rf"{_STRING}|([<>]=)")
 MOST_NESTED = 100
@@ -268,6 +270,8 @@ class AliasParser(Parser):
             comment, resource, alias = match.groups()
             if not (comment or resource or alias) or "." in (alias or ""):
                 return match[0]
+            if comment and of_numbers:
+                return ""
             if alias and of_numbers:
                 self.raise_error("expected a number", start + match.start(), start + match.end())
             if alias in self.attribute_aliases:

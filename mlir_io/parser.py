@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_right
+from functools import cache
 
 from xdsl.context import Context
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
@@ -55,6 +56,15 @@ def parse_module(text: str, name: str = "<input>", context: Context | None = Non
     return ModuleParser(context or make_context(), text, name).parse_module()
 
 
+ELIDED = "__elided__"
+"""The name that MLIR prints for a resource that it leaves out: it has no content, and is the same in all texts."""
+
+
+@cache
+def _elided_resource(interface: OpAsmDialectInterface) -> str:
+    return interface.declare_resource(ELIDED)
+
+
 class ModuleParser(NumberParser, RepeatedLineParser):
     """xDSL's parser with exact dense constants and a location for every operation.
 
@@ -69,6 +79,8 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         """The start positions of the open operations, the innermost last."""
         self._last_parsed: Operation | None = None
         """The operation parsed last; at the end, the module if the text has one."""
+        self._has_operations = False
+        """Whether the text has anything but aliases and resources, well formed or not."""
         self._first_uses: dict[str, Span] = {}
         """The first use of each value that is used before its definition."""
         self._types: dict[str, TypeAttribute] = {}
@@ -79,7 +91,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         try:
             self.read_definitions()
-            module = super().parse_module(allow_implicit_module)
+            module = self._parse_top_level(allow_implicit_module)
             self.check_definitions()
         except ParseError as error:
             raise self._explained(error) from error
@@ -94,6 +106,20 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         if module is not self._last_parsed:
             # xDSL has wrapped top-level operations in a module.
             module.location = self.location_at(0)
+        return module
+
+    def _parse_top_level(self, allow_implicit_module: bool) -> ModuleOp:
+        """As in xDSL; a text of aliases of types or attributes alone is an empty module, as in MLIR. One of locations
+        alone is not: it is what is left of a module that was cut off."""
+        try:
+            return super().parse_module(allow_implicit_module)
+        except ParseError:
+            aliases = self.attribute_aliases.values()
+            has_only_locations = all(isinstance(value, LocationAttr) for value in aliases)
+            if not allow_implicit_module or self._has_operations or has_only_locations:
+                raise
+        self._last_parsed = module = ModuleOp([])
+        module.location = self.location_at(0)
         return module
 
     def _explained(self, error: ParseError) -> ParseError:
@@ -113,6 +139,10 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         if isinstance(value, ForwardDeclaredValue):
             self._first_uses.setdefault(operand.operand_name, operand.span)
         return value
+
+    def parse_optional_operation(self) -> Operation | None:
+        self._has_operations = True
+        return super().parse_optional_operation()
 
     def parse_operation(self) -> Operation:
         line = self.line_at(self.pos)
@@ -220,6 +250,8 @@ class ModuleParser(NumberParser, RepeatedLineParser):
     def _parse_dialect_resource_handle(self, dialect_name: str, interface: OpAsmDialectInterface) -> str:
         """The unique name of a resource. xDSL renames a resource whose name is taken, but not at its definition."""
         key = dialect_name, self.parse_identifier(" for resource handle")
+        if key[1] == ELIDED:
+            return _elided_resource(interface)
         if key not in self._resources:
             self._resources[key] = interface.declare_resource(key[1])
         return self._resources[key]

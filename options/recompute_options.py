@@ -19,7 +19,7 @@ from ..planning.plan_file import StepPlan, from_option
 from ..rules.costs.cost import FLOPS
 from ..support.suggestions import suggestion
 from .loop_schedule import Loops, demand_proof
-from .offload import offload_named
+from .offload_option import offload_named
 from .segment_budgets import spelled
 from .selection import AUTO, Selection
 

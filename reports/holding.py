@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from ..analysis.memory.timeline import Timeline
 from ..support.units import format_bytes
 
-MOST = 10
+MAX_ROWS = 10
 WIDEST = 44
 """Longer names lose their beginning: the end of a path is the most specific part."""
 
@@ -42,7 +42,7 @@ class Holding:
     more_bytes: int
 
 
-def holding_of(timeline: Timeline, most: int = MOST) -> Holding:
+def holding_of(timeline: Timeline, most: int = MAX_ROWS) -> Holding:
     place, peak = timeline.peak_index, timeline.peak_bytes
     live = [buffer for buffer in timeline.buffers if buffer.first <= place <= buffer.last and buffer.bytes]
     # Stable: of equally large buffers the one defined first comes first.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .counts import comparisons, per_element, ragged_dot
+from .counts import comparisons, per_element, ragged_dot, slices
 from .expansions import OF_CHLO, expanded
-from .facts import Facts, constant, moves, nothing, product, pure, table
+from .facts import Facts, constant, moves, nothing, product, pure, pure_if_body_is, table
 
 _ARITHMETIC = """
 add and compare complex divide maximum minimum multiply or remainder select shift_left shift_right_arithmetic
@@ -20,5 +20,6 @@ OPERATIONS: dict[str, Facts] = {
     "chlo.constant": constant(),
     "chlo.constant_like": moves(),
     "chlo.ragged_dot": product(pure(ragged_dot)),
+    "chlo.scan": pure_if_body_is(nothing, slices),
     "chlo.top_k": pure(comparisons),
 }

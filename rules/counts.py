@@ -11,11 +11,12 @@ from __future__ import annotations
 from math import gcd, prod
 
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..dialects.chlo_ragged_dot import RaggedDotOp
+from ..dialects.chlo_scan import ScanOp
 from ..dialects.stablehlo.attributes import DotAttr
 from ..dialects.stablehlo.convolution import ConvolutionAttr
 from ..dialects.stablehlo.legacy import EinsumFormatOp
@@ -43,6 +44,12 @@ def dot(op: Operation) -> int:
     shape = left.get_shape()
     contracted = prod(shape[dimension] for dimension in numbers.data.lhs_contracting_dimensions)
     return 2 * elements(op.results[0].type) * contracted
+
+
+def slices(op: Operation) -> int:
+    """The number of times that a scan runs its body; 1 if it is unknown."""
+    assert isinstance(op, ScanOp), "scan is registered and verified"
+    return max(op.length, 0) if op.length != DYNAMIC_INDEX else 1
 
 
 def ragged_dot(op: Operation) -> int:

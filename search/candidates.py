@@ -35,16 +35,16 @@ THINNED = 4
 SHARES = (0.16, 0.19, 0.22, 0.25, 0.28, 0.31, 0.34, 0.37, 0.4, 0.45, 0.5, 0.55, 0.7, 0.85)
 """Budgets of the solvers, as shares of the peak in program order. There are many, because a lower budget in program
 order does not imply a lower need under XLA:CPU."""
-LARGE = 6000
+LARGE_STEP = 6000
 """Number of operations from which the solvers get half as many budgets and variants."""
-SOLVED_THINNED = 2
+THINNED_SOLUTIONS = 2
 """Number of plans of the solvers that are also tried with fewer places, each time that candidates are looked for."""
-STEPS = 12
+FAMILY_SIZE = 12
 """The approximate number of plans that are made of one plan in each of two orders."""
 
 STRIDE = 3
 """Of the budgets of the solvers, each third is tried first."""
-NEAR = 1.2
+NEARLY_FITS = 1.2
 """Multiple of the limit up to which the neighbours of a plan may fit: needs do not rise steadily in a family."""
 
 
@@ -104,7 +104,7 @@ class _Family:
                 low = middle + 1
             else:
                 high = middle
-        while low < len(self.drafts) and not stop() and judge(self.at(low, stop)) <= NEAR:
+        while low < len(self.drafts) and not stop() and judge(self.at(low, stop)) <= NEARLY_FITS:
             low += 1
 
     def visit_all(self, judge: Callable[[_Draft | None], float], stop: Stop) -> None:
@@ -183,10 +183,10 @@ class StepCandidates:
             self._search(whole, family, ratio, stop)
         solved = filter(None, map(self._forecast, self._solvers.made.values()))
         fitting = [candidate for candidate in solved if ratio(candidate.prediction) <= 1]
-        for candidate in sorted(fitting, key=lambda candidate: candidate.work)[:SOLVED_THINNED]:
+        for candidate in sorted(fitting, key=lambda candidate: candidate.work)[:THINNED_SOLUTIONS]:
             if candidate.plan not in self._thinned:
                 self._thinned.append(candidate.plan)
-                steps = STEPS if len(self.graph) < LARGE else STEPS // 2
+                steps = FAMILY_SIZE if len(self.graph) < LARGE_STEP else FAMILY_SIZE // 2
                 families = [(candidate, family) for family in _by_place(self.graph, candidate, steps)]
                 self._families += families
                 for whole, family in families:
@@ -194,7 +194,7 @@ class StepCandidates:
 
     def _search(self, whole: StepCandidate, family: _Family, ratio: Ratio, stop: Stop) -> None:
         """Search among smaller plans of a plan that fits, or nearly, for one with less work than all that fit."""
-        if ratio(whole.prediction) <= NEAR:
+        if ratio(whole.prediction) <= NEARLY_FITS:
             works = [candidate.work for candidate in self.forecasts if ratio(candidate.prediction) <= 1]
             family.search(partial(self._judge, ratio, min(works, default=None)), stop)
 
@@ -222,7 +222,7 @@ class StepCandidates:
         return candidate
 
     def _solver_drafts(self) -> list[Callable[[Stop], _Draft | None]]:
-        shares = SHARES if len(self.graph) < LARGE else SHARES[::2]
+        shares = SHARES if len(self.graph) < LARGE_STEP else SHARES[::2]
         return [partial(self._solved, share_of_peak) for share_of_peak in shares]
 
     def _solved(self, share_of_peak: float, stop: Stop) -> _Draft | None:
@@ -276,7 +276,7 @@ def thinned_out(plan: Plan) -> Iterator[Sequence[tuple[frozenset[str], Plan]]]:
         groups.setdefault(group.segment, []).append(group)
     names = [name for name in groups if name]
     for order in (names, sorted(names, key=lambda name: _worth(groups[name]))):
-        yield [(frozenset(kept), _with_segments(plan, frozenset(kept))) for kept in _fewer(order, STEPS)]
+        yield [(frozenset(kept), _with_segments(plan, frozenset(kept))) for kept in _fewer(order, FAMILY_SIZE)]
 
 
 def _with_segments(plan: Plan, names: frozenset[str]) -> Plan:

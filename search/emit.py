@@ -25,8 +25,8 @@ from ..transforms.clone import Cloned
 from ..transforms.cse import cse
 from ..transforms.lower import lower
 from ..transforms.phase import Steps, numbered_steps
+from ..transforms.preparation.timelines import flat
 from ..transforms.stagger import stagger
-from ..transforms.timelines import flat
 from ..transforms.verify import verify, verify_input
 from .carry_out import step_left
 from .choose import why_worse

@@ -46,7 +46,7 @@ from .choose import ScoredAttempt, choose
 from .prepare import prepare
 
 LOOPS = "loops alone"
-TRIED = 8
+SEGMENT_CANDIDATES = 8
 """Number of segment-based candidates."""
 LEVELS = 10
 """Number of combinations of the plans of several steps."""
@@ -154,7 +154,7 @@ def _variant_of(module: ModuleOp, options: RecomputeOptions, references: dict[st
 
 def _attempts(function: FuncOp, step: Step, options: RecomputeOptions, forecast: Forecast) -> tuple[ScoredAttempt, ...]:
     try:
-        return choose(step, options.selection, forecast, TRIED, options.copies).tried
+        return choose(step, options.selection, forecast, SEGMENT_CANDIDATES, options.copies).tried
     except BadSelection as error:
         if not any(map(is_stand_in, every_operation(function))):
             raise BadRequest(function, str(error)) from error
@@ -233,7 +233,7 @@ def _step_plan(name: str, step: Step, attempt: ScoredAttempt) -> StepPlan:
     return StepPlan(name, step.graph.fingerprint, attempt.planned.plan, notes)
 
 
-MOST = 4
+CACHED_POOLS = 4
 """Size of the cache."""
 _HOLDERS = {"builtin.module", "func.func"}
 _pools: OrderedDict[object, Pool] = OrderedDict()
@@ -248,7 +248,7 @@ def pool_of(module: ModuleOp, options: RecomputeOptions, stop: Stop = never) -> 
     pool = Pool.of(module, options, stop)
     if key is not None and not stop():
         _pools[key] = pool
-        while len(_pools) > MOST:
+        while len(_pools) > CACHED_POOLS:
             _pools.popitem(last=False)
     return pool
 

@@ -25,13 +25,13 @@ from ..transforms.inline import inline, why_calls_stay
 from ..transforms.inline_gradient import inline_gradient
 from ..transforms.inline_segments import inline_segments
 from ..transforms.loops import Rolled, recompute_loops
-from ..transforms.nested_steps import NestedStep, outline_nested_steps, put_back
 from ..transforms.offload import offered
 from ..transforms.per_device.outline import DeviceStep, outline_device_steps
 from ..transforms.per_device.split import split_device_steps
 from ..transforms.phase import numbered_steps, state_phases
 from ..transforms.plans.limit_segments import StepLimits, mark_segment_budgets, of_rest
-from ..transforms.repeatable import state_repeatable
+from ..transforms.preparation.nested_steps import NestedStep, outline_nested_steps, put_back
+from ..transforms.preparation.repeatable import state_repeatable
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ MAGIC = b"recompute cache 1\n"
 SUFFIX, TEMPORARY = ".entry", ".tmp"
 ABANDONED = 3600.0
 """Seconds after which a temporary file belongs to a process that was killed."""
-LEFT = 0.9
+KEPT_SHARE = 0.9
 """The share of the maximum size that stays when entries are deleted."""
 _DIGEST = sha256().digest_size
 _LENGTH = 8
@@ -95,7 +95,7 @@ class DiskCache:
         if total <= self.maximum:
             return
         for _, size, path in sorted(entries):
-            if total <= LEFT * self.maximum:
+            if total <= KEPT_SHARE * self.maximum:
                 return
             if path != self._path(newest):
                 path.unlink(missing_ok=True)

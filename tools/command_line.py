@@ -32,7 +32,7 @@ from .files import demand_different_files
 from .ir_dumps import DumpRequest
 from .irdl import irdl_of
 from .opt_arguments import MLIR, argument_parser, as_argparse_expects
-from .options import options_of, spelled
+from .option_help import options_of, spelled
 from .reporting import CATEGORIES
 
 

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from ..planning.solvers.effort import EFFORTS, Effort
-from ..planning.solvers.registry import NAMES
 from ..planning.solvers.result import Progress
-from .files import demand_different_files, write_text
+from ..planning.solvers.solvers_by_name import NAMES
+from .files import add_split_option, demand_different_files, write_text
 from .start import version_of
 
 MODELS = "order", "xla"
@@ -27,6 +27,8 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> 
         parser.error("--evaluate is for --budget")
     if (options.curve is not None or options.beside) and options.sweep is None:
         parser.error("--curve and --beside are for --sweep")
+    if options.split_input_file and options.curve is not None:
+        parser.error("--curve writes the file of one step: leave --split-input-file out")
     if options.time_limit is not None and not options.time_limit >= 0:
         parser.error(f"--time-limit is {options.time_limit:g}: expected seconds, 0 or more")
     files = {"--output": options.output, "--sequence": options.sequence, "--curve": options.curve}
@@ -87,6 +89,7 @@ def parser_with(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument("-o", "--output", metavar="PLAN.json", help="the copies as JSON; '-' is standard output")
     parser.add_argument("--sequence", metavar="ORDER.txt", help="the order of execution, one node id per line")
     parser.add_argument("--evaluate", metavar="ORDER.txt", help="evaluate peak and cost of this order, and exit")
+    add_split_option(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")
     parser.add_argument("-v", "--version", action="version", version=version_of("recompute-plan"))
     return parser

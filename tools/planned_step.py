@@ -17,8 +17,8 @@ from ..reports.curve import Again, Point
 from ..search.budget.loop_choices import loops_option
 from ..support.interrupts import Interrupt
 from ..support.units import format_bytes
+from ..transforms.preparation.timelines import ORDER
 from ..transforms.take_marks import take_marks
-from ..transforms.timelines import ORDER
 from .plan_arguments import BAD_INPUT, INTERRUPTED, PLANNED, REFUSED, count_of, effort_of, progress_of, say
 from .plan_output import in_short, sweep_lines, unproved_lines, write_curves
 from .reporting import InputText, of_exception

@@ -24,7 +24,7 @@ from ..support.progress import progress
 from .command_line import CommandLine, UsageError, parse_arguments, reproduced
 from .expected_diagnostics import mismatches
 from .files import FileError, chunks, read_text, write_outputs, write_text
-from .pipeline import ModuleRun
+from .pass_runs import ModuleRun
 from .reporting import Diagnostic, InputText, formatted, of_exception, selected
 from .reproducer import pipeline_in
 from .rule_files import loaded_rules

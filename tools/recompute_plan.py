@@ -34,14 +34,14 @@ from pathlib import Path
 from ..planning.solvers.graph_file import BadGraph, read_graph, result_text
 from ..planning.solvers.incumbent import Incumbent
 from ..planning.solvers.problem import Pair, Problem
-from ..planning.solvers.registry import WITH_VIEWS, solve
 from ..planning.solvers.result import Infeasible, Result
 from ..planning.solvers.sequence import evaluate, order_text, read_order, sequence_of
+from ..planning.solvers.solvers_by_name import WITH_VIEWS, solve
 from ..planning.solvers.sweep import Outcome, least_budget, sweep
 from ..reports.curve import Sweep, curve_of
 from ..support.interrupts import Interrupt
 from ..support.units import parse_budget
-from .files import FileError, read_text, write_outputs
+from .files import FileError, chunks, read_text, write_outputs
 from .plan_arguments import (
     BAD_INPUT,
     INTERRUPTED,
@@ -121,7 +121,9 @@ def _plan(options: argparse.Namespace) -> int:
         # Imported late: the modules that read MLIR are slow to import.
         from .planned_step import planned_step
 
-        return planned_step(options, text, name)
+        return max(planned_step(options, chunk, name) for chunk in chunks(text, options.split_input_file))
+    if options.split_input_file:
+        raise ValueError("--split-input-file is for steps: a graph is one JSON object")
     if options.memory_model != MODELS[0]:
         raise ValueError("a graph has one memory model, program order: --memory-model is for --fit of a step")
     problem = read_graph(text, name)

@@ -53,10 +53,10 @@ from ..rules.effects import NOTHING, Permission
 from ..support.diagnostics import Refusal, Remark
 from ..support.operations import every_operation, name_of
 from ..support.timing import part
-from .nested_steps import nested_steps_apart
 from .phase import Steps, numbered_steps
 from .plans.apply_plan import Numbers, apply_plan
 from .plans.notes import notes_of, write_notes
+from .preparation.nested_steps import nested_steps_apart
 
 
 @dataclass(frozen=True)

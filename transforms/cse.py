@@ -29,8 +29,8 @@ from ..dialects.dead_code import drop_dead_code
 from ..dialects.recompute import Names
 from ..rules.effects import is_constant, why_impure
 from ..support.operations import every_operation, name_of
-from .nested_steps import nested_steps_apart
 from .offload import withdraw
+from .preparation.nested_steps import nested_steps_apart
 
 # Attributes that do not change what an operation computes.
 _BOOKKEEPING = frozenset({Names.ID, Names.NEED_CSE, Names.TARGET_GRAD, Names.CHECKPOINT, Names.PHASE})

@@ -36,9 +36,9 @@ from ..support.operations import name_of
 from .per_device.outline import outline_device_steps
 from .per_device.split import split_device_steps
 from .plans.apply_plan import Numbers
-from .rolled.branches import JoinedBranches, join_branches, split_branches
 from .rolled.carries import Replaced, drop_dead_carries
 from .rolled.chunks_and_slots import carry_out
+from .rolled.joined_branches import JoinedBranches, join_branches, split_branches
 from .rolled.repeat import repeat
 
 

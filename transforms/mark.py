@@ -32,14 +32,14 @@ from ..support.diagnostics import Remark
 from ..support.operations import name_of
 from ..support.timing import part
 from .inline_segments import inline_segments
-from .nested_steps import nested_steps_apart
 from .per_device.outline import is_stand_in
 from .phase import Steps, numbered_steps, state_phases
 from .plans.limit_segments import StepLimits, mark_segment_budgets, of_rest
 from .plans.misfits import Misfits
-from .repeatable import state_repeatable
+from .preparation.nested_steps import nested_steps_apart
+from .preparation.repeatable import state_repeatable
 
-NAMED = 3
+NAMED_SEGMENTS = 3
 """Maximum number of segments that a remark names."""
 
 
@@ -152,9 +152,9 @@ def _remarks_on_skipped(decisions: Iterable[Decision]) -> Iterator[Remark]:
 def _subject(segments: Sequence[str]) -> str:
     if len(segments) == 1:
         return f"segment '{segments[0]}' is"
-    *listed, last = [f"'{segment}'" for segment in segments[:NAMED]]
-    if len(segments) > NAMED:
-        return f"segments {', '.join([*listed, last])} and {len(segments) - NAMED} more are"
+    *listed, last = [f"'{segment}'" for segment in segments[:NAMED_SEGMENTS]]
+    if len(segments) > NAMED_SEGMENTS:
+        return f"segments {', '.join([*listed, last])} and {len(segments) - NAMED_SEGMENTS} more are"
     return f"segments {', '.join(listed)} and {last} are"
 
 

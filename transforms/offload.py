@@ -33,8 +33,8 @@ from ..analysis.request.resolved import resolve
 from ..analysis.step.marks import Policy, asks_to_recompute, mark_of, say
 from ..analysis.step.order import constants_only
 from ..analysis.step.phases import Phases
-from ..analysis.step.storage import value_bytes
 from ..analysis.step.unplaced import unplaced_values
+from ..analysis.step.views import value_bytes
 from ..dialects.context import tell
 from ..dialects.placements import is_from_host, is_offload, is_placement, is_to_host, to_device, to_host
 from ..dialects.recompute import Names

@@ -31,7 +31,7 @@ from ..rules.effects import why_impure
 from ..support.diagnostics import BadRequest, Refusal, Remark, RemarkKind
 from ..support.operations import every_operation, name_of
 from ..support.timing import part
-from .nested_steps import nested_steps_apart
+from .preparation.nested_steps import nested_steps_apart
 
 NO_LOCATIONS = (
     'no gradient found: no location says transpose(jvp(...)) and no operation has recompute.phase = "gradient"; '

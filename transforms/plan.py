@@ -34,14 +34,14 @@ from ..rules.costs.cost import FLOPS
 from ..search.budget.loop_choices import loops_option
 from ..search.carry_out import options_of_pass
 from ..search.emit import replace_content
+from ..search.outcome import Recomputation
 from ..search.prepare import Prepared, prepare
-from ..search.recomputation import Recomputation
-from ..search.recompute import recomputed
+from ..search.rewrite import recomputed
 from ..support.diagnostics import Remark, RemarkKind
 from ..support.operations import name_of
 from ..support.units import MINIMUM
 from .calls.call_attributes import kept_whole
-from .mark import NAMED
+from .mark import NAMED_SEGMENTS
 from .offload import mark_moved
 from .outline_gradient import outline_gradient
 from .phase import numbered_steps
@@ -68,7 +68,7 @@ def mark_as_planned(prepared: Prepared, outcome: Recomputation) -> list[Remark]:
 def _reasons(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
     """Yield remarks on the copies that free most: operation, position, and bytes."""
     largest = sorted(plan.groups, key=lambda group: (-group.saved_bytes, group.before))
-    for group in largest[:NAMED]:
+    for group in largest[:NAMED_SEGMENTS]:
         names = ", ".join(dict.fromkeys(_named(step.operation(op)) for op in group.operations))
         yield Remark(
             step.operation(group.operations[-1]),
@@ -76,10 +76,10 @@ def _reasons(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
             f"saved, {group.pinned_bytes} are kept for it, {group.extra_flops} FLOPs more",
             RemarkKind.PASSED,
         )
-    if len(plan.groups) > NAMED:
+    if len(plan.groups) > NAMED_SEGMENTS:
         yield Remark(
             function,
-            f"and in {len(plan.groups) - NAMED} more places; --emit-plan writes all of them",
+            f"and in {len(plan.groups) - NAMED_SEGMENTS} more places; --emit-plan writes all of them",
             RemarkKind.PASSED,
         )
 

@@ -31,8 +31,8 @@ from ..dialects.recompute import Names
 from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..planning.by_segment.displaced import Early, early_parts
 from ..support.diagnostics import BadRequest, Remark
-from .nested_steps import nested_steps_apart
 from .phase import steps_of
+from .preparation.nested_steps import nested_steps_apart
 
 
 def stagger(

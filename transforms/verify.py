@@ -6,11 +6,14 @@ replace uses of their originals, and exist once; tokens wait for gradients and h
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import VerifyException
 
 from ..analysis.step.marks import is_copy
 from ..analysis.step.order import functions_of
@@ -18,16 +21,17 @@ from ..analysis.step.phases import phases
 from ..analysis.step.step import Step
 from ..analysis.verify.dominance import verify_dominance
 from ..analysis.verify.invariants import violations
+from ..dialects.attached_shardings import check_attached_shardings
 from ..dialects.discardable import verify_attributes, verify_marks
 from ..mlir_io.function_syntax import verify_functions
 from ..support.diagnostics import Refusal
 from ..support.operations import every_operation
-from .nested_steps import nested_steps_apart
 from .phase import Steps
+from .preparation.nested_steps import nested_steps_apart
 
 
 def verify_input(module: ModuleOp) -> None:
-    """Check what xDSL's verifier does not: complete functions, dominance, and `recompute.` attributes.
+    """Check what xDSL's verifier does not: complete functions, dominance, `recompute.` attributes and shardings.
 
     Raises `Refusal`.
     """
@@ -36,6 +40,16 @@ def verify_input(module: ModuleOp) -> None:
     verify_dominance(module)
     verify_attributes(operations)
     verify_marks(operations)
+    _verify_shardings(operations)
+
+
+def _verify_shardings(operations: Iterable[Operation]) -> None:
+    """Raises `Refusal` at the first operation with an invalid sharding among its attributes."""
+    for op in operations:
+        try:
+            check_attached_shardings(op)
+        except VerifyException as error:
+            raise Refusal(op, str(error)) from None
 
 
 def verify(module: ModuleOp, steps: Steps | None = None) -> None:

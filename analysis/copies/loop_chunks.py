@@ -22,7 +22,7 @@ from ...support.operations import name_of
 from ..step.counted_loops import Affine, CountedLoop
 from ..step.order import read_values
 from ..step.stacks import LoopPair, Stack, StackRead, links_of
-from ..step.storage import value_bytes
+from ..step.views import value_bytes
 from .loop_cuts import EFFECTS, WRITTEN_ON_THE_READER, MayRepeat
 
 OTHER_TRIPS = "the loop that reads its stacks runs {reader} times, and it {writer} times"

@@ -31,7 +31,7 @@ from ..step.counted_loops import CountedLoop, counted_loop
 from ..step.crossings import Crossings
 from ..step.order import Order, read_values
 from ..step.stacks import LoopPair, Stack, StackRead, keeps_order, links_of
-from ..step.storage import value_bytes
+from ..step.views import value_bytes
 
 MayRepeat = Callable[[Operation], bool]
 
@@ -265,7 +265,7 @@ def _readers(value: SSAValue) -> Iterator[Operation]:
                 yield user
 
 
-MOST = 16
+MAX_CORNERS = 16
 """Maximum number of corners."""
 
 
@@ -295,7 +295,7 @@ def corners(block: Block, may_repeat: MayRepeat) -> list[Corner]:
     smallest = _corner_at(links, may_repeat, None)
     known_corners = [everything, smallest]
     pending = [(everything, smallest)]
-    while pending and len(known_corners) < MOST:
+    while pending and len(known_corners) < MAX_CORNERS:
         more, less = pending.pop(0)
         if less.extra_flops <= more.extra_flops or less.kept_bytes >= more.kept_bytes:
             continue

@@ -31,7 +31,7 @@ from ..step.marks import is_copy, mark_of
 from ..step.phases import Phases
 from ..step.residuals import residuals
 from ..step.step import Step
-from ..step.storage import storages, value_bytes
+from ..step.views import storages, value_bytes
 
 OUTSIDE = "it belongs to no segment"
 MARKED = "it is marked to be kept"

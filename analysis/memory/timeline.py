@@ -26,7 +26,7 @@ from ..step.jax_paths import path_of, scope_of
 from ..step.order import Order, single_block
 from ..step.phases import Phases
 from ..step.step import Step
-from ..step.storage import value_bytes
+from ..step.views import value_bytes
 
 
 @dataclass(frozen=True)

@@ -192,7 +192,7 @@ def _lies_between(times: int, occurrences: Sequence[int]) -> bool:
     return 1 in occurrences[:first] and 1 in occurrences[last:]
 
 
-NEAR = 3
+SIMILAR_NAMES = 3
 """Number of similar names in the message about an unknown name."""
 
 
@@ -238,8 +238,9 @@ def why_none(phases: Phases, budget: SegmentBudget) -> str:
         )
     scopes = scope_names(phases)
     bare = budget.pattern.strip("*?")
-    near = get_close_matches(budget.pattern, [*scopes, *(scope.rpartition("/")[2] for scope in scopes)], NEAR)
-    near = list(dict.fromkeys([*near, *(scope for scope in scopes if bare and bare.lower() in scope.lower())]))[:NEAR]
+    near = get_close_matches(budget.pattern, [*scopes, *(scope.rpartition("/")[2] for scope in scopes)], SIMILAR_NAMES)
+    containing = [scope for scope in scopes if bare and bare.lower() in scope.lower()]
+    near = list(dict.fromkeys([*near, *containing]))[:SIMILAR_NAMES]
     if near:
         return f"segment-budgets: no segment matches '{budget.pattern}'; near it are: {', '.join(near)}"
     return f"segment-budgets: {NoSuchSegment(budget.pattern, scopes)}"

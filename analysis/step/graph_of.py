@@ -10,15 +10,15 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...planning.graph import OUTSIDE, Graph
 from ...planning.liveness import live_bytes
+from ...rules.buffers import carried_values, is_allocated, region_storage, stored_bytes, viewed_operand
 from ...rules.costs.cost import CostsOf
 from ...rules.effects import is_cast, is_constant, why_impure
 from ...rules.flops import flops
-from ...rules.storage import carried_values, is_allocated, region_storage, stored_bytes, viewed_operand
 from ...support.diagnostics import Refusal
 from ...support.operations import name_of
 from .marks import is_copy
 from .order import Order, constants_only
-from .storage import Storages, storages, value_bytes
+from .views import Storages, storages, value_bytes
 
 Key = tuple[object, ...]
 

@@ -25,7 +25,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from ...options.selection import PhaseHint
-from ...rules.storage import type_bytes
+from ...rules.buffers import type_bytes
 from ...support.diagnostics import Refusal
 from ...support.operations import every_operation
 from ...support.type_guards import is_tensor

@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
+from ...rules.buffers import is_allocated
 from ...rules.effects import why_impure
-from ...rules.storage import is_allocated
 from ...support.diagnostics import Refusal
 
 

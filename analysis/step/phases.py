@@ -23,7 +23,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from ...dialects.names import Names
-from ...rules.storage import type_bytes
+from ...rules.buffers import type_bytes
 from ...support.diagnostics import Refusal
 from ...support.operations import name_of
 from .direction import Direction

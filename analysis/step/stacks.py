@@ -17,7 +17,7 @@ from ...dialects.stablehlo.checks import shape_of
 from ...dialects.stablehlo.shapes import BroadcastInDimOp, ReshapeOp
 from ...dialects.stablehlo.slices import DynamicSliceOp, DynamicUpdateSliceOp
 from .counted_loops import Affine, CountedLoop, counted_loop, is_bare, scalar_integer
-from .storage import value_bytes
+from .views import value_bytes
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ...dialects.recompute import Names
-from ...rules.storage import FORWARDS
+from ...rules.buffers import FORWARDS
 from ...support.operations import name_of
 from ..step.marks import asks_to_recompute, is_copy, is_to_recompute
 from ..step.order import read_values

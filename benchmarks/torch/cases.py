@@ -65,6 +65,9 @@ CASES: dict[str, Case] = {
     "gpt12 dropout": Case(partial(GPT, layers=12), partial(words, 4, 128, 512)),
     "resnet50": Case(ResNet, partial(images, 16, 32)),
     "unet": Case(UNet, lambda: (torch.randn(4, 3, 64, 64), torch.randn(4, 3, 64, 64)), "*down.?|middle|up.?"),
+    "unet shallow": Case(
+        partial(UNet, depth=2), lambda: (torch.randn(4, 3, 64, 64), torch.randn(4, 3, 64, 64)), "*down.?|middle|up.?"
+    ),
     "vit": Case(nets.ViT, partial(images, 8, 64)),
     "lstm": Case(nets.LSTM, partial(words, 16, 16, 128), "none"),
     "moe": Case(nets.MoE, partial(words, 4, 64, 128)),

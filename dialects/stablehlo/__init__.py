@@ -19,7 +19,7 @@ from .convolution import CONVOLUTION, ConvolutionAttr
 from .creation import CREATION
 from .dynamic_shapes import DYNAMIC_SHAPES
 from .elementwise import ELEMENTWISE
-from .foreign import FOREIGN
+from .external import FOREIGN
 from .indexing import INDEXING
 from .legacy import LEGACY
 from .linear_algebra import LINEAR_ALGEBRA

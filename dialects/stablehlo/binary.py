@@ -8,9 +8,11 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Commutative, Pure
+from xdsl.utils.exceptions import VerifyException
 
 from .checks import (
     Takes,
+    check_element,
     check_shape,
     check_takes,
     check_types,
@@ -20,11 +22,11 @@ from .checks import (
     is_integer,
     is_integer_or_bool,
     is_number,
-    is_numeric,
     shape_of,
 )
 from .formats import SameTypeOp
-from .tensors import NUMBERS
+from .quantized_types import QuantizedType, check_baseline, is_quantized
+from .tensors import numbers, tensors
 
 
 class BinaryOp(SameTypeOp):
@@ -33,8 +35,8 @@ class BinaryOp(SameTypeOp):
     ARITY: ClassVar[int] = 2
     TAKES: ClassVar[Takes] = is_any
 
-    lhs = operand_def(NUMBERS)
-    rhs = operand_def(NUMBERS)
+    lhs = operand_def(numbers("I1"))
+    rhs = operand_def(numbers("I2"))
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -44,12 +46,16 @@ class BinaryOp(SameTypeOp):
 
     def verify_(self) -> None:
         for subject, value in (("C1: the right operand", self.rhs), ("C1: the result", self.result)):
-            if value.type != self.lhs.type and is_numeric(element_of(value)):
+            if value.type != self.lhs.type and not is_quantized(value, self.lhs):
                 check_types(subject, value.type, self.lhs.type)
             elif value.type != self.lhs.type:
-                # Scales and zero points of quantized operands and results may differ.
                 check_shape(subject, shape_of(value), shape_of(self.lhs))
+                self.check_quantized(subject, value)
         check_takes(self, type(self).TAKES)
+
+    def check_quantized(self, subject: str, value: SSAValue) -> None:
+        """Check that a value is quantized as the left operand is; scales and zero points may differ."""
+        check_baseline(subject, element_of(value), element_of(self.lhs))
 
 
 class CommutativeOp(BinaryOp):
@@ -62,8 +68,35 @@ class CommutativeOp(BinaryOp):
 class AddOp(CommutativeOp):
     name = "stablehlo.add"
 
-    lhs = operand_def(TensorType)
-    rhs = operand_def(TensorType)
+    lhs = operand_def(tensors("I1"))
+    rhs = operand_def(tensors("I2"))
+
+    def verify_(self) -> None:
+        super().verify_()
+        values = (self.lhs, self.rhs, self.result)
+        quantized = [QuantizedType.of(element_of(value)) for value in values]
+        if None in quantized:
+            return
+        lhs, rhs, result = (type_.dimension for type_ in quantized if type_ is not None)
+        if (lhs is None and rhs is None) != (result is None):
+            raise VerifyException(
+                f"C5: the quantization dimensions are {lhs}, {rhs} and {result}, expected one of the result exactly if "
+                "an operand has one"
+            )
+        for label, subject, dimension in (("C6", "left", lhs), ("C7", "right", rhs)):
+            if dimension not in (None, result):
+                raise VerifyException(
+                    f"{label}: the quantization dimension of the {subject} operand is {dimension}, that of the result "
+                    f"{result}"
+                )
+
+    def check_quantized(self, subject: str, value: SSAValue) -> None:
+        first, second = QuantizedType.of(element_of(self.lhs)), QuantizedType.of(element_of(value))
+        role = subject.removeprefix("C1: ")
+        if first is None or second is None:
+            raise VerifyException(f"C2: {role} has type {value.type}, and the left operand type {self.lhs.type}")
+        check_element(f"C3: the storage of {role}", second.storage, first.storage)
+        check_element(f"C4: the expressed {role}", second.expressed, first.expressed)
 
 
 @irdl_op_definition

@@ -21,7 +21,7 @@ from xdsl.utils.exceptions import VerifyException
 from .checks import element_of, shape_of
 from .control import check_all, returned_types
 from .formats import I64_ATTR
-from .tensors import NUMBERS
+from .tensors import numbers, scalar
 
 
 @irdl_op_definition
@@ -30,7 +30,7 @@ class IfOp(IRDLOperation):
 
     name = "stablehlo.if"
 
-    pred = operand_def(TensorType(i1, []))
+    pred = operand_def(scalar("I1", i1))
     result = var_result_def()
     true_branch = region_def("single_block")
     false_branch = region_def("single_block")
@@ -48,7 +48,7 @@ class CaseOp(IRDLOperation):
 
     name = "stablehlo.case"
 
-    index = operand_def(TensorType(i32, []))
+    index = operand_def(scalar("I1", i32))
     result = var_result_def()
     branches = var_region_def("single_block")
 
@@ -73,7 +73,7 @@ class SortOp(IRDLOperation):
 
     name = "stablehlo.sort"
 
-    inputs = var_operand_def(NUMBERS)
+    inputs = var_operand_def(numbers("I1"))
     dimension = opt_prop_def(I64_ATTR)
     is_stable = opt_prop_def(BoolAttr)
     outputs = var_result_def(TensorType)

@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.type_guards import is_complex_type, is_tensor, is_unsigned
+from .quantized_types import same_element
 
 OpT = TypeVar("OpT", bound=Operation)
 OpT_contra = TypeVar("OpT_contra", bound=Operation, contravariant=True)
@@ -67,7 +68,7 @@ def types_agree(first: Attribute, second: Attribute) -> bool:
         return True
     if not is_tensor(first) or not is_tensor(second):
         return False
-    return first.element_type == second.element_type and shapes_agree(first.get_shape(), second.get_shape())
+    return same_element(first.element_type, second.element_type) and shapes_agree(first.get_shape(), second.get_shape())
 
 
 def check_types(subject: str, actual: Attribute, expected: Attribute) -> None:
@@ -86,7 +87,7 @@ def check_static(subject: str, value: SSAValue) -> None:
 
 
 def check_element(subject: str, actual: Attribute, expected: Attribute) -> None:
-    if actual != expected:
+    if not same_element(actual, expected):
         raise VerifyException(f"{subject} has elements of type {actual}, expected {expected}")
 
 

@@ -51,7 +51,7 @@ from .process_groups import (
     rows_of,
 )
 from .reduction import check_promotable, check_scalars, combined_types
-from .tensors import NUMBERS
+from .tensors import numbers
 
 
 class CollectiveOp(IRDLOperation):
@@ -88,7 +88,7 @@ class AllGatherOp(CollectiveOp):
 
     name = "stablehlo.all_gather"
 
-    inputs = var_operand_def(NUMBERS)
+    inputs = var_operand_def(numbers("I1"))
     all_gather_dim = prop_def(I64_ATTR)
     replica_groups = prop_def()
     channel_handle = opt_prop_def()
@@ -105,7 +105,7 @@ class AllReduceOp(CollectiveOp):
 
     name = "stablehlo.all_reduce"
 
-    inputs = var_operand_def(NUMBERS)
+    inputs = var_operand_def(numbers("I1"))
     replica_groups = prop_def()
     channel_handle = opt_prop_def()
     use_global_device_ids = opt_prop_def(UnitAttr)
@@ -124,7 +124,7 @@ class ReduceScatterOp(CollectiveOp):
 
     name = "stablehlo.reduce_scatter"
 
-    operand = operand_def(NUMBERS)
+    operand = operand_def(numbers("I1"))
     scatter_dimension = prop_def(I64_ATTR)
     replica_groups = prop_def()
     channel_handle = opt_prop_def()
@@ -144,7 +144,7 @@ class AllToAllOp(CollectiveOp):
 
     name = "stablehlo.all_to_all"
 
-    inputs = var_operand_def(NUMBERS)
+    inputs = var_operand_def(numbers("I1"))
     split_dimension = prop_def(I64_ATTR)
     concat_dimension = prop_def(I64_ATTR)
     split_count = prop_def(I64_ATTR)
@@ -162,7 +162,7 @@ class CollectiveBroadcastOp(CollectiveOp):
 
     name = "stablehlo.collective_broadcast"
 
-    inputs = var_operand_def(NUMBERS)
+    inputs = var_operand_def(numbers("I1"))
     replica_groups = prop_def()
     channel_handle = opt_prop_def()
     has_dynamic_root_ = opt_prop_def(UnitAttr, prop_name="has_dynamic_root")
@@ -178,7 +178,7 @@ class CollectiveReduceOp(CollectiveOp):
 
     name = "stablehlo.collective_reduce"
 
-    inputs = var_operand_def(NUMBERS)
+    inputs = var_operand_def(numbers("I1"))
     replica_groups = prop_def()
     channel_handle = opt_prop_def()
     use_global_device_ids = opt_prop_def(UnitAttr)
@@ -198,7 +198,7 @@ class CollectivePermuteOp(IRDLOperation):
 
     name = "stablehlo.collective_permute"
 
-    operand = operand_def(NUMBERS)
+    operand = operand_def(numbers("I1"))
     source_target_pairs = prop_def()
     channel_handle = opt_prop_def()
     result = result_def(TensorType)
@@ -310,6 +310,8 @@ def _check_split_count(op: AllToAllOp) -> None:
 
 def _check_group_size(op: AllToAllOp) -> None:
     rows, count = rows_of(op.replica_groups), op.split_count.value.data
+    if rows == []:
+        raise VerifyException(f"there is no group, expected groups of split_count = {count} devices")
     if rows and len(rows[0]) != count:
         raise VerifyException(f"a group has {len(rows[0])} devices, expected split_count = {count}")
 

@@ -23,9 +23,19 @@ from .attributes import (
     check_precisions,
     parse_dimensions,
 )
-from .checks import Constraint, check_count, check_distinct, check_shape, check_within, shape_of, verify_constraints
+from .checks import (
+    Constraint,
+    check_count,
+    check_distinct,
+    check_shape,
+    check_within,
+    element_of,
+    shape_of,
+    verify_constraints,
+)
 from .formats import FunctionTypeOp, Properties
-from .tensors import NUMBERS
+from .quantized_types import ProductLabels, QuantizedType, check_quantized_product, is_quantized
+from .tensors import numbers, tensors
 
 LHS_BATCHING, LHS_CONTRACTING = "lhs_batching_dimensions", "lhs_contracting_dimensions"
 RHS_BATCHING, RHS_CONTRACTING = "rhs_batching_dimensions", "rhs_contracting_dimensions"
@@ -40,8 +50,8 @@ class DotGeneralOp(FunctionTypeOp):
 
     name = "stablehlo.dot_general"
 
-    lhs = operand_def(NUMBERS)
-    rhs = operand_def(TensorType)
+    lhs = operand_def(numbers("I1"))
+    rhs = operand_def(tensors("I2"))
     dot_dimension_numbers = prop_def(DotAttr)
     precision_config = opt_prop_def(ArrayAttr[PrecisionAttr])
     algorithm = opt_prop_def(DotAlgorithmAttr)
@@ -58,6 +68,7 @@ class DotGeneralOp(FunctionTypeOp):
 
     def verify_(self) -> None:
         verify_constraints(self, CONSTRAINTS)
+        _check_quantized(self)
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
@@ -164,6 +175,21 @@ def _positive(name: str) -> Check:
     return check
 
 
+def _check_quantized(op: DotGeneralOp) -> None:
+    """Check the element types, under the labels C14 to C20."""
+    if not is_quantized(op.lhs, op.rhs, op.result):
+        return
+    check_quantized_product(QUANTIZED, *(element_of(value) for value in (op.lhs, op.rhs, op.result)))
+    rhs = QuantizedType.of(element_of(op.rhs))
+    if rhs is None:
+        return
+    if any(rhs.zero_points):
+        raise VerifyException(f"C15: the zero points of the right operand are {list(rhs.zero_points)}, expected 0")
+    if rhs.dimension in _dimensions(op, RHS_CONTRACTING):
+        raise VerifyException(f"C16: the quantization dimension {rhs.dimension} of the right operand is contracted")
+
+
+QUANTIZED = ProductLabels(quantized="C14", storage="C17", expressed="C18", granularity="C19", hybrid="C20")
 CONSTRAINTS: tuple[Constraint[DotGeneralOp], ...] = (
     Constraint("C11", lambda op: check_precisions(op.precision_config)),
     Constraint("C1", _in_pairs(LHS_BATCHING, RHS_BATCHING)),

@@ -72,7 +72,7 @@ class OptimizationBarrierOp(IRDLOperation):
         if len(self.operands) != len(self.results):
             raise VerifyException("C1: each operand has one result")
         for value, result in zip(self.operands, self.results, strict=True):
-            check_not_quantized_by_dimension(value.type)
+            check_not_quantized_by_dimension(value.type, "I1")
             check_types("C1: a result", result.type, value.type)
 
     @classmethod

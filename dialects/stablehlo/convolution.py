@@ -57,8 +57,9 @@ from .checks import (
 )
 from .dynamic_shapes import constant_integers
 from .formats import I64_ATTR, FunctionTypeOp, Properties, i64_array, parse_operands, print_attributes
+from .quantized_types import ProductLabels, QuantizedType, check_quantized_product, is_quantized
 from .shapes import I64_ARRAY
-from .tensors import NUMBERS
+from .tensors import numbers, tensors
 from .windows import DimWindow, check_positive, moving, padding_of, pairs_of, windows
 
 ACTIVATIONS, KERNEL = ("b", "f"), ("i", "o")
@@ -173,8 +174,8 @@ WINDOW = {
 class ConvolvingOp(IRDLOperation):
     """Sums of products of windows of the left operand with the right one."""
 
-    lhs = operand_def(NUMBERS)
-    rhs = operand_def(TensorType)
+    lhs = operand_def(numbers("I1"))
+    rhs = operand_def(tensors("I2"))
     window_strides = opt_prop_def(I64_ARRAY)
     lhs_dilation = opt_prop_def(I64_ARRAY)
     rhs_dilation = opt_prop_def(I64_ARRAY)
@@ -194,8 +195,8 @@ class ConvolutionOp(ConvolvingOp, FunctionTypeOp):
 
     name = "stablehlo.convolution"
 
-    lhs = operand_def(NUMBERS)
-    rhs = operand_def(TensorType)
+    lhs = operand_def(numbers("I1"))
+    rhs = operand_def(tensors("I2"))
     window_strides = opt_prop_def(I64_ARRAY)
     padding = opt_prop_def()
     lhs_dilation = opt_prop_def(I64_ARRAY)
@@ -214,6 +215,7 @@ class ConvolutionOp(ConvolvingOp, FunctionTypeOp):
 
     def verify_(self) -> None:
         verify_constraints(self, CONSTRAINTS)
+        _check_quantized(self)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -341,6 +343,28 @@ def _check_elements(op: ConvolvingOp) -> None:
         check_element("the kernel", rhs, lhs)
 
 
+def _check_quantized(op: ConvolvingOp) -> None:
+    """Check the element types, under the labels C28 to C34."""
+    if not is_quantized(op.lhs, op.rhs, op.result):
+        return
+    lhs, rhs, result = (element_of(value) for value in (op.lhs, op.rhs, op.result))
+    check_quantized_product(QUANTIZED, lhs, rhs, result)
+    numbers = op.dimension_numbers.data
+    for label, subject, element, features in (
+        ("C29", "the right operand", rhs, numbers.rhs.index("o")),
+        ("C30", "the result", result, numbers.result.index("f")),
+    ):
+        type_ = QuantizedType.of(element)
+        if type_ is not None and type_.dimension not in (None, features):
+            raise VerifyException(
+                f"{label}: the quantization dimension of {subject} is {type_.dimension}, expected that of the output "
+                f"features, {features}"
+            )
+
+
+QUANTIZED = ProductLabels(quantized="C28", storage="C31", expressed="C32", granularity="C33", hybrid="C34")
+
+
 def _sizes(op: ConvolvingOp) -> list[int]:
     """The extents of the window."""
     return [_extent(op.rhs, op.dimension_numbers.data.rhs, str(index)) for index in range(_spatial(op))]
@@ -399,12 +423,13 @@ class DynamicConvOp(ConvolvingOp):
 
     name = "stablehlo.dynamic_conv"
 
-    lhs = operand_def(NUMBERS)
-    rhs = operand_def(TensorType)
-    padding = operand_def(NUMBERS)
+    lhs = operand_def(numbers("I1"))
+    rhs = operand_def(tensors("I2"))
+    padding = operand_def(numbers("I3"))
 
     def verify_(self) -> None:
         verify_constraints(self, OF_DYNAMIC)
+        _check_quantized(self)
 
 
 def _check_padding(op: DynamicConvOp) -> None:

@@ -24,6 +24,7 @@ from ..dense import DenseAttr, parse_constant, to_small
 from .attributes import parse_int64
 from .checks import (
     check_dimensions,
+    check_element,
     check_shape,
     check_static,
     check_types,
@@ -33,6 +34,7 @@ from .checks import (
     shape_of,
 )
 from .formats import I64_ATTR, parse_attributes, print_attributes, print_function_type
+from .quantized_types import QuantizedType
 
 
 class DenseConstantOp(IRDLOperation):
@@ -78,6 +80,9 @@ class DenseConstantOp(IRDLOperation):
             return check_types("C1: the result", self.output.type, self.value.type)
         # A quantized constant is written as the integers that are stored.
         check_shape("C1: the result", shape_of(self.output), self.value.type.get_shape())
+        quantized = QuantizedType.of(element_of(self.output))
+        if quantized is not None and is_tensor(self.value.type):
+            check_element("C1: the constant", self.value.type.element_type, quantized.storage)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

@@ -40,8 +40,9 @@ from .checks import (
 )
 from .creation import ConstantOp
 from .formats import I64_ATTR, FunctionTypeOp, Properties, parse_field, print_field
+from .quantized_types import check_broadcast
 from .shapes import I64_ARRAY, is_static, padded_shape
-from .tensors import NUMBERS
+from .tensors import NUMBERS, numbers, tensors
 
 
 def check_dimension_tensor(subject: str, value: SSAValue, count: int) -> None:
@@ -99,7 +100,7 @@ class GetDimensionSizeOp(DimensionOp):
 
     name = "stablehlo.get_dimension_size"
 
-    operand = operand_def(TensorType)
+    operand = operand_def(tensors("I1"))
     dimension = prop_def(I64_ATTR)
     result = result_def(TensorType(i32, []))
 
@@ -141,7 +142,7 @@ class DynamicIotaOp(DimensionOp):
 
     name = "stablehlo.dynamic_iota"
 
-    output_shape = operand_def(NUMBERS)
+    output_shape = operand_def(numbers("I1"))
     iota_dimension = prop_def(I64_ATTR)
     result = result_def(TensorType)
 
@@ -159,8 +160,8 @@ class DynamicReshapeOp(FunctionTypeOp):
 
     name = "stablehlo.dynamic_reshape"
 
-    operand = operand_def(TensorType)
-    output_shape = operand_def(NUMBERS)
+    operand = operand_def(tensors("I1"))
+    output_shape = operand_def(numbers("I2"))
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -177,8 +178,8 @@ class DynamicBroadcastInDimOp(FunctionTypeOp):
 
     name = "stablehlo.dynamic_broadcast_in_dim"
 
-    operand = operand_def(TensorType)
-    output_dimensions = operand_def(NUMBERS)
+    operand = operand_def(tensors("I1"))
+    output_dimensions = operand_def(numbers("I2"))
     broadcast_dimensions = prop_def(I64_ARRAY)
     known_expanding_dimensions = opt_prop_def(I64_ARRAY)
     known_nonexpanding_dimensions = opt_prop_def(I64_ARRAY)
@@ -191,6 +192,7 @@ class DynamicBroadcastInDimOp(FunctionTypeOp):
 
     def verify_(self) -> None:
         verify_constraints(self, OF_BROADCAST)
+        check_broadcast("C6", self.operand, self.result, self.broadcast_dimensions.get_values())
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
@@ -206,11 +208,11 @@ class DynamicPadOp(FunctionTypeOp):
 
     name = "stablehlo.dynamic_pad"
 
-    operand = operand_def(NUMBERS)
-    padding_value = operand_def(NUMBERS)
-    edge_padding_low = operand_def(NUMBERS)
-    edge_padding_high = operand_def(NUMBERS)
-    interior_padding = operand_def(NUMBERS)
+    operand = operand_def(numbers("I1"))
+    padding_value = operand_def(numbers("I2"))
+    edge_padding_low = operand_def(numbers("I3"))
+    edge_padding_high = operand_def(numbers("I4"))
+    interior_padding = operand_def(numbers("I5"))
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -340,6 +342,14 @@ def _check_extents(op: DynamicBroadcastInDimOp) -> None:
             raise VerifyException(f"an extent of {extent} does not broadcast to one of {after[dimension]}")
 
 
+def _check_stated_extents(op: DynamicBroadcastInDimOp) -> None:
+    """Check the extents of the operand against `output_dimensions`, if that is a constant."""
+    stated = constant_integers(op.output_dimensions)
+    for extent, dimension in zip(shape_of(op.operand), op.broadcast_dimensions.get_values(), strict=True):
+        if stated is not None and dimension < len(stated) and extent not in (1, DYNAMIC_INDEX, stated[dimension]):
+            raise VerifyException(f"an extent of {extent} does not broadcast to one of {stated[dimension]}")
+
+
 OF_BROADCAST: tuple[Constraint[DynamicBroadcastInDimOp], ...] = (
     Constraint("I2", _has_fixed_length("output_dimensions")),
     Constraint("C1", _check_same_element),
@@ -353,6 +363,7 @@ OF_BROADCAST: tuple[Constraint[DynamicBroadcastInDimOp], ...] = (
     ),
     Constraint("C4", lambda op: check_distinct("broadcast_dimensions", op.broadcast_dimensions.get_values())),
     Constraint("C5", _check_extents),
+    Constraint("C5", _check_stated_extents),
     Constraint("C7", _names_shape("output_dimensions")),
     Constraint("C7", lambda op: _check_stated_shape(op.result, op.output_dimensions)),
     Constraint("C8", lambda op: check_distinct("known dimensions", _known(op, EXPANDING, NOT_EXPANDING))),

@@ -34,7 +34,7 @@ from .formats import (
     print_function_type,
     print_operands,
 )
-from .tensors import NUMBERS
+from .tensors import numbers
 
 
 @irdl_op_definition
@@ -43,8 +43,8 @@ class CompareOp(FunctionTypeOp):
 
     name = "stablehlo.compare"
 
-    lhs = operand_def(NUMBERS)
-    rhs = operand_def(NUMBERS)
+    lhs = operand_def(numbers("I1"))
+    rhs = operand_def(numbers("I2"))
     comparison_direction = prop_def(ComparisonDirectionAttr)
     compare_type = opt_prop_def(ComparisonTypeAttr)
     result = result_def(TensorType)
@@ -117,9 +117,9 @@ class SelectOp(IRDLOperation):
 
     name = "stablehlo.select"
 
-    pred = operand_def(NUMBERS)
-    on_true = operand_def(NUMBERS)
-    on_false = operand_def(NUMBERS)
+    pred = operand_def(numbers("I1"))
+    on_true = operand_def(numbers("I2"))
+    on_false = operand_def(numbers("I3"))
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -166,9 +166,9 @@ class ClampOp(SameTypeOp):
     name = "stablehlo.clamp"
     ARITY: ClassVar[int] = 3
 
-    min = operand_def(NUMBERS)
-    operand = operand_def(NUMBERS)
-    max = operand_def(NUMBERS)
+    min = operand_def(numbers("I1"))
+    operand = operand_def(numbers("I2"))
+    max = operand_def(numbers("I3"))
     result = result_def(TensorType)
 
     traits = traits_def(Pure())

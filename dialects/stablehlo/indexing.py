@@ -41,7 +41,7 @@ from .checks import (
 )
 from .dynamic_shapes import check_dimension_tensor, check_fixed_length, constant_integers
 from .reduction import check_promotable, check_scalars, combined_types
-from .tensors import NUMBERS, check_not_quantized_by_dimension
+from .tensors import check_not_quantized_by_dimension, numbers, tensors
 
 
 class IndexingOp(IRDLOperation):
@@ -173,8 +173,8 @@ class GatherOp(IndexingOp):
 
     name = "stablehlo.gather"
 
-    operand = operand_def(NUMBERS)
-    start_indices = operand_def(NUMBERS)
+    operand = operand_def(numbers("I1"))
+    start_indices = operand_def(numbers("I2"))
     dimension_numbers = prop_def(GatherAttr)
     slice_sizes = prop_def(DenseArrayBase.constr(i64))
     indices_are_sorted = opt_prop_def(BoolAttr)
@@ -248,9 +248,9 @@ class DynamicGatherOp(IndexingOp):
 
     name = "stablehlo.dynamic_gather"
 
-    operand = operand_def(NUMBERS)
-    start_indices = operand_def(NUMBERS)
-    slice_sizes = operand_def(NUMBERS)
+    operand = operand_def(numbers("I1"))
+    start_indices = operand_def(numbers("I2"))
+    slice_sizes = operand_def(numbers("I3"))
     dimension_numbers = prop_def(GatherAttr)
     indices_are_sorted = opt_prop_def(BoolAttr)
     result = result_def(TensorType)
@@ -331,9 +331,9 @@ class ScatterOp(IndexingOp):
 
     name = "stablehlo.scatter"
 
-    inputs = var_operand_def(TensorType)
-    scatter_indices = operand_def(TensorType)
-    updates = var_operand_def(TensorType)
+    inputs = var_operand_def(tensors("I1"))
+    scatter_indices = operand_def(tensors("I2"))
+    updates = var_operand_def(tensors("I3"))
     scatter_dimension_numbers = prop_def(ScatterAttr)
     indices_are_sorted = opt_prop_def(BoolAttr)
     unique_indices = opt_prop_def(BoolAttr)

@@ -26,7 +26,7 @@ from .checks import (
     verify_constraints,
 )
 from .formats import FunctionTypeOp, Properties, SameTypeOp, parse_field, print_field
-from .tensors import NUMBERS
+from .tensors import numbers
 
 
 @irdl_op_definition
@@ -35,7 +35,7 @@ class FftOp(FunctionTypeOp):
 
     name = "stablehlo.fft"
 
-    operand = operand_def(NUMBERS)
+    operand = operand_def(numbers("I1"))
     fft_type = prop_def(FftTypeAttr)
     fft_length = prop_def(DenseArrayBase.constr(i64))
     result = result_def(TensorType)
@@ -127,7 +127,7 @@ class CholeskyOp(SameTypeOp):
 
     name = "stablehlo.cholesky"
 
-    a = operand_def(NUMBERS)
+    a = operand_def(numbers("I1"))
     lower = prop_def(BoolAttr)
     result = result_def(TensorType)
 
@@ -173,8 +173,8 @@ class TriangularSolveOp(IRDLOperation):
 
     name = "stablehlo.triangular_solve"
 
-    a = operand_def(NUMBERS)
-    b = operand_def(NUMBERS)
+    a = operand_def(numbers("I1"))
+    b = operand_def(numbers("I2"))
     left_side = prop_def(BoolAttr)
     lower = prop_def(BoolAttr)
     unit_diagonal = prop_def(BoolAttr)

@@ -22,14 +22,14 @@ from .checks import (
     verify_constraints,
 )
 from .formats import I64_ATTR
-from .tensors import NUMBERS
+from .tensors import numbers
 
 
 class BatchNormOp(IRDLOperation):
     """Normalizes along all dimensions but that of the features."""
 
-    operand = operand_def(NUMBERS)
-    scale = operand_def(NUMBERS)
+    operand = operand_def(numbers("I1"))
+    scale = operand_def(numbers("I2"))
     epsilon = prop_def(FloatAttr)
     feature_index = prop_def(I64_ATTR)
 
@@ -47,9 +47,9 @@ class BatchNormTrainingOp(BatchNormOp):
 
     name = "stablehlo.batch_norm_training"
 
-    operand = operand_def(NUMBERS)
-    scale = operand_def(NUMBERS)
-    offset = operand_def(NUMBERS)
+    operand = operand_def(numbers("I1"))
+    scale = operand_def(numbers("I2"))
+    offset = operand_def(numbers("I3"))
     output = result_def(TensorType)
     batch_mean = result_def(TensorType)
     batch_var = result_def(TensorType)
@@ -64,11 +64,11 @@ class BatchNormInferenceOp(BatchNormOp):
 
     name = "stablehlo.batch_norm_inference"
 
-    operand = operand_def(NUMBERS)
-    scale = operand_def(NUMBERS)
-    offset = operand_def(NUMBERS)
-    mean = operand_def(NUMBERS)
-    variance = operand_def(NUMBERS)
+    operand = operand_def(numbers("I1"))
+    scale = operand_def(numbers("I2"))
+    offset = operand_def(numbers("I3"))
+    mean = operand_def(numbers("I4"))
+    variance = operand_def(numbers("I5"))
     result = result_def(TensorType)
 
     def verify_(self) -> None:
@@ -81,11 +81,11 @@ class BatchNormGradOp(BatchNormOp):
 
     name = "stablehlo.batch_norm_grad"
 
-    operand = operand_def(NUMBERS)
-    scale = operand_def(NUMBERS)
-    mean = operand_def(NUMBERS)
-    variance = operand_def(NUMBERS)
-    grad_output = operand_def(NUMBERS)
+    operand = operand_def(numbers("I1"))
+    scale = operand_def(numbers("I2"))
+    mean = operand_def(numbers("I3"))
+    variance = operand_def(numbers("I4"))
+    grad_output = operand_def(numbers("I5"))
     grad_operand = result_def(TensorType)
     grad_scale = result_def(TensorType)
     grad_offset = result_def(TensorType)

@@ -113,10 +113,12 @@ def check_groups_given(groups: Attribute | None, is_global: bool) -> None:
         raise VerifyException("replica_groups are empty, expected all devices for global device ids")
 
 
-def check_pairs_have_two_columns(pairs: Attribute | None) -> None:
+def check_pairs_have_two_columns(pairs: Attribute | None, any_rank_if_empty: bool = False) -> None:
     if pairs is None or not is_standard_dense(pairs):
         return
     shape = pairs.get_shape()
+    if any_rank_if_empty and 0 in shape:
+        return
     if len(shape) != 2 or shape[1] != 2:
         raise VerifyException(f"source_target_pairs have shape {list(shape)}, expected two columns")
 

@@ -51,8 +51,9 @@ from .checks import (
 )
 from .control import ReturnOp, check_all, returned_types
 from .formats import i64_array, parse_attributes, parse_located_argument, print_attributes, print_function_type
+from .quantized_types import QuantizedType, same_element
 from .shapes import I64_ARRAY
-from .tensors import NUMBERS
+from .tensors import numbers
 
 
 def combined_types(block: Block, count: int) -> Sequence[AnyTensor]:
@@ -87,13 +88,17 @@ def _agree(first: int, second: int) -> bool:
 def check_promotable(subject: str, element: Attribute, to: Attribute) -> None:
     """Check that elements are of the same kind as `to` and have no more bits; floats may have any number of bits, as
     when bf16 is accumulated in f32."""
-    if element != to and not _promotes(element, to):
+    if not same_element(element, to) and not _promotes(element, to):
         raise VerifyException(f"{subject} has elements of type {element}, which do not become {to}")
 
 
 def _promotes(element: Attribute, to: Attribute) -> bool:
     if isinstance(element, AnyFloat):
         return isinstance(to, AnyFloat)
+    source, target = QuantizedType.of(element), QuantizedType.of(to)
+    if source is not None and target is not None:
+        widens = source.storage.width.data <= target.storage.width.data
+        return widens and source.expressed == target.expressed and source.dimension == target.dimension
     kinds = (is_integer_type, is_complex_type)
     return any(of(element) and of(to) for of in kinds) and (bits_of(element) or 0) <= (bits_of(to) or 0)
 
@@ -101,8 +106,8 @@ def _promotes(element: Attribute, to: Attribute) -> bool:
 class ReducingOp(IRDLOperation):
     """Combines elements of its inputs with a region, from an initial value for each input."""
 
-    inputs = var_operand_def(NUMBERS)
-    init_values = var_operand_def(NUMBERS)
+    inputs = var_operand_def(numbers("I1"))
+    init_values = var_operand_def(numbers("I2"))
     result = var_result_def(TensorType)
     body = region_def("single_block")
 
@@ -148,7 +153,7 @@ class MapOp(IRDLOperation):
 
     name = "stablehlo.map"
 
-    inputs = var_operand_def(NUMBERS)
+    inputs = var_operand_def(numbers("I1"))
     dimensions = prop_def(I64_ARRAY)
     computation = region_def("single_block")
     result = result_def(TensorType)

@@ -27,13 +27,13 @@ from .checks import (
     shape_of,
 )
 from .formats import I32_ATTR, FunctionTypeOp, Properties, SameTypeOp, Types, print_function_type
-from .tensors import NUMBERS
+from .tensors import numbers
 
 
 class ShapeKeepingOp(SameTypeOp):
     """One operand; the result has its shape but may have another element type."""
 
-    operand = operand_def(NUMBERS)
+    operand = operand_def(numbers("I1"))
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -126,7 +126,7 @@ class ReducePrecisionOp(ShapeKeepingOp):
 class IsFiniteOp(FunctionTypeOp):
     name = "stablehlo.is_finite"
 
-    operand = operand_def(NUMBERS)
+    operand = operand_def(numbers("I1"))
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -143,8 +143,8 @@ class ComplexOp(SameTypeOp):
 
     name = "stablehlo.complex"
 
-    lhs = operand_def(NUMBERS)
-    rhs = operand_def(NUMBERS)
+    lhs = operand_def(numbers("I1"))
+    rhs = operand_def(numbers("I2"))
     result = result_def(TensorType)
 
     traits = traits_def(Pure())

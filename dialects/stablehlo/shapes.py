@@ -29,7 +29,8 @@ from .checks import (
     verify_constraints,
 )
 from .formats import FunctionTypeOp, Properties, SameTypeOp, i64_array, parse_field, print_field
-from .tensors import NUMBERS
+from .quantized_types import check_broadcast, same_parameters
+from .tensors import numbers, tensors
 
 I64_ARRAY = DenseArrayBase.constr(i64)
 
@@ -37,7 +38,7 @@ I64_ARRAY = DenseArrayBase.constr(i64)
 class ViewOp(FunctionTypeOp):
     """One tensor in, one tensor out."""
 
-    operand = operand_def(TensorType)
+    operand = operand_def(tensors("I1"))
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -58,7 +59,8 @@ class ReshapeOp(ViewOp):
         super().__init__(operands=[operand], result_types=[result_type])
 
     def verify_(self) -> None:
-        check_element("C1: the result", element_of(self.result), element_of(self.operand))
+        if not same_parameters(element_of(self.result), element_of(self.operand)):
+            check_element("C1: the result", element_of(self.result), element_of(self.operand))
         before, after = math.prod(shape_of(self.operand)), math.prod(shape_of(self.result))
         if is_static(self.operand, self.result) and before != after:
             raise VerifyException(f"C2: the result has {after} elements, the operand {before}")
@@ -94,7 +96,6 @@ class BroadcastInDimOp(ViewOp):
     def verify_(self) -> None:
         dimensions = self.broadcast_dimensions.get_values()
         before, after = shape_of(self.operand), shape_of(self.result)
-        check_element("C1: the result", element_of(self.result), element_of(self.operand))
         check_within("C3: the dimensions", dimensions, len(after))
         check_distinct("C4: the dimensions", dimensions)
         if len(dimensions) != len(before):
@@ -102,6 +103,7 @@ class BroadcastInDimOp(ViewOp):
         for extent, dimension in zip(before, dimensions, strict=True):
             if extent not in (1, DYNAMIC_INDEX, after[dimension]):
                 raise VerifyException(f"C5: an extent of {extent} does not broadcast to one of {after[dimension]}")
+        check_broadcast("C6", self.operand, self.result, dimensions)
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
@@ -130,12 +132,14 @@ class TransposeOp(ViewOp):
     def verify_(self) -> None:
         permutation = self.permutation.get_values()
         shape = shape_of(self.operand)
-        check_element("C1: the result", element_of(self.result), element_of(self.operand))
         if sorted(permutation) != list(range(len(shape))):
             raise VerifyException(
                 f"C2: {list(permutation)} is not a permutation of the dimensions of {self.operand.type}"
             )
         check_shape("C3: the result", shape_of(self.result), [shape[dimension] for dimension in permutation])
+        # Dimension i of the operand becomes the one where the permutation names it.
+        places = [list(permutation).index(dimension) for dimension in range(len(shape))]
+        check_broadcast("C4", self.operand, self.result, places)
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
@@ -189,8 +193,8 @@ class PadOp(FunctionTypeOp):
 
     name = "stablehlo.pad"
 
-    operand = operand_def(NUMBERS)
-    padding_value = operand_def(NUMBERS)
+    operand = operand_def(numbers("I1"))
+    padding_value = operand_def(numbers("I2"))
     edge_padding_low = prop_def(I64_ARRAY)
     edge_padding_high = prop_def(I64_ARRAY)
     interior_padding = prop_def(I64_ARRAY)
@@ -248,7 +252,7 @@ class ReverseOp(SameTypeOp):
 
     name = "stablehlo.reverse"
 
-    operand = operand_def(NUMBERS)
+    operand = operand_def(numbers("I1"))
     dimensions = prop_def(I64_ARRAY)
     result = result_def(TensorType)
 

@@ -28,7 +28,7 @@ from .formats import (
     print_field,
 )
 from .shapes import I64_ARRAY, ViewOp, is_static
-from .tensors import NUMBERS
+from .tensors import numbers
 
 
 @irdl_op_definition
@@ -37,7 +37,7 @@ class SliceOp(ViewOp):
 
     name = "stablehlo.slice"
 
-    operand = operand_def(NUMBERS)
+    operand = operand_def(numbers("I1"))
     start_indices = prop_def(I64_ARRAY)
     limit_indices = prop_def(I64_ARRAY)
     strides = prop_def(I64_ARRAY)
@@ -100,7 +100,7 @@ class ConcatenateOp(FunctionTypeOp):
 
     name = "stablehlo.concatenate"
 
-    inputs = var_operand_def(NUMBERS)
+    inputs = var_operand_def(numbers("I1"))
     dimension = prop_def(I64_ATTR)
     result = result_def(TensorType)
 
@@ -154,8 +154,8 @@ class DynamicSliceOp(FunctionTypeOp):
 
     name = "stablehlo.dynamic_slice"
 
-    operand = operand_def(NUMBERS)
-    start_indices = var_operand_def(NUMBERS)
+    operand = operand_def(numbers("I1"))
+    start_indices = var_operand_def(numbers("I2"))
     slice_sizes = prop_def(I64_ARRAY)
     result = result_def(TensorType)
 
@@ -195,9 +195,9 @@ class DynamicUpdateSliceOp(FunctionTypeOp):
 
     name = "stablehlo.dynamic_update_slice"
 
-    operand = operand_def(NUMBERS)
-    update = operand_def(NUMBERS)
-    start_indices = var_operand_def(NUMBERS)
+    operand = operand_def(numbers("I1"))
+    update = operand_def(numbers("I2"))
+    start_indices = var_operand_def(numbers("I3"))
     result = result_def(TensorType)
 
     traits = traits_def(Pure())

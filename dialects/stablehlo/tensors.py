@@ -1,40 +1,89 @@
-"""The tensor types that most operations accept: of numbers, and of numbers quantized per tensor."""
+"""The tensor types that most operations accept: of numbers, and of numbers quantized per tensor or per dimension.
+
+A label is that of an input in StableHLO's specification, and begins the error: `I1: … is quantized along a dimension`.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects.builtin import TensorType, UnregisteredAttr
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import BaseAttr, VerificationContext
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.type_guards import is_tensor
+from .quantized_types import QuantizedType
 
 
 def is_quantized_by_dimension(type_: Attribute) -> bool:
     """`tensor<4x!quant.uniform<i8:f32:0, {1.0:0, 2.0:0}>>`: a scale for each index along a dimension."""
-    # By name: this is called for every operand, and `isinstance` is slow for `UnregisteredAttr`, an abstract class.
-    if not is_tensor(type_) or type_.element_type.name != UnregisteredAttr.name:
-        return False
-    element = type_.element_type
-    assert isinstance(element, UnregisteredAttr), "no other attribute has that name"
-    return element.attr_name.data == "quant.uniform" and "{" in element.value.data
+    quantized = QuantizedType.of(type_.element_type) if is_tensor(type_) else None
+    return quantized is not None and quantized.dimension is not None
 
 
-def check_not_quantized_by_dimension(type_: Attribute) -> None:
+def check_not_quantized_by_dimension(type_: Attribute, label: str = "") -> None:
     if is_quantized_by_dimension(type_):
-        raise VerifyException(f"{type_} is quantized along a dimension, which this operation does not take")
+        start = f"{label}: " if label else ""
+        raise VerifyException(f"{start}{type_} is quantized along a dimension, which this operation does not take")
 
 
-class NumbersConstraint(BaseAttr[TensorType]):
-    """A tensor that is not quantized along a dimension."""
+def check_quantized(type_: Attribute) -> None:
+    """Check that the quantized elements of a tensor are valid, and fit its shape."""
+    if is_tensor(type_) and (quantized := QuantizedType.of(type_.element_type)) is not None:
+        quantized.check()
+        quantized.check_shape(type_.get_shape())
+
+
+@dataclass(frozen=True)
+class TensorConstraint(BaseAttr[TensorType]):
+    """A tensor, which may be quantized along a dimension if `by_dimension` is set."""
 
     name: ClassVar[str] = "numbers"
 
+    label: str = ""
+    by_dimension: bool = False
+
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
-        super().verify(attr, constraint_context)
-        check_not_quantized_by_dimension(attr)
+        try:
+            super().verify(attr, constraint_context)
+            check_quantized(attr)
+            if not self.by_dimension:
+                check_not_quantized_by_dimension(attr)
+        except VerifyException as error:
+            if not self.label:
+                raise
+            raise VerifyException(f"{self.label}: {error}") from None
 
 
-NUMBERS = NumbersConstraint(TensorType)
+def numbers(label: str = "") -> TensorConstraint:
+    """A tensor that is not quantized along a dimension."""
+    return TensorConstraint(TensorType, label)
+
+
+def tensors(label: str = "") -> TensorConstraint:
+    """A tensor of any elements."""
+    return TensorConstraint(TensorType, label, by_dimension=True)
+
+
+@dataclass(frozen=True)
+class ScalarConstraint(BaseAttr[TensorType]):
+    """A tensor without dimensions, of one element type."""
+
+    name: ClassVar[str] = "scalar"
+
+    label: str
+    element: Attribute
+
+    def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
+        if not is_tensor(attr) or attr.element_type != self.element or attr.get_shape():
+            raise VerifyException(f"{self.label}: {attr} is no tensor<{self.element}>")
+
+
+def scalar(label: str, element: Attribute) -> ScalarConstraint:
+    """A tensor of one element of this type."""
+    return ScalarConstraint(TensorType, label, element)
+
+
+NUMBERS = numbers()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from xdsl.dialects.builtin import ArrayAttr, BoolAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
@@ -30,6 +30,7 @@ from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
 
 from ...support.type_guards import is_tensor
 from .checks import Constraint, verify_constraints
@@ -125,7 +126,7 @@ def _check_layout(op: InfeedOp) -> None:
     if len(op.layout) != len(op.result_types) - 1:
         raise VerifyException(f"there are {len(op.layout)} layouts for {len(op.result_types) - 1} tensors")
     for layout in op.layout:
-        if not isinstance(layout, ArrayAttr):
+        if not isa(layout, ArrayAttr[IntegerAttr]):
             raise VerifyException(f"the layout {layout} is no array of integers")
 
 
@@ -182,7 +183,7 @@ class SendOp(IRDLOperation):
 
 
 OF_SEND: tuple[Constraint[SendOp], ...] = (
-    Constraint("C1", lambda op: check_pairs_have_two_columns(op.source_target_pairs)),
+    Constraint("C1", lambda op: check_pairs_have_two_columns(op.source_target_pairs, any_rank_if_empty=True)),
     Constraint("C2", lambda op: check_distinct_pairs("sources", op.source_target_pairs, 0)),
     Constraint("C3", lambda op: check_distinct_pairs("targets", op.source_target_pairs, 1)),
     Constraint("C5", lambda op: check_channel_type(op.channel_handle, op.is_host_transfer, is_sent=True)),
@@ -209,7 +210,7 @@ OF_RECV: tuple[Constraint[RecvOp], ...] = (
     Constraint("results", _check_received),
     Constraint("results", _check_data),
     Constraint("results", _check_last),
-    Constraint("C1", lambda op: check_pairs_have_two_columns(op.source_target_pairs)),
+    Constraint("C1", lambda op: check_pairs_have_two_columns(op.source_target_pairs, any_rank_if_empty=True)),
     Constraint("C2", lambda op: check_distinct_pairs("sources", op.source_target_pairs, 0)),
     Constraint("C3", lambda op: check_distinct_pairs("targets", op.source_target_pairs, 1)),
     Constraint("C5", lambda op: check_channel_type(op.channel_handle, op.is_host_transfer, is_sent=False)),

@@ -23,7 +23,7 @@ from .checks import (
     is_signed,
 )
 from .formats import SameTypeOp
-from .tensors import NUMBERS
+from .tensors import numbers
 
 
 class UnaryOp(SameTypeOp):
@@ -32,7 +32,7 @@ class UnaryOp(SameTypeOp):
     TAKES: ClassVar[Takes] = is_any
     """The element types that the operation is defined for."""
 
-    operand = operand_def(NUMBERS)
+    operand = operand_def(numbers("I1"))
     result = result_def(TensorType)
 
     traits = traits_def(Pure())

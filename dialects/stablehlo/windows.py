@@ -39,7 +39,7 @@ from .reduction import (
     combined_types,
 )
 from .shapes import I64_ARRAY
-from .tensors import NUMBERS
+from .tensors import numbers
 
 
 @dataclass(frozen=True)
@@ -168,9 +168,9 @@ class SelectAndScatterOp(IRDLOperation):
 
     name = "stablehlo.select_and_scatter"
 
-    operand = operand_def(NUMBERS)
-    source = operand_def(NUMBERS)
-    init_value = operand_def(NUMBERS)
+    operand = operand_def(numbers("I1"))
+    source = operand_def(numbers("I2"))
+    init_value = operand_def(numbers("I3"))
     window_dimensions = opt_prop_def(I64_ARRAY)
     window_strides = opt_prop_def(I64_ARRAY)
     padding = opt_prop_def()

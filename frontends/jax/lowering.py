@@ -14,7 +14,7 @@ from jax.extend import source_info_util
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import ParseError
 
-from ...dialects.marks import is_named_as_mark
+from ...dialects.mark_calls import is_named_as_mark
 from ...dialects.stablehlo.control import OptimizationBarrierOp
 from ...driver.api import rewrite
 from ...driver.cache import record_of

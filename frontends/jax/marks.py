@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from ...analysis.request.value_names import named_by, names_of
-from ...dialects.marks import NAME
+from ...dialects.mark_calls import NAME
 from ...dialects.names import Names
 from ...driver.api import as_module
 from ...options.selection import BadSelection
@@ -132,7 +132,7 @@ WRITTEN_AS_CALLS = ((_MARK, _lower_mark), (_name_primitive(), _lower_name))
 """Lowering rules that emit marks and names as custom calls, in place of JAX's own rules."""
 
 
-NEAR = 3
+SIMILAR_NAMES = 3
 """The maximum number of similar names in a message."""
 NAME_IT = "name values with jax.ad_checkpoint.checkpoint_name, or blocks with recompute.jax.block"
 
@@ -160,7 +160,7 @@ def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[st
     inline(flat)
     operations = every_operation(flat)
     for option, pattern in _without_match(operations, requested):
-        near = get_close_matches(pattern, {name for op in operations for name in names_of(op)}, NEAR)
+        near = get_close_matches(pattern, {name for op in operations for name in names_of(op)}, SIMILAR_NAMES)
         similar = f"similar names are: {', '.join(near)}" if near else NAME_IT
         raise UnknownName(f"{step}: {option}={pattern!r} matches no value of the step; {similar}")
 

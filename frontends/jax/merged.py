@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...dialects.marks import NAME, is_named_as_mark
+from ...dialects.mark_calls import NAME, is_named_as_mark
 from ...driver.api import Rewritten, rewrite
 from ...driver.verified import NotProved
 from ...options.recompute_options import RecomputeOptions

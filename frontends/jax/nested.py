@@ -19,7 +19,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from xdsl.utils.exceptions import ParseError
 
-from ...dialects.marks import MARKS
+from ...dialects.mark_calls import MARKS
 from ...driver.api import Rewritten, rewrite
 from ...driver.verified import NotProved
 from ...mlir_io.printer import print_module

@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from ...analysis.request.policies import saves_of
 from ...driver.pipeline import passes_of
 from ...options.loop_schedule import Loops, demand_proof, schedule_of
-from ...options.offload import offload_named
+from ...options.offload_option import offload_named
 from ...options.recompute_options import RecomputeOptions
 from ...options.segment_budgets import read_budgets, spelled
 from ...options.selection import Selection

@@ -16,7 +16,7 @@ from typing import Any
 
 import jax
 
-TRIED = ("0.10.2",)
+TRIED_VERSIONS = ("0.10.2",)
 """Versions with which everything here was run."""
 OF_MODULES = (
     ("jax._src.config", "trace_context"),
@@ -50,10 +50,10 @@ class UnsupportedJax(RuntimeError):
     """The JAX that is installed lacks something that is used here; the words say what, and which JAX to install."""
 
     def __init__(self, missing: str):
-        tried = ", ".join(TRIED)
+        tried = ", ".join(TRIED_VERSIONS)
         super().__init__(
             f"recompute.jax needs {missing}, which the installed jax {jax.__version__} does not have; it was tried "
-            f"with jax {tried}: pip install 'jax=={TRIED[-1]}'"
+            f"with jax {tried}: pip install 'jax=={TRIED_VERSIONS[-1]}'"
         )
 
 

@@ -12,6 +12,7 @@ from typing_extensions import Unpack
 
 from ...driver.api import Explanations, explain
 from ...support.suggestions import suggestion
+from .breaks import breaks_since, count_breaks, count_cached
 from .inductor import InductorPartitioner
 from .options import OURS, Keywords, options_of
 from .partition import Partitioner
@@ -32,8 +33,10 @@ class Backend:
 
     def __init__(self, partitioner: Partitioner):
         self._partitioner = partitioner
+        self._without_backward = 0
+        self._breaks, self._cached = count_breaks(), count_cached()
         self._compile: Callable[..., Any] = aot_autograd(
-            fw_compiler=in_order, bw_compiler=in_order, inference_compiler=in_order, partition_fn=partitioner
+            fw_compiler=in_order, bw_compiler=in_order, inference_compiler=self._inference, partition_fn=partitioner
         )
 
     @property
@@ -42,7 +45,8 @@ class Backend:
 
     def report(self) -> Report:
         """What was done with each graph that was compiled so far."""
-        return Report(tuple(self.reports))
+        cached = count_cached() - self._cached
+        return Report(tuple(self.reports), self._without_backward, breaks_since(self._breaks), cached)
 
     def explain(self) -> Explanations:
         """What each graph saves for its backward pass, and what recomputing each segment would change."""
@@ -55,6 +59,10 @@ class Backend:
                 for explanation in explain(graph.module, selection)
             ]
         )
+
+    def _inference(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
+        self._without_backward += 1
+        return in_order(graph, example_inputs)
 
     def __call__(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any], **keywords: Any) -> Any:
         return self._compile(graph, example_inputs, **keywords)
@@ -88,8 +96,8 @@ def compile(model: Callable[..., Any] | None = None, /, *, backend: str = "aot_e
         model: A module or a function. Without it, `compile` is a decorator.
         budget, reserve, segments, policy, ...: As of `backend`.
         backend: `"aot_eager"` runs operations in program order, within the budget. `"inductor"` compiles kernels: the
-            plan is the same, but fusion and another order change the peak, which is not measured; and rounding is that
-            of Inductor.
+            compiled step is run on zeros and measured, and planned again until it is within the budget, at most four
+            times; rounding is that of Inductor.
         fullgraph, dynamic: As of `torch.compile`.
 
     Returns:

@@ -47,7 +47,7 @@ def read_joint(joint: torch.fx.GraphModule, num_fwd_outputs: int, marked: bool =
 
     Raises `Unsupported` for a node without an encoding.
     """
-    reader = _Reader(_tags(joint.graph, num_fwd_outputs), _written_placeholders(joint.graph), marked)
+    reader = _Reader(_tags(joint.graph, num_fwd_outputs), written_placeholders(joint.graph), marked)
     nodes = list(joint.graph.nodes)
     first_call = next(index for index, node in enumerate(nodes) if node.op != "placeholder")
     for node in nodes[:first_call]:
@@ -70,7 +70,7 @@ def _tags(graph: torch.fx.Graph, num_fwd_outputs: int) -> Mapping[torch.fx.Node,
     return {node: index > last for index, node in enumerate(calls)}
 
 
-def _written_placeholders(graph: torch.fx.Graph) -> frozenset[torch.fx.Node]:
+def written_placeholders(graph: torch.fx.Graph) -> frozenset[torch.fx.Node]:
     """The arguments that the step writes to, itself or when its caller copies a result into them."""
     written = set[torch.fx.Node]()
     for node in graph.nodes:

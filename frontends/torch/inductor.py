@@ -1,12 +1,13 @@
 """Our partitioner under Inductor, which calls it after its own passes over the joint graph.
 
 Inductor fuses operations and orders them anew, so that the peak in program order, which is what a plan is made for, is
-not the peak of the compiled step: measure it.
+not the peak of the compiled step: with a budget, the compiled step is measured (`replan`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -16,8 +17,28 @@ from functorch.compile import min_cut_rematerialization_partition
 from torch._inductor.custom_graph_pass import CustomPartitionerFn
 from typing_extensions import override
 
+from .compiled_step import NotMeasured, why_not_run
 from .options import Options
-from .partition import Partitioner
+from .partition import Partitioned, Partitioner, Step
+from .replan import partitioned_within
+from .report import GraphReport
+
+
+class MeasuringPartitioner(Partitioner):
+    """A partition function whose plans keep a budget in the step as Inductor compiles it."""
+
+    @override
+    def partitioned(self, step: Step) -> tuple[Partitioned, GraphReport]:
+        if self.options.budget is None:
+            return super().partitioned(step)
+        reason = why_not_run(step.joint)
+        if reason is None:
+            try:
+                return partitioned_within(step, self.options)
+            except NotMeasured as error:
+                reason = str(error)
+        halves, report = super().partitioned(step)
+        return halves, replace(report, unmeasured=reason)
 
 
 class InductorPartitioner(CustomPartitionerFn):
@@ -25,7 +46,7 @@ class InductorPartitioner(CustomPartitionerFn):
     so that no step runs with the plan of other options."""
 
     def __init__(self, options: Options):
-        self.partitioner = Partitioner(options, min_cut_rematerialization_partition)
+        self.partitioner = MeasuringPartitioner(options, min_cut_rematerialization_partition)
         self._key = _key_of(options)
 
     @override

@@ -7,15 +7,41 @@ from typing import Any
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
-from ...dialects.torch import FLOPS
-from ...driver.api import Rewritten
+from ...analysis.memory.timeline import Timeline
+from ...dialects.torch import FLOPS, SEEDED
+from ...driver.api import Rewritten, memory
+from ...planning.graph import FORWARD
 from ...support.units import format_bytes
+from .schemas import STATE_BYTES
 from .warning import reason_of
 
 
 @dataclass(frozen=True)
+class Round:
+    """A step that was compiled for a budget. Bytes leave out inputs and weights.
+
+    Attributes:
+        words: The plan, or the setting of PyTorch's partitioner.
+        planned_bytes: Its peak in program order.
+        peak_bytes: The peak of the compiled step, as measured.
+        flops: FLOPs of its products.
+        fits: Whether it is within the budget; None for the budget `min`.
+    """
+
+    words: str
+    planned_bytes: int
+    peak_bytes: int
+    flops: int
+    fits: bool | None
+
+    def __str__(self) -> str:
+        verdict = {True: ", within the budget", False: ", above the budget", None: ""}[self.fits]
+        return f"{self.words}: {self.planned_bytes} bytes in program order, {self.peak_bytes} as compiled{verdict}"
+
+
+@dataclass(frozen=True)
 class GraphReport:
-    """The report on one joint graph. Bytes are of program order, and leave out inputs and weights.
+    """The report on one joint graph. Bytes leave out inputs and weights; they are of program order, or measured.
 
     Attributes:
         reason: Why the graph was left alone; empty if it was rewritten.
@@ -28,7 +54,10 @@ class GraphReport:
         seconds: Time of import, search, export and proof.
         remarks: Remarks of the rewrite, one line each.
         module: The imported step; None if it could not be imported.
-        rewritten: The rewritten step.
+        rewritten: The rewritten step; None if PyTorch's partitioner has split the step.
+        plan: Under Inductor with a budget, what runs.
+        rounds: The steps that were compiled for the budget, without the plain one.
+        unmeasured: Why the peak is not that of the compiled step, though it is compiled by Inductor; empty otherwise.
     """
 
     reason: str = ""
@@ -42,6 +71,9 @@ class GraphReport:
     remarks: tuple[str, ...] = ()
     module: ModuleOp | None = None
     rewritten: ModuleOp | None = None
+    plan: str = ""
+    rounds: tuple[Round, ...] = ()
+    unmeasured: str = ""
 
     @property
     def extra_share(self) -> float:
@@ -52,29 +84,63 @@ class GraphReport:
         if self.reason:
             return f"left to PyTorch's partitioner: {self.reason}"
         before, after = format_bytes(self.plain_bytes), format_bytes(self.peak_bytes)
+        peaks = f"peak {before} -> {after} beside {format_bytes(self.input_bytes)} of inputs and weights"
+        if self.plan:
+            peaks += f", measured in {len(self.rounds)} compilations: {self.plan}"
+        if self.unmeasured:
+            peaks += f", in program order (not measured: {self.unmeasured})"
+        proof = "" if self.plan and self.rewritten is None else "proved equal, "
         return (
-            f"peak {before} -> {after} beside {format_bytes(self.input_bytes)} of inputs and weights; "
-            f"{self.copies} operations run again, {100 * self.extra_share:.1f} % more FLOPs; "
-            f"proved equal, {self.seconds:.1f} s"
+            f"{peaks}; {self.copies} operations run again, {100 * self.extra_share:.1f} % more FLOPs; "
+            f"{proof}{self.seconds:.1f} s"
         )
 
 
 @dataclass(frozen=True)
 class Report:
-    """The reports of all graphs, in the order of compilation; `print` shows one line for each."""
+    """The reports of all graphs, in the order of compilation; `print` shows one line for each.
+
+    Attributes:
+        graphs: Of graphs with a backward pass.
+        without_backward: The number of graphs that were compiled without one.
+        breaks: The reasons for which Dynamo has left code to Python since the backend was made, one line each.
+        cached: The number of steps that came from PyTorch's cache of compiled steps since the backend was made.
+    """
 
     graphs: tuple[GraphReport, ...]
+    without_backward: int = 0
+    breaks: tuple[str, ...] = ()
+    cached: int = 0
+
+    @property
+    def reason(self) -> str:
+        """Why no graph with a backward pass was compiled; empty if one was."""
+        if self.graphs:
+            return ""
+        if self.without_backward:
+            return (
+                f"no graph with a backward pass of its own: {self.without_backward} compiled without, for inference or "
+                "since the compiled function takes its gradients itself"
+            )
+        if self.cached:
+            return (
+                f"{self.cached} compiled steps came from PyTorch's cache, with the plan that an earlier process made "
+                "for these options; TORCHINDUCTOR_AUTOGRAD_CACHE=0 plans anew"
+            )
+        if self.breaks:
+            return f"nothing was compiled: {'; '.join(self.breaks)}"
+        return "nothing with a backward pass has been compiled yet"
 
     def __str__(self) -> str:
         if not self.graphs:
-            return "nothing with a backward pass has been compiled yet"
+            return self.reason
         lines = [f"graph {number}: {graph}" for number, graph in enumerate(self.graphs)]
         if len(lines) > 1:
             lines.append(f"{len(lines)} graphs: the peak of the step is not that of one of them (fullgraph=True)")
         return "\n".join(lines)
 
 
-def report_of(module: ModuleOp, rewritten: Rewritten, tangent_bytes: int, seconds: float) -> GraphReport:
+def report_of(module: ModuleOp, rewritten: Rewritten, tangent_bytes: int) -> GraphReport:
     """The report on a graph that was rewritten, or left as it is with the reason in its remarks.
 
     `tangent_bytes`: of the gradients of what the step returns, which are arguments and part of the peak.
@@ -82,15 +148,38 @@ def report_of(module: ModuleOp, rewritten: Rewritten, tangent_bytes: int, second
     ((before, after),) = rewritten.memory().values()
     return GraphReport(
         plain_bytes=before.peak_bytes + tangent_bytes,
-        peak_bytes=after.peak_bytes + tangent_bytes,
+        peak_bytes=peak_with_states(after) + tangent_bytes,
         input_bytes=before.argument_bytes - tangent_bytes,
         copies=rewritten.copies,
         plain_flops=_flops(module),
         flops=_flops(rewritten.module),
-        seconds=seconds,
         remarks=tuple(remark.reason for remark in rewritten.remarks),
         module=module,
         rewritten=rewritten.module,
+    )
+
+
+def peak_with_states(timeline: Timeline) -> int:
+    """The peak in bytes, with the state of the generator that is held while a copy draws again, to be restored."""
+    operations = zip(timeline.operations, timeline.phases, timeline.live_bytes, strict=True)
+    return max((live + _held(name, phase) for name, phase, live in operations), default=0)
+
+
+def _held(name: str, phase: str) -> int:
+    return STATE_BYTES["cpu"] if name.startswith(SEEDED) and phase not in FORWARD else 0
+
+
+def unchanged_report(module: ModuleOp, tangent_bytes: int) -> GraphReport:
+    """The report on a graph of which nothing is recomputed by us."""
+    (plain,) = memory(module).values()
+    peak, flops = plain.peak_bytes + tangent_bytes, _flops(module)
+    return GraphReport(
+        plain_bytes=peak,
+        peak_bytes=peak,
+        input_bytes=plain.argument_bytes - tangent_bytes,
+        plain_flops=flops,
+        flops=flops,
+        module=module,
     )
 
 

@@ -12,7 +12,8 @@ from xdsl.ir import SSAValue
 
 from ...dialects.elements import DType, bit_width, dtype_of, round_to
 from ...dialects.stablehlo.checks import element_of, shape_of
-from ...dialects.stablehlo.quantization import QuantizedType, UniformDequantizeOp, UniformQuantizeOp
+from ...dialects.stablehlo.quantization import UniformDequantizeOp, UniformQuantizeOp
+from ...dialects.stablehlo.quantized_types import QuantizedType
 from ...dialects.stablehlo.representation import ReducePrecisionOp
 from ...dialects.stablehlo.shapes import BitcastConvertOp
 from .arrays import F32, F64, Array, Kernel, dtype_at, kind_of, on_one, owned, shape_at, wide

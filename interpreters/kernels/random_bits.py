@@ -14,7 +14,7 @@ import numpy as np
 
 from ...dialects.elements import bit_width
 from ...dialects.stablehlo.checks import shape_of
-from ...dialects.stablehlo.foreign import RngBitGeneratorOp
+from ...dialects.stablehlo.external import RngBitGeneratorOp
 from .arrays import Array, Kernel, dtype_at, kind_of, owned
 
 U32, U64 = np.uint32, np.uint64

@@ -13,7 +13,7 @@ import numpy as np
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...dialects.elements import DType
-from ...dialects.marks import is_mark
+from ...dialects.mark_calls import is_mark
 from ...dialects.recompute import DependOp
 from ...dialects.stablehlo.branches import SortOp
 from ...dialects.stablehlo.checks import shape_of

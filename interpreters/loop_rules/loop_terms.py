@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from ..anatomy import attributes_of, name_of
+from ..operation_parts import attributes_of, name_of
 from ..terms import Head, Inside, Terms
 from .integers import Integers
 

@@ -31,9 +31,9 @@ from typing import NamedTuple
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from ..anatomy import attributes_of, name_of
 from ..blocks import is_known_end, refuse_symbols, single_block
 from ..conditions import all_that_ran, closed_risks, note, note_closures, why_endless
+from ..operation_parts import attributes_of, name_of
 from ..scope import Branch, RegionScope
 from ..terms import ENDLESS, Head, Side
 from ..value_numbering import Numbering

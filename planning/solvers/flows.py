@@ -25,7 +25,7 @@ from .sequence import at_first_need
 
 RESOLUTION = 2**30
 """Capacities are integers, scaled so that the largest relevant sum becomes this."""
-STEPS = 14
+GROWTH_STEPS = 14
 PERTURBATION = 0.003
 
 
@@ -193,7 +193,7 @@ def _hull(network: CutNetwork, room: int, stop: Stop) -> list[tuple[float, CutCh
     low, high = expensive, cheap
     if expensive.bytes > room:
         return choices
-    for _ in range(STEPS):
+    for _ in range(GROWTH_STEPS):
         if stop() or low.bytes == high.bytes:
             break
         price = scale * (low.cost - high.cost) / (high.bytes - low.bytes)

@@ -114,7 +114,7 @@ def _stage_of(problem: Problem, pairs: set[Pair], position: int) -> int:
     return len(problem)
 
 
-MOST = 40
+MAX_COPIES = 40
 """Maximum number of copies, per operation of the step."""
 
 
@@ -157,7 +157,7 @@ class _Eviction:
         if copy:
             if (
                 not self.problem.again[op]
-                or len(self.pairs) > MOST * len(self.reads)
+                or len(self.pairs) > MAX_COPIES * len(self.reads)
                 or self.stage < self.problem.earliest
             ):
                 raise _Short

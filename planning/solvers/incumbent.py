@@ -10,7 +10,7 @@ from .problem import Pair, Problem
 from .result import Progress, Stop, never
 from .sequence import Evaluation, evaluate, sequence_of
 
-MOST = 3
+KEPT_PLANS = 3
 """Number of best plans that are kept as starts of further searches."""
 
 
@@ -59,7 +59,7 @@ class Incumbent:
         if all(pairs != other for _, other in self.several):
             self.several.append((solver, pairs))
             self.several.sort(key=lambda plan: self.problem.cost_of(plan[1]))
-            del self.several[MOST:]
+            del self.several[KEPT_PLANS:]
 
     @property
     def percent(self) -> float:

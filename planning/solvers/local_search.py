@@ -22,7 +22,7 @@ from .kernels.state import BEST, COST, KEPT, LOG, ORDERED, OVER, SAVED, SEED, bo
 from .problem import Ints, Pair, Problem
 from .result import Stop, never
 
-LARGE = 5000
+LARGE_STEP = 5000
 """From this number of operations on, the greedy accepts a slightly worse candidate without trying the next one."""
 TRIALS = 1 << 60
 
@@ -33,7 +33,7 @@ class Search:
     def __init__(self, problem: Problem, earliest: int | None = None):
         self.problem = problem
         self._board, self._keys = board_of(problem, earliest)
-        self._tolerance = 0.1 if len(problem) > LARGE else 0.0
+        self._tolerance = 0.1 if len(problem) > LARGE_STEP else 0.0
 
     def peak_bytes(self, pairs: Collection[Pair]) -> int:
         self._fill(0, pairs)

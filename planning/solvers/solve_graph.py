@@ -23,12 +23,12 @@ from ..two_point_bound import TwoPointBound, two_point_bound
 from .effort import SMALL, Effort
 from .incumbent import Incumbent
 from .problem import OperationRow, Pair, Problem, problem_of
-from .registry import solve
 from .result import Infeasible, NoPlan, Result, never
+from .solvers_by_name import solve
 from .sweep import least_budget, least_plan
 from .working_set import held_up_by, largest_working_set
 
-ROUNDS = 5
+MAX_SOLVES = 5
 """Maximum number of solves; after each the budget is lowered by the excess of the rewritten graph."""
 
 
@@ -155,7 +155,7 @@ def carried_within(
     `problem`: that of the graph. `solved`: the solver, from a limit in bytes to a result.
     """
     limit, needed, first = budget, 0, None
-    for _ in range(ROUNDS):
+    for _ in range(MAX_SOLVES):
         outcome = solved(limit) if limit > 0 else None
         if outcome is None or isinstance(outcome, Infeasible):
             proved = outcome is not None and outcome.proved and limit == budget

@@ -19,7 +19,7 @@ from .working_set import largest_working_set
 Outcome = Result | Infeasible
 Solved = Callable[[int, Iterable[frozenset[Pair]]], Outcome]
 """A solver: from a budget and plans to start from to an outcome."""
-STEPS = 16
+MAX_BUDGETS = 16
 """Maximum number of budgets that are tried to find the least."""
 CLOSE = 1 / 1000
 """Tolerance of the search for the least budget, as a share of the plain peak."""
@@ -74,7 +74,7 @@ def least_plan(problem: Problem, stop: Stop = never) -> tuple[int, frozenset[Pai
     searches = [Search(problem, first) for first in reversed(firsts)]
     high = evaluate(problem, sequence_of(problem, pairs)).peak_bytes
     low, plain = largest_working_set(problem).bytes - 1, high
-    for _ in range(STEPS):
+    for _ in range(MAX_BUDGETS):
         if high - low <= max(1, int(CLOSE * plain)) or stop():
             break
         middle = (low + high) // 2

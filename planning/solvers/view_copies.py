@@ -102,9 +102,9 @@ def _row(problem: Problem, op: int) -> OperationRow:
     )
 
 
-MOST = 48
+MAX_SINGLE_VIEWS = 48
 """Maximum number of views that are tried one by one: those that free the most bytes."""
-LARGE = 5000
+MANY_OPERATIONS = 5000
 """From this number of operations on, either all views are copied, or none."""
 
 
@@ -150,7 +150,7 @@ def _solve_with(best: Incumbent, views: Sequence[SmallView], effort: Effort) -> 
 def _select_views(best: Incumbent, cost: int | None) -> list[SmallView]:
     """The profitable views by the greedy. `cost`: the extra cost without copies of views; None without a plan."""
     problem = best.problem
-    views = sorted(problem.views, key=lambda view: view.bytes - int(problem.sizes[view.value]))[:MOST]
+    views = sorted(problem.views, key=lambda view: view.bytes - int(problem.sizes[view.value]))[:MAX_SINGLE_VIEWS]
     chosen = views
     start_cost = _cost(problem, best.budget, views)
     if start_cost is None and cost is None:
@@ -161,7 +161,7 @@ def _select_views(best: Incumbent, cost: int | None) -> list[SmallView]:
         cost = start_cost
     else:
         chosen = list[SmallView]()
-    for view in views if len(problem) <= LARGE else ():
+    for view in views if len(problem) <= MANY_OPERATIONS else ():
         if best.stopped():
             break
         toggled = [other for other in chosen if other != view] if view in chosen else [*chosen, view]
@@ -175,7 +175,7 @@ def _select_views(best: Incumbent, cost: int | None) -> list[SmallView]:
 def _first_feasible(best: Incumbent, views: Sequence[SmallView]) -> tuple[list[SmallView], int | None]:
     """The first feasible selection among single views and all views but one: copying all may exceed the budget."""
     selections = [[view] for view in views] + [[view for view in views if view is not other] for other in views]
-    for selection in selections if len(best.problem) <= LARGE else ():
+    for selection in selections if len(best.problem) <= MANY_OPERATIONS else ():
         if best.stopped():
             break
         if (cost := _cost(best.problem, best.budget, selection)) is not None:

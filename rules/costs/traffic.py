@@ -13,10 +13,10 @@ from xdsl.ir import Operation, SSAValue
 
 from ...support.diagnostics import Refusal
 from ...support.operations import name_of
+from ..buffers import type_bytes
 from ..effects import is_constant, is_ordering
 from ..facts import Effect
 from ..registry import facts_of
-from ..storage import type_bytes
 
 Moved: TypeAlias = Iterable[tuple[int, Iterable[SSAValue]]]
 """Values, with the number of times that each is read or written."""

@@ -9,11 +9,11 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...analysis.memory.timeline import Timeline
 from ...analysis.step.order import functions_of
-from ...analysis.step.storage import DYNAMIC
+from ...analysis.step.views import DYNAMIC
 from ...support.diagnostics import Refusal
 from ...support.suggestions import suggestion
 from ...support.units import format_bytes, is_share, parse_budget, readable_bytes
-from ...transforms.timelines import MODELS, ORDER, XLA, timelines_of
+from ...transforms.preparation.timelines import MODELS, ORDER, XLA, timelines_of
 
 ERROR = "which is 0.93 to 1.11 times what XLA:CPU allocates on the examples"
 """What `benchmarks/calibrate_xla_model.py` finds of the model `xla`, plain and recomputed."""

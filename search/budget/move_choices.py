@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...options.offload import BadOffload
+from ...options.offload_option import BadOffload
 from ...options.recompute_options import RecomputeOptions
 from ...planning.host_moves import Offload
 from ...rules.costs.cost import BadCost, cost_named
 from ...support.diagnostics import BadRequest, Refusal, Remark, RemarkKind
 from ...transforms.offload import Moves
 from ...transforms.phase import Steps
-from ...transforms.timelines import ORDER
+from ...transforms.preparation.timelines import ORDER
 from ..carry_out import plain_cost
 from .limits import Budget
 from .problem import O

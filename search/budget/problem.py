@@ -13,7 +13,7 @@ from ...options.recompute_options import Planner, RecomputeOptions
 from ...planning.objective import EAGER_SHARE
 from ...planning.plan_file import StepPlan
 from ...planning.solvers.result import Stop
-from ...transforms.timelines import flat, timelines_of
+from ...transforms.preparation.timelines import flat, timelines_of
 from ..prepare import drop_dead
 from .limits import Budget, BudgetLimits
 

@@ -16,7 +16,7 @@ from ...planning.graph import Graph
 from ...planning.plan import Plan
 from ...planning.plan_file import StepPlan
 from ...support.diagnostics import Refusal
-from ...transforms.nested_steps import function_around
+from ...transforms.preparation.nested_steps import function_around
 from .beside_segments import BesideSegments
 from .loop_choices import loop_choices, loops_option
 from .problem import BudgetProblem, Evaluated, O

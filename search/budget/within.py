@@ -21,7 +21,7 @@ from ...planning.plan import nothing_planned
 from ...planning.solvers.result import Stop
 from ...support.diagnostics import Refusal, Remark, RemarkKind
 from ...support.units import readable_bytes
-from ...transforms.timelines import ORDER
+from ...transforms.preparation.timelines import ORDER
 from ..pool import Candidate, pool_of
 from .limits import ERROR, Budget, budget_limits
 from .loop_choices import loops_option

@@ -24,7 +24,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.search.prepare import drop_dead
-from recompute.search.recompute import recompute
+from recompute.search.rewrite import recompute
 from recompute.test.conformance.cases import Case
 from recompute.test.conformance.measures import Array, Measures, absolute_change, relative_change
 from recompute.transforms.inline import inline

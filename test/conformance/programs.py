@@ -30,7 +30,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.search.prepare import drop_dead
-from recompute.search.recompute import Recomputation, recompute
+from recompute.search.rewrite import Recomputation, recompute
 from recompute.support.operations import name_of
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse

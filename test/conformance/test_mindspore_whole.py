@@ -18,7 +18,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.search.recompute import recompute
+from recompute.search.rewrite import recompute
 from recompute.test.conformance.programs import (
     NETS,
     backward,

@@ -18,7 +18,7 @@ from recompute.interpreters.prove import prove
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.search.recompute import recompute
+from recompute.search.rewrite import recompute
 from recompute.test.conformance.programs import (
     BEHIND,
     backward,

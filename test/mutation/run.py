@@ -67,7 +67,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "interpreters/pure_operations.py": ("unit/interpreters/test_pure_operations.py",),
     **dict.fromkeys((f"rules/{name}.py" for name in TABLES), RULES),
-    **dict.fromkeys(("rules/storage.py", "rules/scf.py", "rules/func.py"), (*RULES, *STORAGE)),
+    **dict.fromkeys(("rules/buffers.py", "rules/scf.py", "rules/func.py"), (*RULES, *STORAGE)),
     "rules/fusion.py": XLA,
 }
 """The quick tests below `test/` that speak of a file."""

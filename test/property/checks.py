@@ -32,7 +32,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.objective import WORTH_IT
-from recompute.search.recompute import Recomputation, recompute
+from recompute.search.rewrite import Recomputation, recompute
 from recompute.support.diagnostics import UNKNOWN, Refusal, position_of
 from recompute.support.operations import name_of
 from recompute.test.examples import peaks_of

@@ -16,7 +16,7 @@ from typing import Any, cast
 from recompute.interpreters.prove import prove
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.plan_file import BadPlan, from_json, to_json
-from recompute.search.recompute import recompute
+from recompute.search.rewrite import recompute
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import original
 

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from recompute.driver.verified import verify_module
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
-from recompute.search.recompute import recompute
+from recompute.search.rewrite import recompute
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import original, recomputed, with_tokens
 from recompute.test.structured_programs import steps

@@ -16,7 +16,7 @@ from recompute.benchmarks.unseen import table
 from recompute.interpreters.prove import prove
 from recompute.test.examples import PEAK_IN_UPDATE, original, peaks_after, peaks_before, recomputed
 from recompute.test.unit.transforms.test_hard_cases import outputs_too
-from recompute.tools.pipeline import LOST
+from recompute.tools.pass_runs import LOST
 from recompute.tools.recompute_check import verdict
 from recompute.tools.recompute_opt import main
 

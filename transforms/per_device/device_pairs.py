@@ -32,7 +32,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...analysis.step.direction import Direction
 from ...analysis.step.order import Order
 from ...analysis.step.phase_sources import sources
-from ...analysis.step.storage import value_bytes
+from ...analysis.step.views import value_bytes
 from ...dialects.computations import ManualComputationOp
 from ...dialects.recompute import Names
 from ...dialects.sdy import axes_of_mesh

@@ -44,9 +44,9 @@ from ...support.timing import part
 from ..per_device.outline import is_stand_in
 from ..phase import Steps
 
-ROUNDS = 12
+MAX_SELECTIONS = 12
 """Maximum number of select-and-verify iterations."""
-NAMED = 3
+NAMED_BUFFERS = 3
 """Number of storages that an error lists as the cause of a minimum."""
 
 TOGETHER = (
@@ -162,7 +162,7 @@ class _Chooser:
         members = frozenset[int]().union(*(segment.operations for segment in segments.values()))
         once, constraints = refused(step, self.selection.permission), self._marked(members)
         copying = CloneOptions(permission=self.selection.permission)
-        for _ in range(ROUNDS):
+        for _ in range(MAX_SELECTIONS):
             solutions = plan_segments_within(graph, segments, once, self.selection.outputs, constraints)
             if isinstance(solutions, SegmentInfeasible):
                 raise Refusal(self._first(solutions.segment), self._too_little(solutions))
@@ -229,9 +229,9 @@ class _Chooser:
             f"{described(self.step.operation(graph.maker[v]))}, {graph.sizes[v]} bytes: {why}"
             for v, why in failure.holding
         ]
-        more = [f"and {len(listed) - NAMED} more"] if len(listed) > NAMED else []
+        more = [f"and {len(listed) - NAMED_BUFFERS} more"] if len(listed) > NAMED_BUFFERS else []
         bound = "the proven minimum is" if failure.proved else TOGETHER if failure.together else NOT_PROVED
-        return "; ".join([f"{refusal}: {bound} {failure.least} bytes", *listed[:NAMED], *more])
+        return "; ".join([f"{refusal}: {bound} {failure.least} bytes", *listed[:NAMED_BUFFERS], *more])
 
     def remarks(self) -> Iterator[Remark]:
         """Yield a remark for each set of segments with equal savings, at the first of them."""

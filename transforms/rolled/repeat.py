@@ -32,7 +32,7 @@ from ...analysis.step.counted_loops import Affine, CountedLoop
 from ...analysis.step.jax_paths import path_of
 from ...analysis.step.order import captured_values, read_values
 from ...analysis.step.stacks import Stack, StackRead
-from ...analysis.step.storage import value_bytes
+from ...analysis.step.views import value_bytes
 from ...dialects.channels import take_channels
 from ...dialects.dense import DenseAttr
 from ...dialects.elements import dtype_of

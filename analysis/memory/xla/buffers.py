@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from ....planning.graph import OUTSIDE
+from ....rules.buffers import FORWARDS
 from ....rules.fusion import WRITES_OVER
-from ....rules.storage import FORWARDS
 from .kernel_fusion import Fusion
 from .traits import Trait
 

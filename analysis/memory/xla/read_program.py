@@ -18,14 +18,14 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from ....dialects.dense import DenseAttr, to_numpy
 from ....mlir_io.repeated_operations import key_of
 from ....planning.graph import OUTSIDE
+from ....rules.buffers import DENSE_VIEWS, element_bytes, viewed_operand
 from ....rules.fusion import FUSIBLE
-from ....rules.storage import DENSE_VIEWS, element_bytes, viewed_operand
 from ....support.diagnostics import Refusal
 from ....support.operations import name_of
 from ....support.type_guards import is_tensor
 from ...step.graph_of import Key, region_key
 from ...step.order import Order, captured_values, constants_only
-from ...step.storage import rank_of, value_bytes
+from ...step.views import rank_of, value_bytes
 from .program import Columns, Kernel, KernelProgram, WindowShape
 from .traits import WANTED, Trait, Traits, copied, divides_cheaply, does_nothing, is_mask_as_numbers, traits_of
 

@@ -22,7 +22,7 @@ from ....dialects.stablehlo.convolution import ConvolutionAttr
 from ....rules.fusion import EXPENSIVE, FUSIBLE, LIBRARY, REDUCTIONS
 from ....support.operations import name_of
 from ....support.type_guards import is_tensor
-from ...step.storage import rank_of
+from ...step.views import rank_of
 
 
 def _of_dot(op: Operation) -> Sequence[Sequence[int]]:

@@ -73,6 +73,8 @@ class Ours:
 
     budget: str
     backends: list[Any] = field(default_factory=list)
+    of_workers: list[Any] = field(default_factory=list)
+    """Reports on graphs that other processes of the script have compiled."""
 
     def __call__(self, target: Any) -> Any:
         import recompute.torch as rt
@@ -82,13 +84,18 @@ class Ours:
 
     def reports(self) -> list[Any]:
         """A report for each graph that has been compiled."""
-        return [report for backend in self.backends for report in backend.reports]
+        return [*(report for backend in self.backends for report in backend.reports), *self.of_workers]
+
+    def reasons_of_none(self) -> list[str]:
+        """Why backends have compiled no graph with a backward pass."""
+        return [] if self.of_workers else [backend.report().reason for backend in self.backends if not backend.reports]
 
     def detail(self) -> str:
         """The number of graphs and of copies, and why graphs are left as they are."""
         reports = self.reports()
         reasons = [reason_for_no_copies(report) for report in reports if not report.copies]
         copies = sum(report.copies for report in reports)
+        reasons += self.reasons_of_none()
         return "; ".join([f"{len(reports)} graphs, {copies} copies", *map(first_line, dict.fromkeys(reasons))])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -263,6 +264,8 @@ def worker(rank: int, compile: Compile, folder: str) -> None:
     torch.manual_seed(rank)
     losses = train(model, lambda x: step(x).square().mean(), batches(3, 64, 32))
     torch.save(final(model, losses), f"{folder}/results{rank}")
+    graphs = [replace(graph, module=None, rewritten=None) for graph in getattr(compile, "reports", list)()]
+    torch.save(graphs, f"{folder}/graphs{rank}")
     torch.distributed.destroy_process_group()
 
 
@@ -273,6 +276,8 @@ def data_parallel(compile: Compile) -> Results:
     with tempfile.TemporaryDirectory() as folder:
         torch.multiprocessing.spawn(worker, (compile, folder), nprocs=2)
         results = [torch.load(f"{folder}/results{rank}") for rank in range(2)]
+        graphs = [graph for rank in range(2) for graph in torch.load(f"{folder}/graphs{rank}", weights_only=False)]
+    getattr(compile, "of_workers", []).extend(graphs)
     return {f"rank {rank} {name}": tensor for rank, part in enumerate(results) for name, tensor in part.items()}
 
 

@@ -84,3 +84,19 @@ func.func @ragged_dot(%lhs: tensor<11x5xf32>, %rhs: tensor<3x5x7xf32>, %sizes: t
 }
 // CHECK-LABEL: func.func @ragged_dot
 // CHECK-NEXT:    %0 = "chlo.ragged_dot"(%lhs, %rhs, %sizes) <{ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>, precision_config = [#chlo<precision DEFAULT>, #chlo<precision HIGHEST>]}> : (tensor<11x5xf32>, tensor<3x5x7xf32>, tensor<3xi32>) -> tensor<11x7xf32>
+
+// A computation on the slices of a matrix, from the last to the first, that carries a sum.
+func.func @scan(%a: tensor<4x3xf32>, %i: tensor<3xf32>) -> (tensor<4x3xf32>, tensor<3xf32>) {
+  %0, %1 = chlo.scan(%a) inits (%i) dimension = 0 attributes {is_reverse = true} {
+  ^bb0(%x: tensor<3xf32>, %c: tensor<3xf32>):
+    %2 = stablehlo.add %x, %c : tensor<3xf32>
+    stablehlo.return %2, %2 : tensor<3xf32>, tensor<3xf32>
+  } : (tensor<4x3xf32>, tensor<3xf32>) -> (tensor<4x3xf32>, tensor<3xf32>)
+  func.return %0, %1 : tensor<4x3xf32>, tensor<3xf32>
+}
+// CHECK-LABEL: func.func @scan
+// CHECK-NEXT:    %0, %1 = chlo.scan(%a) inits (%i) dimension=0 attributes {is_reverse = true} {
+// CHECK-NEXT:    ^bb0(%x: tensor<3xf32>, %c: tensor<3xf32>):
+// CHECK-NEXT:      %2 = stablehlo.add %x, %c : tensor<3xf32>
+// CHECK-NEXT:      stablehlo.return %2, %2 : tensor<3xf32>, tensor<3xf32>
+// CHECK-NEXT:    } : (tensor<4x3xf32>, tensor<3xf32>) -> (tensor<4x3xf32>, tensor<3xf32>)

@@ -11,12 +11,14 @@ import subprocess
 import sys
 from typing import Any
 
+ALLOW = "--allow-unregistered-dialect"
+
 
 class Judge:
     """Parses and prints MLIR with jaxlib."""
 
-    def __init__(self) -> None:
-        command = [sys.executable, __file__]
+    def __init__(self, allow_unregistered: bool = False) -> None:
+        command = [sys.executable, __file__, *([ALLOW] if allow_unregistered else [])]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def print(self, text: str, *, generic: bool = False, debuginfo: bool = True, mark: bool = False) -> str:
@@ -42,6 +44,7 @@ def serve() -> None:
 
     bindings: Any = ir
     context: Any = mlir.make_ir_context()
+    context.allow_unregistered_dialects = ALLOW in sys.argv
 
     def mark(op: Any) -> Any:
         name = op.name

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from xdsl.utils.exceptions import VerifyException
+
+from recompute.mlir_io.parser import parse_module
 
 from .constraints import Template
 from .judge import Judge
@@ -266,3 +269,15 @@ TWICE = START.values["inner"] + "\n%z = stablehlo.slice %x [0:2] : (tensor<4xf32
 )
 def test_tokens_and_futures(template: Template, label: str, changed: dict[str, str], words: str) -> None:
     template.refuse(label, words, **changed)
+
+
+def test_channels_without_pairs_may_have_a_table_of_any_rank(judge: Judge) -> None:
+    text = """func.func @f(%x: tensor<2xf32>, %t: !stablehlo.token) {
+  %0 = "stablehlo.send"(%x, %t) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>,
+    source_target_pairs = dense<> : tensor<0xi64>}> : (tensor<2xf32>, !stablehlo.token) -> !stablehlo.token
+  return
+}"""
+    judge.print(text)
+    parse_module(text).verify()
+    with pytest.raises(VerifyException, match="C1: source_target_pairs have shape"):
+        parse_module(text.replace("dense<> : tensor<0xi64>", "dense<1> : tensor<2xi64>")).verify()

@@ -79,3 +79,18 @@ def test_attributes_stand_where_mlir_reads_them(judge: Judge) -> None:
 
 def test_a_region_that_is_executed_for_nothing_keeps_its_terminator() -> None:
     assert '"scf.yield"()' in print_module(parse_module(TEXTS["a region that is executed for nothing"]))
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"), [("", ""), (", is_stable = true", ""), (", is_stable = false", ", is_stable = false")]
+)
+def test_top_k_prints_its_stability_unless_it_is_the_default(given: str, kept: str) -> None:
+    line = "%0:2 = chlo.top_k(%x, k = 2SUFFIX) : tensor<4xf32> -> (tensor<2xf32>, tensor<2xi32>)"
+    text = f"func.func @f(%x: tensor<4xf32>) {{\n{line.replace('SUFFIX', given)}\nreturn\n}}"
+    module = parse_module(text)
+    module.verify()
+    printed = print_module(module)
+    assert f"(%x, k = 2{kept})" in printed
+    generic = print_module(module, generic=True)
+    assert ("is_stable = false" in generic) == bool(kept)
+    assert print_module(parse_module(printed)) == print_module(parse_module(generic)) == printed

@@ -15,10 +15,10 @@ from recompute.planning.liveness import peak_bytes
 from recompute.planning.plan import Plan
 from recompute.planning.simulate import as_graph, simulate
 from recompute.planning.solvers import solve_graph
-from recompute.planning.solvers.registry import solve
 from recompute.planning.solvers.result import NoPlan, nothing_found
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.planning.solvers.solve_graph import bytes_within, plan_within, planner_within, problem_of_graph
+from recompute.planning.solvers.solvers_by_name import solve
 from recompute.support.diagnostics import Refusal
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "stablehlo"

@@ -18,10 +18,10 @@ from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.graph_file import read_graph
 from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.problem import Pair
-from recompute.planning.solvers.registry import solve
 from recompute.planning.solvers.result import Result, never
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.planning.solvers.solve_graph import with_views
+from recompute.planning.solvers.solvers_by_name import solve
 from recompute.planning.solvers.sweep import Outcome, sweep
 from recompute.search.prepare import prepare
 from recompute.test.examples import SMALL, original

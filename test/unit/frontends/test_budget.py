@@ -21,7 +21,7 @@ from recompute.support.diagnostics import Refusal
 from recompute.support.units import readable_bytes
 from recompute.test.unit.frontends.steps import batch, far_apart, jax, mlp, temporaries, weights
 from recompute.test.unit.transforms.segment_meter import saved_by_scope
-from recompute.transforms.timelines import flat
+from recompute.transforms.preparation.timelines import flat
 
 STEP = mlp().step
 

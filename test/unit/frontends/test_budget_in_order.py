@@ -10,7 +10,7 @@ from recompute.driver.api import rewrite
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.objective import EAGER_SHARE
 from recompute.transforms.phase import numbered_steps
-from recompute.transforms.timelines import flat
+from recompute.transforms.preparation.timelines import flat
 
 
 @pytest.mark.slow

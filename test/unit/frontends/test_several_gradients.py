@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import recompute
-from recompute.transforms.nested_steps import function_around
+from recompute.transforms.preparation.nested_steps import function_around
 
 pytestmark = pytest.mark.slow
 

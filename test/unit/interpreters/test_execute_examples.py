@@ -14,10 +14,10 @@ import pytest
 from recompute.analysis.memory.timeline import timeline
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import execute, function_named
-from recompute.interpreters.functions import make_interpreter
 from recompute.interpreters.inputs import INPUT_KINDS, InputKind, random_inputs
 from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.meter import meter
+from recompute.interpreters.xdsl_implementations import make_interpreter
 from recompute.test.examples import REPRESENTATIVE, SMALL, inlined, original, recomputed
 from recompute.transforms.inline import inline
 

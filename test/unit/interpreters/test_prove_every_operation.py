@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from recompute.interpreters import anatomy, conditions, memory_spaces, terms, transparent_ops, value_numbering
+from recompute.interpreters import conditions, memory_spaces, operation_parts, terms, transparent_ops, value_numbering
 from recompute.interpreters import prove as proof
 from recompute.interpreters.loop_rules import numbering, patterns
 from recompute.interpreters.pure_operations import OF_THE_REGION, PURE_OPERATIONS
@@ -218,7 +218,7 @@ def _zero_operands(_: Any, op: Any, __: Any) -> tuple[int, ...]:
 Patch = tuple[Any, str, Callable[..., Any]]
 RULES: dict[str, tuple[Patch, ...]] = {
     "the position of an attribute": ((transparent_ops.Wrapping, "wrapped", _each_apart),),
-    "a reserved name": ((value_numbering, "is_reserved", _never), (anatomy, "is_reserved", _never)),
+    "a reserved name": ((value_numbering, "is_reserved", _never), (operation_parts, "is_reserved", _never)),
     "the memory space of a value": ((memory_spaces.MemorySpaces, "is_on_device", _always),),
     "a run-time condition": ((conditions.RunTimeConditions, "of", _no_condition),),
     "a loop that may not end": (

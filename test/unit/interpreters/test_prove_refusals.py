@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.interpreters.anatomy import name_of
+from recompute.interpreters.operation_parts import name_of
 from recompute.interpreters.prove import ProofOptions, prove
 
 from .programs import GROUP, SQUARE, T, compare, load, main, one, private

@@ -10,7 +10,7 @@ from xdsl.passes import ModulePass
 from recompute.driver.pipeline import passes_of
 from recompute.options.pass_options import has_options
 from recompute.options.selection import Selection
-from recompute.tools.options import options_of
+from recompute.tools.option_help import options_of
 from recompute.transforms.loops import LoopsPass
 from recompute.transforms.mark import MarkPass
 from recompute.transforms.offload import OffloadPass

@@ -13,9 +13,9 @@ import pytest
 from typing_extensions import override
 
 from recompute.planning.solvers.problem import OperationRow, problem_of
-from recompute.planning.solvers.registry import solve
 from recompute.planning.solvers.result import Infeasible, Result
 from recompute.planning.solvers.sequence import evaluate, sequence_of
+from recompute.planning.solvers.solvers_by_name import solve
 from recompute.reports.curve import Again, Curve, Marker, Sweep, curve_of, to_json
 from recompute.reports.curve_chart import to_png, to_svg
 from recompute.reports.curve_html import to_html

@@ -24,7 +24,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.rules.effects import is_collective, is_constant, why_impure
 from recompute.rules.flops import flops
-from recompute.search.recompute import recompute
+from recompute.search.rewrite import recompute
 from recompute.support.diagnostics import Refusal
 from recompute.tools import recompute_check, recompute_opt, recompute_run
 from recompute.transforms.verify import verify

@@ -6,7 +6,7 @@ import pytest
 from xdsl.dialects.func import FuncOp
 
 from recompute.mlir_io.parser import parse_module
-from recompute.rules.storage import carried_values, region_storage, type_bytes
+from recompute.rules.buffers import carried_values, region_storage, type_bytes
 
 BYTES = {
     "f32": 4,

@@ -20,7 +20,7 @@ from recompute.planning.check import violations
 from recompute.planning.simulate import SimulatedProgram
 from recompute.search.choose import AttemptTargets, ScoredAttempt, choose, least, plan_attempt
 from recompute.search.pool import attempt_plans
-from recompute.search.recompute import recompute
+from recompute.search.rewrite import recompute
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.mark import mark_steps
 from recompute.transforms.phase import numbered_steps

@@ -1,7 +1,7 @@
 import pytest
 
 from recompute.options.loop_schedule import schedule_of
-from recompute.options.offload import offload_named
+from recompute.options.offload_option import offload_named
 from recompute.support.units import budget_text, format_bytes, parse_budget, parse_bytes, readable_bytes
 
 

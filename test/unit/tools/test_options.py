@@ -10,7 +10,7 @@ import pytest
 
 from recompute.tools import command_line, recompute_check, recompute_run
 from recompute.tools.command_line import explain_pass
-from recompute.tools.options import Option, options_of, summary
+from recompute.tools.option_help import Option, options_of, summary
 from recompute.transforms.mark import MarkPass
 from recompute.universe import PASSES, TARGETS
 

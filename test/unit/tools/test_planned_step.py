@@ -15,8 +15,8 @@ from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.problem import Problem
-from recompute.planning.solvers.registry import solve
 from recompute.planning.solvers.result import Infeasible, Result
+from recompute.planning.solvers.solvers_by_name import solve
 from recompute.tools.recompute_plan import main
 
 STEP = """\
@@ -184,3 +184,27 @@ def test_bad_input(text: str, reason: str, way: list[str], tmp_path: Path, capsy
     assert main([str(path), *way, "-q"]) == 2
     captured = capsys.readouterr()
     assert re.search(reason, captured.err) and captured.err.count("\n") == 1 and captured.out == ""
+
+
+def test_the_parts_of_a_file_are_planned_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "steps.mlir"
+    path.write_text(f"{STEP}// -----\n{STEP.replace('@step', '@other')}")
+    assert main([str(path), "--split-input-file", "--sweep", "2", "-q"]) == 0
+    titles = [line for line in capsys.readouterr().out.splitlines() if line.startswith("@")]
+    assert [title.partition(":")[0] for title in titles] == ["@step", "@other"]
+    path.write_text(f"{STEP}// -----\nfunc.func @broken(")
+    assert main([str(path), "--split-input-file", "--sweep", "2", "-q"]) == 2
+    assert f"{path}:14:" in capsys.readouterr().err
+
+
+def test_one_file_is_not_written_for_several_steps(step: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([step, "--split-input-file", "--sweep", "2", "--curve", "curve.json"])
+    assert "--curve writes the file of one step" in capsys.readouterr().err
+
+
+def test_graphs_are_not_split(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "graph.json"
+    path.write_text("{}")
+    assert main([str(path), "--split-input-file", "--budget", "0.5"]) == 2
+    assert "--split-input-file is for steps" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from recompute.support.disk_cache import SUFFIX
 from recompute.support.interrupts import Interrupt
 from recompute.test.imports import ROOT
 from recompute.tools import recompute_opt
-from recompute.tools.pipeline import ModuleRun
+from recompute.tools.pass_runs import ModuleRun
 
 STEP = ROOT / "examples" / "stablehlo" / "chain.small.mlir"
 

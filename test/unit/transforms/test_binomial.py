@@ -16,8 +16,8 @@ from xdsl.ir import Operation
 
 from recompute.dialects.context import make_context
 from recompute.driver.api import rewrite
+from recompute.interpreters.block_programs import Observer
 from recompute.interpreters.executor import execute, function_named
-from recompute.interpreters.program import Observer
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import BadSelection

@@ -10,7 +10,7 @@ from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.search.recompute import recompute
+from recompute.search.rewrite import recompute
 
 T = "tensor<1024xf32>"
 BYTES = 4 * 1024

@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 from recompute.analysis.step.order import functions_of, single_block
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
-from recompute.search.recompute import recompute
+from recompute.search.rewrite import recompute
 from recompute.support.diagnostics import Refusal
 from recompute.support.operations import name_of
 from recompute.transforms.clone import clone

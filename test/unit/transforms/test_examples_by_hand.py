@@ -23,7 +23,7 @@ from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
-from recompute.search.recompute import recompute
+from recompute.search.rewrite import recompute
 
 FOLDER = Path(__file__).resolve().parents[3] / "examples" / "mlir"
 NAMES = sorted(path.name for path in FOLDER.glob("*.mlir"))

@@ -14,7 +14,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection
 from recompute.planning.objective import EAGER_SHARE
 from recompute.search.prepare import drop_dead
-from recompute.search.recompute import recompute
+from recompute.search.rewrite import recompute
 from recompute.test.examples import inlined, original, peaks_after, peaks_before, peaks_of
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse

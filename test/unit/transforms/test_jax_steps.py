@@ -17,7 +17,7 @@ from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
-from recompute.search.recompute import recompute
+from recompute.search.rewrite import recompute
 from recompute.support.operations import name_of
 from recompute.test.examples import classified
 from recompute.transforms.inline import inline

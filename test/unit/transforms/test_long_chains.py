@@ -10,7 +10,7 @@ from recompute.analysis.step.order import functions_of
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.planning.liveness import peak_bytes
-from recompute.search.recompute import recompute
+from recompute.search.rewrite import recompute
 from recompute.transforms.phase import numbered_steps
 
 T = "tensor<1024xf32>"

@@ -11,10 +11,10 @@ from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-from recompute.search.recompute import recompute
+from recompute.search.rewrite import recompute
 from recompute.test.examples import FOLDER
 from recompute.transforms.inline import inline
-from recompute.transforms.nested_steps import nested_steps_apart, outline_nested_steps, put_back
+from recompute.transforms.preparation.nested_steps import nested_steps_apart, outline_nested_steps, put_back
 from recompute.transforms.verify import verify_input
 
 FILES = FOLDER.parents[1] / "test" / "filecheck" / "transforms"

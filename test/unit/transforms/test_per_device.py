@@ -10,13 +10,13 @@ from recompute.dialects.computations import ManualComputationOp
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-from recompute.search.recompute import recompute
+from recompute.search.rewrite import recompute
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import FOLDER
-from recompute.transforms.nested_steps import nested_steps_apart
 from recompute.transforms.per_device.device_pairs import pairs_of
 from recompute.transforms.per_device.outline import outline_device_steps
 from recompute.transforms.per_device.split import split_device_steps
+from recompute.transforms.preparation.nested_steps import nested_steps_apart
 from recompute.transforms.verify import verify_input
 
 TEXT = (FOLDER.parents[1] / "test" / "filecheck" / "transforms" / "recompute-per-device.mlir").read_text()

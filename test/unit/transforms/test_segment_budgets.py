@@ -18,7 +18,7 @@ from recompute.test.property.checks import is_executable
 from recompute.test.property.programs import Program, generate
 from recompute.test.property.requests import step_of
 from recompute.test.unit.transforms.segment_meter import saved_by_scope
-from recompute.transforms.timelines import flat
+from recompute.transforms.preparation.timelines import flat
 
 PROGRAMS = 40
 SHARES = (30, 50, 70, 90)

@@ -9,7 +9,7 @@ from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.step.order import functions_of
 from recompute.interpreters.prove import prove
 from recompute.options.recompute_options import RecomputeOptions
-from recompute.search.recompute import recompute
+from recompute.search.rewrite import recompute
 from recompute.support.operations import name_of
 from recompute.test.examples import original, recomputed
 

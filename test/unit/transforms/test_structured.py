@@ -21,14 +21,14 @@ from recompute.dialects.recompute import Names, TokenOp
 from recompute.dialects.structured import GradientOp, SegmentOp
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import Preparation, execute, function_named
-from recompute.interpreters.functions import make_interpreter
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.prove import prove
+from recompute.interpreters.xdsl_implementations import make_interpreter
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.planning import gates
 from recompute.planning.graph import Graph
-from recompute.search.recompute import recompute
+from recompute.search.rewrite import recompute
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import PLAIN, classified, inlined, original, recomputed
 from recompute.test.structured_programs import T, steps

@@ -4,12 +4,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
+from recompute import RecomputeOptions, rewrite
+from recompute.interpreters.prove import prove
 from recompute.test.unit.frontends.torch.steps import made, torch
 
 from functorch.compile import aot_module, default_partition, nop  # isort: skip
+from recompute.frontends.torch import unsupported  # isort: skip
+from recompute.frontends.torch.exporter import write_joint  # isort: skip
+from recompute.frontends.torch.importer import ORIGIN, read_joint  # isort: skip
+
+LEAST = RecomputeOptions(budget="min", target="none", stagger=False, proof=False)
 
 
 @cache
@@ -38,3 +47,28 @@ def same_nodes(graph: Any, other: Any) -> bool:
     return sorted(map(described, graph.graph.nodes)) == sorted(map(described, other.graph.nodes)) and [
         described(node) for node in graph.graph.nodes if "getitem" not in node.name
     ] == [described(node) for node in other.graph.nodes if "getitem" not in node.name]
+
+
+@cache
+def exported(name: str) -> tuple[Any, Any, int]:
+    """The imported step, and the graph of its rewrite for the least peak."""
+    graph, outputs = joint(name)
+    module = read_joint(graph, outputs)
+    return module, write_joint(rewrite(module, LEAST).module, graph), outputs
+
+
+def copies_in(graph: Any, part: str) -> Iterator[Any]:
+    return (node for node in graph.graph.nodes if ORIGIN in node.meta and part in str(node.args) + str(node.target))
+
+
+def is_proved(module: Any, graph: Any, outputs: int) -> bool:
+    with suppress(unsupported.Unsupported):
+        return prove(module, read_joint(graph, outputs)).proved
+    return False
+
+
+def cloned(graph: Any) -> Any:
+    """The graph with nodes of its own, which a test may change."""
+    fresh = torch.fx.Graph()
+    fresh.output(fresh.graph_copy(graph.graph, {})).meta = dict(graph.graph.output_node().meta)
+    return torch.fx.GraphModule(graph, fresh)

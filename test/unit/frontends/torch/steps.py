@@ -84,6 +84,21 @@ class Convolutions(nn.Module):
         return F.cross_entropy(x.mean((2, 3)), target)
 
 
+class Mixed(nn.Module):
+    """Layers whose products are in bfloat16, with a scaled residual and a random sign."""
+
+    def __init__(self, width: int = 64, layers: int = 3):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(width, width) for _ in range(layers))
+
+    def forward(self, x: Any) -> Any:
+        for layer in self.layers:
+            product = F.linear(x.to(torch.bfloat16), layer.weight.to(torch.bfloat16)).to(torch.float32)
+            x = torch.add(F.gelu(product + layer.bias, approximate="tanh"), x, alpha=2)
+            x = x * torch.randn_like(x).cos()
+        return x.square().mean()
+
+
 class Recurrent(nn.Module):
     """An LSTM cell over time: its gates are parts of one product, whose storage stays until the last of them dies."""
 
@@ -110,6 +125,7 @@ STEPS: dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]] = {
     "gpt without dropout": lambda: (Gpt(p=0.0), _tokens()),
     "batch norm": lambda: (Normalized(), (torch.randn(256, 128), torch.randn(256, 128))),
     "convolutions": lambda: (Convolutions(), (torch.randn(4, 3, 16, 16), torch.randint(8, (4,)))),
+    "bfloat16": lambda: (Mixed(), (torch.randn(256, 64),)),
     "lstm": lambda: (Recurrent(), (torch.randn(12, 64, 32),)),
 }
 

@@ -162,3 +162,37 @@ def test_other_sizes_are_planned_for_the_sizes_at_hand() -> None:
             assert torch.equal(gradient(step, x), gradient(function, x))
     fixed, symbolic = step.report().graphs
     assert fixed.copies > 0 and symbolic.copies > 0
+
+
+def test_flex_attention_is_left_to_pytorch() -> None:
+    """On the CPU it has no gradient: its operands need none."""
+    from torch.nn.attention.flex_attention import flex_attention
+
+    torch._dynamo.reset()
+    q = torch.linspace(-1, 1, 2 * 128 * 16).view(1, 2, 128, 16)
+
+    def function(x: Any) -> Any:
+        return (flex_attention(q, q, q) * x.sin().exp()).sum()
+
+    x = torch.linspace(-1, 2, 16)
+    step = rt.compile(function, budget="50%")
+    with pytest.warns(rt.NothingSaved, match="PyTorch's own partitioner is used: .*flex_attention") as told:
+        ours = _gradient(step, x)
+    assert len([one for one in told if one.category is rt.NothingSaved]) == 1
+    assert torch.equal(ours, _gradient(torch.compile(function, backend="aot_eager"), x))
+    (report,) = step.report().graphs
+    assert "flex_attention" in report.reason
+
+
+def test_a_step_without_graphs_says_why() -> None:
+    """A gradient that the compiled function takes itself, and a module that Dynamo leaves to Python."""
+    torch._dynamo.reset()
+    whole = rt.compile(lambda x: torch.func.grad(lambda y: y.sin().exp().sum())(x), budget="50%")
+    assert str(whole.report()) == "nothing with a backward pass has been compiled yet"
+    whole(torch.ones(16))
+    assert whole.report().reason.startswith("no graph with a backward pass of its own: 1 compiled without")
+    rnn = torch.nn.LSTM(8, 8)
+    recurrent = rt.compile(lambda x: rnn(x)[0].sum(), budget="50%")
+    recurrent(torch.ones(4, 2, 8)).backward()
+    assert recurrent.report().graphs == ()
+    assert recurrent.report().reason.startswith("nothing was compiled: ") and "LSTM" in recurrent.report().reason

@@ -1,11 +1,17 @@
-"""Under Inductor: dropout keeps its mask in copies, and the key of the cache tells options apart."""
+"""Under Inductor: budgets are kept by the compiled step as measured, and results are those of Inductor's own step."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
+import os
 import pickle
 import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +19,23 @@ import pytest
 from recompute.test.unit.frontends.torch.steps import torch
 
 import recompute.torch as rt  # isort: skip
+from recompute.frontends.torch import replan  # isort: skip
+from recompute.frontends.torch.allocator import allocator_peak  # isort: skip
+from recompute.frontends.torch.compiled_step import NotMeasured  # isort: skip
 from recompute.frontends.torch.inductor import InductorPartitioner  # isort: skip
 from recompute.frontends.torch.options import options_of  # isort: skip
+from recompute.frontends.torch.replan import next_bound  # isort: skip
+from recompute.frontends.torch.report import GraphReport, Report, Round  # isort: skip
+
+needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="Inductor needs a C++ compiler")
+
+
+@pytest.fixture
+def fresh() -> Iterator[None]:
+    """No step comes from a cache: a cached one is not planned again."""
+    torch._dynamo.reset()
+    with torch._functorch.config.patch(enable_autograd_cache=False):
+        yield
 
 
 def test_options_have_keys_of_their_own() -> None:
@@ -29,26 +50,232 @@ def test_unknown_backends() -> None:
         rt.compile(lambda x: x, backend="tpu")
 
 
+def test_the_peak_of_the_allocator() -> None:
+    there = torch.zeros(64)
+
+    def run() -> Any:
+        first = torch.zeros(1024)
+        second = first + there.sum()
+        del first
+        return second * 2
+
+    assert 8192 <= allocator_peak(run, "cpu") < 8192 + 512
+
+
+@pytest.mark.parametrize(
+    ("pairs", "expected"),
+    [
+        ([(100, 120)], 82),  # above the limit: by the ratio, with a margin
+        ([(100, 80)], 125),  # within the limit, with room
+        ([(100, 120), (60, 80)], 79),  # between a plan above the limit and one within it
+        ([(60, 80), (100, 120), (90, 110)], 79),
+    ],
+)
+def test_the_next_bound(pairs: list[tuple[int, int]], expected: int) -> None:
+    assert next_bound(100, pairs) == expected
+
+
+_WEIGHT = torch.eye(256).roll(1, 0)
+
+
+def _dropouts(x: Any) -> Any:
+    for _ in range(4):
+        x = torch.nn.functional.dropout((x @ _WEIGHT).sin().exp(), 0.5)
+    return x.sum()
+
+
+def _gradient(step: Callable[[Any], Any], rows: int = 128) -> Any:
+    torch.manual_seed(5)
+    own = torch.linspace(-1, 1, rows * 256).reshape(rows, 256).requires_grad_()
+    step(own).backward()
+    return own.grad, torch.get_rng_state()
+
+
+@needs_compiler
+@pytest.mark.usefixtures("fresh")
+def test_a_budget_is_kept_by_the_compiled_step() -> None:
+    plain, state = _gradient(torch.compile(_dropouts))
+    torch._dynamo.reset()
+    step = rt.compile(_dropouts, budget="80%", backend="inductor")
+    ours, own_state = _gradient(step)
+    assert torch.allclose(ours, plain, rtol=1e-5, atol=0) and torch.equal(state, own_state)
+    (report,) = step.report().graphs
+    assert 1 <= len(report.rounds) <= replan.COMPILES and report.unmeasured == "" and report.copies > 0
+    assert any(each.fits for each in report.rounds)
+    assert "measured in" in str(report)
+    inputs = plain.nbytes
+    assert report.peak_bytes <= 0.8 * report.plain_bytes
+    assert abs(allocator_peak(lambda: _gradient(step), "cpu") - inputs - report.peak_bytes) < 512
+
+
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("g++") is None, reason="Inductor needs a C++ compiler")
-def test_dropout_keeps_its_mask(monkeypatch: pytest.MonkeyPatch) -> None:
+@needs_compiler
+@pytest.mark.usefixtures("fresh")
+def test_a_budget_that_no_compiled_step_keeps_says_what_was_reached() -> None:
+    step = rt.compile(_dropouts, budget="5%", backend="inductor")
+    with pytest.raises(Exception, match=r"no compiled step keeps the budget 5%, \d+ of \d+ bytes .*the least of \d"):
+        _gradient(step)
+
+
+@pytest.mark.slow
+@needs_compiler
+@pytest.mark.usefixtures("fresh")
+def test_the_smallest_peak() -> None:
+    step = rt.compile(_dropouts, budget="min", backend="inductor")
+    _gradient(step)
+    (report,) = step.report().graphs
+    assert report.peak_bytes == min(report.plain_bytes, *(each.peak_bytes for each in report.rounds))
+    assert all(each.fits is None for each in report.rounds)
+
+
+@needs_compiler
+@pytest.mark.usefixtures("fresh")
+def test_a_plain_step_within_the_budget_runs_as_it_is() -> None:
+    step = rt.compile(lambda x: (x @ _WEIGHT).sin().sum(), budget="1GiB", backend="inductor")
+    _gradient(step)
+    (report,) = step.report().graphs
+    assert report.rounds == () and report.copies == 0 and report.plan == "PyTorch's partitioner"
+    assert "proved" not in str(report)
+
+
+@needs_compiler
+@pytest.mark.usefixtures("fresh")
+def test_a_step_that_must_not_run_twice_is_planned_in_program_order() -> None:
+    runs = list[int]()
+
+    @torch.library.custom_op("recompute_test::counted", mutates_args=())
+    def counted(x: torch.Tensor) -> torch.Tensor:
+        runs.append(1)
+        return x * 2
+
+    counted.register_fake(lambda x: torch.empty_like(x))
+    counted.register_autograd(lambda ctx, grad: grad * 2)
+    step = rt.compile(lambda x: counted(x.sin().exp().cos()).exp().sum(), budget="90%", backend="inductor")
+    _gradient(step)
+    assert len(runs) == 1
+    (report,) = step.report().graphs
+    assert report.unmeasured == "recompute_test.counted.default may have effects"
+    assert "in program order (not measured: " in str(report)
+
+
+@needs_compiler
+@pytest.mark.usefixtures("fresh")
+def test_a_step_that_cannot_be_measured_is_planned_in_program_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measured(*_: Any) -> int:
+        raise NotMeasured("RuntimeError: no such device")
+
+    monkeypatch.setattr(replan, "measured_peak", measured)
+    step = rt.compile(_dropouts, budget="60%", backend="inductor")
+    ours, _ = _gradient(step)
+    (report,) = step.report().graphs
+    assert report.unmeasured == "RuntimeError: no such device" and report.copies > 0
     torch._dynamo.reset()
-    monkeypatch.setenv("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")
+    assert torch.allclose(ours, _gradient(torch.compile(_dropouts))[0], rtol=1e-5, atol=0)
 
-    def function(x: Any) -> Any:
-        for _ in range(3):
-            x = torch.nn.functional.dropout(x.sin().exp(), 0.5)
-        return x.sum()
 
-    def gradient(step: Any) -> Any:
-        torch.manual_seed(5)
-        own = torch.linspace(-1, 1, 4096).requires_grad_()
-        step(own).backward()
-        return own.grad
+def _split(monkeypatch: pytest.MonkeyPatch, function: Callable[[Any], Any], peaks: Callable[[str], int]) -> Any:
+    """The report of a step whose candidates need these peaks, by their words; nothing is compiled to measure."""
+    search = replan._Search  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(search, "_measured", lambda _, candidate: peaks(candidate.words))
+    step = rt.compile(function, budget="50%", backend="inductor")
+    _gradient(step)
+    (report,) = step.report().graphs
+    return report
 
-    ours = rt.compile(function, budget="min", backend="inductor")
-    less = gradient(ours)
-    (report,) = ours.report().graphs
-    assert report.copies > 0 and report.reason == ""
+
+def _products(x: Any) -> Any:
+    for _ in range(4):
+        x = (x @ _WEIGHT).sin().exp()
+    return x.sum()
+
+
+@needs_compiler
+@pytest.mark.usefixtures("fresh")
+def test_partitions_of_pytorch_are_tried_where_they_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    def peaks(words: str) -> int:
+        return 1000 if words == "PyTorch's partitioner" else 400 if "activation" in words else 600
+
+    report = _split(monkeypatch, _products, peaks)
+    assert report.plan.startswith("activation_memory_budget=") and report.peak_bytes == 400
+    assert len(report.rounds) <= replan.COMPILES
+
+
+@needs_compiler
+@pytest.mark.usefixtures("fresh")
+def test_partitions_of_pytorch_are_not_tried_where_they_draw_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = list[str]()
+
+    def peaks(candidate: str) -> int:
+        words.append(candidate)
+        return 1000 if candidate == "PyTorch's partitioner" else 600
+
+    with pytest.raises(Exception, match="no compiled step keeps the budget 50%, 500 of 1000 bytes"):
+        _split(monkeypatch, _dropouts, peaks)
+    assert not any("activation_memory_budget" in each for each in words)
+
+
+def test_reports_name_why_there_is_no_graph() -> None:
+    assert str(Report((), cached=1)).startswith("1 compiled steps came from PyTorch's cache")
+    assert str(Report((), breaks=("generator",))) == "nothing was compiled: generator"
+    assert str(Report((), without_backward=2)).startswith("no graph with a backward pass of its own: 2 compiled")
+    assert Report((GraphReport(),)).reason == ""
+
+
+def test_rounds_say_whether_they_fit() -> None:
+    each = Round("plan", 10, 20, 0, True)
+    assert str(each) == "plan: 10 bytes in program order, 20 as compiled, within the budget"
+    assert str(replace(each, fits=False)).endswith("above the budget")
+    assert str(replace(each, fits=None)).endswith("as compiled")
+
+
+@pytest.mark.slow
+@needs_compiler
+@pytest.mark.usefixtures("fresh")
+def test_a_plan_without_a_budget_keeps_its_masks() -> None:
+    plain, _ = _gradient(torch.compile(_dropouts))
     torch._dynamo.reset()
-    assert torch.allclose(less, gradient(torch.compile(function)), rtol=1e-6, atol=0)
+    step = rt.compile(_dropouts, segment_count=2, backend="inductor")
+    ours, _ = _gradient(step)
+    (report,) = step.report().graphs
+    assert report.copies > 0 and report.rounds == ()
+    assert torch.allclose(ours, plain, rtol=1e-5, atol=0)
+
+
+@pytest.mark.slow
+@needs_compiler
+@pytest.mark.usefixtures("fresh")
+def test_symbolic_sizes_are_measured_at_the_sizes_at_hand() -> None:
+    """The second batch is of another size, for which Dynamo makes the size symbolic; the third needs no new graph."""
+    step, plain = rt.compile(_dropouts, budget="85%", backend="inductor"), torch.compile(_dropouts)
+    for rows in (128, 160, 192):
+        ours, state = _gradient(step, rows)
+        theirs, their_state = _gradient(plain, rows)
+        assert torch.allclose(ours, theirs, rtol=1e-5, atol=0) and torch.equal(state, their_state)
+    fixed, symbolic = step.report().graphs
+    assert fixed.unmeasured == symbolic.unmeasured == "" and fixed.rounds and symbolic.rounds
+
+
+_SECOND = """
+import torch, recompute.torch as rt
+weight = torch.eye(64)
+step = rt.compile(lambda x: (x @ weight).sin().exp().cos().sum(), budget="1GiB", backend="inductor")
+x = torch.linspace(-1, 1, 4096).view(64, 64).requires_grad_()
+step(x).backward()
+print(x.grad.double().sum().item(), step.report())
+"""
+
+
+@pytest.mark.slow
+@needs_compiler
+def test_a_second_process_takes_the_compiled_step_from_the_cache(tmp_path: Path) -> None:
+    root = str(Path(rt.__file__).parents[3])
+    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path), "PYTHONPATH": root}
+    command = [sys.executable, "-W", "ignore", "-c", _SECOND]
+    outputs = [
+        subprocess.run(command, env=environment, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout
+        for _ in range(2)
+    ]
+    first, second = (output.split(" ", 1) for output in outputs)
+    assert first[0] == second[0]
+    assert first[1].startswith("graph 0: peak")
+    assert second[1].startswith("1 compiled steps came from PyTorch's cache")

@@ -16,10 +16,10 @@ from recompute.planning.solvers.flows import FlowBounds
 from recompute.planning.solvers.integer_program import available, solve
 from recompute.planning.solvers.local_search import Search
 from recompute.planning.solvers.problem import Problem
-from recompute.planning.solvers.registry import NAMES
-from recompute.planning.solvers.registry import solve as solved
 from recompute.planning.solvers.result import Result
 from recompute.planning.solvers.sequence import evaluate, sequence_of
+from recompute.planning.solvers.solvers_by_name import NAMES
+from recompute.planning.solvers.solvers_by_name import solve as solved
 from recompute.planning.solvers.working_set import largest_working_set
 from recompute.test.unit.planning.solvers.exhaustive import optimum, random_problem
 

@@ -11,10 +11,10 @@ from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.local_search import Search
 from recompute.planning.solvers.portfolio import reused, spread
 from recompute.planning.solvers.problem import OperationRow, Problem, problem_of
-from recompute.planning.solvers.registry import solve
 from recompute.planning.solvers.repeats import OUTSIDE, RepeatedRun, Repeats, longest_run, repeats
 from recompute.planning.solvers.result import Result
 from recompute.planning.solvers.sequence import evaluate, sequence_of
+from recompute.planning.solvers.solvers_by_name import solve
 
 LAYERS = 6
 

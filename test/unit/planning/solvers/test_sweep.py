@@ -14,9 +14,9 @@ from recompute.planning.solvers.graph_file import read_graph
 from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.integer_program import available
 from recompute.planning.solvers.problem import Pair, Problem
-from recompute.planning.solvers.registry import WITH_VIEWS, solve
 from recompute.planning.solvers.result import Infeasible, Result
 from recompute.planning.solvers.sequence import evaluate, sequence_of
+from recompute.planning.solvers.solvers_by_name import WITH_VIEWS, solve
 from recompute.planning.solvers.sweep import least_budget, sweep
 from recompute.planning.solvers.view_copies import with_copies
 from recompute.support.units import parse_budget

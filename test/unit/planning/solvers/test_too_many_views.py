@@ -10,8 +10,8 @@ import pytest
 
 from recompute.planning.solvers.graph_file import read_graph
 from recompute.planning.solvers.problem import Problem
-from recompute.planning.solvers.registry import WITH_VIEWS, solve
 from recompute.planning.solvers.result import Infeasible, Result
+from recompute.planning.solvers.solvers_by_name import WITH_VIEWS, solve
 
 
 def operation(number: int, deps: list[int], size: int, **others: Any) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.local_search import Search
 from recompute.planning.solvers.problem import Pair, Problem
-from recompute.planning.solvers.registry import solve
 from recompute.planning.solvers.result import Infeasible
 from recompute.planning.solvers.sequence import evaluate, sequence_of
+from recompute.planning.solvers.solvers_by_name import solve
 from recompute.planning.solvers.window import window_of, windows
 from recompute.test.unit.planning.solvers.exhaustive import random_problem
 from recompute.test.unit.planning.solvers.test_optimal import given_problems

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ..analysis.memory.timeline import Labels, Timeline, timeline
-from ..analysis.memory.xla.memory import xla_timeline
-from ..analysis.step.order import functions_of
-from ..analysis.step.phases import Phases, phases
-from .inline import inline
-from .inline_gradient import inline_gradient
-from .inline_segments import inline_segments
+from ...analysis.memory.timeline import Labels, Timeline, timeline
+from ...analysis.memory.xla.memory import xla_timeline
+from ...analysis.step.order import functions_of
+from ...analysis.step.phases import Phases, phases
+from ..inline import inline
+from ..inline_gradient import inline_gradient
+from ..inline_segments import inline_segments
 
 ORDER, XLA = "order", "xla"
 MODELS: dict[str, Callable[[FuncOp, Phases | None, Labels], Timeline]] = {ORDER: timeline, XLA: xla_timeline}

@@ -42,8 +42,8 @@ from .budget.move_choices import cheapest_moves, require_order_model, waits_for,
 from .budget.within import BudgetResult, within_budget
 from .carry_out import carry_out_best, carry_out_planned, cost_option, cost_remarks, with_loops_cut
 from .emit import emit, in_order, may_cost, peaks_of, replace_content, why_all_worse, why_inlined
+from .outcome import Recomputation, unchanged
 from .prepare import prepare
-from .recomputation import Recomputation, unchanged
 
 Written = tuple[ModuleOp | None, Recomputation]
 """A new module, None if the step stays as it is, and what was done."""

@@ -6,14 +6,14 @@ from typing import Any
 
 from xdsl.ir import Operation
 
-from ..dialects.marks import is_mark
+from ..dialects.mark_calls import is_mark
 from ..dialects.placements import is_placement
 from ..dialects.recompute import DependOp, TokenOp
 from ..dialects.stablehlo.control import OptimizationBarrierOp
 from .kernels.arrays import Kernel
 
 
-def handing_on(op: Operation) -> Kernel | None:
+def identity_kernel(op: Operation) -> Kernel | None:
     """The kernel of an identity-like operation; None for all others."""
     if is_placement(op):
         return _moved

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
+from ...rules.buffers import DENSE_VIEWS, STRIDED_VIEWS, forwarded_operand, type_bytes, viewed_operand
 from ...rules.registry import facts_of
-from ...rules.storage import DENSE_VIEWS, STRIDED_VIEWS, forwarded_operand, type_bytes, viewed_operand
 from ...support.diagnostics import Refusal
 from ...support.operations import name_of
 from ...support.type_guards import is_shaped

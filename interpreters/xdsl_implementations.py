@@ -15,8 +15,8 @@ from xdsl.ir import Operation
 
 from ..dialects.recompute import RECOMPUTE
 from ..dialects.stablehlo import STABLEHLO
+from .block_programs import captured
 from .executor import Preparation, is_known
-from .program import captured
 
 
 class NumpyFunctions(InterpreterFunctions):

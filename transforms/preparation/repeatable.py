@@ -10,12 +10,12 @@ from fnmatch import fnmatchcase
 
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 
-from ..dialects.names import Names
-from ..dialects.stablehlo.custom_call import CustomCallOp
-from ..options.selection import BadSelection
-from ..rules.custom_calls import is_repeatable_by_word
-from ..support.diagnostics import BadRequest
-from ..support.operations import every_operation
+from ...dialects.names import Names
+from ...dialects.stablehlo.custom_call import CustomCallOp
+from ...options.selection import BadSelection
+from ...rules.custom_calls import is_repeatable_by_word
+from ...support.diagnostics import BadRequest
+from ...support.operations import every_operation
 
 
 def state_repeatable(module: ModuleOp, patterns: Sequence[str]) -> None:

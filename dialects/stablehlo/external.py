@@ -29,7 +29,7 @@ from .checks import (
 from .custom_call import CustomCallOp
 from .dynamic_shapes import check_dimension_tensor, constant_integers
 from .formats import FunctionTypeOp, Properties
-from .tensors import NUMBERS
+from .tensors import numbers
 
 
 @irdl_op_definition
@@ -38,7 +38,7 @@ class RngBitGeneratorOp(FunctionTypeOp):
 
     name = "stablehlo.rng_bit_generator"
 
-    initial_state = operand_def(NUMBERS)
+    initial_state = operand_def(numbers("I2"))
     rng_algorithm = prop_def(RngAlgorithmAttr)
     output_state = result_def(TensorType)
     output = result_def(TensorType)
@@ -73,9 +73,9 @@ class RngOp(FunctionTypeOp):
 
     name = "stablehlo.rng"
 
-    a = operand_def(NUMBERS)
-    b = operand_def(NUMBERS)
-    shape = operand_def(NUMBERS)
+    a = operand_def(numbers("I1"))
+    b = operand_def(numbers("I2"))
+    shape = operand_def(numbers("I3"))
     rng_distribution = prop_def(RngDistributionAttr)
     result = result_def(TensorType)
 

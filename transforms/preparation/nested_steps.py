@@ -27,14 +27,14 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp, UnrealizedConversionCa
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from ..analysis.step.direction import Direction
-from ..analysis.step.order import Order, functions_of, read_values
-from ..analysis.step.phase_sources import PhaseSource, sources, stated_phase
-from ..analysis.step.phases import step_starts
-from ..dialects.stablehlo.control import OptimizationBarrierOp
-from ..support.operations import every_operation
-from .per_device.outline import outline_device_steps
-from .per_device.split import split_device_steps
+from ...analysis.step.direction import Direction
+from ...analysis.step.order import Order, functions_of, read_values
+from ...analysis.step.phase_sources import PhaseSource, sources, stated_phase
+from ...analysis.step.phases import step_starts
+from ...dialects.stablehlo.control import OptimizationBarrierOp
+from ...support.operations import every_operation
+from ..per_device.outline import outline_device_steps
+from ..per_device.split import split_device_steps
 
 
 @dataclass(frozen=True)

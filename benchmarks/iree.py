@@ -1,0 +1,219 @@
+"""The examples in IREE: results and the allocator's peak, of the plain and of the recomputed step, beside XLA's.
+
+    python -m recompute.benchmarks.iree                          # all examples, small shapes, numpy's results too
+    python -m recompute.benchmarks.iree mlp20 gpt --size large --no-numpy
+    python -m recompute.benchmarks.iree --iree /path/to/venv/bin
+
+`iree-compile` and `iree-run-module` come from `iree-base-compiler` and `iree-base-runtime`: those on the PATH, or in
+the folder `--iree`. Both steps are compiled for the CPU and run on the same random inputs. Columns: the sum of the
+allocator's peaks on host-local and on device-local memory (a step with loops uses both), their ratio, the ratio of
+XLA:CPU's temporaries, and the largest distance of a result, in units of rounding of its type: of the recomputed step
+from the plain one, here and in XLA, and of the plain one from XLA and from numpy.
+
+The exit status is 1 where a bar is missed: the peak is at most 1.02 of plain, and at most 0.6 where XLA's temporaries
+are; the recomputed results are as near to the plain step's as in XLA, or as those are to XLA's.
+"""
+
+# pyright: basic
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..driver.api import rewrite
+from ..examples.closeness import Closeness
+from ..examples.export import BUILDERS, SIZES
+from ..examples.models.step import Step, random_inputs
+from ..examples.with_jax import PIPELINE, compile_keeping_barriers, with_module
+from ..interpreters.executor import execute, function_named
+from ..mlir_io.parser import parse_module
+from ..options.recompute_options import RecomputeOptions
+
+TOOLS = ("iree-compile", "iree-run-module")
+PEAK_SLACK, GAINED = 1.02, 0.6
+TARGET = (
+    "--iree-input-type=stablehlo",
+    "--iree-hal-target-device=local",
+    "--iree-hal-local-target-device-backends=llvm-cpu",
+    "--iree-llvmcpu-target-cpu=host",
+)
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The programs of IREE."""
+
+    compile: str
+    run: str
+
+    @classmethod
+    def found(cls, folder: str | None) -> Tools:
+        """Raises `SystemExit` if they are not installed."""
+        paths = [shutil.which(name, path=folder) for name in TOOLS]
+        if None in paths:
+            raise SystemExit("IREE is not installed: pip install iree-base-compiler iree-base-runtime")
+        return cls(*(str(path) for path in paths))
+
+
+class NotRun(Exception):
+    """IREE refuses a program."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """The results of a run, and the sum of the allocator's peaks."""
+
+    results: list[np.ndarray]
+    peak_bytes: int
+
+
+def run_in_iree(tools: Tools, text: str, inputs: list[np.ndarray], likes: list[Any]) -> Ran:
+    """Compile and run a step. Raises `NotRun` if IREE refuses it."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        program, module = folder / "step.mlir", folder / "step.vmfb"
+        program.write_text(text)
+        _call(tools.compile, *TARGET, str(program), "-o", str(module))
+        arguments = list[str]()
+        for number, value in enumerate(inputs):
+            raw = folder / f"in{number}.bin"
+            value.tofile(raw)
+            arguments.append(f"--input={_type(value)}=@{raw}")
+        outputs = [folder / f"out{number}.bin" for number in range(len(likes))]
+        arguments += [f"--output=@{path}" for path in outputs]
+        report = _call(
+            tools.run, "--device=local-sync", f"--module={module}", "--function=main", "--print_statistics", *arguments
+        )
+        peaks = [int(peak) for peak in re.findall(r"(?:HOST|DEVICE)_LOCAL:\s*(\d+)B peak", report)]
+        assert peaks, f"iree-run-module prints no peak: {report[-500:]}"
+        results = [np.fromfile(path, like.dtype).reshape(like.shape) for path, like in zip(outputs, likes, strict=True)]
+        return Ran(results, sum(peaks))
+
+
+def _call(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        (first,) = [line for line in done.stderr.splitlines() if "error:" in line][:1] or [done.stderr[-200:]]
+        raise NotRun(f"{Path(command[0]).name}: {first[:300]}")
+    return done.stdout + done.stderr
+
+
+def _type(value: np.ndarray) -> str:
+    kinds = {"float32": "f32", "bfloat16": "bf16", "float16": "f16", "float64": "f64", "bool": "i1"}
+    element = kinds.get(value.dtype.name) or value.dtype.name.replace("uint", "i").replace("int", "i")
+    return "x".join((*map(str, value.shape), element))
+
+
+@dataclass(frozen=True)
+class Row:
+    """The numbers of an example."""
+
+    name: str
+    plain_bytes: int
+    ours_bytes: int
+    xla_ratio: float
+    recomputed: float
+    in_xla: float
+    xla: float
+    numpy: float | None
+
+    @property
+    def ratio(self) -> float:
+        return self.ours_bytes / self.plain_bytes
+
+    def missed(self) -> list[str]:
+        """The bars that the example misses."""
+        bars = list[str]()
+        if self.ratio > PEAK_SLACK:
+            bars.append(f"peak {self.ratio:.3f} of plain")
+        if self.xla_ratio <= GAINED < self.ratio:
+            bars.append(f"gains {self.ratio:.3f} where XLA gains {self.xla_ratio:.3f}")
+        if self.recomputed > max(self.in_xla, self.xla, 1.0):
+            bars.append(f"{self.recomputed:.2g} units from plain, in XLA {self.in_xla:.2g}")
+        return bars
+
+    def cells(self) -> list[str]:
+        numpy = "not executed" if self.numpy is None else f"{self.numpy:.2g}"
+        numbers = f"{self.plain_bytes:,}", f"{self.ours_bytes:,}", f"{self.ratio:.3f}", f"{self.xla_ratio:.3f}"
+        return [self.name, *numbers, f"{self.recomputed:.2g}", f"{self.in_xla:.2g}", f"{self.xla:.2g}", numpy]
+
+
+HEADER = [
+    "example",
+    "plain, bytes",
+    "recomputed, bytes",
+    "ratio",
+    "XLA",
+    "from plain",
+    "in XLA",
+    "from XLA",
+    "from numpy",
+]
+
+
+def measure(tools: Tools, name: str, step: Step, in_numpy: bool) -> Row:
+    lowered = step.lower()
+    text = lowered.as_text(debug_info=True)
+    changed = str(rewrite(text, RecomputeOptions(pipeline=PIPELINE)).text)
+    inputs = [np.asarray(leaf) for leaf in jax.tree.leaves(random_inputs(step))]
+    kept = sorted(lowered._lowering.compile_args["kept_var_idx"])
+    inputs = [inputs[index] for index in kept]
+    likes = jax.tree.leaves(lowered.out_info)
+    plain, ours = (run_in_iree(tools, program, inputs, likes) for program in (text, changed))
+    compiled = [compile_keeping_barriers(form) for form in (lowered, with_module(lowered, changed))]
+    temporaries = [form.memory_analysis().temp_size_in_bytes for form in compiled]
+    of_xla, ours_of_xla = (form(*random_inputs(step)) for form in compiled)
+    of_numpy = None
+    if in_numpy:
+        found = execute(function_named(parse_module(text), "main"), inputs)
+        of_numpy = Closeness.of(found, plain.results).units
+    return Row(
+        name,
+        plain.peak_bytes,
+        ours.peak_bytes,
+        temporaries[1] / max(temporaries[0], 1),
+        Closeness.of(plain.results, ours.results).units,
+        Closeness.of(of_xla, ours_of_xla).units,
+        Closeness.of(of_xla, plain.results).units,
+        of_numpy,
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("examples", nargs="*", help="all by default")
+    parser.add_argument("--size", choices=SIZES, default="small")
+    parser.add_argument("--iree", metavar="FOLDER", help="the folder of iree-compile and iree-run-module")
+    parser.add_argument("--no-numpy", action="store_true", help="do not execute the plain step in numpy")
+    options = parser.parse_args()
+    tools = Tools.found(options.iree)
+    missed = 0
+    for cells in (HEADER, ["---"] * len(HEADER)):
+        print("| " + " | ".join(cells) + " |")
+    for name in options.examples or BUILDERS:
+        try:
+            row = measure(tools, name, BUILDERS[name](options.size), not options.no_numpy)
+        except NotRun as error:
+            missed += 1
+            print(f"{name}: {error}", file=sys.stderr)
+            continue
+        print("| " + " | ".join(row.cells()) + " |", flush=True)
+        for bar in row.missed():
+            missed += 1
+            print(f"{name}: {bar}", file=sys.stderr)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,361 @@
+"""Public programs in MLIR: read, printed, refused and executed, counted beside jaxlib.
+
+    python -m recompute.benchmarks.public_programs CHECKOUT                    # all *.mlir files of a checkout
+    python -m recompute.benchmarks.public_programs CHECKOUT --files 'stablehlo/tests/interpret/**/*.mlir' --list
+
+A file is split at lines `// -----`. Parts with `expected-error` are bad programs: they must be refused, with the label
+of the specification's constraint (`C3`, `I1`). The others are judged by jaxlib: those that it reads must be read as
+written, read in generic form, and printed so that jaxlib prints the result as it prints the original. The statements
+`check.expect_…` of StableHLO's interpreter tests are left out there; with `--execute` the functions that contain them
+run in numpy, `interpreter.run_parallel` on simulated devices, and each expectation is compared.
+
+`--list` prints a line for each program that is not counted in the first number of its row.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import signal
+import sys
+from collections import Counter
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+import numpy as np
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, SymbolRefAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Dialect, Operation, Region, SSAValue
+from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def, var_operand_def
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
+
+from ..dialects.context import make_context
+from ..dialects.dense import parse_constant
+from ..dialects.stablehlo.creation import ConstantOp
+from ..driver.verified import verify_module
+from ..interpreters.devices import run_on_devices
+from ..interpreters.executor import execute
+from ..mlir_io.parser import parse_module
+from ..mlir_io.printer import print_module
+from ..support.diagnostics import Refusal
+from ..support.operations import name_of
+from ..test.unit.dialects.judge import Judge
+
+LIMIT_S = 60
+OPERATION = re.compile(r'^[ \t]*(?:%[^=]*= )?"(\w+)\.[\w.]+"\(', re.MULTILINE)
+RESOURCE = re.compile(r"(dense_resource<\w+?)(?:_\d+)*>")
+LABEL = re.compile(r"\b[CI]\d+: ")
+CHECK = re.compile(
+    r"^[ \t]*check\.expect_(?:[^\n<]|<[^\n>]*>)*(?:dense<.*?>[ \t]*)?[^\n]*:[^\n]*\n", re.MULTILINE | re.DOTALL
+)
+REFUSALS = (ParseError, VerifyException, DiagnosticException)
+
+
+@dataclass
+class Table:
+    """Counts by row, and a line for each program that is not as it should be."""
+
+    counts: Counter[str] = field(default_factory=Counter[str])
+    lines: list[str] = field(default_factory=list[str])
+
+    def note(self, row: str, place: str, reason: object) -> None:
+        self.counts[row] += 1
+        last = [line.strip() for line in str(reason).strip().splitlines() if line.strip(" ^|")]
+        self.lines.append(f"{row}: {place}: {(last or [''])[-1][:200]}")
+
+
+class Hang(Exception):
+    """A program takes longer than the limit."""
+
+
+@contextmanager
+def limited() -> Generator[None]:
+    def stop(number: int, frame: FrameType | None) -> NoReturn:
+        raise Hang(f"more than {LIMIT_S} s")
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.alarm(LIMIT_S)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+def parts_of(path: Path) -> list[str]:
+    parts = re.split(r"^// -----.*$", path.read_text(errors="replace"), flags=re.MULTILINE)
+    return [part for part in parts if re.search(r"^\s*[^/\s]", part, re.MULTILINE)]
+
+
+def read(text: str, name: str) -> ModuleOp:
+    """The verified module; raises one of `REFUSALS` for a bad program."""
+    module = parse_module(text, name)
+    verify_module(module)
+    return module
+
+
+def refuse(text: str, place: str, table: Table) -> None:
+    """Count a bad program."""
+    table.counts["bad"] += 1
+    try:
+        with limited():
+            read(text, place)
+    except REFUSALS as error:
+        table.counts["refused"] += 1
+        if isinstance(error, ParseError):
+            table.note("refused as syntax", place, error)
+        elif LABEL.search(str(error)):
+            table.counts["refused with a label"] += 1
+        else:
+            table.note("refused without a label", place, error)
+    except Exception as error:
+        table.note("traceback or hang", place, repr(error))
+    else:
+        expected = re.findall(r"\{\{(.*)\}\}", text)
+        table.note("accepted", place, (expected or [""])[0])
+
+
+@dataclass
+class Comparison:
+    """Reads programs here and in jaxlib."""
+
+    table: Table
+    dialects: frozenset[str] = frozenset()
+    """Those whose programs are counted; all if it is empty."""
+    judge: Judge = field(default_factory=lambda: Judge(allow_unregistered=True))
+
+    def theirs(self, text: str, generic: bool = False) -> str | None:
+        """How jaxlib prints a program; None if it does not read it."""
+        try:
+            return self.judge.print(text, generic=generic, debuginfo=False)
+        except AssertionError as error:
+            if "crashed" in str(error):
+                self.judge = Judge(allow_unregistered=True)
+            return None
+
+    def compare(self, text: str, place: str) -> None:
+        """Count a program that jaxlib reads."""
+        table, printed = self.table, self.theirs(text)
+        if printed is None:
+            table.counts["not read by jaxlib"] += 1
+            return
+        generic = self.theirs(text, generic=True)
+        assert generic is not None, "jaxlib printed it"
+        if self.dialects and not self.dialects.issuperset(OPERATION.findall(generic)):
+            table.counts["uses other dialects"] += 1
+            return
+        table.counts["good"] += 1
+        for row, form in (("read as written", text), ("read in generic form", generic)):
+            try:
+                with limited():
+                    again = self.theirs(print_module(read(form, place)))
+            except REFUSALS as error:
+                table.note(f"not {row}", place, error)
+            except Exception as error:
+                table.note("traceback or hang", place, repr(error))
+            else:
+                table.counts[row] += 1
+                if again is not None and _unnumbered(again) == _unnumbered(printed):
+                    table.counts[f"{row}, printed the same"] += 1
+                else:
+                    table.note(f"{row}, printed otherwise", place, "not read again" if again is None else "")
+
+
+def _unnumbered(text: str) -> str:
+    """The text without the numbers of resources: jaxlib counts up the names that it has read before."""
+    return RESOURCE.sub(r"\1>", text)
+
+
+class ExpectOp(IRDLOperation):
+    """An expectation of StableHLO's interpreter tests, under all of its names: values, and a constant or a second
+    value; `kind` has the rest of the name."""
+
+    values = var_operand_def()
+    kind = opt_prop_def()
+    constant = opt_prop_def()
+    ulps = opt_prop_def()
+
+
+def _expect(kind: str) -> type[Operation]:
+    class Expect(ExpectOp):
+        name = f"check.expect_{kind}"
+
+        @classmethod
+        def parse(cls, parser: Parser) -> ExpectOp:
+            start = parser.pos
+            operands, properties = [parser.parse_unresolved_operand()], dict[str, Attribute]()
+            while parser.parse_optional_punctuation(",") is not None:
+                if (operand := parser.parse_optional_unresolved_operand()) is not None:
+                    operands.append(operand)
+                elif (key := parser.parse_optional_identifier()) is not None and key != "dense":
+                    parser.parse_punctuation("=")
+                    properties["ulps" if key == "max_ulp_difference" else "kind"] = parser.parse_attribute()
+                else:
+                    properties["constant"] = parse_constant(parser)
+            if "constant" in properties:
+                types: list[Any] = [properties["constant"].type]  # pyright: ignore
+            else:
+                parser.parse_punctuation(":")
+                types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+            resolved = parser.resolve_operands(operands, types * (len(operands) // len(types)), start)
+            return cls.create(operands=resolved, properties=properties)
+
+    return irdl_op_definition(Expect)
+
+
+KINDS = ("eq", "almost_eq", "eq_const", "almost_eq_const", "close", "serialized_eq")
+EXPECTATIONS = Dialect("check", [_expect(kind) for kind in KINDS])
+
+
+def agree(kind: str, found: Any, expected: Any, ulps: int) -> bool:
+    """Whether a value is as expected: exactly, to a relative error of 1e-4, or to a number of ulps."""
+    if kind.startswith(("eq", "serialized")) or found.dtype.kind in "biu":
+        return np.array_equal(found, expected, equal_nan=found.dtype.kind in "fc")
+    wide = np.complex128 if found.dtype.kind == "c" else np.float64
+    first, second = found.astype(wide), expected.astype(wide)
+    tolerance = 1e-4
+    if kind == "close":
+        tolerance = float(np.finfo(found.real.dtype).eps) * max(ulps, 1) if found.dtype.kind in "fc" else 0
+    return bool(np.allclose(first, second, rtol=tolerance, atol=tolerance * 1e-3, equal_nan=True))
+
+
+def execute_checks(text: str, place: str, table: Table) -> None:
+    """Run the functions of a program that have expectations, and count the expectations."""
+    context = make_context()
+    context.load_dialect(EXPECTATIONS)
+    module = parse_module(text, place, context)
+    for function in [op for op in module.walk() if isinstance(op, FuncOp)]:
+        expectations = [op for op in function.walk() if isinstance(op, ExpectOp)]
+        if not expectations:
+            continue
+        table.counts["expectations"] += len(expectations)
+        try:
+            with limited():
+                values = _expected_values(module, function, expectations)
+        except Exception as error:
+            for _ in expectations:
+                table.note("not executed", place, f"{type(error).__name__}: {error}")
+            continue
+        for kind, found, expected, ulps in values:
+            if agree(kind, found, expected, ulps):
+                table.counts["as expected"] += 1
+            else:
+                table.note("WRONG VALUE", place, f"{kind}: {found!r} instead of {expected!r}".replace("\n", " "))
+
+
+def _expected_values(
+    module: ModuleOp, function: FuncOp, expectations: Sequence[ExpectOp]
+) -> list[tuple[str, Any, Any, int]]:
+    """The kind, the value, the expected value and the ulps of each expectation."""
+    block = function.body.block
+    pairs = list[tuple[str, SSAValue, SSAValue, int]]()
+    for op in expectations:
+        second = op.values[1] if len(op.values) > 1 else op.values[0]
+        if op.constant is not None:
+            constant = ConstantOp.create(properties={"value": op.constant}, result_types=[op.values[0].type])
+            block.insert_op_before(constant, op)
+            second = constant.results[0]
+        ulps = getattr(getattr(op.ulps, "value", None), "data", 1)
+        pairs.append((op.name.removeprefix("check.expect_"), op.values[0], second, ulps))
+        op.detach()
+    probed = [op for op in function.walk() if name_of(op) == "interpreter.probe"]
+    for op in probed:
+        op.results[0].replace_all_uses_with(op.operands[0])
+        op.detach()
+    pairs = [(kind, _unprobed(first, probed), _unprobed(second, probed), ulps) for kind, first, second, ulps in pairs]
+    known = dict[SSAValue, Any]()
+    parallel = [op for op in block.ops if name_of(op) == "interpreter.run_parallel"]
+    for op in parallel:
+        inputs = _run(block, op.operands, known)
+        known.update(zip(op.results, _in_parallel(module, op, inputs), strict=True))
+    values = _run(block, [value for _, *both, _ in pairs for value in both], known)
+    return [(kind, values[2 * index], values[2 * index + 1], ulps) for index, (kind, _, _, ulps) in enumerate(pairs)]
+
+
+def _unprobed(value: SSAValue, probed: Sequence[Operation]) -> SSAValue:
+    return next((op.operands[0] for op in probed if op.results[0] is value), value)
+
+
+def _in_parallel(module: ModuleOp, op: Operation, inputs: Sequence[Any]) -> list[Any]:
+    """The results of `interpreter.run_parallel`: for each device those of its function."""
+    grid = op.properties.get("programs") or op.attributes["programs"]
+    if "infeed" in op.attributes or "infeed" in op.properties:
+        raise Refusal(op, "infeed has no kernel")
+    functions = {f.sym_name.data: f for f in module.walk() if isinstance(f, FuncOp)}
+    assert isinstance(grid, ArrayAttr)
+    programs = [[functions[name.string_value()] for name in row if isinstance(name, SymbolRefAttr)] for row in grid]  # pyright: ignore
+    rest, given = list(inputs), list[list[Any]]()
+    for program in (function for row in programs for function in row):
+        count = len(program.function_type.inputs)
+        given.append(rest[:count])
+        rest = rest[count:]
+    return [value for results in run_on_devices(programs, given) for value in results]
+
+
+def _run(block: Block, wanted: Sequence[SSAValue], known: dict[SSAValue, Any]) -> list[Any]:
+    """The values of a block, of which some are known: its operations that they need, in a function of their own."""
+    from xdsl.dialects.func import ReturnOp
+
+    needed, stack = set[Operation](), [value for value in wanted if value not in known]
+    while stack:
+        owner = stack.pop().owner
+        assert isinstance(owner, Operation), "the function has no arguments"
+        if owner not in needed:
+            needed.add(owner)
+            reads = [*owner.operands, *(value for op in owner.walk() for value in op.operands)]
+            stack += [v for v in reads if v not in known and isinstance(v.owner, Operation) and v.owner.parent is block]
+    inner = Block(arg_types=[value.type for value in known])
+    mapping: dict[SSAValue, SSAValue] = dict(zip(known, inner.args, strict=True))
+    for op in block.ops:
+        if op in needed:
+            inner.add_op(op.clone(mapping))
+    results = [mapping[value] for value in wanted]
+    inner.add_op(ReturnOp(*results))
+    types = [value.type for value in known], [value.type for value in results]
+    function = FuncOp("expectation", types, Region(inner))
+    parent = block.parent_op()
+    assert parent is not None and parent.parent is not None, "a function stands in a module"
+    parent.parent.add_op(function)
+    try:
+        return list(execute(function, list(known.values())))
+    finally:
+        function.detach()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkout", type=Path)
+    parser.add_argument("--files", action="append", metavar="GLOB", help="the files, relative to the checkout")
+    parser.add_argument("--execute", action="store_true", help="run the expectations of interpreter tests")
+    parser.add_argument("--dialects", metavar="A,B", help="count good programs of these dialects alone")
+    parser.add_argument("--list", action="store_true", help="a line for each program that is not as it should be")
+    options = parser.parse_args()
+    table = Table()
+    dialects = frozenset(("builtin", *options.dialects.split(",")) if options.dialects else ())
+    comparison = Comparison(table, dialects)
+    sys.setrecursionlimit(10_000)
+    paths = sorted({path for glob in options.files or ["**/*.mlir"] for path in options.checkout.glob(glob)})
+    for path in paths:
+        for number, part in enumerate(parts_of(path)):
+            place = f"{path.relative_to(options.checkout)}#{number}"
+            if "expected-error" in part:
+                refuse(part, place, table)
+                continue
+            comparison.compare(CHECK.sub("", part), place)
+            if options.execute and "check.expect" in part:
+                with suppress(*REFUSALS):
+                    execute_checks(part, place, table)
+    comparison.judge.close()
+    if options.list:
+        print("\n".join(sorted(table.lines)))
+    for row, count in sorted(table.counts.items()):
+        print(f"{count:6}  {row}")
+    return 1 if table.counts["WRONG VALUE"] or table.counts["traceback or hang"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

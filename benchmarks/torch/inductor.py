@@ -1,0 +1,126 @@
+"""Budgets under Inductor: is the peak of the compiled step, by the allocator, within the budget?
+
+    python -m recompute.benchmarks.torch.inductor                               # the table of docs/measured/torch.md
+    python -m recompute.benchmarks.torch.inductor --only 'pytorch *' --shares 0.9,0.8,0.7,0.6,0.5,0.4,0.3,0.2
+
+Shares are of the peak of `torch.compile(model)`, whose results are the reference: Inductor draws other random numbers
+than eager mode, and rounds differently. Peaks are those of the second step, by the allocator's events on the CPU and by
+`torch.cuda.max_memory_allocated` on a GPU: kernels' own temporaries are included, weights, buffers and inputs left out.
+Exit status 1: a step exceeds its budget, the random state at its end differs, or a result differs by more than
+rounding. A refused budget is no failure. Compiled steps are not taken from PyTorch's cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from fnmatch import fnmatch
+from typing import Any
+
+import torch
+
+from recompute.benchmarks.torch.cases import CASES, Case, make
+from recompute.benchmarks.torch.forms import Run, checkpointed
+from recompute.benchmarks.torch.step import Outcome, training_step
+from recompute.frontends.torch.allocator import allocator_peak
+
+MODELS = ("gpt6", "gpt6 dropout", "unet", "resnet50")
+SHARES = "0.8,0.6,0.4"
+ROUNDING = 1e-4
+"""The largest relative distance of a result that is rounding: fusion adds in another order."""
+HEAD = ("model", "form", "budget MB", "measured MB", "compiles", "FLOPs x", "largest distance", "RNG")
+
+
+def row(cells: tuple[Any, ...]) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def measured(name: str, wrap: Any) -> tuple[Outcome, int, Any]:
+    """Results of the first step, the peak of the second one, and what was called."""
+    torch._dynamo.reset()
+    model, inputs = make(name)
+    device = inputs[0].device.type
+    step = wrap(model)
+    outcome = training_step(model, step, inputs)
+    return outcome, allocator_peak(lambda: training_step(model, step, inputs), device), step
+
+
+def distance(one: Outcome, other: Outcome) -> float:
+    lines = [line for line in one.differences(other) if not line.startswith("random state")]
+    return max((float(line.rpartition(": ")[2]) for line in lines), default=0.0)
+
+
+def within(name: str, share: float, plain: Outcome, plain_bytes: int) -> tuple[tuple[Any, ...], str]:
+    """A line, and what is wrong with it."""
+    import recompute.torch as rt
+
+    budget = int(share * plain_bytes)
+    megabytes = f"{budget / 1e6:.2f}"
+    try:
+        outcome, peak, step = measured(name, lambda model: rt.compile(model, budget=share, backend="inductor"))
+    except Exception as error:
+        if "BudgetNotKept" not in str(error):
+            return (name, f"{share:g}", megabytes, "", "", "", "", ""), f"{type(error).__name__}: {error}"
+        reached = next((part for part in str(error).split("; ") if "the least" in part or "nothing" in part), "")
+        return (name, f"{share:g}", megabytes, "refused", reached.rpartition(": ")[2], "", "", ""), ""
+    (graph,) = step.report().graphs
+    state_is_equal = torch.equal(outcome.tensors["random state"], plain.tensors["random state"])
+    difference = distance(plain, outcome)
+    cells = (
+        name,
+        f"{share:g}",
+        megabytes,
+        f"{peak / 1e6:.2f}",
+        len(graph.rounds),
+        f"{1 + graph.extra_share:.4f}",
+        f"{difference:.1e}",
+        "equal" if state_is_equal else "NO",
+    )
+    faults = [
+        *([f"{peak} bytes, budget {budget}"] if peak > budget else []),
+        *([] if state_is_equal else ["another random state"]),
+        *([f"differs by {difference:.1e}"] if difference > ROUNDING else []),
+        *([graph.reason or graph.unmeasured] if graph.reason or graph.unmeasured else []),
+    ]
+    return cells, "; ".join(faults)
+
+
+def checkpointed_line(name: str) -> tuple[Any, ...]:
+    """`torch.utils.checkpoint` around each block, compiled by Inductor."""
+    case: Case = CASES[name]
+    try:
+        _, peak, _ = measured(name, lambda model: torch.compile(checkpointed(Run(model, case.blocks))))
+    except Exception as error:
+        return (name, "checkpoint", "", type(error).__name__, "", "", "", "")
+    return (name, "checkpoint", "", f"{peak / 1e6:.2f}", "", "", "", "")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", metavar="PATTERN", help="models with such a name; may be repeated")
+    parser.add_argument("--shares", default=SHARES, help="budgets, as shares of the plain peak")
+    options = parser.parse_args()
+    wanted = options.only or list(MODELS)
+    names = [name for name in CASES if any(fnmatch(name, part) for part in wanted)]
+    os.environ["TORCHINDUCTOR_AUTOGRAD_CACHE"] = "0"
+    torch._functorch.config.enable_autograd_cache = False
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    print(row(HEAD), "|" + "---|" * len(HEAD), sep="\n", flush=True)
+    faults: list[str] = []
+    for name in names:
+        plain, plain_bytes, _ = measured(name, torch.compile)
+        print(row((name, "torch.compile", "", f"{plain_bytes / 1e6:.2f}", "", "1.0000", "", "")), flush=True)
+        print(row(checkpointed_line(name)), flush=True)
+        for share in map(float, options.shares.split(",")):
+            cells, fault = within(name, share, plain, plain_bytes)
+            print(row(cells), flush=True)
+            faults += [f"missed: {name}, {share:g}: {fault}"] if fault else []
+    print(*faults, f"{len(faults)} faults", sep="\n", file=sys.stderr)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

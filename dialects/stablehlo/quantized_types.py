@@ -1,0 +1,250 @@
+"""The types of quantized numbers, `!quant.uniform<i8:f32, 0.5:3>`, which xDSL keeps as text.
+
+!quant.uniform<i8:f32, 0.5:3>                       storage type, expressed type, scale, zero point
+!quant.uniform<i8<-100:100>:f32:1, {0.1:1, 0.2:2}>  the storage is limited; a scale for each index along dimension 1
+
+Labels are those of StableHLO's specification for quantized element types (C1 to C11) and tensors (C12 and C13).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, cast
+
+from ml_dtypes import finfo
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AnyFloat,
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    Signedness,
+    UnregisteredAttr,
+)
+from xdsl.ir import Attribute, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from ...support.type_guards import is_tensor
+from ..elements import dtype_of
+
+_QUANTIZED = re.compile(
+    r"\s*(?P<sign>[su]?i|u)(?P<bits>\d+)\s*(?:<\s*(?P<low>-?\d+)\s*:\s*(?P<high>-?\d+)\s*>)?\s*"
+    r":\s*(?P<expressed>\w+)\s*(?::\s*(?P<dimension>-?\d+)\s*)?,\s*(?P<scales>.*?)\s*",
+    re.DOTALL,
+)
+_FLOATS: dict[str, AnyFloat] = {
+    "f16": Float16Type(),
+    "bf16": BFloat16Type(),
+    "f32": Float32Type(),
+    "f64": Float64Type(),
+}
+NAME = "quant.uniform"
+
+
+@dataclass(frozen=True)
+class QuantizedType:
+    """The real number of a stored integer `s` is `(s - zero_point) * scale`.
+
+    Attributes:
+        storage: The type of the stored integers.
+        low, high: The smallest and the largest stored integer.
+        expressed: The type of the real numbers.
+        scales, zero_points: One for each index along `dimension`, or one for all elements.
+        dimension: The dimension along which the scale differs; None if it does not.
+    """
+
+    storage: IntegerType
+    low: int
+    high: int
+    expressed: AnyFloat
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...]
+    dimension: int | None
+
+    @classmethod
+    def of(cls, element: Attribute) -> QuantizedType | None:
+        """The parts of an element type; None if it is not a quantized one of this form."""
+        # By name: `isinstance` is slow for `UnregisteredAttr`, an abstract class.
+        if element.name != UnregisteredAttr.name:
+            return None
+        assert isinstance(element, UnregisteredAttr), "no other attribute has that name"
+        return _of_text(element.value.data) if element.attr_name.data == NAME else None
+
+    @property
+    def element(self) -> tuple[IntegerType, int, int, AnyFloat]:
+        """The storage, its range and the expressed type."""
+        return self.storage, self.low, self.high, self.expressed
+
+    @property
+    def baseline(self) -> tuple[object, ...]:
+        """All but scales and zero points."""
+        return (*self.element, self.dimension)
+
+    def check(self) -> None:
+        """Raises `VerifyException` for a type that the specification does not allow."""
+        least, most = _range(self.storage)
+        if not least <= self.low < self.high <= most:
+            raise VerifyException(f"C3: the storage range {self.low}:{self.high} is not within {least}:{most}")
+        # Its stub has no types.
+        limits = cast(Any, finfo)(dtype_of(self.expressed))
+        least_scale, most_scale = float(limits.smallest_subnormal), float(limits.max)
+        for scale in self.scales:
+            if not least_scale <= scale <= most_scale:
+                raise VerifyException(f"C5: the scale {scale} is not a positive, finite {self.expressed}")
+        for zero_point in self.zero_points:
+            if not self.low <= zero_point <= self.high:
+                raise VerifyException(f"C7: the zero point {zero_point} is not within {self.low}:{self.high}")
+        if self.dimension is None and len(self.scales) != 1:
+            raise VerifyException(f"C10: there are {len(self.scales)} scales, expected 1 without a dimension")
+        if self.dimension is not None and self.dimension < 0:
+            raise VerifyException(f"C11: the quantization dimension is {self.dimension}, expected at least 0")
+
+    def check_shape(self, shape: Sequence[int]) -> None:
+        """Raises `VerifyException` for a tensor shape that does not fit the quantization dimension."""
+        if self.dimension is None:
+            return
+        if self.dimension >= len(shape):
+            raise VerifyException(f"C12: the quantization dimension {self.dimension} is not within rank {len(shape)}")
+        extent = shape[self.dimension]
+        if extent not in (DYNAMIC_INDEX, len(self.scales)):
+            raise VerifyException(f"C13: there are {len(self.scales)} scales for an extent of {extent}")
+
+
+@lru_cache(4096)
+def _of_text(text: str) -> QuantizedType | None:
+    match = _QUANTIZED.fullmatch(text)
+    if match is None or match["expressed"] not in _FLOATS:
+        return None
+    pairs = _pairs(match["scales"])
+    if pairs is None:
+        return None
+    signedness = Signedness.UNSIGNED if match["sign"].startswith("u") else Signedness.SIGNLESS
+    storage = IntegerType(int(match["bits"]), signedness)
+    low, high = _range(storage)
+    return QuantizedType(
+        storage=storage,
+        low=low if match["low"] is None else int(match["low"]),
+        high=high if match["high"] is None else int(match["high"]),
+        expressed=_FLOATS[match["expressed"]],
+        scales=tuple(scale for scale, _ in pairs),
+        zero_points=tuple(zero for _, zero in pairs),
+        dimension=None if match["dimension"] is None else int(match["dimension"]),
+    )
+
+
+def _range(storage: IntegerType) -> tuple[int, int]:
+    bits = storage.width.data
+    if storage.signedness.data is Signedness.UNSIGNED:
+        return 0, 2**bits - 1
+    return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+
+
+def _pairs(text: str) -> list[tuple[float, int]] | None:
+    """`0.5:3`, or `{0.5:3, 0.25}`: scales with their zero points, which are 0 if they are not given."""
+    entries = text.removeprefix("{").removesuffix("}").split(",")
+    pairs = list[tuple[float, int]]()
+    for entry in entries:
+        scale, _, zero = entry.partition(":")
+        try:
+            pairs.append((float(scale), int(zero or 0)))
+        except ValueError:
+            return None
+    return pairs
+
+
+def same_element(first: Attribute, second: Attribute) -> bool:
+    """Whether two element types are equal; quantized ones may differ in spelling."""
+    if first == second:
+        return True
+    type_ = QuantizedType.of(first)
+    return type_ is not None and type_ == QuantizedType.of(second)
+
+
+def same_parameters(first: Attribute, second: Attribute) -> bool:
+    """Whether two element types are quantized along dimensions that may differ, and are equal otherwise."""
+    parts = [QuantizedType.of(element) for element in (first, second)]
+    numbers = {(part.element, part.scales, part.zero_points) for part in parts if part and part.dimension is not None}
+    return None not in parts and len(numbers) == 1 and all(part and part.dimension is not None for part in parts)
+
+
+def is_quantized(*values: SSAValue) -> bool:
+    """Whether one of these values, which are tensors, has elements outside of builtin, such as quantized ones."""
+    return any(is_tensor(value.type) and isinstance(value.type.element_type, UnregisteredAttr) for value in values)
+
+
+def check_baseline(subject: str, actual: Attribute, expected: Attribute) -> None:
+    """Check that element types are equal but for scales and zero points. Types of other forms are accepted."""
+    first, second = QuantizedType.of(actual), QuantizedType.of(expected)
+    if first is None and second is None:
+        return
+    if first is None or second is None or first.baseline != second.baseline:
+        raise VerifyException(
+            f"{subject} has elements of type {actual}, expected {expected} with any scales and zero points"
+        )
+
+
+def check_broadcast(label: str, operand_value: SSAValue, result_value: SSAValue, dimensions: Sequence[int]) -> None:
+    """Check the element types of a broadcast along `dimensions`; `label` is that of the constraint on quantization
+    dimensions."""
+    assert is_tensor(operand_value.type) and is_tensor(result_value.type), "by the definition of the operation"
+    operand, result = operand_value.type.element_type, result_value.type.element_type
+    source, target = QuantizedType.of(operand), QuantizedType.of(result)
+    if source is None or target is None or None in (source.dimension, target.dimension):
+        if not same_element(operand, result):
+            raise VerifyException(f"C1: the result has elements of type {result}, expected {operand}")
+        return
+    if source.element != target.element:
+        raise VerifyException(f"C1: the result has elements of type {result}, expected the storage of {operand}")
+    assert source.dimension is not None and target.dimension is not None, "both were compared with None"
+    if source.dimension >= len(dimensions) or dimensions[source.dimension] != target.dimension:
+        raise VerifyException(
+            f"{label}: the quantization dimension {source.dimension} of the operand does not become that of the "
+            f"result, {target.dimension}, by the dimensions {list(dimensions)}"
+        )
+    repeated = len(target.scales) if operand_value.type.get_shape()[source.dimension] == 1 else 1
+    parameters = (source.scales * repeated, source.zero_points * repeated)
+    if parameters != (target.scales, target.zero_points):
+        raise VerifyException(f"{label}: the result has elements of type {result}, expected the scales of {operand}")
+
+
+@dataclass(frozen=True)
+class ProductLabels:
+    """The labels of the constraints on quantized operands and result of a convolution or a product of matrices."""
+
+    quantized: str
+    storage: str
+    expressed: str
+    granularity: str
+    hybrid: str
+
+
+def check_quantized_product(labels: ProductLabels, lhs: Attribute, rhs: Attribute, result: Attribute) -> None:
+    """Check the element types of an operation of which some operand or the result is quantized."""
+    left, right, output = (QuantizedType.of(element) for element in (lhs, rhs, result))
+    if left is None and right is None and output is None:
+        return
+    if right is None or (left is None) != (output is None):
+        raise VerifyException(
+            f"{labels.quantized}: the elements are {lhs}, {rhs} and {result}, expected a quantized right operand, and "
+            "a left operand and a result that are both quantized or both not"
+        )
+    if left is None or output is None:
+        if not lhs == right.expressed == result:
+            raise VerifyException(
+                f"{labels.hybrid}: the elements are {lhs} and {result}, expected those that the right operand "
+                f"expresses, {right.expressed}"
+            )
+        return
+    if left.storage != right.storage:
+        raise VerifyException(f"{labels.storage}: the operands are stored as {left.storage} and {right.storage}")
+    if not left.expressed == right.expressed == output.expressed:
+        raise VerifyException(
+            f"{labels.expressed}: the elements express {left.expressed}, {right.expressed} and {output.expressed}"
+        )
+    if right.dimension is None and output.dimension is not None:
+        raise VerifyException(f"{labels.granularity}: the result is quantized along a dimension, the operands are not")

@@ -1,0 +1,47 @@
+"""The peak of what PyTorch's allocators hand out while a step runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+
+def allocator_peak(run: Callable[[], object], device: str) -> int:
+    """The most bytes that were allocated at one time while `run` ran, beyond what was allocated before.
+
+    What `run` returns is alive until it has ended. On the CPU these are the events of PyTorch's allocator; memory that
+    libraries take from the system themselves is not seen.
+
+    Raises `RuntimeError` on the CPU if a profiler is at work already.
+    """
+    return _cuda_peak(run) if device == "cuda" else _cpu_peak(run)
+
+
+def _cpu_peak(run: Callable[[], object]) -> int:
+    # The profiler without Kineto, which writes lines of its own to standard error.
+    autograd: Any = torch.autograd
+    profiler: Any = torch._C._profiler
+    config = autograd.ProfilerConfig(
+        profiler.ProfilerState.CPU, False, True, False, False, False, profiler._ExperimentalConfig()
+    )
+    autograd._enable_profiler_legacy(config)
+    try:
+        run()
+    finally:
+        events = autograd._disable_profiler_legacy()
+    live = peak = 0
+    for event in (event for thread in events for event in thread if event.kind() == "memory_alloc"):
+        live += event.cpu_memory_usage()
+        peak = max(peak, live)
+    return peak
+
+
+def _cuda_peak(run: Callable[[], object]) -> int:
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    run()
+    torch.cuda.synchronize()
+    return torch.cuda.max_memory_allocated() - before

@@ -1,0 +1,277 @@
+"""Compile the halves of a step with Inductor, run them on stand-ins for their arguments, and measure the peak.
+
+Inductor fuses operations and orders them anew, so that the peak of a compiled step is not that of program order. It is
+measured here while AOTAutograd waits for the halves, so no step of the user runs with a plan that exceeds its budget.
+Stand-ins are zeros: shapes decide what is allocated. A graph that may have effects, or in which operations are not
+known, is not run.
+"""
+
+from __future__ import annotations
+
+import copy
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+import torch._functorch.config as functorch_config
+from torch._functorch._aot_autograd.graph_compile import collect_fw_donated_buffer_idxs
+from torch._guards import TracingContext
+from torch._inductor.compile_fx import compile_fx_inner
+from torch._ops import OpOverload
+from torch._prims.rng_prims import run_and_save_rng_state, run_with_rng_state
+from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
+
+from .allocator import allocator_peak
+from .partition import Partitioned
+from .schemas import is_on_sizes
+
+_PURE_OR_RANDOM = frozenset({"aten", "prims"})
+"""Namespaces of operations that may run on stand-ins: they have no effects but on their arguments and the generator."""
+_OF_PYTHON = (operator.getitem, run_and_save_rng_state, run_with_rng_state)
+Device = str
+
+
+class NotMeasured(Exception):
+    """The step cannot run on stand-ins; the message has the reason."""
+
+
+def why_not_run(joint: torch.fx.GraphModule) -> str | None:
+    """The reason why a graph must not run on stand-ins; None if it may."""
+    for node in joint.graph.find_nodes(op="placeholder"):
+        if not isinstance(node.meta.get("val"), FakeTensor | int | float | torch.SymInt):
+            return f"the argument {node.name} is no tensor"
+    for node in joint.graph.nodes:
+        if node.op != "call_function" or node.target in _OF_PYTHON or is_on_sizes(node.target):
+            continue
+        if not isinstance(node.target, OpOverload) or node.target.namespace not in _PURE_OR_RANDOM:
+            return f"{node.target} may have effects"
+    devices = devices_of(joint)
+    return None if len(devices) == 1 and devices <= {"cpu", "cuda"} else f"it runs on {', '.join(sorted(devices))}"
+
+
+def devices_of(joint: torch.fx.GraphModule) -> set[Device]:
+    values = (node.meta.get("val") for node in joint.graph.nodes)
+    return {value.device.type for value in values if isinstance(value, torch.Tensor)}
+
+
+def measured_peak(halves: Partitioned, num_fwd_outputs: int, device: Device) -> int:
+    """The peak of the compiled step in bytes: weights, buffers and inputs left out, gradients and tangents included.
+
+    Raises `NotMeasured` if it cannot be compiled or run. The halves are not changed.
+    """
+    try:
+        return _measured(halves, num_fwd_outputs, device)
+    except torch.OutOfMemoryError as error:
+        raise NotMeasured("the device has not enough memory to run it on stand-ins") from error
+    except Exception as error:
+        text = next((line for line in str(error).splitlines() if line.strip()), "")
+        raise NotMeasured(f"{type(error).__name__}: {text}") from error
+
+
+def _measured(halves: Partitioned, num_fwd_outputs: int, device: Device) -> int:
+    forward, backward = halves
+    with _ready_to_compile():
+        run_forward = _compiled(forward, [_value(node) for node in _placeholders(forward)], num_fwd_outputs)
+        with _ready_to_run(device):
+            arguments = {node.name: _stand_in(_value(node)) for node in _placeholders(forward)}
+            saved = _saved(forward, run_forward(list(arguments.values())), num_fwd_outputs)
+        given = [_restrided(_value(node), saved.get(node.name)) for node in _placeholders(backward)]
+        with _donated(halves, num_fwd_outputs):
+            run_backward = _compiled(backward, given, 0)
+        names = [node.name for node in _placeholders(backward)]
+        tangents = {name: _value(node) for name, node in zip(names, _placeholders(backward), strict=True)}
+        del saved
+
+        def step() -> object:
+            results = run_forward(list(arguments.values()))
+            saved = _saved(forward, results, num_fwd_outputs)
+            returned = list(results[:num_fwd_outputs])
+            del results
+            read = [saved[name] if name in saved else _stand_in(tangents[name]) for name in names]
+            saved.clear()
+            return returned, run_backward(read)
+
+        with _ready_to_run(device):
+            return allocator_peak(step, device)
+
+
+@contextmanager
+def _ready_to_compile() -> Iterator[None]:
+    """The state in which AOTAutograd compiles a half; what is compiled leaves no trace in the one that waits."""
+    with ExitStack() as stack:
+        stack.enter_context(torch.no_grad())
+        stack.enter_context(torch._C._DisableAutocast())
+        yield
+
+
+@contextmanager
+def _ready_to_run(device: Device) -> Iterator[None]:
+    """The state in which real tensors are computed; the generators are put back."""
+    with ExitStack() as stack:
+        stack.enter_context(unset_fake_temporarily())
+        stack.enter_context(torch._C._DisablePythonDispatcher())
+        stack.enter_context(torch.random.fork_rng(devices=None if device == "cuda" else ()))
+        yield
+
+
+@contextmanager
+def _donated(halves: Partitioned, num_fwd_outputs: int) -> Iterator[None]:
+    """Tell Inductor which saved tensors the backward half may overwrite, as AOTAutograd does."""
+    context: Any = TracingContext.try_get()
+    if context is None or not functorch_config.donated_buffer:
+        yield
+        return
+    forward, backward = halves
+    results: Any = forward.graph.output_node().args[0]
+    gradients: Any = backward.graph.output_node().args[0]
+    names = [node.name for node in _placeholders(backward)]
+    saved = [node for node in results[num_fwd_outputs:] if isinstance(node, torch.fx.Node) and node.name in names]
+    donated = collect_fw_donated_buffer_idxs(
+        [_value(node) for node in _placeholders(forward)],
+        [_value_or_none(node) for node in results[:num_fwd_outputs]],
+        [_value_or_none(node) for node in gradients],
+        [_value(node) for node in saved],
+    )
+    before = context.fw_metadata  # None: AOTAutograd sets it when the step is split
+    context.fw_metadata = SimpleNamespace(bw_donated_idxs=[names.index(saved[index].name) for index in donated])
+    try:
+        yield
+    finally:
+        context.fw_metadata = before
+
+
+def _compiled(half: torch.fx.GraphModule, arguments: Sequence[Any], visible: int) -> Callable[[list[Any]], Any]:
+    """A half compiled by Inductor. `visible`: how many results the user gets, whose strides are kept."""
+    with unset_fake_temporarily():
+        own = copy.deepcopy(half)
+    results = own.graph.output_node().args[0]
+    own.graph.output_node().meta["user_visible_output_idxs"] = [
+        index
+        for index, result in enumerate(results[:visible])
+        if isinstance(result, torch.fx.Node)  # pyright: ignore
+    ]
+    compile_half: Any = compile_fx_inner
+    with TracingContext.report_output_strides():
+        return compile_half(own, arguments, is_backward=not visible)
+
+
+def _placeholders(half: torch.fx.GraphModule) -> list[torch.fx.Node]:
+    return list(half.graph.find_nodes(op="placeholder"))
+
+
+def _value(node: torch.fx.Node) -> Any:
+    return node.meta["val"]
+
+
+def _value_or_none(node: Any) -> Any:
+    return node.meta.get("val") if isinstance(node, torch.fx.Node) else None
+
+
+def _saved(forward: torch.fx.GraphModule, results: Sequence[Any], num_fwd_outputs: int) -> dict[str, Any]:
+    """What the forward half saves, by the names of the nodes, which the backward half's arguments have, too."""
+    nodes: Any = forward.graph.output_node().args[0]
+    pairs = zip(nodes[num_fwd_outputs:], results[num_fwd_outputs:], strict=True)
+    return {node.name: result for node, result in pairs if isinstance(node, torch.fx.Node)}
+
+
+def _restrided(value: Any, saved: Any) -> Any:
+    """The fake argument with the strides that the compiled forward half gave the saved tensor."""
+    if not isinstance(value, torch.Tensor) or saved is None or _hint(value.stride()) == tuple(saved.stride()):
+        return value
+    return value.as_strided(value.size(), saved.stride())
+
+
+def _stand_in(value: Any) -> Any:
+    """A real value of the shape of a fake one: zeros, which are valid indices."""
+    if not isinstance(value, torch.Tensor):
+        return _hint_of(value)
+    size, stride = _hint(value.size()), _hint(value.stride())
+    return torch.empty_strided(size, stride, dtype=value.dtype, device=value.device).zero_()
+
+
+def _hint(sizes: Sequence[Any]) -> tuple[int, ...]:
+    return tuple(_hint_of(size) for size in sizes)
+
+
+def _hint_of(size: Any) -> Any:
+    return size.node.hint if isinstance(size, torch.SymInt) else size
+
+
+def program_order_peak(halves: Partitioned, num_fwd_outputs: int) -> int:
+    """The peak of two halves that run in program order, estimated from live storages; arguments of the step and
+    constants are left out."""
+    forward, backward = halves
+    returned: Any = forward.graph.output_node().args[0]
+    gradients: Any = backward.graph.output_node().args[0]
+    resident = {_storage(_value(node)) for node in _placeholders(forward)}
+    # A node that runs again has the fake value of its original, but a storage of its own.
+    saved = {node.name: _storage(_value_or_none(node)) for node in returned[num_fwd_outputs:] if node is not None}
+    shared = {saved[node.name]: node for node in _placeholders(backward) if node.name in saved}
+    liveness = _Liveness(resident)
+    for half in halves:
+        for node in (node for node in half.graph.nodes if node.op == "call_function"):
+            liveness.add(node, lambda key, half=half: key if half is forward or key in shared else (key, "again"))
+    ends = [(node, lambda key: key) for node in returned[:num_fwd_outputs] if node is not None]
+    ends += [(node, lambda key: key if key in shared else (key, "again")) for node in gradients if node is not None]
+    for node, name in ends:
+        liveness.keep(node, name)
+    return liveness.peak()
+
+
+class _Liveness:
+    """Storages by the call that makes them and their last use."""
+
+    def __init__(self, resident: set[int | None]):
+        self._resident = resident
+        self._calls = 0
+        self._sizes = dict[Any, int]()
+        self._made = dict[int, list[Any]]()
+        self._last = dict[Any, int]()
+
+    def add(self, node: torch.fx.Node, named: Callable[[int], Any]) -> None:
+        """A call, which reads its arguments. `named`: the storage that a fake storage stands for."""
+        for value in _tensors(node.meta.get("val")):
+            key = self._key(value, named)
+            if key is not None and key not in self._sizes:
+                self._sizes[key] = int(_hint_of(value.untyped_storage().nbytes()))
+                self._made.setdefault(self._calls, []).append(key)
+        for read in (*node.all_input_nodes, node):
+            self._use(read, named)
+        self._calls += 1
+
+    def keep(self, node: Any, named: Callable[[int], Any]) -> None:
+        """A result, which stays to the end."""
+        if isinstance(node, torch.fx.Node):
+            self._use(node, named)
+
+    def peak(self) -> int:
+        dying = dict[int, list[Any]]()
+        for key, index in self._last.items():
+            dying.setdefault(index, []).append(key)
+        live = peak = 0
+        for index in range(self._calls):
+            live += sum(self._sizes[key] for key in self._made.get(index, ()))
+            peak = max(peak, live)
+            live -= sum(self._sizes[key] for key in dying.get(index, ()))
+        return peak
+
+    def _use(self, node: torch.fx.Node, named: Callable[[int], Any]) -> None:
+        for value in _tensors(node.meta.get("val")):
+            key = self._key(value, named)
+            if key in self._sizes:
+                self._last[key] = self._calls
+
+    def _key(self, value: torch.Tensor, named: Callable[[int], Any]) -> Any:
+        key = _storage(value)
+        return None if key is None or key in self._resident else named(key)
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    return [part for part in (value if isinstance(value, tuple | list) else (value,)) if isinstance(part, torch.Tensor)]
+
+
+def _storage(value: Any) -> int | None:
+    return value.untyped_storage()._cdata if isinstance(value, torch.Tensor) else None

@@ -1,0 +1,259 @@
+"""Keep a budget under Inductor: plan in program order, compile, measure, correct the bound, plan again.
+
+The peak of a compiled step differs from that of program order, since Inductor fuses and reorders. A plan is made for a
+bound in program order; the measured peak of the compiled step, divided by the planned one, corrects the bound of the
+next plan. If no plan of ours keeps the budget, the plans of PyTorch's own partitioner are tried, where they are right:
+below a budget of 1 it draws random numbers again and reads overwritten buffers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+import torch._functorch.config as functorch_config
+from functorch.compile import min_cut_rematerialization_partition
+
+from ...driver.api import Rewritten
+from ...driver.verified import NotProved
+from ...support.diagnostics import Refusal
+from ...support.units import MINIMUM, is_share, parse_budget
+from .compiled_step import devices_of, measured_peak, program_order_peak
+from .flops import flops_of
+from .options import Options
+from .partition import BudgetNotKept, Partitioned, Step
+from .report import GraphReport, Round
+from .schemas import draws
+
+COMPILES = 4
+"""The maximum number of steps that are compiled for a budget; the plain step is not counted."""
+OF_OURS = 3
+"""How many of them are for our plans if PyTorch's may be tried, too."""
+CLOSE = 0.95
+"""A measured peak of at least this share of the limit is close enough: no looser plan is tried."""
+MARGIN = 0.99
+"""Of a bound that is extrapolated: the ratio differs between plans."""
+TORCH_BUDGETS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05)
+"""Values of `activation_memory_budget` that are looked at; the partition with a fitting prediction is compiled."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A way to split the step.
+
+    Attributes:
+        words: What it is.
+        halves: The forward and the backward half.
+        planned_bytes: The peak in program order.
+        flops: FLOPs of products.
+        rewritten: The rewrite, if it is ours.
+    """
+
+    words: str
+    halves: Partitioned
+    planned_bytes: int
+    flops: int
+    rewritten: Rewritten | None = None
+
+
+def partitioned_within(step: Step, options: Options) -> tuple[Partitioned, GraphReport]:
+    """The halves of the step with the least extra work whose compiled peak is within the budget.
+
+    Raises `BudgetNotKept` if none of those that were compiled is, and `NotMeasured` if the plain step cannot be
+    measured.
+    """
+    return _Search(step, options).best()
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The search of one step."""
+
+    step: Step
+    options: Options
+
+    def best(self) -> tuple[Partitioned, GraphReport]:
+        plain = self._plain
+        plain_bytes = self._measured(plain)
+        limit = self._limit(plain_bytes)
+        tried = {plain_bytes: plain}
+        rounds = list[Round]()
+        if limit is None or plain_bytes > limit:
+            for candidate in self._candidates(limit, plain_bytes, rounds):
+                peak = self._measured(candidate)
+                fits = None if limit is None else peak <= limit
+                rounds.append(Round(candidate.words, candidate.planned_bytes, peak, candidate.flops, fits))
+                if peak not in tried or candidate.flops < tried[peak].flops:
+                    tried[peak] = candidate
+        within = [peak for peak in tried if limit is None or peak <= limit]
+        if not within:
+            raise BudgetNotKept(_not_reached(self.options.budget or "", limit or 0, plain_bytes, rounds))
+        chosen = min(within) if limit is None else min(within, key=lambda peak: (tried[peak].flops, peak))
+        return tried[chosen].halves, self._report(tried[chosen], plain_bytes, chosen, rounds)
+
+    def _limit(self, plain_bytes: int) -> int | None:
+        """The bytes for the step beside weights, buffers and inputs; None for the budget `min`."""
+        budget = self.options.budget or MINIMUM
+        if budget == MINIMUM:
+            return None
+        limit = parse_budget(budget, plain_bytes) or 0
+        return limit if is_share(budget) else limit - self._unchanged.input_bytes
+
+    def _candidates(self, limit: int | None, plain_bytes: int, rounds: list[Round]) -> Iterator[Candidate]:
+        """Candidates to compile, each chosen by what `rounds` says of those before."""
+        most = OF_OURS if self._torch_is_right else COMPILES
+        ours = self._least() if limit is None else self._ours(limit, plain_bytes, rounds, most)
+        yield from ours
+        left = COMPILES - len(rounds)
+        if self._torch_is_right and left and not any(each.fits for each in rounds):
+            yield from self._torch(limit, plain_bytes, left, rounds)
+
+    def _ours(self, limit: int, plain_bytes: int, rounds: list[Round], most: int) -> Iterator[Candidate]:
+        """Plans of ours: for the bound that the measurements so far make likely to be the loosest that fits."""
+        ratio = plain_bytes / self._unchanged.plain_bytes
+        bound = int(limit / ratio)
+        bounds = set[int]()
+        for _ in range(most):
+            candidate = self._within(bound) or self._smallest()
+            if candidate is None or candidate.planned_bytes in bounds:
+                return
+            bounds.add(candidate.planned_bytes)
+            yield candidate
+            last = rounds[-1]
+            if last.fits and (last.peak_bytes >= CLOSE * limit or candidate.flops <= self._plain.flops):
+                return
+            bound = next_bound(limit, [(each.planned_bytes, each.peak_bytes) for each in rounds])
+
+    def _least(self) -> Iterator[Candidate]:
+        """Plans of ours for the budget `min`: the smallest in program order, and two that leave Inductor more room."""
+        smallest = self._smallest()
+        if smallest is None:
+            return
+        yield smallest
+        for share in (1.1, 1.25):
+            candidate = self._within(int(share * smallest.planned_bytes))
+            if candidate is not None and candidate.planned_bytes > smallest.planned_bytes:
+                yield candidate
+
+    def _torch(self, limit: int | None, plain_bytes: int, count: int, rounds: list[Round]) -> Iterator[Candidate]:
+        """Partitions of PyTorch's partitioner: the loosest that is predicted to fit, then smaller ones."""
+        ratio = plain_bytes / self._plain.planned_bytes
+        candidates = list(self._of_torch())
+        while candidates and count:
+            within = [each for each in candidates if limit is not None and ratio * each.planned_bytes <= limit]
+            chosen = (
+                min(within, key=lambda each: each.flops)
+                if within
+                else min(candidates, key=lambda each: each.planned_bytes)
+            )
+            candidates = [each for each in candidates if each.planned_bytes != chosen.planned_bytes]
+            yield chosen
+            count -= 1
+            if rounds[-1].fits:
+                return
+            ratio = max(ratio, rounds[-1].peak_bytes / chosen.planned_bytes)
+
+    def _within(self, bound: int) -> Candidate | None:
+        """Our plan for a bound in program order; None if there is none."""
+        budget = f"{bound + self._unchanged.input_bytes}B"
+        return self._of_ours(budget, f"plan within {bound} bytes in program order")
+
+    def _smallest(self) -> Candidate | None:
+        return self._of_ours(MINIMUM, "smallest plan in program order")
+
+    def _of_ours(self, budget: str, words: str) -> Candidate | None:
+        options = Options(replace(self.options.rewrite, budget=budget), budget)
+        try:
+            rewritten = self.step.rewritten(options)
+            halves = self.step.split(rewritten)
+        except (Refusal, NotProved):
+            return None
+        report = self.step.report(rewritten)
+        return Candidate(words, halves, report.peak_bytes, report.flops, rewritten)
+
+    def _of_torch(self) -> Iterator[Candidate]:
+        for budget in TORCH_BUDGETS:
+            with functorch_config.patch(activation_memory_budget=budget):
+                yield self._by_min_cut(f"activation_memory_budget={budget:g}")
+
+    @cached_property
+    def _plain(self) -> Candidate:
+        """What Inductor does without us."""
+        return self._by_min_cut("PyTorch's partitioner")
+
+    def _by_min_cut(self, words: str) -> Candidate:
+        # The partitioner changes the graph that it is given.
+        step = self.step
+        halves = min_cut_rematerialization_partition(
+            _copied(step.joint), step.inputs, num_fwd_outputs=step.num_fwd_outputs, **step.keywords
+        )
+        return Candidate(words, halves, program_order_peak(halves, step.num_fwd_outputs), _flops(halves))
+
+    @cached_property
+    def _unchanged(self) -> GraphReport:
+        """The report on the step as it came: its peak in program order, and the bytes of its arguments."""
+        return self.step.unchanged_report()
+
+    @cached_property
+    def _torch_is_right(self) -> bool:
+        """Whether PyTorch's partitioner computes the same when it recomputes: nothing is random or overwritten."""
+        joint = self.step.joint
+        is_random = any(
+            isinstance(node.target, torch._ops.OpOverload) and draws(node.target) for node in joint.graph.nodes
+        )
+        return not is_random and not self.step.overwrites
+
+    def _measured(self, candidate: Candidate) -> int:
+        (device,) = devices_of(self.step.joint)
+        return measured_peak(candidate.halves, self.step.num_fwd_outputs, device)
+
+    def _report(self, chosen: Candidate, plain_bytes: int, peak_bytes: int, rounds: list[Round]) -> GraphReport:
+        report = self._unchanged if chosen.rewritten is None else self.step.report(chosen.rewritten)
+        return replace(
+            report,
+            plain_bytes=plain_bytes,
+            peak_bytes=peak_bytes,
+            plain_flops=self._plain.flops,
+            flops=chosen.flops,
+            plan=chosen.words,
+            rounds=tuple(rounds),
+        )
+
+
+def next_bound(limit: int, pairs: list[tuple[int, int]]) -> int:
+    """The bound in program order of the next plan. `pairs`: planned and measured peaks of those before."""
+    planned, measured = pairs[-1]
+    over = [pair for pair in pairs if pair[1] > limit]
+    within = [pair for pair in pairs if pair[1] <= limit]
+    if over and within:
+        low, high = max(within), min(over)
+        share = (limit - low[1]) / max(1, high[1] - low[1])
+        return int(low[0] + MARGIN * share * (high[0] - low[0]))
+    return int(planned * limit / measured * (MARGIN if over else 1.0))
+
+
+def _copied(joint: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    graph = torch.fx.Graph()
+    output = graph.graph_copy(joint.graph, {}, return_output_node=True)
+    assert isinstance(output, tuple)
+    value, original = output
+    graph.output(value).meta = dict(original.meta)
+    return torch.fx.GraphModule(joint, graph)
+
+
+def _flops(halves: Partitioned) -> int:
+    nodes = (node for half in halves for node in half.graph.nodes if isinstance(node.target, torch._ops.OpOverload))
+    return sum(flops_of(node.target, node.args, node.kwargs, node.meta["val"]) or 0 for node in nodes)
+
+
+def _not_reached(budget: str, limit: int, plain_bytes: int, rounds: list[Round]) -> str:
+    """The message of the refusal: the smallest peak, then each step that was compiled."""
+    words = f"no compiled step keeps the budget {budget}, {limit} of {plain_bytes} bytes beside weights and inputs"
+    least = (
+        f"the least of {len(rounds)} compiled needs {min(each.peak_bytes for each in rounds)}"
+        if rounds
+        else ("nothing can be recomputed")
+    )
+    return "; ".join([f"{words}: {least}", *map(str, rounds)])
