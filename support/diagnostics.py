@@ -99,4 +99,4 @@ class Remark:
     topic: Topic = Topic.OTHER
 
     def __str__(self) -> str:
-        return f"{place_of(self.operation)}: remark: {self.reason}"
+        return f"{position_of(self.operation)}: remark: {self.reason}"
