@@ -18,7 +18,7 @@ from xdsl.dialects.scf import Scf
 from xdsl.dialects.tensor import Tensor
 from xdsl.ir import Operation
 
-from ..support.diagnostics import Refusal, Remark, place_of
+from ..support.diagnostics import Refusal, Remark
 from .chlo import CHLO
 from .recompute import RECOMPUTE
 from .sdy import SDY
@@ -49,7 +49,7 @@ def tell(context: Context, remarks: Iterable[Remark]) -> None:
         context.remarks.extend(remarks)
         return
     for remark in remarks:
-        print(f"{place_of(remark.operation)}: remark: {remark.reason}", file=sys.stderr)
+        print(remark, file=sys.stderr)
 
 
 def demand_effect(remarks: Sequence[Remark], strict: bool) -> Sequence[Remark]:

@@ -30,7 +30,7 @@ from ..options.recompute_options import RecomputeOptions
 from ..planning.plan_file import from_json
 from ..planning.solvers.effort import is_compiled
 from ..rules.registry import registrations
-from ..support.diagnostics import UNKNOWN, Remark, RemarkKind, Topic, position_of
+from ..support.diagnostics import UNKNOWN, Remark, RemarkKind, Topic, place_of, position_of
 from ..support.fingerprint import NoFingerprint, fingerprint
 from .api import Rewritten
 
@@ -177,15 +177,16 @@ class StoredRewrite(Rewritten):
 
 
 def record_of_remark(remark: Remark) -> list[str]:
-    """The position of a remark, as text, its reason, its kind and its topic."""
-    return [position_of(remark.operation), remark.reason, remark.kind.value, remark.topic.value]
+    """The position of a remark, as text, its reason, its kind and its topic, and where it is without a position."""
+    operation = remark.operation
+    return [position_of(operation), remark.reason, remark.kind.value, remark.topic.value, place_of(operation)]
 
 
-def remark_from(record: tuple[str, str, str, str]) -> Remark:
+def remark_from(record: tuple[str, str, str, str, str]) -> Remark:
     """The remark of a record, at an empty module that stands at the position of the operation."""
-    position, reason, kind, topic = record
-    place = ModuleOp([])
+    position, reason, kind, topic, place = record
+    module = ModuleOp([])
     if position != UNKNOWN:
         file, line, column = position.rsplit(":", 2)
-        place.location = FileLineColLoc(StringAttr(file), IntAttr(int(line)), IntAttr(int(column)))
-    return Remark(place, reason, RemarkKind(kind), Topic(topic))
+        module.location = FileLineColLoc(StringAttr(file), IntAttr(int(line)), IntAttr(int(column)))
+    return Remark(module, reason, RemarkKind(kind), Topic(topic), place)

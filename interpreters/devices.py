@@ -40,7 +40,7 @@ class _Meetings:
             self.condition.notify_all()
             while len(arrived) < len(group):
                 if missing := [other for other in group if other not in arrived and other in self.ended]:
-                    raise ValueError(f"device {missing[0]} ends without this exchange")
+                    raise _PeerEnded(f"device {missing[0]} ends without this exchange")
                 self.condition.wait()
             return [arrived[other] for other in group]
 
@@ -48,6 +48,10 @@ class _Meetings:
         with self.condition:
             self.ended.add(device)
             self.condition.notify_all()
+
+
+class _PeerEnded(ValueError):
+    """A device waits for another one that has ended."""
 
 
 class _Meeting(SimulatedDevice):
@@ -90,7 +94,7 @@ def run_on_devices(programs: Sequence[Sequence[FuncOp]], inputs: Sequence[Sequen
         run.join()
     # The first failure may make others wait in vain, so errors of the devices' own come first.
     failures = [run.failure for run in runs if run.failure is not None]
-    for failure in sorted(failures, key=lambda error: "ends without this exchange" in str(error)):
+    for failure in sorted(failures, key=lambda error: isinstance(error, _PeerEnded)):
         raise failure
     return [run.results for run in runs]
 

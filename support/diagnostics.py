@@ -69,6 +69,10 @@ class BadRequest(Refusal):
     input file, not at a line of the model."""
 
 
+class DynamicShape(Refusal):
+    """A refusal because of an extent that is not known."""
+
+
 class RemarkKind(StrEnum):
     """What a remark says, in LLVM's words: a change, a change that was not made, a fact, or a request that failed."""
 
@@ -91,12 +95,15 @@ class Topic(StrEnum):
 
 @dataclass(frozen=True)
 class Remark:
-    """A decision and its reason, at the operation that it is about."""
+    """A decision and its reason, at the operation that it is about.
+
+    `place`: as of `place_of`, for a remark read from a cache, whose operation is not at hand; "" otherwise."""
 
     operation: Operation
     reason: str
     kind: RemarkKind = RemarkKind.MISSED
     topic: Topic = Topic.OTHER
+    place: str = ""
 
     def __str__(self) -> str:
-        return f"{position_of(self.operation)}: remark: {self.reason}"
+        return f"{self.place or place_of(self.operation)}: remark: {self.reason}"

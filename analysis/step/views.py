@@ -9,12 +9,11 @@ from xdsl.ir import Operation, SSAValue
 
 from ...rules.buffers import DENSE_VIEWS, STRIDED_VIEWS, forwarded_operand, type_bytes, viewed_operand
 from ...rules.registry import facts_of
-from ...support.diagnostics import Refusal
+from ...support.diagnostics import DynamicShape, Refusal
 from ...support.operations import name_of
 from ...support.type_guards import is_shaped
 from .order import Order
 
-DYNAMIC = "recomputation needs static shapes"
 """The remedy for a value of unknown extents."""
 
 
@@ -49,10 +48,10 @@ def value_bytes(value: SSAValue) -> int:
         raise Refusal(_maker(value), str(error)) from error
     if size is not None:
         return size
-    remedy = "declare them with recompute.rules.register_type"
+    unknown = f"the bytes of {value.type} are not known"
     if is_shaped(value.type):
-        remedy = DYNAMIC
-    raise Refusal(_maker(value), f"the bytes of {value.type} are not known; {remedy}")
+        raise DynamicShape(_maker(value), f"{unknown}; recomputation needs static shapes")
+    raise Refusal(_maker(value), f"{unknown}; declare them with recompute.rules.register_type")
 
 
 def _maker(value: SSAValue) -> Operation:

@@ -26,7 +26,8 @@ from recompute.benchmarks.peers.costs import arrays
 from recompute.benchmarks.peers.distance import far
 from recompute.benchmarks.peers.peer import Built
 from recompute.benchmarks.peers.random_program import Program, built, program
-from recompute.frontends.jax.choice import chosen, temporary_bytes
+from recompute.frontends.jax.allocation import temporary_bytes
+from recompute.frontends.jax.choice import chosen
 
 FARTHEST, PLAIN_SHARE = 8.0, 0.1
 APART = 1000

@@ -29,6 +29,7 @@ from ...support.progress import ProgressLine
 from ...support.units import MINIMUM, budget_text, format_bytes, is_share, parse_budget, readable_bytes
 from ...transforms.plans.limit_segments import of_rest
 from ...transforms.take_marks import take_marks
+from .allocation import fixed_bytes, reported_bytes, temporary_bytes
 from .compiler_options import MEASURING
 
 _JAX: Any = jax
@@ -111,7 +112,7 @@ class BudgetedCompile:
 def record_of_within(result: BudgetedCompile) -> dict[str, Any]:
     """How a budget was kept, as values of JSON, without the compiled step and its rewrite."""
     record = {name: getattr(result, name) for name in ("budget", "temporaries", "plain")}
-    needs = _temporaries_of(result.compiled)
+    needs = temporary_bytes(result.compiled)
     return {**record, "rounds": [asdict(compiled) for compiled in result.rounds], "needs": needs}
 
 
@@ -119,7 +120,7 @@ def within_from(
     record: Mapping[str, Any], rewritten: Rewritten | None, compiled: jax.stages.Compiled
 ) -> BudgetedCompile | None:
     """The result of a record, for the step compiled anew; None if that does not need the bytes of the record."""
-    if _temporaries_of(compiled) != record["needs"]:
+    if temporary_bytes(compiled) != record["needs"]:
         return None
     rounds = tuple([Round(**compiled_before) for compiled_before in record["rounds"]])
     return BudgetedCompile(record["budget"], record["temporaries"], record["plain"], rounds, rewritten, compiled)
@@ -154,7 +155,7 @@ def within(
     the device reports no sizes.
     """
     plain = compilers.plain()
-    plain_bytes = _temporaries(module, plain)
+    plain_bytes = reported_bytes(module, plain, "a budget")
     limit = _temporaries_limit(module, budget, plain, plain_bytes)
     if limit is not None and plain_bytes <= limit and not options.selection.segment_budgets:
         return BudgetedCompile(budget, limit, plain_bytes, (), None, plain)
@@ -167,14 +168,8 @@ def device_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> i
 
     Raises `Refusal` if the compiler or the device reports no sizes, and if arguments and results alone need more.
     """
-    limit = _temporaries_limit(module, budget, plain, _temporaries(module, plain))
-    return None if limit is None else limit + _fixed_bytes(plain)
-
-
-def _fixed_bytes(plain: jax.stages.Compiled) -> int:
-    """The bytes of arguments and results, which no plan changes."""
-    analysis: Any = plain.memory_analysis()
-    return int(analysis.argument_size_in_bytes + analysis.output_size_in_bytes - analysis.alias_size_in_bytes)
+    limit = _temporaries_limit(module, budget, plain, reported_bytes(module, plain, "a budget"))
+    return None if limit is None else limit + fixed_bytes(plain)
 
 
 def _temporaries_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled, plain_bytes: int) -> int | None:
@@ -186,15 +181,15 @@ def _temporaries_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled
         return None
     if budget.lower() != DEVICE and is_share(budget):
         return parse_budget(budget, plain_bytes)
-    fixed_bytes = _fixed_bytes(plain)
+    fixed = fixed_bytes(plain)
     device_bytes = free_bytes(module) if budget.lower() == DEVICE else parse_budget(budget, plain_bytes)
-    if device_bytes is None or device_bytes < fixed_bytes:
+    if device_bytes is None or device_bytes < fixed:
         raise Refusal(
             module,
             f"no plan keeps the budget {budget}, {format_bytes(device_bytes or 0)} of the device: arguments and "
-            f"results, which no plan changes, need {readable_bytes(fixed_bytes)}",
+            f"results, which no plan changes, need {readable_bytes(fixed)}",
         )
-    return device_bytes - fixed_bytes
+    return device_bytes - fixed
 
 
 def free_bytes(module: ModuleOp) -> int:
@@ -204,18 +199,6 @@ def free_bytes(module: ModuleOp) -> int:
     if not stats or "bytes_limit" not in stats:
         raise Refusal(module, f'budget="device": {device.platform} does not report its memory: give bytes or a share')
     return int(stats["bytes_limit"]) - int(stats.get("bytes_in_use", 0))
-
-
-def _temporaries(module: ModuleOp, compiled: jax.stages.Compiled) -> int:
-    if (size := _temporaries_of(compiled)) is None:
-        raise Refusal(module, "a budget needs a compiler that reports what it allocates, and this one does not")
-    return size
-
-
-def _temporaries_of(compiled: jax.stages.Compiled) -> int | None:
-    """Bytes of temporaries by the compiler; None if it reports none."""
-    analysis: Any = compiled.memory_analysis()
-    return None if analysis is None else int(analysis.temp_size_in_bytes)
 
 
 def _work(rewritten: Rewritten) -> tuple[int, int]:
@@ -277,13 +260,13 @@ class _CompilerSearch:
             self.rounds.append(Round(candidate.words, int(predicted), None, 0, None))
             return None
         compiled = self._compiled(rewritten, candidate.words, int(predicted))
-        return float(_temporaries(self.module, compiled.compiled)), compiled
+        return float(reported_bytes(self.module, compiled.compiled, "a budget")), compiled
 
     def _compiled(self, rewritten: Rewritten, words: str, predicted: int | None) -> _Candidate:
         # With a limit the last candidate is likely to run; with "min" it is the one predicted to need least.
         is_final = self.limit is not None or not self.rounds
         compiled = self.compilers.module(rewritten.module, {} if is_final else MEASURING)
-        needs = _temporaries(self.module, compiled)
+        needs = reported_bytes(self.module, compiled, "a budget")
         fits = None if self.limit is None else needs <= self.limit
         self.rounds.append(Round(words, predicted, needs, rewritten.extra_flops, fits))
         _LOG.info("%s: %d of %d: %s", self.name, len(self.rounds), self._most_compiles, self.rounds[-1])
@@ -305,7 +288,9 @@ class _CompilerSearch:
         if not rewritten.copies or any(_work(rewritten) == _work(candidate.rewritten) for candidate in tried):
             return None
         ordinary = self._compiled(rewritten, "as without a budget", None)
-        needs = [_temporaries(self.module, candidate.compiled) for candidate in (ordinary, best) if candidate]
+        needs = [
+            reported_bytes(self.module, candidate.compiled, "a budget") for candidate in (ordinary, best) if candidate
+        ]
         return ordinary if needs[0] < min(needs[1:], default=float("inf")) else None
 
     def _pool(self, is_over: Stop) -> Pool:

@@ -13,6 +13,7 @@ from ...driver.api import Rewritten, memory
 from ...planning.objective import WORTH_IT
 from ...support.diagnostics import Refusal
 from . import private, warning
+from .allocation import temporary_bytes
 from .compiler_options import MEASURING
 
 if TYPE_CHECKING:
@@ -168,9 +169,3 @@ def _why_plain(lowered: Lowered, way: Variant, sizes: Mapping[Variant, int | Non
     if lowered.options.rewrite.strict:
         raise Refusal(rewritten.module, f"{why} (strict)")
     return why
-
-
-def temporary_bytes(compiled: jax.stages.Compiled) -> int | None:
-    """Bytes of temporaries, measured by the compiler; None if it reports none."""
-    analysis = compiled.memory_analysis()
-    return None if analysis is None else int(analysis.temp_size_in_bytes)

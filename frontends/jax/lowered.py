@@ -19,6 +19,7 @@ from ...options.recompute_options import RecomputeOptions
 from ...support.diagnostics import Remark
 from ...support.progress import progress
 from . import crossing, private
+from .allocation import reported_bytes
 from .budget import BudgetedCompile
 from .choice import CompiledStep, chosen
 from .compiler_options import keeping_barriers
@@ -138,7 +139,7 @@ def searching_options(options: Options, plain: jax.stages.Lowered) -> RecomputeO
     compiler_options = keeping_options(plain, options, None)
 
     def temporaries(module: ModuleOp) -> int:
-        analysis = compile_lowered(crossing.with_module(plain, module), compiler_options).memory_analysis()
-        return 0 if analysis is None else int(analysis.temp_size_in_bytes)
+        compiled = compile_lowered(crossing.with_module(plain, module), compiler_options)
+        return reported_bytes(module, compiled, "the option search")
 
     return replace(options.rewrite, attempts=options.search, measure=temporaries, workers=os.cpu_count() or 1)

@@ -20,8 +20,9 @@ from ...driver.api import Rewritten, explain
 from ...options.selection import AUTO
 from ...reports.by_module import ModuleRow, module_rows
 from ...support.diagnostics import Refusal, Remark
+from .allocation import temporary_bytes
 from .budget import Round
-from .choice import Variant, temporary_bytes
+from .choice import Variant
 from .lowered import Lowered
 from .report_text import to_details, to_html, to_notebook, to_text, verdict
 

@@ -9,8 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...analysis.memory.timeline import Timeline
 from ...analysis.step.order import functions_of
-from ...analysis.step.views import DYNAMIC
-from ...support.diagnostics import Refusal
+from ...support.diagnostics import DynamicShape, Refusal
 from ...support.suggestions import suggestion
 from ...support.units import format_bytes, is_share, parse_budget, readable_bytes
 from ...transforms.preparation.timelines import MODELS, ORDER, XLA, timelines_of
@@ -70,9 +69,7 @@ def budget_limits(module: ModuleOp, budget: Budget) -> BudgetLimits:
     """Raises `Refusal` for dynamic shapes, and where arguments and results alone need more."""
     try:
         lines = dict(timelines_of(module, budget.model))
-    except Refusal as error:
-        if DYNAMIC not in error.reason:
-            raise
+    except DynamicShape as error:
         raise Refusal(error.operation, f"{error.reason}: {BOUNDS}") from error
     plain = {name: timeline.peak_bytes for name, timeline in lines.items()}
     if parse_budget(budget.text, 1) is None:

@@ -15,7 +15,8 @@ import pytest
 
 import recompute
 from recompute.examples.closeness import Closeness
-from recompute.frontends.jax.choice import chosen, temporary_bytes
+from recompute.frontends.jax.allocation import temporary_bytes
+from recompute.frontends.jax.choice import chosen
 from recompute.test.unit.frontends.steps import Case, batch, dense, descent, forward, jax, jnp, tree, weights
 from recompute.test.unit.frontends.test_equal import CASES, dropout
 

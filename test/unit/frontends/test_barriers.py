@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import recompute
-from recompute.frontends.jax.choice import temporary_bytes
+from recompute.frontends.jax.allocation import temporary_bytes
 from recompute.frontends.jax.compiler_options import DISABLED, DROPS_BARRIERS, keeping_barriers
 from recompute.test.unit.frontends.steps import batch, jax, mlp, weights
 

@@ -50,15 +50,15 @@ def test_a_time_limit_keeps_the_best_so_far():
 
 
 def test_an_interrupt_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    measured, sizes = budgets._temporaries, list[int]()  # pyright: ignore[reportPrivateUsage]
+    measured, sizes = budgets.reported_bytes, list[int]()
 
-    def interrupted(module: Any, compiled: Any) -> int:
-        sizes.append(measured(module, compiled))
+    def interrupted(module: Any, compiled: Any, option: str) -> int:
+        sizes.append(measured(module, compiled, option))
         if len(sizes) == 2:  # The plain step, and the first candidate.
             os.kill(os.getpid(), signal.SIGINT)
         return sizes[-1]
 
-    monkeypatch.setattr(budgets, "_temporaries", interrupted)
+    monkeypatch.setattr(budgets, "reported_bytes", interrupted)
     report = recompute.jax.jit(mlp().step, budget="min").report(weights(), batch())
     assert len(report.rounds) == 1 and report.way is Variant.RECOMPUTED
     assert "interrupted: the best so far follows" in capsys.readouterr().err

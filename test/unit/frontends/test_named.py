@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import recompute
-from recompute.frontends.jax.choice import temporary_bytes
+from recompute.frontends.jax.allocation import temporary_bytes
 from recompute.test.unit.frontends.steps import far_apart, jax, jnp
 
 nnx: Any = pytest.importorskip("flax.nnx")

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 import recompute
-from recompute.frontends.jax.choice import temporary_bytes
+from recompute.frontends.jax.allocation import temporary_bytes
 from recompute.frontends.jax.keywords import Keywords, OfJax, OfOptions, OfSelection
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection

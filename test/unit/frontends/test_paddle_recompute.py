@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import recompute
-from recompute.frontends.jax.choice import temporary_bytes
+from recompute.frontends.jax.allocation import temporary_bytes
 from recompute.test.unit.frontends.paddle_cases import (
     batch,
     check,
