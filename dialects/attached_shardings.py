@@ -22,7 +22,7 @@ from .shardings import ShardingAttr, ShardingPerValueAttr
 
 
 def check_attached_shardings(op: Operation) -> None:
-    """Raises `VerifyException` for the first sharding that is invalid for its value."""
+    """Raise `VerifyException` for the first sharding that is invalid for its value."""
     if isinstance(op, FuncOp):
         for subject, attribute, type_ in _of_function(op):
             if not isinstance(attribute, ShardingAttr):
@@ -51,7 +51,7 @@ def _check(op: Operation, subject: str, text: str, type_: Attribute) -> None:
 
 
 def _of_function(function: FuncOp) -> Iterator[tuple[str, Attribute, Attribute]]:
-    """The shardings of arguments and results: the subject of an error, the attribute, the type of the value."""
+    """Yield the shardings of arguments and results: the subject of an error, the attribute, the type of the value."""
     type_ = function.function_type
     yield from _of_values("argument", function.arg_attrs, type_.inputs)
     yield from _of_values("result", function.res_attrs, type_.outputs)

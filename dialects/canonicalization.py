@@ -76,7 +76,7 @@ class MergeDepends(RewritePattern):
 
 
 def _mergeable(op: DependOp) -> list[DependOp]:
-    """The other depends of the same block on the same token with equal attributes."""
+    """Return the other depends of the same block on the same token with equal attributes."""
     users = (use.operation for use in op.token.uses)
     return [
         user
@@ -89,7 +89,7 @@ def _mergeable(op: DependOp) -> list[DependOp]:
 
 
 def _is_before(value: SSAValue, op: Operation) -> bool:
-    """Whether the value is defined before `op`; it is visible in the block of `op`."""
+    """Return whether the value is defined before `op`; it is visible in the block of `op`."""
     owner = value.owner
     return not isinstance(owner, Operation) or owner.parent is not op.parent or owner.is_before_in_block(op)
 

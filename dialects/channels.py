@@ -16,7 +16,7 @@ CHANNEL = "channel_handle"
 
 
 def free_channels(root: Operation) -> Iterator[int]:
-    """Channel numbers that no operation uses."""
+    """Yield the channel numbers that no operation uses."""
     used = (number for op in every_operation(root) if (number := channel_of(op)) is not None)
     return count(max(used, default=0) + 1)
 

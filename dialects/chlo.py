@@ -85,7 +85,7 @@ class BinaryOp(ElementwiseOp):
 
 
 def _elementwise(base: type[ElementwiseOp], word: str, takes: Takes, is_test: bool = False) -> type[Operation]:
-    """The class of the operation `chlo.<word>`."""
+    """Return the class of the operation `chlo.<word>`."""
 
     @irdl_op_definition
     class Elementwise(base):

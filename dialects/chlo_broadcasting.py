@@ -84,7 +84,8 @@ class ComparisonTypeAttr(EnumAttribute[ComparisonType], SpacedOpaqueSyntaxAttrib
 
 
 def aligned_shape(shape: Sequence[int], rank: int, dimensions: Sequence[int] | None) -> tuple[int, ...]:
-    """The shape with extents of 1 inserted up to `rank`; the last dimensions are aligned if `dimensions` is None."""
+    """Return the shape with extents of 1 inserted up to `rank`; the last dimensions are aligned if `dimensions` is
+    None."""
     if len(shape) == rank:
         return tuple(shape)
     aligned = [1] * rank
@@ -95,7 +96,8 @@ def aligned_shape(shape: Sequence[int], rank: int, dimensions: Sequence[int] | N
 
 
 def broadcast_shape(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
-    """The common shape of two shapes, aligned at their last dimensions. Raises `VerifyException` if there is none."""
+    """Return the common shape of two shapes, aligned at their last dimensions. Raises `VerifyException` if there is
+    none."""
     rank = max(len(first), len(second))
     pairs = zip(aligned_shape(first, rank, None), aligned_shape(second, rank, None), strict=True)
     return tuple(_common_extent(a, b) for a, b in pairs)
@@ -135,7 +137,7 @@ class BroadcastBinaryOp(FunctionTypeOp):
         return None if dimensions is None else dimensions.get_values()
 
     def expected_element(self) -> Attribute:
-        """The element type of the result."""
+        """Return the element type of the result."""
         return element_of(self.lhs)
 
     def verify_(self) -> None:
@@ -162,7 +164,7 @@ class BroadcastBinaryOp(FunctionTypeOp):
 
 
 def _broadcasting(word: str, takes: Takes) -> type[Operation]:
-    """The class of the operation `chlo.broadcast_<word>`."""
+    """Return the class of the operation `chlo.broadcast_<word>`."""
 
     @irdl_op_definition
     class Broadcasting(BroadcastBinaryOp):

@@ -88,7 +88,7 @@ class RaggedDotOp(IRDLOperation):
         return self.numbers.lhs_ragged_dimensions[0]
 
     def free(self) -> tuple[list[int], list[int]]:
-        """The dimensions of the operands that are neither batching nor contracting nor group dimensions."""
+        """Return the dimensions of the operands that are neither batching nor contracting nor group dimensions."""
         numbers = self.numbers
         left = (*numbers.lhs_batching_dimensions, *numbers.lhs_contracting_dimensions)
         right = (*numbers.rhs_batching_dimensions, *numbers.rhs_contracting_dimensions, *numbers.rhs_group_dimensions)
@@ -98,7 +98,7 @@ class RaggedDotOp(IRDLOperation):
         )
 
     def before_ragged(self) -> list[int]:
-        """The dimensions of the left operand for which the group sizes may differ."""
+        """Return the dimensions of the left operand for which the group sizes may differ."""
         numbers, ragged = self.numbers, self.ragged
         batching = list(numbers.lhs_batching_dimensions)
         if ragged in batching:

@@ -111,7 +111,7 @@ class ScanOp(IRDLOperation):
             check_types("a carry", actual, expected)
 
     def _slice(self, type_: Attribute) -> Attribute:
-        """The type of a slice of a tensor along the dimension, which the slice does not have."""
+        """Return the type of a slice of a tensor along the dimension, which the slice does not have."""
         assert is_tensor(type_), "the definition of the operation requires a tensor"
         shape = type_.get_shape()
         return TensorType(type_.element_type, [*shape[: self.axis], *shape[self.axis + 1 :]], type_.encoding)

@@ -76,7 +76,8 @@ class ShardyReturnOp(IRDLOperation):
 
 
 class ComputationOp(IRDLOperation):
-    """A region that takes the operands, or parts of them, and returns the results, or parts of them."""
+    """Base of Shardy operations whose region takes the operands, or their per-device shards, and returns the results
+    likewise."""
 
     inputs = var_operand_def()
     outputs = var_result_def()
@@ -87,7 +88,7 @@ class ComputationOp(IRDLOperation):
     traits = traits_def(IsolatedFromAbove())
 
     def returned(self) -> Sequence[Attribute]:
-        """The types that the region returns."""
+        """Return the types that the region returns."""
         last = self.body.block.last_op
         if not isinstance(last, ShardyReturnOp):
             raise VerifyException("expected the region to end with sdy.return")
@@ -117,7 +118,7 @@ class ComputationOp(IRDLOperation):
                 check_sharding(f"{name} {index}", sharding, type_, mesh, self)
 
     def verify_body(self) -> None:
-        """The arguments have the types of the operands, and the returned values those of the results."""
+        """Check that the arguments have the types of the operands, and the returned values those of the results."""
         check_all("the arguments of the region", self.body.block.arg_types, self.operand_types)
         check_all("the values that the region returns", self.returned(), self.result_types)
 
@@ -250,7 +251,7 @@ class ManualComputationOp(ComputationOp):
 
 
 def check_parts(subject: str, parts: Sequence[Attribute], wholes: Sequence[Attribute]) -> None:
-    """Raises `VerifyException` unless each part has the element type and the rank of its whole."""
+    """Raise `VerifyException` unless each part has the element type and the rank of its whole."""
     check_count(subject, len(parts), len(wholes))
     for part, whole in zip(parts, wholes, strict=True):
         if part != whole and (_element_and_rank(part) is None or _element_and_rank(part) != _element_and_rank(whole)):

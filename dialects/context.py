@@ -35,7 +35,8 @@ class RecomputeContext(Context):
 
     @override
     def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
-        """As in xDSL; the operations of PyTorch, which are not listed, have classes by their names."""
+        """Look up an operation as xDSL does; the operations of PyTorch, which are not listed, have classes by their
+        names."""
         return (
             operation_class(name)
             if name.startswith(PREFIX)
@@ -53,14 +54,14 @@ def tell(context: Context, remarks: Iterable[Remark]) -> None:
 
 
 def demand_effect(remarks: Sequence[Remark], strict: bool) -> Sequence[Remark]:
-    """The remarks on ineffective options. With `strict`, raises the first of them as a `Refusal`."""
+    """Return the remarks on ineffective options. With `strict`, raises the first of them as a `Refusal`."""
     if strict and remarks:
         raise Refusal(remarks[0].operation, f"{remarks[0].reason} (strict)")
     return remarks
 
 
 def make_context() -> RecomputeContext:
-    """A new context with the dialects loaded; operations of other dialects pass through in the generic form."""
+    """Return a new context with the dialects loaded; operations of other dialects pass through in the generic form."""
     context = RecomputeContext(allow_unregistered=True)
     for dialect in (Builtin, Func, Arith, Math, Tensor, Scf, Linalg, MemRef, STABLEHLO, CHLO, SDY, TORCH, RECOMPUTE):
         context.load_dialect(dialect)

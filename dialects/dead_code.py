@@ -12,7 +12,7 @@ from ..support.operations import every_operation
 
 
 def drop_dead_code(region: Region) -> None:
-    """Like `region_dce(region)`: erase every operation without effects and without live uses."""
+    """Erase every operation without effects and without live uses, as `region_dce(region)` does."""
     if _is_flat(region):
         _sweep(region)
     else:
@@ -20,7 +20,7 @@ def drop_dead_code(region: Region) -> None:
 
 
 def has_dead_code(root: Operation) -> bool:
-    """Whether `drop_dead_code` would erase an operation inside: then there is one without any use."""
+    """Return whether `drop_dead_code` would erase an operation inside: then there is one without any use."""
     return any(_is_dead(op) for op in every_operation(root)[1:])
 
 
@@ -50,8 +50,8 @@ def _is_dead(op: Operation) -> bool:
 
 @cache
 def _never_has_effects(kind: type[Operation]) -> bool:
-    """Whether the traits of the class exclude effects: it has memory effect traits, all of them `NoMemoryEffect`, and
-    is neither a terminator nor a symbol."""
+    """Return whether the traits of the class exclude effects: it has memory effect traits, all of them
+    `NoMemoryEffect`, and is neither a terminator nor a symbol."""
     effects = [trait for trait in kind.traits if isinstance(trait, MemoryEffect)]
     is_free = bool(effects) and all(isinstance(trait, NoMemoryEffect) for trait in effects)
     return is_free and not (kind.has_trait(IsTerminator) or kind.has_trait(SymbolOpInterface))

@@ -79,7 +79,7 @@ BytesAttr.register(SplatBytes)
 
 
 def splat_bytes(element: bytes, count: int) -> BytesAttr:
-    """The bytes of `count` equal elements."""
+    """Return the bytes of `count` equal elements."""
     return BytesAttr(element) if count == 1 else cast(BytesAttr, SplatBytes(element, count))
 
 
@@ -98,12 +98,13 @@ class DenseAttr(ParametrizedAttribute, BuiltinAttribute):
 
     @staticmethod
     def get(type: AnyTensor, raw: bytes) -> DenseAttr:
-        """From the bits of one element (a splat) or of all. Raises `VerifyException` for any other length."""
+        """Make a constant from the bits of one element (a splat) or of all. Raises `VerifyException` for any other
+        length."""
         return DenseAttr(type, BytesAttr(shortest(raw, dtype_of(type.element_type))))
 
     @staticmethod
     def from_numpy(array: NDArray[Any], element_type: Attribute) -> DenseAttr:
-        """The array as a constant of its shape, converted to `element_type` as numpy does."""
+        """Return the array as a constant of its shape, converted to `element_type` as numpy does."""
         values = np.ascontiguousarray(array, dtype_of(element_type))
         return DenseAttr.get(TensorType(element_type, array.shape), values.tobytes())
 
@@ -127,7 +128,7 @@ class DenseAttr(ParametrizedAttribute, BuiltinAttribute):
 
 
 def to_numpy(attr: DenseAttr | AnyDense) -> NDArray[Any]:
-    """The constant as a read-only array of its shape; a splat is one element with stride zero."""
+    """Return the constant as a read-only array of its shape; a splat is one element with stride zero."""
     dtype = dtype_of(attr.type.element_type)
     shape = attr.type.get_shape()
     values = np.frombuffer(attr.data.data if isinstance(attr, DenseAttr) else small_bits(attr), dtype)
@@ -135,7 +136,7 @@ def to_numpy(attr: DenseAttr | AnyDense) -> NDArray[Any]:
 
 
 def small_bits(attr: AnyDense) -> bytes:
-    """The bits of xDSL's own attribute, in the form of `DenseAttr`: xDSL sign-extends integers below a byte."""
+    """Return the bits of xDSL's own attribute, in the form of `DenseAttr`: xDSL sign-extends integers below a byte."""
     dtype = dtype_of(attr.type.element_type)
     if isinstance(attr.data, SplatBytes):
         return masked(attr.data.element, dtype)
@@ -143,7 +144,7 @@ def small_bits(attr: AnyDense) -> bytes:
 
 
 def standard_text(attr: AnyDense) -> str | None:
-    """`dense<…>` for xDSL's own attribute, exact as `dense_text`; None for an element type that numpy lacks."""
+    """Print xDSL's own attribute as `dense<…>`, exact as `dense_text`; None for an element type that numpy lacks."""
     try:
         return dense_text(attr.type, small_bits(attr))
     except ValueError:
@@ -151,13 +152,14 @@ def standard_text(attr: AnyDense) -> str | None:
 
 
 def to_small(attr: AnyDense) -> DenseAttr:
-    """xDSL's expanded attribute of tensor type as a `DenseAttr`, the same constant."""
+    """Convert xDSL's expanded attribute of tensor type to a `DenseAttr`, the same constant."""
     assert is_tensor(attr.type), "only tensors are StableHLO constants"
     return DenseAttr(attr.type, BytesAttr(small_bits(attr)))
 
 
 def to_standard(type: AnyShaped, raw: bytes) -> AnyDense:
-    """xDSL's own attribute, for operations of other dialects; a splat is expanded when its data are accessed."""
+    """Convert to xDSL's own attribute, for operations of other dialects; a splat is expanded when its data are
+    accessed."""
     element = type.element_type
     if is_integer_type(element) and dtype_of(element) in SUB_BYTE_BITS:
         # xDSL sign-extends: a true i1 is -1.
@@ -171,7 +173,7 @@ def to_standard(type: AnyShaped, raw: bytes) -> AnyDense:
 
 
 def _without_check(type: RankedStructure[AnyDenseElement], data: BytesAttr) -> AnyDense:
-    """The attribute without xDSL's check of its length, which would expand the data."""
+    """Return the attribute without xDSL's check of its length, which would expand the data."""
     attr: AnyDense = object.__new__(DenseIntOrFPElementsAttr)
     object.__setattr__(attr, "type", type)
     object.__setattr__(attr, "data", data)

@@ -34,13 +34,13 @@ def count_of(type: ShapedType) -> int:
 
 
 def shortest(raw: bytes, dtype: DType) -> bytes:
-    """The bits of one element if all elements are equal, otherwise all bits."""
+    """Return the bits of one element if all elements are equal, otherwise all bits."""
     first = raw[: dtype.itemsize]
     return first if raw and _repeats(raw, first) else raw
 
 
 def _repeats(raw: bytes, element: bytes) -> bool:
-    """Whether the data are repetitions of the element."""
+    """Return whether the data are repetitions of the element."""
     piece = element * min(PIECE, len(raw) // len(element))
     whole = len(raw) - len(raw) % len(piece)
     return (
@@ -87,7 +87,7 @@ def parse_dense(parser: AttrParser, type: Attribute | None = None) -> tuple[AnyS
 
 
 def literal_bits(content: str, type: AnyShaped, start: int, end: int) -> bytes:
-    """The bits of the literal between `dense<` and `>`, which is `content[start:end]`.
+    """Return the bits of the literal between `dense<` and `>`, which is `content[start:end]`.
 
     An empty tensor may be written as a splat, and keeps the element, as in MLIR. Raises `ValueError` if the literal
     does not fit `type`.
@@ -114,7 +114,7 @@ def literal_bits(content: str, type: AnyShaped, start: int, end: int) -> bytes:
 
 
 def _bytes_of_digits(content: str, start: int, end: int) -> bytes:
-    """The bytes of the hexadecimal digits at `content[start:end]`."""
+    """Return the bytes of the hexadecimal digits at `content[start:end]`."""
     if (end - start) % 2:
         raise ValueError(_NOT_HEXADECIMAL)
     length = 2 * PIECE
@@ -123,7 +123,7 @@ def _bytes_of_digits(content: str, start: int, end: int) -> bytes:
 
 
 def _tensor_literal(literal: str) -> tuple[list[Element], tuple[int, ...] | None]:
-    """Elements in row-major order, and the shape that the brackets spell; None without brackets."""
+    """Return the elements in row-major order, and the shape that the brackets spell; None without brackets."""
     if not literal.strip():
         return [], None
     try:
@@ -141,7 +141,7 @@ def _tensor_literal(literal: str) -> tuple[list[Element], tuple[int, ...] | None
 
 
 def _quoted(literal: str) -> str:
-    """The literal as JSON: each scalar is a string."""
+    """Return the literal as JSON: each scalar is a string."""
     return _ATOM.sub(r'"\g<0>"', _AFTER_MINUS.sub("-", literal))
 
 
@@ -158,12 +158,13 @@ def _element(text: str) -> Element:
 
 
 def dense_text(type: AnyShaped, raw: bytes) -> str:
-    """`dense<…>` without the type, which MLIR reads back to the same bits. `raw`: the bits of one element or of all."""
+    """Print `dense<…>` without the type, which MLIR reads back to the same bits. `raw`: the bits of one element or of
+    all."""
     return "".join(dense_pieces(type, raw))
 
 
 def dense_pieces(type: AnyShaped, raw: bytes) -> Iterator[str]:
-    """The text of `dense_text`; a hexadecimal string in pieces of bounded length."""
+    """Yield the text of `dense_text`; a hexadecimal string in pieces of bounded length."""
     if len(raw) <= LONGEST_LIST * dtype_of(type.element_type).itemsize:
         yield f"dense<{_literal(type, raw)}>"
         return

@@ -26,7 +26,8 @@ def _is_bool(value: Attribute) -> bool:
 
 
 def _is_decision(value: Attribute) -> bool:
-    """Whether it is a decision for all results, or a list with one per result; unit in the list means no decision."""
+    """Return whether it is a decision for all results, or a list with one per result; unit in the list means no
+    decision."""
     if isinstance(value, ArrayAttr):
         entries = cast(ArrayAttr[Attribute], value)
         return all(
@@ -49,7 +50,8 @@ def _is_path(value: Attribute) -> bool:
 
 
 def _is_name(value: Attribute) -> bool:
-    """Whether it is a name or a list: an operation that an inlined call returns has the call's name and its own."""
+    """Return whether it is a name or a list: an operation that an inlined call returns has the call's name and
+    its own."""
     if isinstance(value, ArrayAttr):
         return all(isinstance(name, StringAttr) for name in cast(ArrayAttr[Attribute], value))
     return isinstance(value, StringAttr)
@@ -159,7 +161,7 @@ def _unknown(name: str) -> str:
 
 
 def verify_attributes(operations: Iterable[Operation]) -> None:
-    """Raises `Refusal` at the first operation with an unknown or invalid `recompute.` attribute."""
+    """Raise `Refusal` at the first operation with an unknown or invalid `recompute.` attribute."""
     for op in operations:
         for name, value in op.attributes.items():
             if not name.startswith(Names.PREFIX):
@@ -232,7 +234,7 @@ _INVOLVED = frozenset({Names.RECOMPUTE, Names.OUTPUT_RECOMPUTE})
 
 
 def verify_marks(operations: Iterable[Operation]) -> None:
-    """Raises `Refusal` at the first operation with contradicting attributes."""
+    """Raise `Refusal` at the first operation with contradicting attributes."""
     for op in operations:
         if _INVOLVED.isdisjoint(op.attributes):
             continue

@@ -80,8 +80,8 @@ SCALARS: dict[type[Attribute], DType] = {**FLOATS, IndexType: INTEGERS[64][0]}
 
 
 def dtype_of(element_type: Attribute) -> DType:
-    """The numpy type of one element. Raises `ValueError` for a type that neither numpy nor `ml_dtypes` has (f80, i128,
-    quantized)."""
+    """Return the numpy type of one element. Raises `ValueError` for a type that neither numpy nor `ml_dtypes` has (f80,
+    i128, quantized)."""
     if is_integer_type(element_type):
         dtype = _integer_dtype(element_type.width.data, is_unsigned(element_type))
     elif is_complex_type(element_type):
@@ -101,12 +101,13 @@ def _integer_dtype(width: int, unsigned: bool) -> DType | None:
 
 
 def bit_width(dtype: DType) -> int:
-    """Significant bits of an element; fewer than its storage for types below a byte."""
+    """Return the significant bits of an element; fewer than its storage for types below a byte."""
     return SUB_BYTE_BITS.get(dtype, 8 * dtype.itemsize)
 
 
 def encode(elements: Sequence[Element], element_type: Attribute) -> bytes:
-    """The concatenated bits of these scalars. Raises `ValueError`, with the scalar, if one does not fit the type."""
+    """Return the concatenated bits of these scalars. Raises `ValueError`, with the scalar, if one does not fit the
+    type."""
     if is_complex_type(element_type):
         parts = [part for element in elements for part in _pair(element)]
         return encode(parts, element_type.element_type)
@@ -142,7 +143,8 @@ def is_hexadecimal(text: str) -> bool:
 
 
 def encode_floats(texts: Sequence[str], dtype: DType) -> NDArray[Any]:
-    """The bits of these floats as unsigned integers. Hexadecimal is the bit pattern itself, NaN payloads included."""
+    """Return the bits of these floats as unsigned integers. Hexadecimal is the bit pattern itself, NaN payloads
+    included."""
     values = np.array([0.5 if is_hexadecimal(text) else _decimal(text) for text in texts], np.float64)
     if dtype in SUB_BYTE_BITS and np.any(np.isinf(values)):
         raise ValueError("numbers are read as f64, which this one does not fit, and the element type has no infinity")
@@ -203,7 +205,7 @@ def _integer_bits(text: str, width: int, unsigned: bool) -> int:
 
 
 def formatter(element_type: Attribute) -> Callable[[bytes], str]:
-    """A function from the bits of one element to text that MLIR reads back to the same bits."""
+    """Return a function from the bits of one element to text that MLIR reads back to the same bits."""
     if is_complex_type(element_type):
         part = formatter(element_type.element_type)
         return lambda raw: f"({part(raw[: len(raw) // 2])},{part(raw[len(raw) // 2 :])})"
@@ -216,7 +218,8 @@ def formatter(element_type: Attribute) -> Callable[[bytes], str]:
 
 
 def format_float(raw: bytes, dtype: DType) -> str:
-    """Decimal with the fewest of 7, 9 and 17 digits that read back to the same bits; hexadecimal if none does."""
+    """Format a float as the shortest decimal of 7, 9 or 17 digits that parses back to the same bits, or as hexadecimal
+    if none does."""
     value = float(np.frombuffer(raw, dtype)[0])
     if np.isfinite(value):
         for digits in (6, 8, 16):

@@ -31,17 +31,17 @@ _ALLOWED = frozenset({"call_target_name", "backend_config", "has_side_effect", "
 
 
 def is_named_as_mark(op: Operation) -> TypeGuard[CustomCallOp]:
-    """Whether the operation is a custom call with a target in our namespace."""
+    """Return whether the operation is a custom call with a target in our namespace."""
     return isinstance(op, CustomCallOp) and op.call_target_name.data.startswith(Names.PREFIX)
 
 
 def is_mark(op: Operation) -> TypeGuard[CustomCallOp]:
-    """Whether the operation is a well-formed mark."""
+    """Return whether the operation is a well-formed mark."""
     return is_named_as_mark(op) and why_malformed(op) is None
 
 
 def why_malformed(op: CustomCallOp) -> str | None:
-    """The reason that a call named as a mark is malformed; None if it is not."""
+    """Return the reason that a call named as a mark is malformed; None if it is not."""
     target = op.call_target_name.data
     if target not in MARKS:
         return f"unknown mark '{target}'; known are {', '.join(MARKS)}"
@@ -56,5 +56,5 @@ def why_malformed(op: CustomCallOp) -> str | None:
 
 
 def name_in(mark: CustomCallOp) -> str:
-    """The name of a `recompute.name`, or the names of a `recompute.checkpoints`, separated by commas."""
+    """Return the name of a `recompute.name`, or the names of a `recompute.checkpoints`, separated by commas."""
     return mark.backend_config.data if isinstance(mark.backend_config, StringAttr) else ""

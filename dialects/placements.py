@@ -29,7 +29,8 @@ _ALLOWED = frozenset({"call_target_name", "has_side_effect"})
 
 
 def is_placement(op: Operation) -> TypeGuard[CustomCallOp]:
-    """Whether the operation returns its only operand in the memory that it names, and has no other attributes."""
+    """Return whether the operation returns its only operand in the memory that it names, and has no other
+    attributes."""
     return (
         isinstance(op, CustomCallOp)
         and op.call_target_name.data == TARGET
@@ -42,7 +43,7 @@ def is_placement(op: Operation) -> TypeGuard[CustomCallOp]:
 
 
 def placement_of(op: CustomCallOp) -> str | None:
-    """The kind of memory, by JAX's name; None without one, or with further frontend attributes."""
+    """Return the kind of memory, by JAX's name; None without one, or with further frontend attributes."""
     frontend = op.attributes.get(FRONTEND)
     if not isinstance(frontend, DictionaryAttr) or set(frontend.data) != {PLACEMENT}:
         return None
@@ -51,7 +52,7 @@ def placement_of(op: CustomCallOp) -> str | None:
 
 
 def placed_in(kind: str) -> DictionaryAttr:
-    """The frontend attributes that name the memory."""
+    """Return the frontend attributes that name the memory."""
     return DictionaryAttr({PLACEMENT: StringAttr(kind)})
 
 
@@ -64,12 +65,12 @@ def is_from_host(op: Operation) -> TypeGuard[CustomCallOp]:
 
 
 def is_offload(op: Operation) -> TypeGuard[CustomCallOp]:
-    """Whether this project inserted the move, or it is a copy of such a move."""
+    """Return whether this project inserted the move, or it is a copy of such a move."""
     return is_placement(op) and Names.OFFLOAD in op.attributes
 
 
 def speed_of(op: Operation) -> int:
-    """The bytes per second of the move in the cost model; 0 if it costs nothing."""
+    """Return the bytes per second of the move in the cost model; 0 if it costs nothing."""
     speed = op.attributes.get(Names.OFFLOAD)
     return speed.value.data if isinstance(speed, IntegerAttr) else 0
 

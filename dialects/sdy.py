@@ -1,4 +1,4 @@
-"""Shardy for xDSL: the operations that say how values are spread over devices.
+"""Shardy for xDSL: operations that describe how values are distributed over devices.
 
 sdy.mesh @mesh = <["data"=2]>
 %1 = sdy.sharding_constraint %0 <@mesh, [{"data"}, {}]> : type
@@ -104,7 +104,7 @@ class ShardedCopyOp(SameTypeOp):
 
 
 def _before_barriers(value: SSAValue) -> SSAValue:
-    """The value that propagation barriers hand on."""
+    """Return the value that propagation barriers forward."""
     while isinstance(value.owner, PropagationBarrierOp):
         value = value.owner.input
     return value
@@ -210,7 +210,7 @@ class EdgeOp(SameTypeOp):
         self.verify_owner()
 
     def verify_owner(self) -> None:
-        """Raises `VerifyException` if the operand can own no edge."""
+        """Raise `VerifyException` if the operand can own no edge."""
 
 
 @irdl_op_definition
@@ -266,7 +266,7 @@ class ShardyConstantOp(DenseConstantOp):
 
 
 def axes_of_mesh(inside: Operation, name: str) -> dict[str, int]:
-    """The axis sizes of the mesh of this name in the module around an operation; empty without such a mesh."""
+    """Return the axis sizes of the mesh of this name in the module around an operation; empty without such a mesh."""
     top = inside.get_toplevel_object()
     if isinstance(top, ModuleOp):
         for op in top.ops:

@@ -62,7 +62,7 @@ from .stablehlo.formats import (
 
 
 def parse_axis(parser: AttrParser) -> Axis:
-    """`"x"` or `"x":(2)4`"""
+    """Parse `"x"` or `"x":(2)4`"""
     name = parser.parse_str_literal()
     if parser.parse_optional_punctuation(":") is None:
         return Axis(name)
@@ -73,7 +73,7 @@ def parse_axis(parser: AttrParser) -> Axis:
 
 
 def parse_axis_list(parser: AttrParser) -> Axes:
-    """`{"x", "y"}`"""
+    """Parse `{"x", "y"}`"""
     return tuple(parser.parse_comma_separated_list(parser.Delimiter.BRACES, lambda: parse_axis(parser)))
 
 
@@ -143,7 +143,7 @@ REDUCTIONS = ("sum", "max", "min")
 
 
 class CollectiveOp(IRDLOperation):
-    """`axes %operand out_sharding=<…> : type`"""
+    """Base of Shardy's collectives. Form: `axes %operand out_sharding=<…> : type`."""
 
     AXES: ClassVar[str] = ""
     """The property that holds the axes; empty if there is none."""
@@ -176,7 +176,8 @@ class CollectiveOp(IRDLOperation):
         self.check_axes(operand, result, mesh)
 
     def _operand_sharding(self, result: Sharding) -> Sharding | None:
-        """The sharding of the operand; None if it is that of a region's argument, which another operation may hold."""
+        """Return the sharding of the operand; None if it is that of a region's argument, which another operation may
+        hold."""
         if (sharding := sharding_of(self.tensor)) is not None:
             return sharding
         if type(self).MAY_LACK_SHARDING:
@@ -189,7 +190,7 @@ class CollectiveOp(IRDLOperation):
 
     @abstractmethod
     def check_axes(self, operand: Sharding, result: Sharding, mesh: Mesh) -> None:
-        """Raises `VerifyException` unless the operand's sharding and the axes give the sharding of the result."""
+        """Raise `VerifyException` unless the operand's sharding and the axes give the sharding of the result."""
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -260,7 +261,7 @@ class AxesPerDimensionOp(CollectiveOp):
 
     @abstractmethod
     def applied(self, operand: Axes, axes: Axes, mesh: Mesh) -> Axes:
-        """The axes of a dimension of the result."""
+        """Return the axes of a dimension of the result."""
 
 
 class GatheringOp(AxesPerDimensionOp):
@@ -359,7 +360,7 @@ class ReducingOp(CollectiveOp):
         return "sum" if self.reduction_op is None else REDUCTIONS[self.reduction_op.value.data]
 
     def axes_reduced(self) -> Axes:
-        """The axes along which values are combined."""
+        """Return the axes along which values are combined."""
         axes = self.properties[type(self).AXES]
         if isinstance(axes, AxisListAttr):
             return axes.data

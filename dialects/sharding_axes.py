@@ -43,7 +43,7 @@ class Axis:
         return mesh.sizes[self.name] if self.size is None else self.size
 
     def end(self, mesh: Mesh) -> int:
-        """The product of the factors up to the end of this axis."""
+        """Return the product of the factors up to the end of this axis."""
         return self.before * self.length(mesh)
 
     def overlaps(self, other: Axis, mesh: Mesh) -> bool:
@@ -55,17 +55,17 @@ Axes: TypeAlias = tuple[Axis, ...]
 
 @dataclass(frozen=True)
 class Mesh:
-    """Axes with their sizes, in order, and the order of the devices if it is not the usual one."""
+    """A mesh: axes with their sizes, in order, and the order of the devices if it is not the usual one."""
 
     sizes: dict[str, int]
     devices: tuple[int, ...] = ()
 
     def is_maximal(self) -> bool:
-        """Whether the mesh is one device, given by its number."""
+        """Return whether the mesh is one device, given by its number."""
         return not self.sizes and len(self.devices) == 1
 
     def order(self, axis: Axis) -> tuple[int, int, int]:
-        """The sort key of axes."""
+        """Return the sort key of axes."""
         return list(self.sizes).index(axis.name), axis.before, axis.length(self)
 
 
@@ -109,19 +109,19 @@ _SIZE = re.compile(rf"({_NAME})=(-?\d+)")
 
 
 def _compact(text: str) -> str:
-    """The text without white space outside of strings."""
+    """Return the text without white space outside of strings."""
     return _SPACE.sub(lambda match: match[1] or "", text)
 
 
 def parse_axes(text: str) -> Axes:
-    """The axes of a text such as `"x","y":(1)2`."""
+    """Return the axes of a text such as `"x","y":(1)2`."""
     return tuple(
         Axis(name[1:-1], int(before or 1), int(size) if size else None) for name, before, size in _AXIS.findall(text)
     )
 
 
 def parse_sharding(text: str) -> Sharding:
-    """The sharding of the text between `<` and `>`. Raises `VerifyException`."""
+    """Return the sharding of the text between `<` and `>`. Raises `VerifyException`."""
     match = _SHARDING.fullmatch(_compact(text))
     if match is None:
         raise VerifyException(f"<{text}> is not a sharding, expected <@mesh, [{{…}}, …]>")
@@ -135,7 +135,8 @@ def parse_sharding(text: str) -> Sharding:
 
 
 def parse_mesh(text: str) -> Mesh:
-    """The mesh of the text between `<` and `>`. Raises `VerifyException` unless it satisfies Shardy's constraints."""
+    """Return the mesh of the text between `<` and `>`. Raises `VerifyException` unless it satisfies Shardy's
+    constraints."""
     if (match := _MESH.fullmatch(_compact(text))) is None:
         raise VerifyException(f'<{text}> is not a mesh, expected <["axis"=size, …]>')
     pairs = [(name[1:-1], int(size)) for name, size in _SIZE.findall(match[1])]
@@ -162,7 +163,7 @@ def _check_devices(devices: Sequence[int], count: int) -> None:
 
 
 def mesh_of(inside: Operation, name: str) -> Mesh | None:
-    """The mesh that a sharding of an operation names, or its own; None if the module has none of that name."""
+    """Return the mesh that a sharding of an operation names, or its own; None if the module has none of that name."""
     if name.startswith("mesh<"):
         return parse_mesh(name[5:-1])
     module = inside
@@ -178,12 +179,12 @@ def mesh_of(inside: Operation, name: str) -> Mesh | None:
 
 
 def is_in_module(op: Operation) -> bool:
-    """Whether the meshes that an operation may name are known."""
+    """Return whether the meshes that an operation may name are known."""
     return isinstance(op.get_toplevel_object(), ModuleOp)
 
 
 def manual_around(op: Operation) -> set[str]:
-    """The axes that enclosing manual computations bind."""
+    """Return the axes that enclosing manual computations bind."""
     bound = set[str]()
     parent = op.parent_op()
     while parent is not None:
@@ -195,7 +196,7 @@ def manual_around(op: Operation) -> set[str]:
 
 
 def sharding_of(value: SSAValue) -> Sharding | None:
-    """The sharding that is attached to a value. Raises `VerifyException` for a text that is none."""
+    """Return the sharding that is attached to a value. Raises `VerifyException` for a text that is none."""
     for use in value.uses:
         if use.operation.name == "sdy.data_flow_edge":
             return _parsed(use.operation.properties.get("sharding"))
@@ -248,7 +249,7 @@ def _nth(attribute: Attribute | None, index: int) -> Sharding | None:
 
 
 def check_sharding(subject: str, sharding: Sharding, type_: Attribute, mesh: Mesh | None, op: Operation) -> None:
-    """Raises `VerifyException` unless the sharding is valid for a value of this type."""
+    """Raise `VerifyException` unless the sharding is valid for a value of this type."""
     if mesh is None:
         raise VerifyException(f"{subject} names an unknown mesh, {sharding.mesh}")
     if isinstance(type_, TupleType) and len(type_.types.data) == 1:
@@ -276,14 +277,14 @@ def check_sharding(subject: str, sharding: Sharding, type_: Attribute, mesh: Mes
 
 
 def check_order(subject: str, axes: Axes, mesh: Mesh) -> None:
-    """Raises `VerifyException` unless the axes are in the order of the mesh."""
+    """Raise `VerifyException` unless the axes are in the order of the mesh."""
     of_mesh = [axis for axis in axes if axis.name in mesh.sizes]
     if of_mesh != sorted(of_mesh, key=mesh.order):
         raise VerifyException(f"{subject} axes are not ordered w.r.t. mesh")
 
 
 def check_axis_lists(subject: str, lists: Iterable[Axes], mesh: Mesh) -> None:
-    """Raises `VerifyException` unless the axes of all lists are parts of the mesh, and none of them twice."""
+    """Raise `VerifyException` unless the axes of all lists are parts of the mesh, and none of them twice."""
     seen: list[Axis] = []
     for axes in lists:
         for index, axis in enumerate(axes):
@@ -319,7 +320,7 @@ def _can_merge(first: Axis, second: Axis, mesh: Mesh) -> bool:
 
 
 def merged(axes: Iterable[Axis], mesh: Mesh) -> Axes:
-    """The axes, with consecutive parts of one axis as one."""
+    """Return the axes, with consecutive parts of one axis as one."""
     result: list[Axis] = []
     for axis in axes:
         if result and _can_merge(result[-1], axis, mesh):
@@ -335,7 +336,7 @@ def in_mesh_order(axes: Iterable[Axis], mesh: Mesh) -> Axes:
 
 
 def gathered(subject: str, axes: Axes, removed: Axes, mesh: Mesh) -> Axes:
-    """The axes of a dimension without these at their end. Raises `VerifyException` if they do not end so."""
+    """Return the axes of a dimension without these at their end. Raises `VerifyException` if they do not end so."""
     rest = list(axes)
     for axis in reversed(removed):
         if not rest or rest[-1].name != axis.name or not _is_end_of(axis, rest[-1], mesh):
@@ -355,7 +356,7 @@ def axes_text(axes: Axes) -> str:
 
 
 def _units(axes: Axes, others: Axes, mesh: Mesh) -> set[tuple[str, int]]:
-    """The axes, cut at all ends of both lists: comparable as sets."""
+    """Return the axes, cut at all ends of both lists: comparable as sets."""
     units = set[tuple[str, int]]()
     for axis in axes:
         cuts = {cut for other in (*axes, *others) if other.name == axis.name for cut in (other.before, other.end(mesh))}
@@ -366,7 +367,7 @@ def _units(axes: Axes, others: Axes, mesh: Mesh) -> set[tuple[str, int]]:
 def check_unreduced(
     operand: Sharding, result: Sharding, mesh: Mesh, introduced: str | None, removed: str | None
 ) -> None:
-    """Raises `VerifyException` if unreduced axes are added or removed with another reduction than this.
+    """Raise `VerifyException` if unreduced axes are added or removed with another reduction than this.
 
     Args:
         operand: Sharding of the operand.

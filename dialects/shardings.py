@@ -50,7 +50,7 @@ def _parse_text(parser: AttrParser) -> str:
 
 
 def _parse_element(parser: AttrParser) -> str:
-    """A sharding of a list, `<…>` or in full `#sdy.sharding<…>`. It is printed in the short form."""
+    """Return a sharding of a list, `<…>` or in full `#sdy.sharding<…>`. It is printed in the short form."""
     if parser.lexer.input.content.startswith("#", parser.pos):
         sharding = parser.parse_attribute()
         if not isinstance(sharding, ShardingAttr):
@@ -88,7 +88,7 @@ class MeshAttr(TextAttr):
     name = "sdy.mesh"
 
     def axes(self) -> dict[str, int]:
-        """The names and sizes of the axes, in order."""
+        """Return the names and sizes of the axes, in order."""
         return {name: int(size) for name, size in _MESH_AXIS.findall(self.data)}
 
 
@@ -119,7 +119,7 @@ class ShardingPerValueAttr(Data[tuple[str, ...]]):
         printer.print_string(f"<{self.text()}>")
 
     def text(self) -> str:
-        """The text between the angle brackets."""
+        """Return the text between the angle brackets."""
         return f"[{', '.join(f'<{sharding}>' for sharding in self.data)}]"
 
 
@@ -156,7 +156,7 @@ _AXIS = re.compile(r'"([^"\\]*)"')
 
 
 def layout_of(sharding: str) -> Layout | None:
-    """The layout of the text of a sharding; None unless it consists of a mesh and whole axes only."""
+    """Return the layout of the text of a sharding; None unless it consists of a mesh and whole axes only."""
     if (match := _LAYOUT.fullmatch(sharding)) is None:
         return None
     dimensions = _DIVIDED_BY.findall(match[2])

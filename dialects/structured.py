@@ -85,7 +85,7 @@ class GroupOp(IRDLOperation):
         self.verify_place(self.parent_op())
 
     def verify_place(self, parent: Operation | None) -> None:
-        """Raises `VerifyException` if the operation may not be in `parent`. None: it has no parent yet."""
+        """Raise `VerifyException` if the operation may not be in `parent`. None: it has no parent yet."""
         raise NotImplementedError
 
     @classmethod

@@ -12,7 +12,7 @@ was drawn, operand 0, and of the operands in its argument list.
 Operations that stand for no call:
 
     torch.read      the value of an argument before the step writes to it, in storage of its own
-    torch.draw      the random state that the next operation draws from; the generator advances behind it
+    torch.draw      the random state that the next operation draws from; the generator advances after it
     torch.get_attr  an attribute of the graph module, such as a lifted constant
 """
 
@@ -42,7 +42,8 @@ _FUNCTIONAL = frozenset(
     + [f"{PREFIX}python.{name}.default" for name in aten.ON_SIZES.split()]
     + [GET_ATTR]
 )
-"""What may be removed where its results are not read. A random operation stays: it is what advances the generator."""
+"""Operations that may be removed if their results are not read. Random operations stay, because they advance the
+generator."""
 _OPERAND = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|%(\d+)""")
 
 
@@ -55,7 +56,7 @@ class NoneType(ParametrizedAttribute, TypeAttribute):
 
 @dataclass(frozen=True)
 class Operand:
-    """`%i` in an argument list."""
+    """The operand `%i` in an argument list."""
 
     index: int
 
@@ -79,7 +80,7 @@ class Arguments:
     keywords: tuple[tuple[str, Argument], ...]
 
     def operands(self) -> Iterator[int]:
-        """The operands in the order in which they occur, with repetitions."""
+        """Yield the operands in the order in which they occur, with repetitions."""
         for argument in (*self.positional, *(value for _, value in self.keywords)):
             yield from _operands(argument)
 
@@ -178,26 +179,26 @@ _SHAPES = {READ: _verify_read, DRAW: _verify_draw, GET_ATTR: _verify_get_attr}
 
 @cache
 def operation_class(name: str) -> type[TorchOp]:
-    """The class of the operations of that name, which starts with `torch.`."""
+    """Return the class of the operations of that name, which starts with `torch.`."""
     assert name.startswith(PREFIX), f"{name} is an operation of PyTorch"
     traits = traits_def(Pure()) if name in _FUNCTIONAL else traits_def()
     return type("TorchOp", (TorchOp,), {"name": name, "traits": traits, "__module__": __name__})
 
 
 def called_name(op: Operation) -> str:
-    """`aten.mm.default`: what the operation calls."""
+    """Return the name of the called operation: `aten.mm.default`."""
     return op.name.removeprefix(SEEDED if op.name.startswith(SEEDED) else PREFIX)
 
 
 def node_of(op: Operation) -> str:
-    """The name of the node that an operation stands for."""
+    """Return the name of the node that an operation stands for."""
     name = op.attributes[NODE]
     assert isinstance(name, StringAttr), "verified: an operation of PyTorch has the name of its node"
     return name.data
 
 
 def arguments_of(op: Operation) -> Arguments:
-    """The argument list of a call."""
+    """Return the argument list of a call."""
     text = op.attributes[ARGS]
     assert isinstance(text, StringAttr), "verified: a call has an argument list"
     return parse_arguments(text.data)

@@ -84,19 +84,19 @@ class Rewritten:
         return to_json(self.plans)
 
     def memory(self, model: str = "order") -> dict[str, tuple[Timeline, Timeline]]:
-        """For each function the timelines before and after."""
+        """Return for each function the timelines before and after."""
         before, after = memory(self._original, model), memory(self.module, model)
         return {name: (before[name], after[name]) for name in after}
 
     def still_saved(self) -> tuple[SavedValue, ...]:
-        """The values that the rewritten step saves for its backward pass, the largest first, with reasons."""
+        """Return the values that the rewritten step saves for its backward pass, the largest first, with reasons."""
         kept = {kept.segment: kept.reason for step in self.plans for kept in step.plan.kept}
         return tuple(sorted(still_saved_of(self.module, kept), key=lambda value: -value.bytes))
 
     @property
     def predicted_saving(self) -> float:
-        """The share of the peak that is saved, by the model of XLA:CPU; of several functions the least. What the search
-        has forecast is not computed again."""
+        """The share of the peak that is saved under the model of XLA:CPU; of several functions the lowest. A forecast
+        of the search is reused."""
         return self._modelled_saving if self._saving is None else self._saving
 
     @cached_property
@@ -106,7 +106,7 @@ class Rewritten:
 
 
 def rewrite(step: ModuleOp | str | HasText, options: RecomputeOptions = DEFAULT, *, name: str = "<input>") -> Rewritten:
-    """Recompute what the options choose.
+    """Recompute the values that the options select.
 
     Args:
         step: A module, which is left unchanged, its text, or the result of `jax.jit(f).lower(...)`.
@@ -119,8 +119,8 @@ def rewrite(step: ModuleOp | str | HasText, options: RecomputeOptions = DEFAULT,
     Raises:
         TypeError: For a step of another type.
         ParseError: For text that is no MLIR.
-        Refusal: For a step that cannot be rewritten as the options say.
-        NotProved: Where the result was not proved equal.
+        Refusal: For a step that cannot be rewritten with these options.
+        NotProved: If the result was not proved equal.
         ValueError: For options that contradict one another, an unknown target, or a plan that cannot be parsed.
     """
     options = options.validated()
@@ -157,7 +157,7 @@ def rewrite(step: ModuleOp | str | HasText, options: RecomputeOptions = DEFAULT,
 def _through(
     original: ModuleOp, options: RecomputeOptions, pipeline: Pipeline, remarks_before: tuple[Remark, ...]
 ) -> Rewritten:
-    """The passes of the pipeline, each verified, and the proof. Raises `BadPipeline`, a `ValueError`."""
+    """Return the passes of the pipeline, each verified, and the proof. Raises `BadPipeline`, a `ValueError`."""
     if (other := options.option_ignored_by_pipeline()) is not None:
         raise ValueError(f"a pipeline says what is done: {other} is an option of the pass 'recompute'")
     module, context = original.clone(), make_context()
@@ -201,7 +201,7 @@ def _least(original: ModuleOp, options: RecomputeOptions, measure: Callable[[Mod
 
 
 def _start(original: ModuleOp, options: RecomputeOptions) -> ModuleOp:
-    """The module that the candidates are made from; the proof compares with the original."""
+    """Return the module that the candidates are made from; the proof compares with the original."""
     return without_remat(original) if options.merge_remat else original
 
 
@@ -222,7 +222,7 @@ class Explanations(list[Explanation]):
         return "\n".join(map(to_summary, self))
 
     def details(self) -> str:
-        """The text of `recompute-opt -t explain`."""
+        """Return the text of `recompute-opt -t explain`."""
         return "\n".join(map(to_text, self))
 
     __repr__ = __str__
@@ -237,7 +237,8 @@ def explain(step: ModuleOp | str | HasText, selection: Selection = AUTO, cost: s
 
 
 def memory(step: ModuleOp | str | HasText, model: str = "order") -> dict[str, Timeline]:
-    """Bytes over time of each function that can be called from outside. `model`: order or xla; `ValueError` for others.
+    """Return the bytes over time of each function that can be called from outside. `model`: order or xla; `ValueError`
+    for others.
 
     Raises `Refusal` for dynamic shapes.
     """
@@ -247,12 +248,12 @@ def memory(step: ModuleOp | str | HasText, model: str = "order") -> dict[str, Ti
 
 
 def context() -> Context:
-    """An xDSL context with the dialects that are read and written here."""
+    """Return an xDSL context with the dialects that are read and written here."""
     return make_context()
 
 
 def as_module(step: ModuleOp | str | HasText, name: str = "<input>") -> ModuleOp:
-    """The module, or the parsed text, with mark calls converted to attributes, in a copy if there are any."""
+    """Return the module, or the parsed text, with mark calls converted to attributes, in a copy if there are any."""
     return _unmarked(_module(step, name))[0]
 
 
@@ -275,7 +276,7 @@ def _module(step: ModuleOp | str | HasText, name: str) -> ModuleOp:
 
 
 def _unmarked(module: ModuleOp) -> tuple[ModuleOp, tuple[Remark, ...]]:
-    """The module with mark calls converted to attributes, in a copy if there are any."""
+    """Return the module with mark calls converted to attributes, in a copy if there are any."""
     if not any(map(is_named_as_mark, module.walk())):
         return module, ()
     copy = module.clone()

@@ -1,4 +1,4 @@
-"""Keys and records of the disk cache: what an answer depends on, and how a rewrite is stored and read again.
+"""Keys and records of the disk cache: the inputs that an answer depends on, and the stored form of a rewrite.
 
 A key covers the input, the options, everything that was registered (rules, bytes of types, purity, phase sources) and
 the versions of this package and of those that it computes with. What cannot be identified across processes has no key
@@ -41,7 +41,7 @@ NOT_SOURCES = frozenset({"test", "docs", "examples", "benchmarks", "typings", "b
 
 
 def key_of(kind: str, *parts: object) -> str | None:
-    """The key of an answer that depends on these values; None if it cannot be cached.
+    """Return the key of an answer that depends on these values; None if it cannot be cached.
 
     kind: The name of what is stored, such as "rewrite". parts: Values that have a fingerprint; None stands for itself.
     """
@@ -52,7 +52,8 @@ def key_of(kind: str, *parts: object) -> str | None:
 
 
 def key_of_options(options: RecomputeOptions) -> str:
-    """The part of a key that stands for the options. Raises `NoFingerprint` for functions, passes and time limits."""
+    """Return the part of a key that stands for the options. Raises `NoFingerprint` for functions, passes and time
+    limits."""
     unstorable = [
         name for name in ("planner", "measure", "pipeline", "time_limit") if getattr(options, name) is not None
     ]
@@ -62,7 +63,7 @@ def key_of_options(options: RecomputeOptions) -> str:
 
 
 def content_of(path: str) -> str | None:
-    """The digest of the file that an option may name; None if there is none."""
+    """Return the digest of the file that an option may name; None if there is none."""
     try:
         return sha256(Path(path).read_bytes()).hexdigest()
     except (OSError, ValueError):
@@ -70,13 +71,13 @@ def content_of(path: str) -> str | None:
 
 
 def _registered() -> object:
-    """All declarations that change how a step is read, rewritten or proved."""
+    """Return all declarations that change how a step is read, rewritten or proved."""
     return registrations(), registered_pure(), tuple(registered_sources().items())
 
 
 @cache
 def versions() -> Mapping[str, str | None]:
-    """The versions of this package and of `PACKAGES`; None for a package that is not installed."""
+    """Return the versions of this package and of `PACKAGES`; None for a package that is not installed."""
     packages = {name: _version_of(name) for name in PACKAGES}
     return {"python": platform.python_version(), "recompute": own_version(ROOT), **packages}
 
@@ -89,7 +90,8 @@ def _version_of(package: str) -> str | None:
 
 
 def own_version(root: Path) -> str:
-    """The digest of the sources: of the record of an installed wheel, otherwise of the files, which may be edited."""
+    """Return the digest of the sources: of the record of an installed wheel, otherwise of the files, which may be
+    edited."""
     records = [path / "RECORD" for path in root.parent.glob("xdsl_recompute-*.dist-info")]
     digest = sha256()
     for path in records if len(records) == 1 and records[0].is_file() else _sources(root):
@@ -104,7 +106,7 @@ def _sources(root: Path) -> list[Path]:
 
 
 def record_of(rewritten: Rewritten) -> dict[str, Any]:
-    """A rewrite as values of JSON, without its modules, which the caller stores. A proof must have succeeded."""
+    """Return a rewrite as values of JSON, without its modules, which the caller stores. A proof must have succeeded."""
     proof = rewritten.proof
     assert proof is None or proof.difference is None, "a rewrite that is not proved is an error"
     return {
@@ -119,7 +121,7 @@ def record_of(rewritten: Rewritten) -> dict[str, Any]:
 
 
 def spelling_of(module: ModuleOp) -> dict[str, Any]:
-    """What MLIR does not keep of a module: the order of attributes, and the names of values.
+    """Return what MLIR does not preserve of a module: the order of attributes, and the names of values.
 
     Both are tables of distinct entries, with a number for each operation and for each value in program order.
     """
@@ -130,7 +132,7 @@ def spelling_of(module: ModuleOp) -> dict[str, Any]:
 
 
 def spelled_as(module: ModuleOp, spelling: Mapping[str, Any]) -> ModuleOp:
-    """The module, changed in place, with the spelling that `spelling_of` found."""
+    """Return the module, changed in place, with the spelling that `spelling_of` found."""
     for op, number in zip(module.walk(), spelling["order_of"], strict=True):
         op.attributes = {name: op.attributes[name] for name in spelling["orders"][number]}
     for value, number in zip(_values(module), spelling["name_of"], strict=True):
@@ -139,7 +141,7 @@ def spelled_as(module: ModuleOp, spelling: Mapping[str, Any]) -> ModuleOp:
 
 
 def _values(module: ModuleOp) -> Iterator[SSAValue]:
-    """The results of each operation, and the arguments of its blocks."""
+    """Yield the results of each operation, and the arguments of its blocks."""
     for op in module.walk():
         yield from op.results
         for region in op.regions:
@@ -168,7 +170,7 @@ class StoredRewrite(Rewritten):
         self.__dict__.update(values)
 
     def __getattr__(self, name: str) -> Any:
-        """Called for what has not been read yet."""
+        """Read an attribute of the stored rewrite at its first access."""
         readers: Mapping[str, Callable[[], object]] = self.__dict__.get("_readers", {})
         if name not in readers:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
@@ -177,13 +179,14 @@ class StoredRewrite(Rewritten):
 
 
 def record_of_remark(remark: Remark) -> list[str]:
-    """The position of a remark, as text, its reason, its kind and its topic, and where it is without a position."""
+    """Return the position of a remark, as text, its reason, its kind, its topic, and its place if it has no
+    position."""
     operation = remark.operation
     return [position_of(operation), remark.reason, remark.kind.value, remark.topic.value, place_of(operation)]
 
 
 def remark_from(record: tuple[str, str, str, str, str]) -> Remark:
-    """The remark of a record, at an empty module that stands at the position of the operation."""
+    """Return the remark of a record, at an empty module that stands at the position of the operation."""
     position, reason, kind, topic, place = record
     module = ModuleOp([])
     if position != UNKNOWN:

@@ -45,14 +45,14 @@ MAX_LISTED = 10
 
 @dataclass(frozen=True)
 class LowerBound:
-    """`bytes` of temporaries that every plan needs while `operation` runs.
+    """A lower bound on the peak: `bytes` of temporaries that every plan needs while `operation` runs.
 
     Attributes:
         bytes: The lower bound.
         operation: The operation at the bound, with its source line.
         values: The values alive there with their bytes, the largest first, at most ten.
         more: The number of further values.
-        since: A value that a later operation reads, and that is either alive here or recomputed right behind this
+        since: A value that a later operation reads, and that is either alive here or recomputed right after this
             operation; empty if the operation itself needs all of `values`.
     """
 
@@ -63,7 +63,7 @@ class LowerBound:
     since: str = ""
 
     def lines(self) -> Iterator[str]:
-        """A line for the operation, then a line for each value."""
+        """Yield a line for the operation, then a line for each value."""
         yield f"{self.operation}, which runs then"
         if self.since:
             yield self.since
@@ -74,7 +74,7 @@ class LowerBound:
 
 
 def lower_bound(step: Step) -> LowerBound:
-    """The operation with the largest working set (`planning/solvers/working_set.py`)."""
+    """Return the operation with the largest working set (`planning/solvers/working_set.py`)."""
     problem = problem_of_graph(step.graph)
     least, over = largest_working_set(problem), two_point_bound(problem)
     if over.bytes > least.bytes:
@@ -85,7 +85,7 @@ def lower_bound(step: Step) -> LowerBound:
 
 
 def _between_two(step: Step, problem: Problem, over: TwoPointBound) -> LowerBound:
-    """The bound of two operations and a value that is read by the second."""
+    """Return the bound of two operations and a value that is read by the second."""
     maker, reader = named(step, int(problem.maker[over.value])), named(step, over.reader)
     since = f"with {maker}, which {reader} reads later: held, or made again in between, whichever needs less"
     values = sorted({*problem.reads_of(over.before), *problem.makes_of(over.before)}, key=lambda v: -problem.sizes[v])
@@ -94,14 +94,15 @@ def _between_two(step: Step, problem: Problem, over: TwoPointBound) -> LowerBoun
 
 
 def _value(step: Step, problem: Problem, value: int) -> str:
-    """The name of the value, numbered if its operation makes several."""
+    """Name the value, with its number if its operation makes several."""
     op = int(problem.maker[value])
     made = problem.makes_of(op)
     return f"{named(step, op)} #{value - made.start}" if len(made) > 1 else named(step, op)
 
 
 def named(step: Step, op: int) -> str:
-    """The operation and its result: `stablehlo.tanh %h (train.py:41:9)`, as far as the program says."""
+    """Describe the operation and its result for a message: `stablehlo.tanh %h (train.py:41:9)`; parts that the program
+    lacks are left out."""
     return described(step.operation(op))
 
 
@@ -117,7 +118,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Fit:
-    """Whether a step fits a budget. Byte counts are temporaries of each function, by its name.
+    """The verdict whether a step fits a budget. Byte counts are temporaries of each function, by its name.
 
     Attributes:
         budget: The budget as text.
@@ -220,7 +221,7 @@ class _Whole:
 
 
 def _whole(module: ModuleOp, loops: Loops, functions: int, model: str) -> _Whole | None:
-    """The step as one block; None if there are several, and for a model without bounds."""
+    """Return the step as one block; None if there are several, and for a model without bounds."""
     prepared = prepare(module, RecomputeOptions(loops=loops))
     steps = numbered_steps(prepared.module)
     if len(steps) != 1 or functions != 1 or prepared.inside or model != ORDER:
@@ -250,7 +251,7 @@ def _recomputed(module: ModuleOp, budget: Budget, none: Fit, limits: BudgetLimit
     plain = _whole(module, False, len(limit_bytes), budget.model)
     assert plain is not None, "loops that are left as they are make no other blocks"
     # Costs of problems are one more for each execution, so that what costs nothing is not free.
-    # A loop's own cost is that of one iteration, what it runs again that of all.
+    # The cost of a loop is that of one iteration; the cost of its repeated operations is that of all iterations.
     total = max(problem_of_graph(plain.step.graph).total_cost, _flops(module))
     percent = 100 * (result.outcome.extra_flops + result.outcome.copies) / max(1, total)
     problem = problem_of_graph(whole.step.graph)
@@ -260,12 +261,12 @@ def _recomputed(module: ModuleOp, budget: Budget, none: Fit, limits: BudgetLimit
 
 
 def _flops(module: ModuleOp) -> int:
-    """The FLOPs of the plain step, all iterations of its loops included."""
+    """Return the FLOPs of the plain step, all iterations of its loops included."""
     operations = [op for function in functions_of(flat(module)) for block in function.body.blocks for op in block.ops]
     return sum(flops(op) * (loop.trips if (loop := counted_loop(op)) else 1) for op in operations)
 
 
 def _bound(problem: Problem, budget: int, stop: Stop, effort: Effort) -> float:
-    """The proven lower bound on the extra cost."""
+    """Return the proven lower bound on the extra cost."""
     solved = solve(problem, budget, best=Incumbent(problem, budget, interrupt=stop), effort=effort)
     return solved.bound_percent / 100 * problem.total_cost if isinstance(solved, Result) else 0.0

@@ -1,11 +1,9 @@
-"""What memory costs a step: a curve over budgets, in program order for each of its blocks with a gradient, on paper, or
-by the model of XLA:CPU, where each budget is kept by a plan that was written.
+"""Curves of memory and cost for a step over several budgets: in program order for each block with a gradient, where
+peaks are counted on the graph as it will be (`planning/simulate.py`); or by the model of XLA:CPU, where each budget is
+kept by a plan that was carried out and measured. The input is not changed. Loops are cut first, as under a budget.
 
-Nothing is written: a plan's peak is counted on the graph as it will be (`planning/simulate.py`), and its cost is that
-of its copies. Loops are cut first, as under a budget.
-
-The plans are those that a budget by that model chooses from; what was written for one budget counts for all. Nothing is
-proved of the least.
+The plans of the second curve are those that a budget by that model chooses from; a rewrite for one budget is reused for
+all. No lower bound is proved for them.
 """
 
 from __future__ import annotations
@@ -50,7 +48,8 @@ NAMED_VALUES = 3
 
 @dataclass(frozen=True)
 class Sweeping:
-    """How: budgets 1/n, 2/n, … of the plain peak; `seconds` for each; `stop` ends with what there is."""
+    """Options of a curve: budgets 1/n, 2/n, … of the plain peak; `seconds` for each; `stop` ends the search with the
+    results so far."""
 
     count: int
     solver: str
@@ -73,8 +72,8 @@ class Swept:
 
 
 def swept_steps(module: ModuleOp, sweeping: Sweeping, cost: str = FLOPS) -> list[Swept]:
-    """One for each block with a gradient. The module stays as it is. Raises `Refusal` where there is none, for dynamic
-    shapes, and for what is no cost."""
+    """Return a curve for each block with a gradient. The module is not changed. Raises `Refusal` for a module without a
+    gradient, for dynamic shapes, and for an unknown cost."""
     prepared = prepare(module)
     steps = numbered_steps(prepared.module, costs=cost_option(prepared.module, cost).of)
     loops = f", loops cut for {prepared.rolled.extra_flops} FLOPs more" if prepared.rolled.copies else ""
@@ -112,7 +111,7 @@ def _solved(
 
 
 def _again(step: Step, problem: Problem, labels: Labels, pairs: Iterable[Pair]) -> Iterator[Again]:
-    """By segment, those that cost most first."""
+    """Yield the recomputed operations by segment, the most expensive segments first."""
     runs = dict[str, list[int]]()
     for _, op in pairs:
         runs.setdefault(labels.segment_of(step.operation(op)), []).append(op)
@@ -135,7 +134,8 @@ NAMED_OF_SEGMENT = 3
 
 @dataclass
 class _Written:
-    """Plans by their number in the pool: the share of the plain step's temporaries that they need, and FLOPs more."""
+    """The rewrites that were measured, by the number of their plan in the pool: the share of the plain step's
+    temporaries, and the extra FLOPs."""
 
     module: ModuleOp
     pool: Pool
@@ -157,14 +157,14 @@ class _Written:
         return max(peaks[name] / max(before, 1) for name, before in self.plain.items())
 
     def look(self, share: float) -> None:
-        """Write what may keep the budget at less work than what is known."""
+        """Rewrite by candidates that may keep the budget at less work than the known results."""
         search = partial(self.pool.search, stop=self.stop)
         CalibratedSearch(self.pool.predictions, share, (1.0, 1.0), self.needs).run(
             self.needed, REWRITES_PER_BUDGET, search
         )
 
     def best(self, share: float) -> int | None:
-        """The least FLOPs of all that keep the budget, then the fewest bytes."""
+        """Return the least FLOPs of all that keep the budget, then the fewest bytes."""
         within = [at for at, need in self.needs.items() if need <= share]
         return min(within, key=lambda at: (self.flops[at], self.needs[at]), default=None)
 
@@ -174,7 +174,7 @@ class _Written:
 
 
 def swept_by_model(module: ModuleOp, count: int, progress: Progress, stop: Stop) -> Curve:
-    """The curve over budgets 1/count, 2/count, … of the plain step's temporaries, by the model of XLA:CPU.
+    """Return the curve over budgets 1/count, 2/count, … of the plain step's temporaries, by the model of XLA:CPU.
 
     Once `stop` is true, no further plan is written.
 
@@ -215,7 +215,8 @@ def _total(module: ModuleOp) -> int:
 
 
 def _again_by_model(module: ModuleOp, candidate: Candidate, total: int) -> Iterator[Again]:
-    """By segment, those that cost most first; of loops, what their bodies compute again is not told."""
+    """Yield the recomputed operations by segment, the most expensive segments first, without those that loop bodies
+    recompute."""
     plans = {plan.function: plan for plan in candidate.plans}
     runs = dict[str, list[tuple[int, Operation]]]()
     for function, step in numbered_steps(prepare(module, RecomputeOptions(loops=candidate.loops)).module):

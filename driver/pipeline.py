@@ -34,12 +34,12 @@ OPTIONS = {"regions": "segments", "pace": "stagger"}
 
 
 def new_name_of_pass(name: str) -> str | None:
-    """In words; None where the name was never another one's."""
+    """Return a phrase with the new name of a renamed pass; None for any other name."""
     return f"is called '{PASSES[name]}' now" if name in PASSES else None
 
 
 def new_name_of_option(spec: ArgSpec) -> str | None:
-    """The first option of ours that is spelled as it was before, in words; None where there is none."""
+    """Return the first option of ours that is spelled as it was before, in words; None where there is none."""
     if not spec.name.startswith("recompute") and spec.name != "explain":
         return None
     for option, values in spec.parameters.items():
@@ -69,7 +69,7 @@ class ScheduledPass:
         return self.module_pass.name
 
     def __str__(self) -> str:
-        """The pass as MLIR writes it in a pipeline: `func.func(cse)`."""
+        """Return the pass as MLIR writes it in a pipeline: `func.func(cse)`."""
         spec = self.module_pass.pipeline_pass_spec()
         options = " ".join(_option(name, values) for name, values in spec.parameters.items())
         text = f"{spec.name}{{{options}}}" if options else spec.name
@@ -78,7 +78,7 @@ class ScheduledPass:
         return text
 
     def apply(self, context: Context, module: ModuleOp) -> None:
-        """Run the pass on each operation that the path leads to. A path that leads nowhere is told as a remark.
+        """Run the pass on each operation that the path matches; emit a remark if it matches none.
 
         Without a path, passes of this project run on each module with functions, inner modules included.
         """
@@ -112,7 +112,7 @@ def _option(name: str, values: ParameterListType) -> str:
 
 
 def _value(value: ParameterType) -> str:
-    """A pass option as text. Escapes quotes, which xDSL's own printing of a pass spec does not."""
+    """Return a pass option as text. Escapes quotes, which xDSL's own printing of a pass spec does not."""
     if isinstance(value, bool):
         return str(value).lower()
     escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
@@ -159,7 +159,7 @@ def module_schedule(text: str, passes: Passes) -> tuple[ScheduledPass, ...]:
 
 
 def pipeline_text(passes: tuple[ScheduledPass, ...]) -> str:
-    """The pipeline as MLIR writes it."""
+    """Return the pipeline as MLIR writes it."""
     return f"{MODULE}({','.join(map(str, passes))})"
 
 
@@ -178,7 +178,7 @@ def _scheduled(text: str, passes: Passes, path: tuple[str, ...]) -> Iterator[Sch
 
 
 def _elements(text: str) -> Iterator[str]:
-    """The parts between the commas that are in no brackets and no string."""
+    """Yield the parts between the commas that are in no brackets and no string."""
     depth, start = 0, 0
     for token in _TOKEN.finditer(text):
         if token[0] in "({[":
@@ -201,12 +201,13 @@ class BadPipeline(ValueError):
 
 
 def passes_known() -> Passes:
-    """Ours, and those of all packages that offer some through the entry point `xdsl.universe`."""
+    """Return the passes of this project, and those of all packages that offer some through the entry point
+    `xdsl.universe`."""
     return Universe.get_multiverse().all_passes | UNIVERSE.all_passes
 
 
 def passes_of(pipeline: Pipeline) -> tuple[ModulePass, ...]:
-    """The passes; a list may hold passes beside names. Raises `BadPipeline`."""
+    """Return the passes; a list may hold passes beside names. Raises `BadPipeline`."""
     registered, passes = passes_known(), list[ModulePass]()
     for part in [pipeline] if isinstance(pipeline, str) else pipeline:
         if isinstance(part, ModulePass):
@@ -229,7 +230,7 @@ def specs(text: str) -> list[ArgSpec]:
 
 
 def resolve(spec: ArgSpec, registered: Mapping[str, Callable[[], type[Any]]], kind: str) -> Any:
-    """The pass or target that a spec names, with its options. Raises `BadPipeline`."""
+    """Return the pass or target that a spec names, with its options. Raises `BadPipeline`."""
     if (renamed := new_name_of_pass(spec.name)) is not None:
         raise BadPipeline(f"{kind} '{spec.name}' {renamed}")
     if spec.name not in registered:
@@ -250,7 +251,7 @@ def resolve(spec: ArgSpec, registered: Mapping[str, Callable[[], type[Any]]], ki
 
 
 def _ill_typed(option_class: type[Any], spec: ArgSpec) -> str | None:
-    """The option whose value has another type, with the type and the value; None if there is none."""
+    """Return the option whose value has another type, with the type and the value; None if there is none."""
     for field in fields(option_class):
         values = spec.parameters.get(field.name)
         if values is None:
@@ -266,7 +267,7 @@ def _ill_typed(option_class: type[Any], spec: ArgSpec) -> str | None:
 
 
 def spelling(option: str) -> str:
-    """An option of a pass as pipelines spell it: with dashes."""
+    """Return an option of a pass as pipelines spell it: with dashes."""
     return option.replace("_", "-")
 
 
@@ -281,7 +282,7 @@ _TYPES = {
 
 
 def _type_text(types: str) -> str:
-    """The alternatives `a | b` in words."""
+    """Return the alternatives `a | b` in words."""
     return " or ".join(_TYPES.get(kind, kind) for kind in types.split(" | ") if kind != "None")
 
 

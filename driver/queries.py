@@ -42,7 +42,7 @@ def explanations_of(module: ModuleOp, selection: Selection, cost: str = FLOPS) -
 
 
 def still_saved_of(module: ModuleOp, kept: Mapping[str, str]) -> list[SavedValue]:
-    """The values that each rewritten step of the module saves for its backward pass, as in `still_saved`."""
+    """Return the values that each rewritten step of the module saves for its backward pass, as in `still_saved`."""
     copy = flat(module)
     outline_device_steps(copy)
     outline_nested_steps(copy)

@@ -23,13 +23,14 @@ from ..transforms.verify import verify_input
 
 
 def verify_module(module: ModuleOp) -> None:
-    """xDSL's verifier, dominance and the `recompute.` attributes. Raises `Refusal` at the first bad operation."""
+    """Run xDSL's verifier, and check dominance and the `recompute.` attributes. Raises `Refusal` at the first bad
+    operation."""
     # Dominance first: xDSL's own verifier takes it for granted.
     verify_input(module)
     try:
         verify_nested(module)
     except Exception:
-        # Some operations of xDSL raise other exceptions than they should; to the user all say that the module is wrong.
+        # Some operations of xDSL raise other exceptions than `VerifyException`; all of them mean an invalid module.
         _raise_at_operation(module)
         raise
 
@@ -76,8 +77,8 @@ def change_in_place(
         The proof, or None without changes and without `proof`.
 
     Raises:
-        Refusal: Where the module does not verify, before or after a change.
-        NotProved: Where the result is not proved equal.
+        Refusal: If the module does not verify, before or after a change.
+        NotProved: If the result is not proved equal.
     """
     if verify:
         _verify(module)
@@ -94,7 +95,7 @@ def change_in_place(
 def changed_copy(
     original: ModuleOp, write: Callable[[ModuleOp], ModuleOp], proof: bool = True
 ) -> tuple[ModuleOp, Proof | None]:
-    """As `change_in_place`, for a function that returns the changed module and leaves the original unchanged."""
+    """Change a copy as `change_in_place` changes the module, with a function that leaves the original unchanged."""
     _verify(original)
     module = write(original)
     _verify(module)
@@ -107,7 +108,7 @@ def _verify(module: ModuleOp) -> None:
 
 
 def assumption_remarks(proof: Proof, module: ModuleOp) -> list[Remark]:
-    """Remarks on the assumptions that the proof rests on."""
+    """Return remarks on the assumptions that the proof rests on."""
     return [Remark(module, assumption, RemarkKind.ANALYSIS) for assumption in proof.assumptions]
 
 
@@ -134,12 +135,12 @@ def _proved(before: ModuleOp, after: ModuleOp) -> Proof:
 
 
 def _is_declared(op: CustomCallOp) -> bool:
-    """Whether the option `repeatable` or the step declares that the call returns the same each time."""
+    """Return whether the option `repeatable` or the step declares that the call returns the same each time."""
     return Names.REPEATABLE in op.attributes
 
 
 def _undeclared_purity_hint(module: ModuleOp) -> str:
-    """The hint for copies of operations that are registered with the passes but not with the proof."""
+    """Return the hint for copies of operations that are registered with the passes but not with the proof."""
     copied = {name_of(op) for op in module.walk() if Names.COPY in op.attributes}
     names = ", ".join(sorted(copied - BUILT_IN.keys() - registered_pure()))
     if not names:

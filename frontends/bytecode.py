@@ -7,7 +7,7 @@ from typing import Any
 
 MAGIC = b"ML\xefR"
 _PORTABLE = b"StableHLO_v"
-"""The name of the producer of a portable artifact, behind the magic number and a version."""
+"""The name of the producer of a portable artifact, after the magic number and a version."""
 _PRODUCER = slice(len(MAGIC), 64)
 MISSING = "MLIR bytecode is read and written with jaxlib, which is not installed: pip install 'xdsl-recompute[jax]'"
 
@@ -21,7 +21,7 @@ def is_bytecode(data: bytes) -> bool:
 
 
 def text_of_bytecode(data: bytes) -> str:
-    """The module as text with locations. Raises `BytecodeError`."""
+    """Return the module as text with locations. Raises `BytecodeError`."""
     bindings, context = _bindings()
     with context:
         try:
@@ -38,7 +38,7 @@ def text_of_bytecode(data: bytes) -> str:
 
 
 def bytecode_of_text(text: str) -> bytes:
-    """The bytecode of a module. Raises `BytecodeError`, also where MLIR does not read the text."""
+    """Return the bytecode of a module. Raises `BytecodeError`, also where MLIR does not read the text."""
     bindings, context = _bindings()
     with context:
         try:
@@ -51,7 +51,7 @@ def bytecode_of_text(text: str) -> bytes:
 
 
 def _bindings() -> tuple[Any, Any]:
-    """jaxlib's bindings of MLIR, and a context with JAX's dialects. Raises `BytecodeError`."""
+    """Return jaxlib's bindings of MLIR, and a context with JAX's dialects. Raises `BytecodeError`."""
     try:
         # jaxlib's bindings have no types.
         from jax._src.interpreters import mlir  # pyright: ignore[reportMissingTypeStubs]

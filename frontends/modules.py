@@ -57,6 +57,6 @@ class _Alias(Loader):
 
 
 def install() -> None:
-    """Install the finder in front of the default one, which would load submodules twice, under two names."""
+    """Install the finder before the default one, which would load submodules twice, under two names."""
     if not any(isinstance(finder, FrontendFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, FrontendFinder())

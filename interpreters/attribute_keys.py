@@ -53,7 +53,7 @@ class AttributeKeys:
         self._by_id: dict[int, tuple[Attribute, int]] = {}
 
     def number(self, attribute: Attribute) -> int:
-        """The number of the attribute. Raises `OpaqueAttributeError`."""
+        """Return the number of the attribute. Raises `OpaqueAttributeError`."""
         if (entry := self._by_id.get(id(attribute))) is not None:
             return entry[1]
         number = self._numbers.setdefault(self._key(attribute), len(self._numbers))
@@ -63,11 +63,11 @@ class AttributeKeys:
         return number
 
     def attribute(self, number: int) -> Attribute:
-        """The first attribute that got this number."""
+        """Return the first attribute that got this number."""
         return self._first[number]
 
     def text(self, number: int) -> str:
-        """The attribute as text, for messages; large constants are abbreviated."""
+        """Return the attribute as text, for messages; large constants are abbreviated."""
         match attribute := self._first[number]:
             case DenseAttr(type=type_, data=data) | DenseIntOrFPElementsAttr(type=type_, data=data):
                 return str(attribute) if len(data.data) <= LONG_CONSTANT else f"dense<…> : {type_}"
@@ -144,7 +144,7 @@ class AttributeKeys:
 
 
 def _without_repetition(data: bytes, count: int) -> bytes:
-    """The bytes of one element if all `count` elements are equal, otherwise all bytes."""
+    """Return the bytes of one element if all `count` elements are equal, otherwise all bytes."""
     if count and data == (element := data[: len(data) // count]) * count:
         return element
     return data

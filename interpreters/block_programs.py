@@ -17,15 +17,15 @@ class Observer(Protocol):
     """Callbacks during a run."""
 
     def made(self, op: Operation, arrays: Sequence[Any]) -> None:
-        """The results of the operation are defined, and its operands are not freed yet."""
+        """Observe the results of an operation; its operands are not freed yet."""
         ...
 
     def yielded(self, op: Operation, arrays: Sequence[Array]) -> None:
-        """The terminator of a loop's region yields these; its operands are not freed yet."""
+        """Observe the values that the terminator of a loop's region yields; its operands are not freed yet."""
         ...
 
     def carried(self, op: Operation, arrays: Sequence[Array]) -> None:
-        """From now on these are the results of the loop."""
+        """Observe the values that are the results of the loop from now on."""
         ...
 
 
@@ -70,7 +70,7 @@ class BlockProgram:
 
 
 def captured(op: Operation) -> list[SSAValue]:
-    """The captures of an operation's regions: values from outside, each once, in order of their first use."""
+    """Return the captures of an operation's regions: values from outside, each once, in order of their first use."""
     inside, read = set[SSAValue](), dict[SSAValue, None]()
     for region in op.regions:
         inside.update(argument for block in region.blocks for argument in block.args)

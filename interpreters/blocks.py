@@ -12,7 +12,7 @@ from .terms import Heads
 
 
 def is_known_end(op: Operation) -> bool:
-    """Whether the operation is a terminator that only passes on its operands."""
+    """Return whether the operation is a terminator that only passes on its operands."""
     return name_of(op) in TERMINATORS and not (op.results or op.regions)
 
 
@@ -38,7 +38,7 @@ def body_of(op: Operation) -> Block:
 
 
 def function_body(function: Operation, name: str, heads: Heads) -> Block:
-    """The block of a function, checked against the function's type. Raises `Refusal`."""
+    """Return the block of a function, checked against the function's type. Raises `Refusal`."""
     block = body_of(function)
     type_, last = attributes_of(function).get("function_type"), block.last_op
     if (

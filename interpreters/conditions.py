@@ -1,12 +1,12 @@
 """Run-time conditions: when an operation without effects fails or is undefined, when a loop may not end, and where the
 proof lets such operations run.
 
-An operation with such a condition may vanish, but it may not run where it did not run before. Every
-operation has one, unless it is shown here that it has none:
+An operation with such a condition may vanish, but it may not run where it did not run before. Every operation has one,
+unless it is shown here that it has none:
 
 * Dynamic extents. "Constraints will be verified statically if possible, otherwise they are deferred to runtime and
   mismatches will result in undefined behavior" (StableHLO, Dynamism). So every operation with a type of unknown extents
-  has a condition, but for those in `_TOTAL`.
+  has a condition, except those in `_TOTAL`.
 * Operations that the specification or the documentation of the dialect names (`_ALWAYS`), or names for some attributes,
   element types or operands (`run_time_condition`).
 * A loop that is not proved to count towards a bound. The order of such a loop and the effects around it matters.
@@ -22,7 +22,7 @@ https://mlir.llvm.org/docs/Dialects/.
 
 The value of such an operation is an ordinary term. The scope notes each one that the program runs, once, since an
 operation that ran before does not fail later. The program after must not run more than the program before. A loop that
-may not end is noted together with the state, so that it stays behind the effects before it.
+may not end is noted together with the state, so that it stays after the effects before it.
 """
 
 from __future__ import annotations
@@ -100,7 +100,8 @@ class RunTimeConditions:
         self._dynamic = dict[int, tuple[Attribute, bool]]()
 
     def of(self, op: Operation, operands: Sequence[int]) -> str | None:
-        """The condition under which the operation is defined for these operands (terms), or None if it always is."""
+        """Return the condition under which the operation is defined for these operands (terms), or None if it always
+        is."""
         name = name_of(op)
         if (condition := _ALWAYS.get(name)) is not None:
             return None if is_placement(op) else condition
@@ -133,7 +134,8 @@ class RunTimeConditions:
         return elements is not None and bool(np.all(elements > 0))
 
     def _constant(self, number: int) -> NDArray[Any] | None:
-        """The elements of a constant, also behind broadcasts; for a select between two constants those of both."""
+        """Return the elements of a constant, also behind broadcasts; for a select between two constants those
+        of both."""
         while (head := self._terms.head_of(number)).kind == "operation" and (
             head.name in _COPIES_ELEMENTS or (head.name == "stablehlo.convert" and self._keeps_type(number))
         ):
@@ -176,7 +178,7 @@ def _is_of_integers(type_: Attribute) -> bool:
 
 
 def _integers(constant: Attribute) -> NDArray[Any] | None:
-    """The elements of a constant of integers."""
+    """Return the elements of a constant of integers."""
     if is_integer_attribute(constant):
         return np.array(constant.value.data)
     if isinstance(constant, DenseAttr) or is_standard_dense(constant):
@@ -189,7 +191,7 @@ def _has_index(values: Sequence[SSAValue]) -> bool:
 
 
 def why_endless(op: Operation) -> str | None:
-    """Why a loop may not end, or None for a loop that ends and for everything else."""
+    """Return the reason why a loop may not end, or None for a loop that ends and for everything else."""
     match name_of(op):
         case "stablehlo.while":
             return None if _counts(op) else "it is not seen to count towards a bound"
@@ -200,7 +202,7 @@ def why_endless(op: Operation) -> str | None:
 
 
 def _counts(op: Operation) -> bool:
-    """Whether one of the conditions of a `stablehlo.while`, all of which have to hold, compares a counter."""
+    """Return whether one of the conditions of a `stablehlo.while`, all of which have to hold, compares a counter."""
     if len(op.regions) != 2 or any(len(region.blocks) != 1 for region in op.regions):
         return False
     cond, body = (region.blocks[0] for region in op.regions)
@@ -223,7 +225,7 @@ def _conjuncts(value: SSAValue) -> Iterator[Operation]:
 
 
 def _is_bound(compare: Operation, cond: Block, body: Block) -> bool:
-    """Whether a comparison holds for finitely many iterations only: an integer that grows by 1 is less than an
+    """Return whether a comparison holds for finitely many iterations only: an integer that grows by 1 is less than an
     invariant bound (or falls by 1, and is greater). Steps of 1 reach the bound before they wrap around."""
     direction = str(attributes_of(compare).get("comparison_direction")).strip("<>").split()[-1]
     if direction not in ("LT", "GT") or len(compare.operands) != 2:
@@ -239,7 +241,7 @@ def _is_bound(compare: Operation, cond: Block, body: Block) -> bool:
 
 
 def _stays(bound: SSAValue, cond: Block, body: Block) -> bool:
-    """Whether a value is loop-invariant: defined outside, a constant, or a carry that is yielded unchanged."""
+    """Return whether a value is loop-invariant: defined outside, a constant, or a carry that is yielded unchanged."""
     if bound.owner is cond:
         index = next(index for index, argument in enumerate(cond.args) if argument is bound)
         return body.last_op is not None and index < len(body.args) and body.last_op.operands[index] is body.args[index]
@@ -277,7 +279,7 @@ MAX_CLOSED_APART = 64
 
 
 def note(terms: Terms, scope: RegionScope, term: int, *, ordered: bool = False) -> None:
-    """Note that the operation of a term runs, unless it ran before. `ordered`: it runs behind the effects so far."""
+    """Note that the operation of a term runs, unless it ran before. `ordered`: it runs after the effects so far."""
     if term in all_that_ran(scope):
         return
     scope.ran[term] = ordered
@@ -285,7 +287,7 @@ def note(terms: Terms, scope: RegionScope, term: int, *, ordered: bool = False) 
 
 
 def all_that_ran(scope: RegionScope) -> Mapping[int, bool]:
-    """The operations noted in a scope and those around it."""
+    """Return the operations noted in a scope and those around it."""
     scopes = list[dict[int, bool]]()
     around: RegionScope | None = scope
     while around is not None:
@@ -306,7 +308,8 @@ def note_regions(terms: Terms, scope: RegionScope, op: Operation, regions: Itera
 def note_closures(
     terms: Terms, scope: RegionScope, name: str, regions: Sequence[Iterable[Closure]], decides: int
 ) -> list[int]:
-    """As `note_regions`, for an operation of this name. `decides`: the term that determines which region runs."""
+    """Note regions as `note_regions` does, for an operation of this name. `decides`: the term that determines which
+    region runs."""
     noted = list[int]()
     for index, closures in enumerate(regions):
         for body, captures in closures:
@@ -317,13 +320,13 @@ def note_closures(
 
 
 def is_decided_by_first_operand(terms: Terms, term: int) -> bool:
-    """Whether the first operand alone decides which region runs, once."""
+    """Return whether the first operand alone decides which region runs, once."""
     head = terms.head_of(term)
     return head.kind == "operation" and head.name in _BY_FIRST_OPERAND
 
 
 def _is_ordered(terms: Terms, body: int) -> bool:
-    """Whether a region notes a loop that may not end."""
+    """Return whether a region notes a loop that may not end."""
     closed = terms.bodies[body]
     entries = (closed.entries[root - len(closed.types) - 1] for root in closed.roots if root > len(closed.types))
     heads = (terms.heads[entry[0]] for entry in entries if entry is not None)
@@ -331,7 +334,7 @@ def _is_ordered(terms: Terms, body: int) -> bool:
 
 
 def is_implied(terms: Terms, risk: int, earlier: Collection[int]) -> bool:
-    """Whether a risk is one of the `earlier` ones, or runs one of them conditionally in a region."""
+    """Return whether a risk is one of the `earlier` ones, or runs one of them conditionally in a region."""
     inner: int | None = risk
     while inner is not None and inner not in earlier:
         inner = _inner(terms, inner)
@@ -339,7 +342,8 @@ def is_implied(terms: Terms, risk: int, earlier: Collection[int]) -> bool:
 
 
 def _inner(terms: Terms, risk: int) -> int | None:
-    """The operation that a risk runs in a region, if it is the same in each execution of the region; else None."""
+    """Return the operation that a risk runs in a region, if it is the same in each execution of the region;
+    else None."""
     head, operands = terms.head_of(risk), terms.operands_of(risk)
     if head.name == ENDLESS:
         inner = _inner(terms, operands[0])
@@ -365,7 +369,8 @@ def _entry(body: RegionTerm, position: int) -> tuple[int, tuple[int, ...]] | Non
 def closed_risks(
     terms: Terms, scope: RegionScope, arguments: Sequence[int], types: tuple[int, ...]
 ) -> tuple[Closure, ...]:
-    """The noted risks of a region with their captures: one closure for each, or one for all if there are many."""
+    """Return the noted risks of a region with their captures: one closure for each, or one for all if there are
+    many."""
     risks = tuple(scope.risks)
     groups = [risks] if len(risks) > MAX_CLOSED_APART else [(risk,) for risk in risks]
     return tuple(terms.close(Inside(tuple(arguments), group), types, -1, scope.depth) for group in groups)

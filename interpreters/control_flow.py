@@ -69,14 +69,14 @@ def _first_if_true(op: Operation, values: Sequence[Array]) -> int:
 
 
 def _by_number(op: Operation, values: Sequence[Array]) -> int:
-    """Indices out of range choose the last branch."""
+    """Select a branch by its number; indices out of range choose the last branch."""
     (which,) = values
     index = int(which) if which.dtype != np.bool_ else int(not which)
     return index if 0 <= index < len(op.regions) else len(op.regions) - 1
 
 
 def _by_case(op: Operation, values: Sequence[Array]) -> int:
-    """The default region comes first."""
+    """Select a branch by its case value; the default region comes first."""
     assert isinstance(op, IndexSwitchOp), "the table maps scf.index_switch only"
     cases = [int(case) for case in op.cases.get_values()]
     number = int(values[0])
@@ -88,7 +88,7 @@ def _only_one(op: Operation, values: Sequence[Array]) -> int:
 
 
 def _computation(programs: Programs, op: Operation) -> Kernel:
-    """A region that takes the operands."""
+    """Return a region that takes the operands."""
     body = _body(programs, op, op.regions[0])
 
     def run(*values: Array) -> tuple[Array, ...]:
@@ -101,7 +101,7 @@ def _computation(programs: Programs, op: Operation) -> Kernel:
 
 
 def _scan(programs: Programs, op: Operation) -> Kernel:
-    """`chlo.scan`: the body on each slice in turn, with the carries."""
+    """Make the kernel of `chlo.scan`: the body runs on each slice in turn, with the carries."""
     assert isinstance(op, ScanOp), "the table maps chlo.scan only"
     body = _body(programs, op, op.body)
     axis, count, outputs = op.axis, len(op.inputs), len(op.outputs)
@@ -150,11 +150,11 @@ class LoopBody:
     flags: int = 0
 
     def yielded(self, values: Sequence[Any]) -> list[Any]:
-        """The yielded values: moved ones, and copies of the others."""
+        """Return the yielded values: moved ones, and copies of the others."""
         return [value if move else value.copy() for value, move in zip(values[self.flags :], self.moves, strict=True)]
 
     def iterate(self, carry: Sequence[Array], outer: Sequence[Array], observer: Observer | None) -> list[Array]:
-        """The next carry."""
+        """Return the next carry."""
         # Values that are not moved are live beside their copies until the observer is notified.
         results = self.program.run(*carry, *outer)
         following = self.yielded(results)
@@ -164,7 +164,7 @@ class LoopBody:
 
 
 def conditional_loop(op: Operation, condition: BlockProgram, body: LoopBody, observer: Observer | None) -> Kernel:
-    """`stablehlo.while`. The operands are the initial values, then the captures of the regions."""
+    """Make the kernel of `stablehlo.while`. The operands are the initial values, then the captures of the regions."""
     count = len(op.operands)
 
     def run(*values: Array) -> tuple[Array, ...]:
@@ -180,7 +180,8 @@ def conditional_loop(op: Operation, condition: BlockProgram, body: LoopBody, obs
 
 
 def counted_loop(op: Operation, body: LoopBody, observer: Observer | None) -> Kernel:
-    """`scf.for`. The operands are bounds, step and initial values, then the captures of the region."""
+    """Make the kernel of `scf.for`. The operands are bounds, step and initial values, then the captures of the
+    region."""
     count = len(op.operands)
 
     def run(low: Array, high: Array, step: Array, *values: Array) -> tuple[Array, ...]:
@@ -205,7 +206,8 @@ def _entered(op: Operation, initial: Sequence[Array], observer: Observer | None)
 
 
 def two_part_loop(op: Operation, before: LoopBody, after: LoopBody, observer: Observer | None) -> Kernel:
-    """`scf.while`. The first region yields a flag, and values: the arguments of the second region, or the results.
+    """Make the kernel of `scf.while`. The first region yields a flag, and values: the arguments of the second region,
+    or the results.
 
     Its arguments have a storage of their own, which is freed after it.
     """
@@ -241,7 +243,7 @@ def branches(
     blocks: Sequence[LoopBody | None],
     observer: Observer | None,
 ) -> Kernel:
-    """A branch moves its own storages, and copies other results. A missing branch does nothing."""
+    """Return a branch moves its own storages, and copies other results. A missing branch does nothing."""
     count = len(op.operands)
 
     def run(*values: Array) -> tuple[Array, ...]:
@@ -257,7 +259,8 @@ def branches(
 
 
 def yield_moves(block: Block, views: Container[SSAValue], flags: int = 0) -> list[bool]:
-    """For each value that the block yields, whether it is a storage of this iteration, yielded for the first time."""
+    """Return for each value that the block yields, whether it is a storage of this iteration, yielded for the first
+    time."""
     assert block.last_op is not None, "a loop's body has a terminator"
     values = block.last_op.operands[flags:]
     return [

@@ -33,7 +33,8 @@ class _Meetings:
     ended: set[int] = field(default_factory=set[int])
 
     def exchange(self, device: int, key: Any, group: Group, values: Values) -> list[Values]:
-        """The values of all devices of a group, in its order. Raises `ValueError` if one of them does not come."""
+        """Return the values of all devices of a group, in its order. Raises `ValueError` if one of them does
+        not come."""
         with self.condition:
             arrived = self.values.setdefault(key, {})
             arrived[device] = values
@@ -77,7 +78,7 @@ def run_on_devices(programs: Sequence[Sequence[FuncOp]], inputs: Sequence[Sequen
 
     Returns: the results of each device.
 
-    Raises `ValueError` for programs or inputs of other numbers, and what the execution of a device raises.
+    Raises `ValueError` for programs or inputs of other numbers, and the errors of the execution on a device.
     """
     functions = [function for replica in programs for function in replica]
     partitions = len(programs[0]) if programs else 0

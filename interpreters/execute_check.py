@@ -65,7 +65,7 @@ def compare(before: ModuleOp, after: ModuleOp, inputs: Sequence[Any], name: str 
 
 
 def _signature(function: FuncOp) -> list[list[str]]:
-    """The types of arguments and results; a tuple is returned as its elements."""
+    """Return the types of arguments and results; a tuple is returned as its elements."""
     type_ = function.function_type
     return [[str(part) for part in types] for types in (type_.inputs, leaf_types(type_.outputs))]
 
@@ -108,13 +108,13 @@ def _difference(
 
 
 def differing(left: Array, right: Array) -> Array:
-    """Where the bit patterns of two arrays of one type differ."""
+    """Return a mask of the elements whose bit patterns differ; both arrays have one type."""
     left_bytes, right_bytes = (row_by_row(array).reshape(*array.shape, 1).view(np.uint8) for array in (left, right))
     return np.any(left_bytes != right_bytes, axis=-1)
 
 
 def _shown(value: Any) -> str:
-    """The number as text, with the bits of NaN and zeros."""
+    """Return the number as text, with the bits of NaN and zeros."""
     array = np.asarray(value)
     if array.dtype.kind != "c" and (np.any(array != array) or np.all(array == 0)):
         return f"{array} (0x{array.tobytes()[::-1].hex()})"
@@ -122,7 +122,8 @@ def _shown(value: Any) -> str:
 
 
 def first_new_value(before: FuncOp, after: FuncOp, inputs: Sequence[Any]) -> Operation | None:
-    """The first operation of `after` with a value that no operation of `before` computes; None if there is none."""
+    """Return the first operation of `after` with a value that no operation of `before` computes; None if there
+    is none."""
     digests_before, digests_after = Digests(before), Digests(after)
     execute(before, inputs, digests_before)
     execute(after, inputs, digests_after)

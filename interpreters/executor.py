@@ -125,7 +125,7 @@ class Preparation:
         return self.block(function.body.block)
 
     def block(self, block: Block, outer: Sequence[SSAValue] = ()) -> BlockProgram:
-        """Compile a block. `outer`: its captures, which are passed behind its arguments. Raises `Refusal`."""
+        """Compile a block. `outer`: its captures, which are passed after its arguments. Raises `Refusal`."""
         end = block.last_op
         if end is None or name_of(end) not in TERMINATORS:
             raise Refusal(end or _around(block), "the block does not end with a return, and cannot be executed")
@@ -150,7 +150,8 @@ class Preparation:
         return BlockProgram(tuple(steps), end, outputs, len(places), self.observer)
 
     def kernel(self, op: Operation) -> Kernel:
-        """The kernel of an operation, which takes the operands, then the captures of its regions. Raises `Refusal`."""
+        """Return the kernel of an operation, which takes the operands, then the captures of its regions. Raises
+        `Refusal`."""
         try:
             kernel = self._kernel(op)
         except ValueError as error:
@@ -220,7 +221,8 @@ class Preparation:
         return combiner(Preparation().block(block, (*numbers, *captured(op))), block, len(numbers))
 
     def _structured(self, op: Operation) -> Kernel:
-        """The body takes the loop indices that `linalg.index` reads beside its arguments."""
+        """Make the kernel of a structured operation; the body takes the loop indices that `linalg.index` reads beside
+        its arguments."""
         block = op.regions[0].block
         index_ops = [inner for inner in block.ops if isinstance(inner, IndexOp)]
         combine = self._combiner(op, block, [inner.result for inner in index_ops])
@@ -244,12 +246,12 @@ class Preparation:
 
 
 def _on_copy(index: int, kernel: Kernel) -> Kernel:
-    """The kernel with a row-major copy of one of its operands."""
+    """Return the kernel with a row-major copy of one of its operands."""
     return lambda *operands: kernel(*operands[:index], operands[index].copy(), *operands[index + 1 :])
 
 
 def is_known(kind: type[Operation]) -> bool:
-    """Whether the operations of this class can be executed."""
+    """Return whether the operations of this class can be executed."""
     return (
         kind in ORDERING
         or kind.name in CONTROL_FLOW
@@ -271,7 +273,7 @@ def _callee(op: Operation, name: SymbolRefAttr) -> FuncOp:
 
 
 def _symbols_around(op: Operation) -> Operation:
-    """The enclosing module: xDSL treats unregistered operations as symbol tables as well."""
+    """Return the enclosing module: xDSL treats unregistered operations as symbol tables as well."""
     holder: Operation | None = op
     while holder is not None and not holder.has_trait(SymbolTable, value_if_unregistered=False):
         holder = holder.parent_op()
@@ -283,7 +285,7 @@ def _symbols_around(op: Operation) -> Operation:
 def _dead_after(
     operations: Sequence[Operation], reads: Sequence[Sequence[SSAValue]], end: Operation
 ) -> list[list[SSAValue]]:
-    """For each operation, the results of the block's operations without a use behind it."""
+    """Return for each operation, the results of the block's operations without a use after it."""
     last: dict[SSAValue, int] = {value: index for index, op in enumerate(operations) for value in op.results}
     for index, values in enumerate(reads):
         last.update((value, index) for value in values if value in last)
@@ -331,7 +333,7 @@ class Executable:
 
 
 def function_named(module: ModuleOp, name: str | None = None) -> FuncOp:
-    """The function of that name; without a name `main`, or the only public function. Raises `Refusal`.
+    """Return the function of that name; without a name `main`, or the only public function. Raises `Refusal`.
 
     Functions of inner modules are named with their module: `inner::main`, or `0::main` in a module without a name.
     """

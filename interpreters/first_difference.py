@@ -18,7 +18,8 @@ AFTER: Side = 1
 
 @dataclass(frozen=True)
 class Difference:
-    """`path`: the steps from the value to the first difference; `before`, `after`: descriptions of both sides."""
+    """The first difference of two programs. `path`: the steps from the value to the difference; `before`, `after`:
+    descriptions of both sides."""
 
     path: tuple[str, ...]
     before: str
@@ -48,7 +49,7 @@ class _Pair:
 
 
 def first_difference(terms: Terms, before: int, after: int) -> Difference:
-    """The first difference between two terms with different numbers: depth first, operands before regions.
+    """Return the first difference between two terms with different numbers: depth first, operands before regions.
 
     Arguments of compared regions count as equal. Visits each pair of terms once.
     """
@@ -140,7 +141,7 @@ def _head(terms: Terms, number: int) -> Head:
 
 
 def _operands(terms: Terms, side: Side, number: int) -> tuple[int, ...]:
-    """The operands without the captures, which are compared inside of the regions."""
+    """Return the operands without the captures, which are compared inside of the regions."""
     operands = terms.terms[number][1]
     if (op := terms.origins[side].get(number)) is None:
         return operands
@@ -166,7 +167,8 @@ def _step(head: Head, index: int) -> str:
 
 
 def _region_pairs(terms: Terms, pair: _Pair, visited: set[tuple[int, int]]) -> list[_Pair]:
-    """Pairs of results of the regions; their arguments are marked as visited, so that they count as equal."""
+    """Return the pairs of results of the regions; their arguments are marked as visited, so that they count as
+    equal."""
     name = _head(terms, pair.before).name
     pairs: list[_Pair] = []
     insides = terms.insides[BEFORE].get(pair.before, ()), terms.insides[AFTER].get(pair.after, ())
@@ -182,7 +184,7 @@ def _region_pairs(terms: Terms, pair: _Pair, visited: set[tuple[int, int]]) -> l
 
 
 def first_attribute(terms: Terms, before: Attributes, after: Attributes) -> tuple[str, str]:
-    """The first attribute that differs, as text for each side."""
+    """Return the first attribute that differs, as text for each side."""
     a, b = dict(before), dict(after)
     name = min(name for name in a.keys() | b.keys() if a.get(name) != b.get(name))
     texts = [f"{name} = {terms.attributes.text(side[name])}" if name in side else f"no {name}" for side in (a, b)]
@@ -194,7 +196,7 @@ def _types(terms: Terms, head: Head) -> str:
 
 
 def _where_they_differ(before: str, after: str) -> tuple[str, str]:
-    """Both texts, cut to the part around the first character that differs."""
+    """Return both texts, cut to the part around the first character that differs."""
     shorter = min(len(before), len(after))
     same = next((index for index in range(shorter) if before[index] != after[index]), shorter)
     start = max(0, same - LONGEST_TEXT // 2)

@@ -7,7 +7,7 @@
     broadcast_in_dim(splat)                 the splat constant of the result's type; so with reshape and transpose
     get_tuple_element(tuple(x, y))[1]       y
 
-These rules hold only without other attributes, and but for the last one for static types without an encoding: two
+These rules hold only without other attributes and, except for the last one, for static types without an encoding: two
 values of one dynamic type may have different extents.
 """
 
@@ -46,7 +46,7 @@ class Identities:
         self._heads = heads
 
     def value(self, op: Operation, operands: tuple[int, ...]) -> int | None:
-        """The simpler term that equals the operation, or None."""
+        """Return the simpler term that equals the operation, or None."""
         if name_of(op) == ELEMENT:
             return self._element(op, operands)
         if len(operands) != 1 or not all(_is_static(value.type) for value in (*op.operands, *op.results)):
@@ -68,7 +68,7 @@ class Identities:
                 return None
 
     def _element(self, op: Operation, operands: tuple[int, ...]) -> int | None:
-        """The value that a tuple was made of, at the index."""
+        """Return the value that a tuple was made of, at the index."""
         attributes = attributes_of(op)
         if attributes.keys() != {"index"} or len(operands) != 1 or not self._is_plain(operands[0], TUPLE):
             return None
@@ -104,7 +104,7 @@ class Identities:
         return self._terms.term(self._heads.of("operation", op, {"permutation": permutation}), (source,))
 
     def _splat(self, op: Operation, operand: int) -> int | None:
-        """The constant of the result's type, if the operand is one whose elements are all alike."""
+        """Return the constant of the result's type, if the operand is one whose elements are all alike."""
         type_ = op.results[0].type
         if not self._is_plain(operand, CONSTANT, "value") or not is_tensor(type_):
             return None
@@ -116,7 +116,7 @@ class Identities:
         return self._terms.term(head._replace(attributes=value, types=self._heads.types(op.results, op)))
 
     def _is_plain(self, number: int, name: str, *attributes: str) -> bool:
-        """Whether a term is an operation of this name with these attributes and no others."""
+        """Return whether a term is an operation of this name with these attributes and no others."""
         head = self._terms.head_of(number)
         names = tuple(attribute for attribute, _ in head.attributes)
         return (head.kind, head.name, names, head.bodies) == ("operation", name, attributes, ())

@@ -14,7 +14,7 @@ from .kernels.arrays import Kernel
 
 
 def identity_kernel(op: Operation) -> Kernel | None:
-    """The kernel of an identity-like operation; None for all others."""
+    """Return the kernel of an identity-like operation; None for all others."""
     if is_placement(op):
         return _moved
     return _first if is_mark(op) else ORDERING.get(type(op))

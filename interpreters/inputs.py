@@ -32,7 +32,7 @@ _FINFO: Any = ml_dtypes.finfo
 
 
 def random_inputs(function: FuncOp, seed: int = 0, kind: InputKind = "random") -> list[Array]:
-    """One array for each argument, the same for the same seed.
+    """Return one array for each argument, the same for the same seed.
 
     random:       small floats of both signs, no NaN; small integers; any bits for keys
     positive:     the same without negative floats: logarithms and roots of inputs are no NaN
@@ -74,7 +74,7 @@ def _positive(generator: np.random.Generator, shape: tuple[int, ...], dtype: DTy
 
 
 def _adversarial(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """About every second element is a special value."""
+    """Draw an array of which about every second element is a special value."""
     special = np.array(_special_values(dtype))
     ordinary = _random(generator, shape, dtype)
     chosen = convert(special[generator.integers(0, len(special), shape)], dtype)
@@ -97,7 +97,7 @@ _DRAWS: dict[InputKind, Draw] = {"random": _random, "positive": _positive, "adve
 
 
 def load_inputs(path: str, function: FuncOp) -> list[Array]:
-    """The arrays of an `.npz` file, in the order in which they were saved, one for each argument.
+    """Return the arrays of an `.npz` file, in the order in which they were saved, one for each argument.
 
     Types that numpy cannot store (bf16, f8, i4) may be given as their bits, in unsigned integers of the same size.
     Raises `OSError` for a file that cannot be read, `ValueError` for a file that is not an `.npz` file of arrays, and
@@ -120,7 +120,7 @@ def _typed(array: Array, dtype: DType) -> Array:
 
 
 def types_of(function: FuncOp) -> list[tuple[tuple[int, ...], DType]]:
-    """Shape and element type of each argument. Raises `Refusal` for a value that no array holds."""
+    """Return shape and element type of each argument. Raises `Refusal` for a value that no array holds."""
     return [_type_of(argument) for argument in function.body.block.args]
 
 
@@ -139,7 +139,7 @@ def cannot_be_given(argument: BlockArgument, reason: str) -> Refusal:
 
 
 def checked_inputs(function: FuncOp, inputs: Sequence[Any]) -> list[Array]:
-    """The inputs as row-major arrays of exactly the argument types. Raises `ValueError` for other inputs."""
+    """Return the inputs as row-major arrays of exactly the argument types. Raises `ValueError` for other inputs."""
     types = types_of(function)
     if len(inputs) != len(types):
         raise ValueError(f"function '{function.sym_name.data}' takes {len(types)} inputs, not {len(inputs)}")

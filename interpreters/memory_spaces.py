@@ -36,7 +36,7 @@ _BY_OPERANDS = frozenset({"history", "index", "loop", "part", "result", "whole",
 
 
 def names_a_memory(module: Operation) -> bool:
-    """Whether an operation moves a value to a memory, or an attribute names one."""
+    """Return whether an operation moves a value to a memory, or an attribute names one."""
     return any(_names_a_memory(op) for op in every_operation(module))
 
 
@@ -83,7 +83,7 @@ class MemorySpaces:
         return self._on_device[number]
 
     def _by_head(self, head: Head) -> bool | None:
-        """True or False if the head decides; None if the value is in the memory of its operands."""
+        """Return True or False if the head decides; None if the value is in the memory of its operands."""
         if head.kind in ("place", "state"):  # These terms are no values.
             return True
         if head.kind not in _BY_OPERANDS and head.kind != "operation" and head.name not in _EFFECTS_ON_DEVICE:
@@ -101,7 +101,7 @@ class MemorySpaces:
         return None if all(map(self._moves_nothing, head.bodies)) else False
 
     def _moves_nothing(self, body: int) -> bool:
-        """Whether no operation in a region moves a value."""
+        """Return whether no operation in a region moves a value."""
         if body not in self._bodies:
             heads = (self._terms.heads[entry[0]] for entry in self._terms.bodies[body].entries if entry is not None)
             self._bodies[body] = all(self._by_head(head) is None or not head.attributes for head in heads)

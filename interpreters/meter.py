@@ -41,7 +41,8 @@ class BufferRole(Enum):
 
 @dataclass(frozen=True)
 class Metering:
-    """`live_bytes[i]`: peak bytes of live temporaries during operation i; `constant_bytes[i]`: those of constants."""
+    """The memory of a run. `live_bytes[i]`: peak bytes of live temporaries during operation i; `constant_bytes[i]`:
+    those of constants."""
 
     operations: tuple[str, ...]
     live_bytes: tuple[int, ...]
@@ -92,7 +93,8 @@ class BufferRoles:
         return BufferRole.RESULT if value in self.results else BufferRole.TEMPORARY
 
     def _constants_of(self, block: Block) -> frozenset[SSAValue]:
-        """In a loop over constants alone all values are constant, including the arguments of its regions."""
+        """Return the constants of a block. In a loop over constants alone all values are constant, including the
+        arguments of its regions."""
         if block not in self.constants:
             around = block.parent_op()
             outer = around.parent if around is not None else None
@@ -104,7 +106,7 @@ class BufferRoles:
 
 
 class Ledger:
-    """Observes a run, and keeps account of live buffers."""
+    """An observer of a run that accounts for live buffers."""
 
     def __init__(self, kinds: BufferRoles):
         self.kinds = kinds
@@ -180,7 +182,7 @@ class Ledger:
 
 
 def owner_of(array: Array) -> Array:
-    """The array that owns the buffer of this one."""
+    """Return the array that owns the buffer of this one."""
     owner = array
     while isinstance(owner.base, np.ndarray):
         owner = owner.base

@@ -21,12 +21,13 @@ _STAND_IN = "recompute_proof.inner_module"
 
 
 def inner_modules(module: ModuleOp) -> list[ModuleOp]:
-    """The modules at the top level of a module."""
+    """Return the modules at the top level of a module."""
     return [op for op in module.ops if isinstance(op, ModuleOp)]
 
 
 def named_modules(module: ModuleOp, prefix: str = "") -> Iterator[tuple[str, ModuleOp]]:
-    """The modules that have functions, each with the prefix of their names: `inner::`, or `0::` without a name."""
+    """Yield the modules that have functions, each with the prefix of their names: `inner::`, or `0::` without a
+    name."""
     if any(isinstance(op, FuncOp) for op in module.ops):
         yield prefix, module
     for number, inner in enumerate(inner_modules(module)):
@@ -34,7 +35,8 @@ def named_modules(module: ModuleOp, prefix: str = "") -> Iterator[tuple[str, Mod
 
 
 def modules_with_functions(module: ModuleOp) -> list[ModuleOp]:
-    """The module and the modules inside of it, of those the ones that have functions; the module alone if none has."""
+    """Return the module and the modules inside of it, of those the ones that have functions; the module alone if none
+    has."""
     return [named for _, named in named_modules(module)] or [module]
 
 
@@ -69,7 +71,7 @@ def _prove_outside(before: ModuleOp, after: ModuleOp, prove: Prove) -> Proof:
 
 
 def _without_inner_modules(module: ModuleOp) -> ModuleOp:
-    """A copy with an operation in the place of each inner module, which has its name and its attributes."""
+    """Return a copy with an operation in the place of each inner module, which has its name and its attributes."""
     copy = module.clone()
     for inner in inner_modules(copy):
         stand_in = UnregisteredOp.with_name(_STAND_IN).create(attributes=dict(_attributes(inner)))

@@ -65,7 +65,7 @@ PARTS: dict[str, dict[str, Treatment]] = {
 
 
 def name_of(op: Operation) -> str:
-    """The operation's name, also that of an unregistered operation."""
+    """Return the operation's name, also that of an unregistered operation."""
     return cast(UnregisteredOp, op).op_name.data if _is_unregistered(op) else op.name
 
 
@@ -75,7 +75,8 @@ def _is_unregistered(op: Operation) -> bool:
 
 
 def attributes_of(op: Operation) -> dict[str, Attribute]:
-    """Properties and attributes together, without those of the passes, which no proof relies on. Raises `Refusal`."""
+    """Return properties and attributes together, without those of the passes, which no proof relies on. Raises
+    `Refusal`."""
     attributes = without_ours(op.attributes)
     if _is_unregistered(op):
         del attributes["op_name__"]
@@ -85,7 +86,7 @@ def attributes_of(op: Operation) -> dict[str, Attribute]:
 
 
 def properties_of(op: Operation) -> tuple[str, ...]:
-    """The names of the properties of an unregistered operation, which distinguishes them from attributes.
+    """Return the names of the properties of an unregistered operation, which distinguishes them from attributes.
 
     For registered operations xDSL converts attributes to properties where the operation defines these.
     """
@@ -97,7 +98,8 @@ def without_ours(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
 
 
 def functions_of(module: ModuleOp) -> dict[str, Operation]:
-    """The top-level functions by name. Raises `Refusal` for a function without a name or with one that is taken."""
+    """Return the top-level functions by name. Raises `Refusal` for a function without a name or with one that
+    is taken."""
     functions: dict[str, Operation] = {}
     for op in module.ops:
         if name_of(op) != "func.func":
@@ -110,19 +112,19 @@ def functions_of(module: ModuleOp) -> dict[str, Operation]:
 
 
 def public_functions(functions: Mapping[str, Operation]) -> list[str]:
-    """The names of the functions that can be called from outside."""
+    """Return the names of the functions that can be called from outside."""
     private = StringAttr("private")
     return [name for name, op in functions.items() if attributes_of(op).get("sym_visibility") != private]
 
 
 def entry_functions(functions: Mapping[str, Operation]) -> list[str]:
-    """The names of the functions that are compared as functions: public ones, and those with reserved names."""
+    """Return the names of the functions that are compared as functions: public ones, and those with reserved names."""
     public = frozenset(public_functions(functions))
     return [name for name in functions if name in public or is_reserved(name)]
 
 
 def result_types(function: Operation) -> tuple[Attribute, ...]:
-    """The types of the results of a function. Raises `Refusal` if it has no function type."""
+    """Return the types of the results of a function. Raises `Refusal` if it has no function type."""
     type_ = attributes_of(function).get("function_type")
     if not isinstance(type_, FunctionType):
         raise Refusal(function, "a function needs a function type")
@@ -130,7 +132,7 @@ def result_types(function: Operation) -> tuple[Attribute, ...]:
 
 
 def position_attributes(function: Operation, name: str, count: int) -> list[dict[str, Attribute]]:
-    """`arg_attrs` or `res_attrs` as one dictionary for each position; absent and empty are the same."""
+    """Return `arg_attrs` or `res_attrs` as one dictionary for each position; absent and empty are the same."""
     value = attributes_of(function).get(name)
     if value is None:
         return [{} for _ in range(count)]
@@ -140,11 +142,11 @@ def position_attributes(function: Operation, name: str, count: int) -> list[dict
 
 
 CALLEES = {"func.call": "callee", "stablehlo.composite": "decomposition"}
-"""Operations that compute what a function computes, and the attribute that names it."""
+"""Operations that compute the same as a function, and the attribute that names the function."""
 
 
 def callee_of(call: Operation, functions: Mapping[str, Operation]) -> str:
-    """The top-level function that a call or a composite names. Raises `Refusal` if there is none."""
+    """Return the top-level function that a call or a composite names. Raises `Refusal` if there is none."""
     callee = attributes_of(call).get(CALLEES[name_of(call)])
     if not isinstance(callee, SymbolRefAttr) or callee.nested_references.data:
         raise Refusal(call, f"{name_of(call)} names no function at the top level")
@@ -155,7 +157,7 @@ def callee_of(call: Operation, functions: Mapping[str, Operation]) -> str:
 
 
 def size_with_calls(functions: Mapping[str, Operation], roots: Iterable[str]) -> int:
-    """The number of operations of these functions with calls inlined.
+    """Return the number of operations of these functions with calls inlined.
 
     Raises `Refusal` for recursion.
     """

@@ -42,12 +42,12 @@ _POSITIVE = re.compile(r"\bhandle\s*=\s*([1-9]\d*)\b")
 
 
 def is_exchange(op: Operation, scope: RegionScope) -> bool:
-    """Whether the operation is a collective that all devices run alike."""
+    """Return whether the operation is a collective that all devices run alike."""
     return scope.is_alike and not scope.literal and name_of(op) in COLLECTIVES
 
 
 def what_counts(op: Operation, scope: RegionScope) -> dict[str, Attribute]:
-    """The attributes on which the results depend. Raises `Refusal`."""
+    """Return the attributes on which the results depend. Raises `Refusal`."""
     attributes = attributes_of(op)
     if not is_exchange(op, scope) or CHANNEL not in attributes:
         return attributes
@@ -55,13 +55,13 @@ def what_counts(op: Operation, scope: RegionScope) -> dict[str, Attribute]:
 
 
 def channels_of(op: Operation) -> list[int]:
-    """The channel number of an operation, if it has one; the rest of the handle is ignored."""
+    """Return the channel number of an operation, if it has one; the rest of the handle is ignored."""
     match = _POSITIVE.search(str(op.properties.get(CHANNEL, op.attributes.get(CHANNEL, ""))))
     return [int(match[1])] if match else []
 
 
 def newly_shared(before: Iterable[Exchange], after: Iterable[Exchange]) -> int | None:
-    """A channel of the program after whose operations did not share one before, or None.
+    """Return a channel of the program after whose operations did not share one before, or None.
 
     The operations over a channel are a multiset: a function that is called twice runs its exchange twice.
     """
@@ -98,11 +98,11 @@ class PerDevice:
     mesh: str
 
     def place(self, terms: Terms, around: int) -> int:
-        """The term of the devices, within those of the enclosing body."""
+        """Return the term of the devices, within those of the enclosing body."""
         return terms.term(Head("place", f"@{self.mesh} {list(self.axes)}"), (around,))
 
     def parts(self, terms: Terms, heads: Heads, place: int, wholes: Sequence[int]) -> list[int]:
-        """The part of each operand on a device."""
+        """Return the part of each operand on a device."""
         types = heads.types(self.block.args, self.op)
         return [
             self._part(terms, Head("part", sharding, types=(type_,)), place, whole)
@@ -110,7 +110,7 @@ class PerDevice:
         ]
 
     def wholes(self, terms: Terms, heads: Heads, place: int, parts: Sequence[int]) -> list[int]:
-        """The results, assembled from those of each device."""
+        """Return the results, assembled from those of each device."""
         last = self.block.last_op
         assert last is not None, "checked: the body ends"
         types = zip(heads.types(self.op.results, self.op), heads.types(last.operands, last), strict=True)
@@ -129,7 +129,7 @@ class PerDevice:
 
 
 def per_device(op: Operation) -> PerDevice | None:
-    """The body, if it can be entered: it has no attributes but axes and shardings; else None."""
+    """Return the body, if it can be entered: it has no attributes but axes and shardings; else None."""
     if name_of(op) != MANUAL or len(op.regions) != 1 or len(op.regions[0].blocks) != 1:
         return None
     attributes, block = attributes_of(op), op.regions[0].blocks[0]

@@ -59,14 +59,14 @@ class Proof:
 
 
 def same_text(before: ModuleOp, after: ModuleOp) -> bool:
-    """Whether the generic text of both modules, resources included, is identical."""
+    """Return whether the generic text of both modules, resources included, is identical."""
     # Clone both: a clone does not keep the names of blocks, and one of the two may be a clone.
     texts = [print_module(module.clone(), generic=True) for module in (before, after)]
     return texts[0] == texts[1]
 
 
 def proof_of_identity(module: ModuleOp) -> Proof:
-    """The proof for two programs with identical text, whatever they hold."""
+    """Return the proof for two programs with identical text, whatever they hold."""
     results = 0
     for op in module.ops:
         type_, visibility = op.properties.get("function_type"), op.properties.get("sym_visibility")
@@ -76,5 +76,5 @@ def proof_of_identity(module: ModuleOp) -> Proof:
 
 
 def size(module: ModuleOp) -> int:
-    """The number of operations in a module."""
+    """Return the number of operations in a module."""
     return len(every_operation(module)) - 1

@@ -38,7 +38,7 @@ The rules, each used in both programs alike
 * Failure (`conditions.py`): an operation with a run-time condition (dynamic extents, an integer division, an index out
   of range, indices declared to be unique) may be removed, but the program after runs it only where the program before
   does (`conditions.py`). What ran before, with the same operands, may run again.
-* Termination: the same for a loop that is not proved to count towards a bound; it also stays behind the effects
+* Termination: the same for a loop that is not proved to count towards a bound; it also stays after the effects
   before it.
 * Barriers: `stablehlo.optimization_barrier` and `recompute.depend` return their values, result i for value i, of the
   same types; the token does not count.
@@ -75,10 +75,10 @@ The rules, each used in both programs alike
 * Which device runs (`partition_id`) is the same for all in one place: in bodies on the same devices, but not in one of
   them and outside of it.
 * Inner modules (`nested_modules.py`) are programs of their own, compared in pairs, in order, with their attributes.
-* Signature: the attributes of the modules; every operation at the top level that is not a function, but for meshes that
-  nothing refers to; and of every public function name, type, argument attributes (donation: `tf.aliasing_output`,
-  `jax.buffer_donor`; shardings), result attributes, all others and those of its return. Empty dictionaries equal
-  absent ones.
+* Signature: the attributes of the modules; every operation at the top level that is not a function, except meshes
+  that nothing refers to; and of every public function name, type, argument attributes (donation:
+  `tf.aliasing_output`, `jax.buffer_donor`; shardings), result attributes, all others and those of its return. Empty
+  dictionaries equal absent ones.
 * Names: locations, names of SSA values, of private functions and of the module itself, the order of functions, private
   functions that are not called, and discardable attributes that start with `recompute.` do not count.
 * Reserved names (`dialects/reserved_names.py`): a function that a consumer finds by its name is compared like a public
@@ -105,8 +105,8 @@ attributes is a term over its condition and the results of its regions; in a reg
 with the same condition is the result of the same region there. Comparisons of loop counters whose ranges decide them
 are constants, and so are selects by such a constant.
 
-Not trusted and not used: the passes, their attributes, and every table of the packages rules, analysis, transforms.
-No proof covers memory, since it does not change the numbers: a missing token, or a clone without uses.
+Not trusted and not used: the passes, their attributes, and every table of the packages rules, analysis, transforms. No
+proof covers memory, since it does not change the numbers: a missing token, or a clone without uses.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ FRAMES_PER_CALL, DEEPEST = 10, 200_000
 
 @dataclass(frozen=True, kw_only=True)
 class ProofOptions:
-    """What a proof may assume.
+    """The assumptions that a proof may make.
 
     Attributes:
         pure: Names of the operations that are functions of their operands, attributes and regions.
@@ -169,7 +169,7 @@ class ProofOptions:
     repeatable: Collection[str] = ()
 
     def declared(self, before: ModuleOp) -> frozenset[str]:
-        """The operations and targets that are pure because the caller or the program before says so."""
+        """Return the operations and targets that are pure because the caller or the program before says so."""
         declared = registered_pure() if self.also_pure is None else frozenset(self.also_pure)
         return declared | {declared_target(target) for target in (*self.repeatable, *_stated_repeatable(before))}
 
@@ -191,7 +191,7 @@ def prove(before: ModuleOp, after: ModuleOp, options: ProofOptions = DEFAULT) ->
 
 
 def _prove_module(before: ModuleOp, after: ModuleOp, options: ProofOptions, declared: frozenset[str]) -> Proof:
-    """The proof for modules without inner modules; `declared`: see `ProofOptions.declared`."""
+    """Return the proof for modules without inner modules; `declared`: see `ProofOptions.declared`."""
     try:
         with _deep_calls(before, after):
             return _compare(before, after, options, declared.difference(options.pure))
@@ -239,14 +239,14 @@ def _compare(before: ModuleOp, after: ModuleOp, options: ProofOptions, declared:
 
 
 def _stated_repeatable(module: ModuleOp) -> Iterator[str]:
-    """The targets of custom calls that the program itself declares to be repeatable."""
+    """Yield the targets of custom calls that the program itself declares to be repeatable."""
     for op in every_operation(module):
         if Names.REPEATABLE in op.attributes and (target := target_of(op)) is not None:
             yield target
 
 
 def _has_loops(module: ModuleOp) -> bool:
-    """Whether the rules of tier 2 apply to any operation."""
+    """Return whether the rules of tier 2 apply to any operation."""
     return any(name_of(op) == WHILE or name_of(op) in BRANCHES for op in every_operation(module))
 
 
@@ -298,13 +298,13 @@ def _compared(terms: Terms, numbering_before: Numbering, numbering_after: Number
 
 
 def _flattened(terms: Terms, function: Operation, outcome: FunctionTerms) -> FunctionTerms:
-    """The outcome of a function, with the elements of results that are tuples."""
+    """Return the outcome of a function, with the elements of results that are tuples."""
     pairs = zip(outcome.results, result_types(function), strict=True)
     return outcome._replace(results=tuple(leaf for number, type_ in pairs for leaf in leaves(terms, number, type_)))
 
 
 def _tuples(module: ModuleOp) -> int:
-    """The number of results of public functions that are tuples."""
+    """Return the number of results of public functions that are tuples."""
     functions = functions_of(module)
     types = [type_ for name in public_functions(functions) for type_ in result_types(functions[name])]
     return sum(isinstance(type_, TupleType) for type_ in types)

@@ -11,8 +11,8 @@ Source: the StableHLO specification, https://openxla.org/stablehlo/spec, and Chl
 arith and math are pure throughout. So is tensor, since tensors are values; `tensor.empty` is assumed to hold the same
 elements each time: a program that reads elements before they are written has no defined result. A sharding
 constraint of sdy is its operand with a sharding; it may be repeated, not dropped. linalg and scf are here for tensors
-and scalars: every operation with memref operands or results is an effect, whatever its name, and so is a region with an
-effect in it. Left out: memref; `scf.parallel`, `scf.forall` and their reductions, whose order is unspecified;
+and scalars: every operation with memref operands or results is an effect, regardless of its name, and so is a region
+with an effect in it. Left out: memref; `scf.parallel`, `scf.forall` and their reductions, whose order is unspecified;
 `func.call_indirect`; and operations that no current dialect has under these names.
 Source: https://mlir.llvm.org/docs/Dialects/.
 
@@ -163,7 +163,7 @@ class Memory:
 
 
 def refers_to_memory(type_: Attribute) -> bool:
-    """Whether the type is a memref or holds one: operations with such values are effects."""
+    """Return whether the type is a memref or holds one: operations with such values are effects."""
     if is_tensor(type_):
         return refers_to_memory(type_.element_type)
     if type(type_) in _NUMBERS:
@@ -225,7 +225,7 @@ _WITH_A_MEANING = ("xla.", "annotate_", "recompute.")
 
 
 def target_of(op: Operation) -> str | None:
-    """The target of a custom call without side effects; None for other operations."""
+    """Return the target of a custom call without side effects; None for other operations."""
     if name_of(op) != CUSTOM_CALL:
         return None
     attributes = attributes_of(op)
@@ -236,17 +236,17 @@ def target_of(op: Operation) -> str | None:
 
 
 def is_listed(op: Operation) -> bool:
-    """Whether an operation is a call of a target on the list, without side effects."""
+    """Return whether an operation is a call of a target on the list, without side effects."""
     target = target_of(op)
     return target is not None and target.startswith(FUNCTIONS_OF_THEIR_OPERANDS)
 
 
 def declared_target(target: str) -> str:
-    """The name by which a user declares the calls of a target to be pure."""
+    """Return the name by which a user declares the calls of a target to be pure."""
     return f"{CUSTOM_CALL} @{target}"
 
 
 def declared_name(op: Operation) -> str:
-    """The name by which a user may have declared an operation to be pure; "" if there is none."""
+    """Return the name by which a user may have declared an operation to be pure; "" if there is none."""
     target = target_of(op)
     return "" if target is None else declared_target(target)

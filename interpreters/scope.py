@@ -12,7 +12,7 @@ Exchange = tuple[int, int | tuple[str, int]]
 
 
 class Branch(NamedTuple):
-    """One of the regions of a conditional, and how many it has."""
+    """A region of a conditional, by its number, and the number of its regions."""
 
     region: int
     regions: int
@@ -53,11 +53,11 @@ class RegionScope:
         return None
 
     def within(self) -> RegionScope:
-        """The scope of operations that run in place and see the values around them."""
+        """Return the scope of operations that run in place and see the values around them."""
         return replace(self, around=self, values={})
 
     def called(self, state: int) -> RegionScope:
-        """The scope of a function body, which does not see values of its caller."""
+        """Return the scope of a function body, which does not see values of its caller."""
         return replace(self, state=state, around=None, values={})
 
 

@@ -169,7 +169,7 @@ class Terms:
         return number
 
     def term(self, head: Head, operands: tuple[int, ...] = (), depth: int = 0) -> int:
-        """The number of the term. `depth`, only for terms without operands, is 0 outside of all regions."""
+        """Return the number of the term. `depth`, only for terms without operands, is 0 outside of all regions."""
         key = self.head(head), operands
         number = self._term_numbers.setdefault(key, len(self.terms))
         if number == len(self.terms):
@@ -178,7 +178,8 @@ class Terms:
         return number
 
     def bound(self, kind: Kind, types: tuple[int, ...], depth: int) -> int:
-        """A fresh value, equal to no other one: an argument of a region at this depth, or the state at its start."""
+        """Return a fresh value, equal to no other one: an argument of a region at this depth, or the state at its
+        start."""
         return self.term(Head(kind, f"number {len(self.terms)}", types=types), depth=depth)
 
     def body(self, body: RegionTerm) -> int:
@@ -188,7 +189,7 @@ class Terms:
         return number
 
     def depth_of(self, number: int) -> int:
-        """The depth of the innermost region on whose arguments the term depends; 0 if there is none."""
+        """Return the depth of the innermost region on whose arguments the term depends; 0 if there is none."""
         return self._depths[number]
 
     def head_of(self, number: int) -> Head:
@@ -198,7 +199,7 @@ class Terms:
         return self.terms[number][1]
 
     def types_of(self, number: int) -> tuple[int, ...]:
-        """The types of a term, usually one; for one of several results its own type."""
+        """Return the types of a term, usually one; for one of several results its own type."""
         head = self.head_of(number)
         if head.kind != "result":
             return head.types[:1] if head.kind == "whole" else head.types
@@ -206,7 +207,7 @@ class Terms:
         return types[index : index + 1]
 
     def close(self, inside: Inside, types: tuple[int, ...], ending: int, depth: int) -> tuple[int, tuple[int, ...]]:
-        """The body of a region at this depth, and its captures.
+        """Return the body of a region at this depth, and its captures.
 
         A term depends on the region's arguments exactly if it has at least its depth: deeper regions are closed.
         """
@@ -239,12 +240,12 @@ TUPLE, ELEMENT = "stablehlo.tuple", "stablehlo.get_tuple_element"
 
 
 def leaf_types(types: Iterable[Attribute]) -> list[Attribute]:
-    """The types, those of tuples as the types of their elements."""
+    """Return the types with tuples flattened."""
     return [leaf for type_ in types for leaf in (leaf_types(type_.types) if isinstance(type_, TupleType) else [type_])]
 
 
 def leaves(terms: Terms, number: int, type_: Attribute) -> list[int]:
-    """The terms of the elements of a value of this type."""
+    """Return the terms of the elements of a value of this type."""
     if not isinstance(type_, TupleType):
         return [number]
     elements = [_element(terms, number, index, part) for index, part in enumerate(type_.types)]
@@ -252,7 +253,7 @@ def leaves(terms: Terms, number: int, type_: Attribute) -> list[int]:
 
 
 def _element(terms: Terms, number: int, index: int, type_: Attribute) -> int:
-    """The value that a tuple was made of, or the term of `stablehlo.get_tuple_element`."""
+    """Return the value that a tuple was made of, or the term of `stablehlo.get_tuple_element`."""
     head = terms.head_of(number)
     if (head.kind, head.name, head.attributes, head.bodies) == ("operation", TUPLE, (), ()):
         return terms.operands_of(number)[index]

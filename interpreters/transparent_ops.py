@@ -73,7 +73,7 @@ class SeenThrough(ABC):
         return self._wrapping.wrapped(around, numbers)
 
     def _fetched(self, op: Operation, scope: RegionScope) -> int | None:
-        """The original value on the device, if the operation only moves it back from the host; else None."""
+        """Return the original value on the device, if the operation only moves it back from the host; else None."""
         if not is_from_host(op) or op.regions:
             return None
         (number,) = self._operands(op, scope)
@@ -117,7 +117,8 @@ class Wrapping:
         self._heads = heads
 
     def around(self, *parts: Part, always: bool = False) -> list[Head]:
-        """Heads of the terms around the values: one for each part with attributes, or for every part with `always`."""
+        """Return the heads of the terms around the values: one for each part with attributes, or for every part with
+        `always`."""
         return [
             Head("attributed", role, self._heads.attributes(op, attributes))
             for role, op, attributes in parts
@@ -125,7 +126,7 @@ class Wrapping:
         ]
 
     def wrapped(self, around: Sequence[Head], numbers: Sequence[int]) -> list[int]:
-        """Each value as the result at its position of one term over all values."""
+        """Return each value as the result at its position of one term over all values."""
         values = tuple(numbers)
         for head in around:
             if self._is_for_each_value(head):
@@ -136,21 +137,21 @@ class Wrapping:
         return list(values)
 
     def wrapped_state(self, around: Sequence[Head], state: int, numbers: Sequence[int]) -> int:
-        """The state in a term with the values that pass the boundary with it."""
+        """Return the state in a term with the values that pass the boundary with it."""
         for head in around:
             values = () if self._is_for_each_value(head) else numbers
             state = self._terms.term(head, (state, *values))
         return state
 
     def _is_for_each_value(self, head: Head) -> bool:
-        """Whether the attributes apply to each value alone, whatever its position."""
+        """Return whether the attributes apply to each value alone, regardless of its position."""
         attributes = {name: self._terms.attributes.attribute(number) for name, number in head.attributes}
         frontend = attributes.pop(FRONTEND, None)
         is_known = frontend is None or (isinstance(frontend, DictionaryAttr) and set(frontend.data) <= _FOR_EACH_VALUE)
         return is_known and not attributes
 
     def by_position(self, role: str, function: Operation, name: str, numbers: Sequence[int]) -> list[int]:
-        """The values with `arg_attrs` or `res_attrs` (`name`) of the callee."""
+        """Return the values with `arg_attrs` or `res_attrs` (`name`) of the callee."""
         extras = position_attributes(function, name, len(numbers))
         attributes = {
             f"{index}: {key}": value
@@ -162,14 +163,14 @@ class Wrapping:
 
 
 def _is_token(function: Operation, name: str, index: int) -> bool:
-    """Whether an argument (`arg_attrs`) or a result of a function is a token."""
+    """Return whether an argument (`arg_attrs`) or a result of a function is a token."""
     block = function.regions[0].block
     values = block.args if name == "arg_attrs" or block.last_op is None else block.last_op.operands
     return str(values[index].type) == _TOKEN
 
 
 def into(around: Sequence[Head]) -> list[Head]:
-    """The heads around values that enter a call, distinct from those around values that leave it."""
+    """Return the heads around values that enter a call, distinct from those around values that leave it."""
     return [head._replace(name=f"{head.name}, entered") for head in around]
 
 

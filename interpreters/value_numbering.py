@@ -99,7 +99,7 @@ class Numbering(SeenThrough):
             raise Refusal(self.module, f"more than {MAX_OPERATIONS} operations once calls are inlined")
 
     def function(self, name: str) -> FunctionTerms:
-        """Results and effects of a function for symbolic arguments. Raises `Refusal`."""
+        """Return results and effects of a function for symbolic arguments. Raises `Refusal`."""
         function = self.functions[name]
         types = self.heads.types(function_body(function, name, self.heads).args, function)
         parameters = [
@@ -115,16 +115,16 @@ class Numbering(SeenThrough):
         )
 
     def occurs(self, term: int, others: Collection[int]) -> bool:
-        """Whether every operation that the term stands for is among the others."""
+        """Return whether every operation that the term stands for is among the others."""
         return term in others
 
     def is_covered(self, term: int, others: Collection[int]) -> bool:
-        """Whether the others hold every operation that the term stands for."""
+        """Return whether the others hold every operation that the term stands for."""
         return term in others
 
     def top_level(self, other: ModuleOp) -> int:
-        """The state after all top-level operations that are no functions, compared literally, except for unused meshes
-        that the other program lacks. Raises `Refusal`."""
+        """Return the state after all top-level operations that are no functions, compared literally, except for unused
+        meshes that the other program lacks. Raises `Refusal`."""
         scope = self._outermost("start of the module")
         scope.literal = True
         ignored = unused_meshes(self.module).keys() - meshes_of(other).keys()
@@ -215,7 +215,7 @@ class Numbering(SeenThrough):
         return [self._terms.term(Head("result", str(index)), (term,)) for index in range(len(op.results))]
 
     def _is_added(self, constraint: int) -> bool:
-        """Whether a sharding constraint is only in this program, so that it counts as its operand."""
+        """Return whether a sharding constraint is only in this program, so that it counts as its operand."""
         self.constraints.add(constraint)
         if self._constraints_before is None or self._terms.depth_of(constraint) > 0:
             return False
@@ -320,7 +320,7 @@ class Numbering(SeenThrough):
         return [self._terms.term(Head("result", str(index)), (scope.state,)) for index in range(len(op.results))]
 
     def _run(self, name: str, arguments: Sequence[int], scope: RegionScope) -> tuple[int, ...]:
-        """The results of the function for these arguments, starting at the scope's state."""
+        """Return the results of the function for these arguments, starting at the scope's state."""
         block = function_body(self.functions[name], name, self.heads)
         scope.values.update(zip(block.args, arguments, strict=True))
         _, results = self._block(block, scope)  # `_call` and the signature compare the attributes of the return

@@ -28,7 +28,7 @@ class NumpyFunctions(InterpreterFunctions):
 
 
 def _implementation(kind: type[Operation]) -> Any:
-    """A separate function for each operation class, since xDSL stores the class on it."""
+    """Return a separate function for each operation class, since xDSL stores the class on it."""
 
     def run(functions: NumpyFunctions, interpreter: Interpreter, op: Operation, values: PythonValues) -> PythonValues:
         return functions.run(interpreter, op, values)
@@ -43,7 +43,7 @@ register_impls(NumpyFunctions)
 
 
 def make_interpreter(module: ModuleOp) -> Interpreter:
-    """xDSL's interpreter for a module of StableHLO, functions and our tokens."""
+    """Make xDSL's interpreter for a module of StableHLO, functions and our tokens."""
     interpreter = Interpreter(module)
     interpreter.register_implementations(NumpyFunctions())
     interpreter.register_implementations(FuncFunctions())

@@ -125,7 +125,7 @@ class AliasParser(Parser):
         self._resume_from(0)
 
     def _depth(self, attribute: Attribute) -> int:
-        """The nesting of the attribute, cached by identity: the values of aliases are kept alive."""
+        """Return the nesting of the attribute, cached by identity: the values of aliases are kept alive."""
         if (depth := self._depths.get(id(attribute))) is None:
             match attribute:
                 case ArrayAttr():
@@ -167,7 +167,8 @@ class AliasParser(Parser):
         return attribute
 
     def _count_location(self, location: LocationAttr, start: Position, end: Position) -> None:
-        """Count the characters of a location in an attribute, where it is printed in full; not of one being defined."""
+        """Count the characters of a location in an attribute, which is printed in full; a location that is being
+        defined does not count."""
         if start == self._value_start:
             return
         for part in parts_first(location, self._lengths):
@@ -193,7 +194,7 @@ class AliasParser(Parser):
         self._resume_from(definition.end)
 
     def check_definitions(self) -> None:
-        """Raises `ParseError` at a definition that is not between the outermost operations."""
+        """Raise `ParseError` at a definition that is not between the outermost operations."""
         for alias, definition in self._definitions.items():
             if alias not in self.attribute_aliases:
                 start = definition.start
@@ -204,7 +205,7 @@ class AliasParser(Parser):
         return definition is not None and isinstance(definition.attribute, LocationAttr)
 
     def aliased_location(self, alias: str) -> LocationAttr:
-        """The location of this alias, defined before or after. Raises `ParseError` if there is none."""
+        """Return the location of this alias, defined before or after. Raises `ParseError` if there is none."""
         definition = self._definitions.get(alias)
         if definition is None or definition.attribute is None:
             self.raise_error(f"undefined location alias '{alias}'")
@@ -227,7 +228,7 @@ class AliasParser(Parser):
         return parsed
 
     def _check_comments(self, start: Position) -> None:
-        """Raises `ParseError` for a bracket in a comment: MLIR counts it when it searches for the end of the body."""
+        """Raise `ParseError` for a bracket in a comment: MLIR counts it when it searches for the end of the body."""
         end = self._raw_scan_balanced(start + len("<")) + len(">")
         if self._position_after_gap(end) != self.pos:
             self.raise_error(
@@ -239,7 +240,7 @@ class AliasParser(Parser):
         return position if match is None else match.end()
 
     def _follows_directly(self, name: str) -> bool:
-        """Whether the current token directly follows the name before it."""
+        """Return whether the current token directly follows the name before it."""
         return self.lexer.input.content.startswith(name, self.pos - len(name))
 
     def _aliased_attribute(self, alias: str) -> Attribute:
@@ -263,7 +264,7 @@ class AliasParser(Parser):
         return parsed
 
     def _expand_aliases(self, body: str, start: Position, of_numbers: bool) -> str:
-        """The body of an attribute that stays text, with aliases expanded: the output does not have their
+        """Return the body of an attribute that stays text, with aliases expanded: the output does not have their
         definitions."""
 
         def expand(match: re.Match[str]) -> str:
@@ -315,7 +316,7 @@ class LocationParser(AliasParser):
         return self._share(CallSiteLoc(*parts) if text is None else NameLoc(StringAttr(text), *parts))
 
     def _share(self, location: LocationAttr) -> LocationAttr:
-        """The first location that is equal to this one, whose parts are shared already."""
+        """Return the first location that is equal to this one, whose parts are shared already."""
         return self._shared.setdefault(key_of_location(location, id), location)
 
     def parse_optional_location(self) -> LocationAttr | None:
@@ -342,7 +343,7 @@ class LocationParser(AliasParser):
         return self._share(location)
 
     def _parse_optional_text(self) -> str | None:
-        """A string literal, if there is one; xDSL treats one with escaped UTF-8 as bytes."""
+        """Return a string literal, if there is one; xDSL treats one with escaped UTF-8 as bytes."""
         start = self.pos
         raw = self.parse_optional_bytes_literal()
         if raw is None:

@@ -27,7 +27,7 @@ _RESULTS = re.compile(r"(?:%[^=]*=\s*)?")
 
 
 def start_of_name(text: str, start: Position) -> Position:
-    """The position of the name of the operation that begins at `start`, after its results."""
+    """Return the position of the name of the operation that begins at `start`, after its results."""
     match = _RESULTS.match(text, start)
     assert match is not None, "the pattern matches the empty text"
     return match.end()
@@ -76,12 +76,12 @@ class CustomSyntaxParser(Parser):
         return super().parse_comma_separated_list(delimiter, parse, context_msg)
 
     def _follows_arrow(self) -> bool:
-        """Whether the current token follows `->` and is not a parenthesis."""
+        """Return whether the current token follows `->` and is not a parenthesis."""
         text = self.lexer.input.content
         return not text.startswith("(", self.pos) and _ARROW.search(text, max(self.pos - 80, 0), self.pos) is not None
 
     def _check_kept(self, op: Operation, written: dict[str, Position]) -> None:
-        """Raises `ParseError` for an attribute in the text that the operation does not have."""
+        """Raise `ParseError` for an attribute in the text that the operation does not have."""
         if not type(op).__module__.startswith("xdsl.") or isinstance(op, FuncOp):
             # Our operations keep all attributes; the dictionaries in the signature of a function are not its own.
             return
@@ -118,7 +118,7 @@ NEVER_PRINTED = "operandSegmentSizes"
 
 
 def is_lossless(op: Operation, with_locations: bool = False) -> bool:
-    """Whether the custom form parses back to the same operation. `with_locations`: locations are printed."""
+    """Return whether the custom form parses back to the same operation. `with_locations`: locations are printed."""
     if NEVER_PRINTED in op.attributes:
         return False
     return _is_never_lossy(type(op)) or _has_lossless_form(op, with_locations)
@@ -126,7 +126,7 @@ def is_lossless(op: Operation, with_locations: bool = False) -> bool:
 
 @cache
 def _is_never_lossy(kind: type[Operation]) -> bool:
-    """Whether the custom form of no operation of the class loses anything."""
+    """Return whether the custom form of no operation of the class loses anything."""
     special = (FuncOp, CallOp, scf.ExecuteRegionOp, scf.WhileOp, WhileOp, OptimizationBarrierOp, NamedOperation)
     names = MOVE_ELEMENTS | RESULT_IS_SCALAR | LEAVE_ATTRIBUTES_OUT | ATTRIBUTES_ELSEWHERE | ELIDE_TERMINATORS
     return not issubclass(kind, special) and kind.name not in names
@@ -161,7 +161,8 @@ def _has_lossless_form(op: Operation, with_locations: bool) -> bool:
 
 
 def _is_a_function(types: Sequence[Attribute]) -> bool:
-    """A single result of function type, which is printed without the parentheses that it needs."""
+    """Return whether there is a single result of function type, which is printed without the parentheses that
+    it needs."""
     return len(types) == 1 and isinstance(types[0], FunctionType)
 
 
@@ -181,7 +182,7 @@ def _loses_terminator(op: Operation) -> bool:
 
 
 def _has_default_body(op: NamedOperation) -> bool:
-    """Whether its body and its maps are the defaults of the named operation."""
+    """Return whether its body and its maps are the defaults of the named operation."""
     definitions = op.get_irdl_definition().properties
     has_defaults = all(
         (op.properties | op.attributes).get(name)

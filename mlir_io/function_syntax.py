@@ -60,7 +60,7 @@ class FunctionSyntax(FuncOp):
 
 
 def _parse_argument(parser: Parser) -> _Argument:
-    """`%x: type {…} loc(…)`; without the name in a declaration."""
+    """Parse `%x: type {…} loc(…)`; without the name in a declaration."""
     named = parser.parse_optional_argument()
     type = parser.parse_type() if named is None else named.type
     attributes = parser.parse_optional_attr_dict()

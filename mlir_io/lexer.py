@@ -28,7 +28,7 @@ class Lexer(MLIRLexer):
     _whitespace_regex = re.compile(r"(?://[^\n]*+\n?|[ \t\r\n]++)*+")
 
     def lex(self) -> MLIRToken:
-        """The next token. One pattern matches the most common tokens; xDSL examines each character in turn."""
+        """Return the next token. One pattern matches the most common tokens; xDSL examines each character in turn."""
         match = _COMMON.match(self.input.content, self.pos)
         if match is None or (group := match.lastindex) is None:
             return super().lex()
@@ -45,7 +45,7 @@ class Lexer(MLIRLexer):
         return super()._lex_bare_identifier(start_pos)
 
     def _refuse_other_scripts(self, start: Position) -> None:
-        """Raises `ParseError` if the first character, which xDSL has consumed, is not ASCII; its patterns check the
+        """Raise `ParseError` if the first character, which xDSL has consumed, is not ASCII; its patterns check the
         others."""
         if not (first := self.input.content[start]).isascii():
             raise ParseError(Span(start, start + 1, self.input), f"Unexpected character: {first}")
@@ -60,7 +60,7 @@ class Lexer(MLIRLexer):
 
 
 def _is_utf8(token: MLIRToken) -> bool:
-    """Whether the bytes are text: xDSL prints non-ASCII text with escapes, and parses these as bytes."""
+    """Return whether the bytes are text: xDSL prints non-ASCII text with escapes, and parses these as bytes."""
     assert isinstance(token.span, StringLiteral), "xDSL makes a token of bytes of a string literal"
     try:
         token.span.bytes_contents.decode()

@@ -78,7 +78,7 @@ _QUIET = 1 << 51
 
 
 def bits_of(attribute: FloatAttr) -> int:
-    """The bits of the number in its own type, with NaN payload and sign of zero.
+    """Return the bits of the number in its own type, with NaN payload and sign of zero.
 
     For f80 and f128, which xDSL parses from decimals only, the bits of the double that it stores.
     """
@@ -86,7 +86,8 @@ def bits_of(attribute: FloatAttr) -> int:
 
 
 def encode_float(value: float, kind: AnyFloat) -> int:
-    """The bits of the number, rounded to the type once; out of range to the type's infinity or its substitute."""
+    """Return the bits of the number, rounded to the type once; out of range to the type's infinity or its
+    substitute."""
     if value != value and has_nan(kind):
         return _narrow(double_bits(value), kind)
     if isinstance(kind, Float64Type) or is_wide(kind):
@@ -97,7 +98,7 @@ def encode_float(value: float, kind: AnyFloat) -> int:
 
 
 def is_wide(kind: Attribute) -> TypeIs[Float80Type | Float128Type]:
-    """Whether the type has more numbers than a double. Only those that are doubles can be stored."""
+    """Return whether the type has more numbers than a double. Only those that are doubles can be stored."""
     return isinstance(kind, Float80Type | Float128Type)
 
 
@@ -106,13 +107,13 @@ def has_nan(kind: AnyFloat) -> bool:
 
 
 def decode_float(bits: int, kind: AnyFloat) -> float:
-    """The number with these bits, of any type but f80 and f128."""
+    """Return the number with these bits, of any type but f80 and f128."""
     nan = decode_nan(bits, kind)
     return kind.unpack(bits.to_bytes(kind.compile_time_size, "little"), 1)[0] if nan is None else nan
 
 
 def pack_floats(values: Sequence[float], kind: AnyFloat) -> bytes:
-    """The concatenated bits of numbers of type f16, bf16 or f32."""
+    """Return the concatenated bits of numbers of type f16, bf16 or f32."""
     doubles = np.array(values, np.float64)
     dtype = FLOATS[type(kind)]
     nans = np.isnan(doubles)
@@ -123,7 +124,7 @@ def pack_floats(values: Sequence[float], kind: AnyFloat) -> bytes:
 
 
 def decode_nan(bits: int, kind: AnyFloat) -> float | None:
-    """The double that represents these bits if they are a NaN; None if they are a number."""
+    """Return the double that represents these bits if they are a NaN; None if they are a number."""
     payload_bits = PAYLOAD_BITS.get(type(kind))
     if payload_bits is None:
         nans = FEW_NANS.get(type(kind), ())
@@ -135,7 +136,8 @@ def decode_nan(bits: int, kind: AnyFloat) -> float | None:
 
 
 def _narrow(double: int, kind: AnyFloat) -> int:
-    """The NaN of the type with the sign and the top payload bits of a double NaN; quiet if these bits are zero."""
+    """Return the NaN of the type with the sign and the top payload bits of a double NaN; quiet if these bits
+    are zero."""
     negative = bool(double & _NEGATIVE)
     payload_bits = PAYLOAD_BITS.get(type(kind))
     if payload_bits is None:
@@ -145,7 +147,7 @@ def _narrow(double: int, kind: AnyFloat) -> int:
 
 
 def _infinity(kind: AnyFloat) -> int:
-    """The bits of infinity: all ones between sign and payload."""
+    """Return the bits of infinity: all ones between sign and payload."""
     return (1 << kind.bitwidth - 1) - (1 << PAYLOAD_BITS[type(kind)])
 
 
@@ -174,7 +176,7 @@ class NumberLiteral:
     negative: bool
 
     def of_type(self, kind: Attribute) -> FloatAttr | IntegerAttr[IntegerType | IndexType]:
-        """The attribute of the type. Raises `ValueError` if the literal is no number of the type."""
+        """Return the attribute of the type. Raises `ValueError` if the literal is no number of the type."""
         if isinstance(kind, AnyFloat):
             return self.as_float(kind)
         if isinstance(kind, IndexType) or is_integer_type(kind):
@@ -182,7 +184,7 @@ class NumberLiteral:
         raise ValueError(f"{kind} is not a type of numbers")
 
     def as_float(self, kind: AnyFloat) -> FloatAttr:
-        """The attribute. Raises `ValueError` if this is no float of the type, or xDSL would lose bits of it."""
+        """Return the attribute. Raises `ValueError` if this is no float of the type, or xDSL would lose bits of it."""
         bits = self.bits(kind)
         attribute = FloatAttr(self.value if isinstance(self.value, float) else decode_float(bits, kind), kind)
         if bits_of(attribute) != bits:
@@ -190,7 +192,8 @@ class NumberLiteral:
         return attribute
 
     def bits(self, kind: AnyFloat) -> int:
-        """The bits of the type; of a double if the type is wider. Raises `ValueError` for no float of the type."""
+        """Return the bits of the type; of a double if the type is wider. Raises `ValueError` for no float of
+        the type."""
         if isinstance(self.value, int):
             return self._bit_pattern(self.value, kind)
         if math.isinf(self.value) and (is_wide(kind) or not has_nan(kind)):
@@ -211,7 +214,7 @@ class NumberLiteral:
         return bits
 
     def as_integer(self, kind: IntegerType | IndexType) -> IntegerAttr[IntegerType | IndexType]:
-        """The attribute. Raises `ValueError` if this is not an integer, or out of range."""
+        """Return the attribute. Raises `ValueError` if this is not an integer, or out of range."""
         if isinstance(self.value, float):
             raise ValueError(f"a float is no number of type {kind}")
         if isinstance(kind, IndexType) and self.value not in INDICES:

@@ -109,8 +109,8 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return module
 
     def _parse_top_level(self, allow_implicit_module: bool) -> ModuleOp:
-        """As in xDSL; a text of aliases of types or attributes alone is an empty module, as in MLIR. One of locations
-        alone is not: it is what is left of a module that was cut off."""
+        """Parse as xDSL does; a text of aliases of types or attributes alone is an empty module, as in MLIR. A text of
+        location aliases alone is not: it is the rest of a truncated module."""
         try:
             return super().parse_module(allow_implicit_module)
         except ParseError:
@@ -171,19 +171,19 @@ class ModuleParser(NumberParser, RepeatedLineParser):
             self.raise_error(f"{op.name}: {error}", start, start + len(op.name))
 
     def operation_location(self) -> LocationAttr:
-        """The position of the name of the innermost open operation."""
+        """Return the position of the name of the innermost open operation."""
         return self.location_at(self._name_start())
 
     def _name_start(self) -> int:
         return start_of_name(self.lexer.input.content, self._operations[-1])
 
     def location_at(self, position: int) -> LocationAttr:
-        """The location of a position in the text; line and column count from 1."""
+        """Return the location of a position in the text; line and column count from 1."""
         line = bisect_right(self._line_starts, position)
         return FileLineColLoc(self._file, IntAttr(line), IntAttr(position - self._line_starts[line - 1] + 1))
 
     def _why_unknown(self, name: str) -> str:
-        """The reason that the custom form of the operation is not read, with a remedy."""
+        """Return the reason that the custom form of the operation is not read, with a remedy."""
         if name in BRANCHES:
             return (
                 f"'{name}' branches between blocks, and only functions of one block are read: express the control flow "
@@ -197,7 +197,8 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return f"unknown operation '{name}': {generic}"
 
     def _close_operation(self, name: str) -> str | None:
-        """The operation that was probably meant: one of the same dialect, or of the same name in one spelt alike."""
+        """Return the operation that was probably meant: one of the same dialect, or of the same name in one spelt
+        alike."""
         dialects = {dialect.name: dialect for dialect in self.ctx.loaded_dialects}
         prefix, _, suffix = name.partition(".")
         dialect = prefix if prefix in dialects else close_name(prefix, dialects)
@@ -248,7 +249,8 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return parsed
 
     def _parse_dialect_resource_handle(self, dialect_name: str, interface: OpAsmDialectInterface) -> str:
-        """The unique name of a resource. xDSL renames a resource whose name is taken, but not at its definition."""
+        """Return the unique name of a resource. xDSL renames a resource whose name is taken, but not at its
+        definition."""
         key = dialect_name, self.parse_identifier(" for resource handle")
         if key[1] == ELIDED:
             return _elided_resource(interface)
@@ -257,7 +259,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return self._resources[key]
 
     def _parse_resource(self, dialect_name: str, interface: OpAsmDialectInterface) -> None:
-        """Raises `ParseError` for white space between the digits, which xDSL accepts and prints unchanged."""
+        """Raise `ParseError` for white space between the digits, which xDSL accepts and prints unchanged."""
         if _BLOB.match(self.lexer.input.content, self.pos) is None:
             self.raise_error("expected 'name: \"0x…\"', hexadecimal digits in one string")
         super()._parse_resource(dialect_name, interface)

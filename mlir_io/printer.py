@@ -25,7 +25,7 @@ LONGEST_KNOWN = 200
 
 
 def print_module(module: ModuleOp, *, generic: bool = False, debuginfo: bool = False) -> str:
-    """The text of the module, the same bytes on every call."""
+    """Return the text of the module, the same bytes on every call."""
     stream = StringIO()
     printer = ModulePrinter(stream, print_generic_format=generic, print_debuginfo=debuginfo)
     printer.print_op(module)
@@ -37,7 +37,7 @@ def print_module(module: ModuleOp, *, generic: bool = False, debuginfo: bool = F
 
 
 def attribute_text(attribute: Attribute) -> str:
-    """The attribute as printed in a module."""
+    """Return the attribute as printed in a module."""
     stream = StringIO()
     ModulePrinter(stream).print_attribute(attribute)
     return stream.getvalue()
@@ -103,14 +103,14 @@ class ModulePrinter(RememberingPrinter):
         self._in_attributes = outer
 
     def _alias(self, location: Attribute) -> str:
-        """The alias of a location, as `#loc3`; its parts are defined before it."""
+        """Return the alias of a location, as `#loc3`; its parts are defined before it."""
         # Look up the object, then the text: nested locations are slow to hash.
         for part in parts_first(location, self._alias_of_object):
             self._alias_of_object[id(part)] = self._define(part)
         return self._alias_of_object[id(location)]
 
     def _define(self, location: Attribute) -> str:
-        """The alias of a location whose parts have aliases already."""
+        """Return the alias of a location whose parts have aliases already."""
         if isinstance(location, UnknownLoc):
             return "unknown"
         pieces = location_pieces(location)

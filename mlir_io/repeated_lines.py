@@ -74,7 +74,7 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
         """By the default dialects around the line, whose prefix it may omit, and its text."""
 
     def parse_repeated(self, line: SimpleLine) -> Operation | None:
-        """The operation of the line; None if it has no template, or must be parsed by tokens."""
+        """Return the operation of the line; None if it has no template, or must be parsed by tokens."""
         template = self._templates.get((*self._parser_state.dialect_stack, line.text))
         name = "" if line.result is None else line.result.text[1:]
         if template is None or name in self.ssa_values or name in self.forward_ssa_references:
@@ -106,10 +106,10 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
 
     @abstractmethod
     def location_at(self, position: Position) -> LocationAttr:
-        """The location of an operation without one, from the position of its name."""
+        """Return the location of an operation without one, from the position of its name."""
 
     def line_at(self, start: Position) -> SimpleLine | None:
-        """The simple line that begins here; None for another one."""
+        """Return the simple line that begins here; None for another one."""
         match = _LINE.match(self.lexer.input.content, start)
         if match is None:
             return None
@@ -140,7 +140,7 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
 
 
 def _has_implied_body(op: Operation, line: SimpleLine) -> bool:
-    """Whether it has no region, or one that the line does not spell, all at the operation's location."""
+    """Return whether it has no region, or one that the line does not spell, all at the operation's location."""
     if not op.regions:
         return True
     places = [place.location for block in op.regions[0].blocks for place in (*block.args, *block.ops)]

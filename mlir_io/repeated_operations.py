@@ -19,7 +19,7 @@ _LOCAL = (Commutative, ConstantLike, Pure)
 
 
 def verify_nested(root: Operation) -> None:
-    """Like `root.verify()`, with the same errors, for the first of equal operations."""
+    """Verify as `root.verify()` does, with the same errors, for the first of equal operations."""
     with symbols_remembered():
         _Verifier().verify(root)
 
@@ -63,8 +63,8 @@ def _is_local(kind: type[Operation]) -> bool:
 
 
 def key_of(op: Operation) -> tuple[object, ...] | None:
-    """A key that is equal for operations that verify alike, while the types and properties whose ids it has are alive.
-    None if the verification depends on more."""
+    """Return a key that is equal for operations that verify alike, while the types and properties whose ids it has are
+    alive. None if the verification depends on more."""
     if op.regions or not _is_local(type(op)):
         return None
     operands, results = op.operands, op.results

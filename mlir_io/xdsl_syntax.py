@@ -38,7 +38,7 @@ class TruncISyntax(TruncIOp):
 
 
 class ReshapeSyntax(ReshapeOp):
-    """Parses `tensor.reshape`, whose attributes xDSL expects in front of the operands."""
+    """Parses `tensor.reshape`, whose attributes xDSL expects before the operands."""
 
     @classmethod
     def parse(cls, parser: Parser) -> ReshapeOp:

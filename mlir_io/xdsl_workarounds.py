@@ -100,7 +100,7 @@ def repair_floats() -> None:
 
 
 def converts_exactly(kind: AnyFloat) -> bool:
-    """Whether NaNs keep their bits, numbers out of range become infinity, and rounding happens once."""
+    """Return whether NaNs keep their bits, numbers out of range become infinity, and rounding happens once."""
     nan = SOME_NAN[type(kind)]
     (unpacked,) = kind.unpack(nan.to_bytes(kind.size, "little"), 1)
     return all(_pack(value, kind) == encode_float(value, kind) for value in (_ROUNDED_TWICE, 1.0e300)) and (
@@ -132,7 +132,7 @@ def _repair_type(kind: Any) -> None:
 
 
 def _with_nans(values: Iterable[float], buffer: bytes, kind: AnyFloat) -> Iterator[float]:
-    """The values, with each NaN decoded from the buffer."""
+    """Yield the values, with each NaN decoded from the buffer."""
     for index, value in enumerate(values):
         nan = None if value == value else decode_nan(_bits_at(index, buffer, kind.size), kind)
         yield value if nan is None else nan
@@ -179,7 +179,7 @@ def prints_wide_floats() -> bool:
 
 
 def _print(self: Printer, value: float, type: AnyFloat) -> None:
-    """Replaces `Printer.print_float`: f80 and f128, which are stored as doubles, are printed as doubles."""
+    """Replace `Printer.print_float`: f80 and f128, which are stored as doubles, are printed as doubles."""
     if not is_wide(type):
         return _xdsl_prints(self, value, type)
     if not math.isfinite(value):
@@ -237,7 +237,7 @@ def _text(attribute: AnyDense) -> str:
 
 
 def _parse(self: AttrParser, type: RankedStructure[AnyDenseElement] | None) -> DenseIntOrFPElementsAttr:
-    """Replaces `AttrParser.parse_dense_int_or_fp_elements_attr`: hexadecimal numbers are bits of the element type."""
+    """Replace `AttrParser.parse_dense_int_or_fp_elements_attr`: hexadecimal numbers are bits of the element type."""
     from ..dialects.dense import to_standard
     from ..dialects.dense_literal import parse_dense
 
@@ -263,7 +263,7 @@ def _parse_integers(parser: AttrParser, type: RankedStructure[AnyDenseElement] |
 
 
 def _print_dense(self: AnyDense, printer: Printer) -> None:
-    """Replaces `DenseIntOrFPElementsAttr.print_without_type`: NaNs keep their bits, zeros their sign."""
+    """Replace `DenseIntOrFPElementsAttr.print_without_type`: NaNs keep their bits, zeros their sign."""
     from ..dialects.dense import standard_text
 
     is_stored_once = isinstance(self.data, SplatBytes)
@@ -281,7 +281,7 @@ def _holds_floats(attribute: AnyDense) -> bool:
 
 
 def _loses_bits(attribute: AnyDense) -> bool:
-    """Whether a value is a NaN, or all values compare equal but differ in their bits."""
+    """Return whether a value is a NaN, or all values compare equal but differ in their bits."""
     values, data = attribute.get_values(), attribute.data.data
     if not values:
         return False
@@ -325,7 +325,7 @@ def looks_around_unknown_operations() -> bool:
 
 
 def _lookup(op: Operation, name: str | StringAttr | SymbolRefAttr) -> Operation | None:
-    """Replaces `SymbolTable.lookup_symbol`: tries unregistered operations as tables, up to the nearest registered
+    """Replace `SymbolTable.lookup_symbol`: tries unregistered operations as tables, up to the nearest registered
     table."""
     table = _nearest_table(op)
     while isinstance(table, UnregisteredOp) and (outer := table.parent_op()) is not None:
@@ -346,7 +346,7 @@ def _look_up_in(table: Operation, name: str | StringAttr | SymbolRefAttr) -> Ope
 
 
 def _symbols_of(table: Operation) -> Symbols:
-    """The operations of the table by their symbols; of two with the same symbol the first."""
+    """Return the operations of the table by their symbols; of two with the same symbol the first."""
     symbols: Symbols = {}
     for op in table.regions[0].block.ops:
         if (trait := op.get_trait(SymbolOpInterface)) is not None and (name := trait.get_sym_attr_name(op)) is not None:
@@ -390,7 +390,7 @@ def accepts_unknown_extents() -> bool:
 
 
 def _verify_reshape(self: ReshapeOp) -> None:
-    """Replaces `ReshapeOp.verify_`: only known extents are multiplied."""
+    """Replace `ReshapeOp.verify_`: only known extents are multiplied."""
     shapes = [cast(TensorType, value.type).get_shape() for value in (self.source, self.shape, self.result)]
     if all(DYNAMIC_INDEX not in shape for shape in shapes):
         return _xdsl_verifies_reshape(self)

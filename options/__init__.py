@@ -1,1 +1,1 @@
-"""What users ask for, as data: parsed and validated at the edge, passed whole."""
+"""The options of users, as data: parsed and validated at the edge, passed whole."""

@@ -84,6 +84,6 @@ def _is_amount(text: str) -> bool:
 
 
 def demand_proof(loops: Loops) -> None:
-    """Raises `BadSelection` where no rule of the proof knows what is asked for."""
+    """Raise `BadSelection` if no rule of the proof covers the loop schedule."""
     if not schedule_of(loops).is_proved:
         raise BadSelection(NOT_PROVED.format(loops=loops))

@@ -1,8 +1,8 @@
-"""What may lie on the host between the forward pass and its gradient: what is marked, or what a budget chooses.
+"""The option `offload`: the values that may lie on the host between the forward pass and their gradient.
 
-marked       what `recompute.recompute = "offload"` says, or a policy that offloads
-auto         under a budget: as well, where that is cheaper, at the speed of the device that costs are for
-25GB/s       the same at this speed, which is that of one direction
+marked       the values marked `recompute.recompute = "offload"`, or selected by an offloading policy auto         under
+a budget, also values for which this is cheaper, at the speed of the device of the cost 25GB/s       likewise at this
+speed, which is that of one direction
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ POSSIBLE = "marked, auto, or a speed such as 25GB/s"
 
 
 class BadOffload(BadSelection):
-    """What was asked for says nothing of what may lie on the host."""
+    """An invalid value of the option `offload`."""
 
 
 def offload_named(text: str, cost: str) -> Offload:
@@ -40,7 +40,7 @@ def offload_named(text: str, cost: str) -> Offload:
 
 
 def _stated(text: str) -> int:
-    """The bytes per second of a speed such as `25GB/s`. Raises `BadOffload`."""
+    """Return the bytes per second of a speed such as `25GB/s`. Raises `BadOffload`."""
     try:
         if not text.endswith("/s") or text[:1].isspace():
             raise ValueError

@@ -22,7 +22,7 @@ T = TypeVar("T", bound=type)
 
 
 def has_options(options: type[Any]) -> Callable[[T], T]:
-    """Declare the fields of a dataclass on a class, in front of its own; `@dataclass` follows.
+    """Declare the fields of a dataclass on a class, before its own; `@dataclass` follows.
 
     Args:
         options: A dataclass whose fields all have immutable defaults.
@@ -42,5 +42,5 @@ def has_options(options: type[Any]) -> Callable[[T], T]:
 
 
 def option_sources(declared: type[Any]) -> tuple[type[Any], ...]:
-    """The classes whose docstrings describe the options of a pass or a target, the most specific last."""
+    """Return the classes whose docstrings describe the options of a pass or a target, the most specific last."""
     return (*getattr(declared, "option_sources", ()), *reversed(declared.__mro__))

@@ -33,7 +33,7 @@ TARGETS = ("stablehlo", "none")
 
 @dataclass(frozen=True)
 class Emission:
-    """The form of the rewritten step: the target of `recompute-lower`, whether `recompute-stagger` runs behind it, and
+    """The form of the rewritten step: the target of `recompute-lower`, whether `recompute-stagger` runs after it, and
     whether functions are called again."""
 
     target: str = "stablehlo"
@@ -105,7 +105,8 @@ class RecomputeOptions:
 
     @classmethod
     def of_pass(cls, options: ModulePass) -> RecomputeOptions:
-        """The options of a pass, whose fields have the names of these. Its plan is a file, and is read by the pass.
+        """Return the options of a pass, whose fields have the names of these. Its plan is a file, and is read by the
+        pass.
 
         Raises `ValueError` as `validated` does, also for a plan beside a budget.
         """
@@ -118,7 +119,7 @@ class RecomputeOptions:
         return cls(Selection.of(options), **values)
 
     def validated(self) -> RecomputeOptions:
-        """The same options with the plan parsed and the budgets of segments in the selection.
+        """Return the same options with the plan parsed and the budgets of segments in the selection.
 
         Raises:
             BadSelection: For budgets of segments or loops that cannot be parsed or proved.
@@ -143,7 +144,7 @@ class RecomputeOptions:
         return replace(options, plan=from_option(self.plan)) if isinstance(self.plan, str) else options
 
     def option_ignored_by_pipeline(self) -> str | None:
-        """The name of an option besides the pipeline that differs from its default."""
+        """Return the name of an option besides the pipeline that differs from its default."""
         default = RecomputeOptions(pipeline=self.pipeline, strict=self.strict, proof=self.proof)
         names = (field.name for field in fields(self))
         return next((name for name in names if getattr(self, name) != getattr(default, name)), None)
@@ -155,7 +156,7 @@ class RecomputeOptions:
         return self.planner or self.plan
 
     def with_planned(self, planned: Sequence[StepPlan] | Planner | None) -> RecomputeOptions:
-        """With this plan or planner, and no budget."""
+        """Return the options with this plan or planner, and without a budget."""
         if callable(planned):
             return replace(self, plan=None, planner=planned, budget=None)
         return replace(self, plan=planned, planner=None, budget=None)

@@ -20,7 +20,7 @@ class SegmentBudget:
     text: str
 
     def most(self, plain: int) -> int | None:
-        """The limit in bytes for a segment that saves `plain` bytes by itself; None for the least possible."""
+        """Return the limit in bytes for a segment that saves `plain` bytes by itself; None for the least possible."""
         return parse_budget(self.text, plain)
 
 
@@ -44,7 +44,7 @@ def _read(text: str) -> SegmentBudget:
 
 
 def spelled(budgets: Mapping[str, str | float]) -> tuple[str, ...]:
-    """A mapping as the option of a pass: `{"layer*": "30%"}`; whole numbers are bytes, others shares. Raises
+    """Return a mapping as the option of a pass: `{"layer*": "30%"}`; whole numbers are bytes, others shares. Raises
     `BadSelection`."""
     texts = tuple(f"{pattern}:{_text(pattern, budget)}" for pattern, budget in budgets.items())
     read_budgets(texts)

@@ -80,7 +80,7 @@ class Selection:
 
     @classmethod
     def of(cls, options: object) -> Selection:
-        """The selection in an object that has its fields, such as a pass (`has_options`)."""
+        """Make the selection in an object that has its fields, such as a pass (`has_options`)."""
         return cls(**{field.name: getattr(options, field.name) for field in fields(Selection)})
 
     @property

@@ -33,7 +33,8 @@ class Backwards:
 
 @dataclass(frozen=True)
 class Reversal:
-    """`first`: the slots filled while the loop runs forwards. `steps`: one per iteration, the last iteration first."""
+    """A schedule of binomial checkpointing. `first`: the slots filled while the loop runs forwards. `steps`: one per
+    iteration, the last iteration first."""
 
     first: tuple[Advance, ...]
     steps: tuple[Backwards, ...]
@@ -46,7 +47,7 @@ class Reversal:
 
 
 def reversal(iterations: int, slots: int) -> Reversal:
-    """The schedule that runs the fewest iterations. Both arguments are at least 1."""
+    """Return the schedule that runs the fewest iterations. Both arguments are at least 1."""
     steps = list(_backward_steps(iterations, slots))
     first = steps[0]
     return Reversal(first.advances, (Backwards(_top(first), _reached(first), (), first.last), *steps[1:]))
@@ -77,13 +78,13 @@ def _backward_steps(iterations: int, slots: int) -> Iterator[Backwards]:
 
 
 def _split(length: int, slots: int) -> int:
-    """The number of iterations after which the next slot is filled."""
+    """Return the number of iterations after which the next slot is filled."""
     repeats = _repeats(length, slots)
     return max(1, _reach(slots, repeats - 2), length - _reach(slots - 1, repeats))
 
 
 def _repeats(length: int, slots: int) -> int:
-    """The maximum number of times that an iteration runs."""
+    """Return the maximum number of times that an iteration runs."""
     repeats = 0
     while _reach(slots, repeats) < length:
         repeats += 1
@@ -91,11 +92,11 @@ def _repeats(length: int, slots: int) -> int:
 
 
 def _reach(slots: int, repeats: int) -> int:
-    """The number of iterations that can run backwards with these slots, each at most `repeats` times."""
+    """Return the number of iterations that can run backwards with these slots, each at most `repeats` times."""
     return comb(slots + repeats, slots) if slots >= 0 and repeats >= 0 else 0
 
 
 def advances(iterations: int, slots: int) -> int:
-    """The fewest iterations that must run from carry to carry, by the formula of the paper."""
+    """Return the fewest iterations that must run from carry to carry, by the formula of the paper."""
     repeats = _repeats(iterations, slots)
     return repeats * iterations - _reach(slots + 1, repeats - 1)

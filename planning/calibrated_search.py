@@ -64,7 +64,7 @@ class CalibratedSearch:
         return min(feasible, key=lambda index: (self.measured[index], self.choices[index].work), default=None)
 
     def next(self, left: int) -> int | None:
-        """The candidate to try when `left` tries remain; None if no candidate is promising."""
+        """Return the candidate to try when `left` tries remain; None if no candidate is promising."""
         if left <= 0:
             return None
         best = self.best
@@ -88,13 +88,14 @@ class CalibratedSearch:
         return None if not self.limit and index is not None and self._is_hopeless(needs[index]) else index
 
     def unexplored(self, limit: float) -> list[int]:
-        """The candidates of kinds without a measurement that should fit by their uncorrected predictions."""
+        """Return the candidates of kinds without a measurement that should fit by their uncorrected predictions."""
         kinds = {self.choices[index].kind for index in self.measured}
         others = [index for index, choice in enumerate(self.choices) if choice.kind not in kinds]
         return [index for index in others if self._interpolate(self.choices[index], []) <= limit]
 
     def _is_hopeless(self, need: float) -> bool:
-        """Whether a search for the least need ends: the last try was no better, or this one is far from the least."""
+        """Return whether a search for the least need ends: the last try was no better, or this one is far from the
+        least."""
         least = self.least
         return least is not None and (self._last not in (None, least) or need > HOPE * self.measured[least])
 
@@ -103,11 +104,11 @@ class CalibratedSearch:
         return self.expected(candidate) / limit if limit else float("inf")
 
     def _limit(self, left: int) -> float:
-        """What the next try may be predicted at when `left` tries remain."""
+        """Return the maximum prediction for the next try when `left` tries remain."""
         return self.limit * (CAREFUL if left == 1 and self.best is None else 1.0)
 
     def expected(self, candidate: Prediction) -> float:
-        """The corrected prediction of the need."""
+        """Return the corrected prediction of the need."""
         feasible = [index for index, need in self.measured.items() if need < float("inf")]
         same_kind = [index for index in feasible if self.choices[index].kind == candidate.kind]
         return self._interpolate(candidate, same_kind or feasible)
@@ -132,7 +133,7 @@ class CalibratedSearch:
         """Try up to `tries` candidates, and return the best one.
 
         needed: measures a candidate; None if it fails. search: called before each try; returns the candidates so far
-        with others behind them.
+        with others after them.
         """
         for left in range(tries, 0, -1):
             if search is not None:

@@ -1,6 +1,7 @@
 """Check that a plan is valid for a graph: its numbers exist, and every value is computed before it is read.
 
-Any set of copies that keeps these rules is a program with the same results. `evaluate.py` computes its peak.
+Any set of copies that keeps these rules is a program with the same results. `simulate.py` lists its operations, and
+`liveness.py` computes its peak.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from .plan_file import Note
 
 
 def violations(graph: Graph, plan: Plan, refused: Collection[int] = ()) -> Iterator[str]:
-    """Violations of the rules, as text. `refused`: operations that must not run twice."""
+    """Yield the violations of the rules, as text. `refused`: operations that must not run twice."""
     for index, group in enumerate(plan.groups):
         if (message := _unknown_numbers(graph, group)) is not None:
             yield f"group {index}: {message}"
@@ -33,7 +34,7 @@ def violations(graph: Graph, plan: Plan, refused: Collection[int] = ()) -> Itera
 
 
 def unknown_operations(graph: Graph, noted: Iterable[Kept | Note]) -> Iterator[str]:
-    """Entries whose operation does not exist, as text."""
+    """Yield the entries whose operation does not exist, as text."""
     for index, entry in enumerate(noted):
         if entry.operation not in range(len(graph)):
             name = type(entry).__name__.lower()

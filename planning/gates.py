@@ -17,7 +17,7 @@ from .graph import Graph
 def gates_for(
     graph: Graph, values: Iterable[int], readers: Iterable[int], before: int, chain: bool = False
 ) -> tuple[int, ...]:
-    """The cotangents that the readers of the recomputed `values` depend on, and that are defined after these.
+    """Return the cotangents that the readers of the recomputed `values` depend on, and that are defined after these.
 
     Without any, or with `chain`, the last gradient value before the copies; if the gradient does not depend on the
     forward pass at all, values that depend on cotangent arguments.
@@ -32,7 +32,8 @@ def gates_for(
 
 
 def find_gates(graph: Graph, readers: Iterable[int], after: int, before: int) -> tuple[int, ...]:
-    """Gradient values from before the copies that the readers depend on through gradient operations behind the copies.
+    """Return gradient values from before the copies that the readers depend on through gradient operations after the
+    copies.
 
     Values from before the operation `after`, of an earlier gradient, exist already and would not delay the copies.
     """
@@ -55,7 +56,8 @@ def find_gates(graph: Graph, readers: Iterable[int], after: int, before: int) ->
 
 
 def joining(graph: Graph, readers: Collection[int], after: int, before: int, until: int) -> tuple[int, ...]:
-    """Cotangents from before the copies that are combined with results of their readers, up to the operation `until`.
+    """Return the cotangents from before the copies that are combined with results of their readers, up to the operation
+    `until`.
 
     They are stored because they pass the token. Otherwise XLA fuses the whole computation of the cotangent of a
     residual stream into each of its later readers, and keeps its operands live. A sum of padded values, the gradient of
@@ -84,8 +86,8 @@ tokens."""
 
 
 def _smallest_source(graph: Graph, value: int) -> list[int]:
-    """The values to store for `value`: itself, or the newest parts from which a compiler would recompute it in the
-    fused reader, whichever take fewer bytes."""
+    """Return the values to store for `value`: itself, or the newest parts from which a compiler would recompute it in
+    the fused reader, whichever take fewer bytes."""
     leaves, pending = list[int](), deque([value])
     for _ in range(MOST_SUMMANDS):
         if not pending:
@@ -99,7 +101,7 @@ def _smallest_source(graph: Graph, value: int) -> list[int]:
 
 
 def is_gate(graph: Graph, value: int) -> bool:
-    """Whether the value exists only once the backward pass has computed it."""
+    """Return whether the value exists only once the backward pass has computed it."""
     maker = graph.maker[value]
     return (
         maker >= 0
@@ -111,18 +113,18 @@ def is_gate(graph: Graph, value: int) -> bool:
 
 
 def hold_back(graph: Graph, gates: Iterable[int], values: Iterable[int]) -> bool:
-    """Whether one of the gates depends on an operation after all of the values, or on a cotangent argument."""
+    """Return whether one of the gates depends on an operation after all of the values, or on a cotangent argument."""
     after = max(graph.maker[value] for value in values)
     return any(graph.maker[gate] in graph.needs_cotangent or _waits(graph, gate, after) for gate in gates)
 
 
 def _waits(graph: Graph, value: int, after: int) -> bool:
-    """Whether the value depends on a forward operation behind the operation `after`."""
+    """Return whether the value depends on a forward operation after the operation `after`."""
     return graph.known_after[graph.maker[value]] > after
 
 
 def _latest_gate(graph: Graph, after: int, before: int) -> int | None:
-    """The last gradient value that is defined between the two operations: waiting for it keeps program order.
+    """Return the last gradient value that is defined between the two operations: waiting for it keeps program order.
 
     It has readers from `before` on: compilers remove a barrier whose result for the gradient value is unused.
     """
@@ -136,6 +138,7 @@ def _latest_gate(graph: Graph, after: int, before: int) -> int | None:
 
 
 def _delays_forward_value(graph: Graph, value: int) -> bool:
-    """Whether the value is a forward value behind a barrier or a depend of an earlier run, in the backward pass."""
+    """Return whether the value is a forward value behind a barrier or a depend of an earlier run, in the
+    backward pass."""
     maker = graph.maker[graph.root[value]]
     return maker < 0 or graph.forward[maker]

@@ -62,7 +62,7 @@ class Graph:
 
     @property
     def cost(self) -> tuple[int, ...]:
-        """The cost of one execution of each operation that planners minimise."""
+        """Per operation, the cost of one execution; planners minimize the sum."""
         return self.costs or self.flops
 
     @cached_property
@@ -113,7 +113,7 @@ class Graph:
         return tuple(tuple([reader for reader in readers if self.gradient[reader]]) for readers in self.readers)
 
     def gradient_sources(self, value: int) -> list[int]:
-        """The gradient values that the operation that makes the value reads."""
+        """Return the gradient values that the operation that makes the value reads."""
         read = (operand for operand in self.reads[self.maker[value]] if operand not in self.constants)
         return [operand for operand in read if self.maker[operand] >= 0 and self.gradient[self.maker[operand]]]
 
@@ -140,8 +140,8 @@ class Graph:
 
     @cached_property
     def handed_out(self) -> frozenset[int]:
-        """Storages of forward values that the step returns, where these count: they live on, and are never recomputed
-        for the caller, who has them before the backward pass begins."""
+        """Storages of forward values that the step returns, if returned values count: they are live to the end, and are
+        never recomputed, because the caller has them before the backward pass begins."""
         if not self.counts_returned:
             return frozenset()
         owners = {self.root[value] for value in self.returned}
@@ -211,7 +211,7 @@ class Graph:
         return tuple(map(tuple, views))
 
     def outside_of(self, operations: Iterable[int]) -> tuple[int, ...]:
-        """The values that the operations read from outside of themselves, without constants, in order of use."""
+        """Return the values that the operations read from outside of themselves, without constants, in order of use."""
         members = list(operations)
         inside = {value for op in members for value in self.makes[op]}
         read = dict.fromkeys([value for op in members for value in self.reads[op]])

@@ -34,7 +34,7 @@ class Offload:
         return self.marked or self.share > 0
 
     def variants(self) -> list[Offload]:
-        """The choices that a budget tries in addition to marked values alone."""
+        """Return the choices that a budget tries in addition to marked values alone."""
         return [replace(self, share=share, charged=charged) for share, charged in CHOICES] if self.speed else []
 
     @property

@@ -39,7 +39,7 @@ class Counted:
 
     @classmethod
     def of(cls, graph: Graph, returned_too: bool = False) -> Counted:
-        """The storages of a graph. `returned_too`: count returned values as well, as in the body of a loop."""
+        """Make the storages of a graph. `returned_too`: count returned values as well, as in the body of a loop."""
         counted = returned_too or graph.counts_returned
         free = graph.constants if counted else graph.constants | {graph.root[v] for v in graph.returned}
         roots = [v for values in graph.makes for v in values if graph.root[v] == v and v not in free]
@@ -68,13 +68,14 @@ class StorageRanges:
     last: Numbers
 
     def rows(self) -> Iterator[tuple[int, int, int, int]]:
-        """Owner, bytes, first and last step of each storage."""
+        """Yield owner, bytes, first and last step of each storage."""
         columns: list[list[int]] = [array.tolist() for array in (self.owners, self.sizes, self.first, self.last)]
         return zip(*columns, strict=True)  # pyright: ignore[reportReturnType]
 
 
 def storages(graph: Graph, order: Sequence[int] | None = None, returned_too: bool = False) -> StorageRanges:
-    """The storages made by the graph's operations. `order`: the operations as they run; program order if not given.
+    """Return the storages made by the graph's operations. `order`: the operations as they run; program order if not
+    given.
 
     `returned_too`: as in `Counted`.
     """
@@ -86,19 +87,20 @@ def storages(graph: Graph, order: Sequence[int] | None = None, returned_too: boo
 
 
 def live_bytes(graph: Graph, order: Sequence[int] | None = None, returned_too: bool = False) -> Numbers:
-    """Bytes of live temporaries at each step of the order, including the regions of the operation that runs there."""
+    """Return the bytes of live temporaries at each step of the order, including the regions of the operation that runs
+    there."""
     inner = np.array(graph.inner_bytes, np.int64)
     steps = inner if order is None else inner[np.array(order, np.int64)]
     return bytes_at_each_step(storages(graph, order, returned_too), steps)
 
 
 def peak_bytes(graph: Graph, order: Sequence[int] | None = None) -> int:
-    """The maximum of the live bytes of temporaries over all steps."""
+    """Return the maximum of the live bytes of temporaries over all steps."""
     return int(live_bytes(graph, order).max(initial=0))
 
 
 def bytes_at_each_step(storages: StorageRanges, inner: Numbers) -> Numbers:
-    """Live bytes at each step. `inner`: bytes inside of the regions of the operation at each step."""
+    """Return the live bytes at each step. `inner`: bytes inside of the regions of the operation at each step."""
     change = np.zeros(len(inner) + 1, np.int64)
     np.add.at(change, storages.first, storages.sizes)
     np.subtract.at(change, storages.last + 1, storages.sizes)
@@ -106,7 +108,7 @@ def bytes_at_each_step(storages: StorageRanges, inner: Numbers) -> Numbers:
 
 
 def _steps(graph: Graph, order: Sequence[int] | None) -> Numbers:
-    """For each operation the step at which it runs."""
+    """Return for each operation the step at which it runs."""
     steps = np.arange(len(graph), dtype=np.int64)
     if order is None:
         return steps
@@ -152,7 +154,8 @@ class Footprint:
 
 @dataclass
 class LiveSet:
-    """`unread[s]`: the number of remaining readers of storage s; `alive_bytes`: live bytes between two operations."""
+    """The live storages between two operations. `unread[s]`: the number of remaining readers of storage s;
+    `alive_bytes`: live bytes."""
 
     footprint: Footprint
     unread: list[int]
@@ -176,7 +179,7 @@ class LiveSet:
         return peak
 
     def peak_of(self, operations: Iterable[int]) -> int:
-        """The peak bytes if the operations ran now, in this order. Does not change the live set."""
+        """Return the peak bytes if the operations ran now, in this order. Does not change the live set."""
         copy = LiveSet(self.footprint, list(self.unread), self.alive_bytes)
         return max((copy.run(operation) for operation in operations), default=0)
 

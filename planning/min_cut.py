@@ -18,7 +18,7 @@ def min_cut(
     cost: Mapping[Value, int],
     work: Mapping[Value, int] | None = None,
 ) -> frozenset[Value]:
-    """The values to keep.
+    """Return the values to keep.
 
     Args:
         wanted: the values that must be available.

@@ -16,7 +16,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 class Ready(Generic[Node]):
-    """Tracks which nodes are ready as other nodes complete. `needs`: for each node its predecessors.
+    """A tracker of nodes that become ready as other nodes complete. `needs`: for each node its predecessors.
 
     Nodes that become ready together are returned in the order of `needs`.
     """
@@ -42,7 +42,7 @@ class Ready(Generic[Node]):
 
 
 def eager(graph: Graph) -> list[int]:
-    """The order of an executor that starts operations as soon as they can run.
+    """Return the order of an executor that starts operations as soon as they can run.
 
     Forward operations run in program order. Copies and gradient operations run in the order in which they become ready,
     first in, first out, and before the next forward operation: an operation is ready when its operands, including
@@ -72,7 +72,7 @@ def eager(graph: Graph) -> list[int]:
 
 
 def _last_updates(graph: Graph) -> set[int]:
-    """Updates that no forward or gradient operation depends on."""
+    """Return the updates that no forward or gradient operation depends on."""
     updates, needed = set[int](), set[int]()
     for op in reversed(range(len(graph))):
         if graph.update[op] and op not in needed:

@@ -1,4 +1,4 @@
-"""Make a plan from pairs (place, operation): run the operation again in front of the place.
+"""Make a plan from pairs (place, operation): run the operation again before the place.
 
 Solvers under a budget return pairs; gates, inputs and readers follow from the graph. Any pairs whose operation is
 before the place form a program: each use reads the latest copy.
@@ -17,7 +17,7 @@ from .plan import Batch, CopyGroup, Kept, Plan
 
 
 def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str = "", chain: bool = False) -> Plan:
-    """One copy group for each place.
+    """Return one copy group for each place.
 
     Args:
         pairs: (place, operation), with the operation before the place.
@@ -25,7 +25,7 @@ def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str =
 
     A group replaces the values that the backward pass or a later copy reads from its place on. Values without a gate
     are kept, with the reason. Raises `ValueError` for an operation or a place that does not exist, and for a place that
-    is not behind the operation.
+    is not after the operation.
     """
     operations_at = dict[int, set[int]]()
     for place, op in pairs:

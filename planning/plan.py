@@ -1,8 +1,8 @@
 """A plan: which operations of a graph run again, where, behind which gates, and which values readers replace.
 
-A plan is made for one graph, by a planner or by hand, and refers to its numbers. `to_json` and `from_json` store it for
-another run; `analysis/verify/emitted.py` checks a program against it. Any copy groups that read only values computed
-before them form a program; `evaluate.py` computes its peak.
+A plan is made for one graph, by a planner or by hand, and refers to its numbers. `to_json` and `from_json` of
+`plan_file.py` store it for another run; `analysis/verify/emitted.py` checks a program against it. Any copy groups that
+read only values computed before them form a program; `liveness.py` computes its peak.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class CopyGroup:
-    """Copies that are made together, in front of the operation `before`, batch by batch, behind the same `gates`.
+    """Copies that are made together, before the operation `before`, batch by batch, behind the same `gates`.
 
     From `before` on, uses of a replaced value (`replaces`) in the backward pass are redirected to its most recent copy.
     `numbers`: the copy number of each copy among those of its original, from 1 on. Bytes and FLOPs are estimates of the
@@ -93,10 +93,10 @@ class Plan:
         return sum(group.extra_flops for group in self.groups)
 
     def extra_cost(self, cost: Sequence[int]) -> int:
-        """The total cost of the copies, by the `cost` of each operation."""
+        """Return the total cost of the copies, by the `cost` of each operation."""
         return sum(cost[op] for group in self.groups for op in group.operations)
 
 
 def nothing_planned(_: Graph) -> Plan:
-    """A planner that recomputes nothing."""
+    """Return a planner that recomputes nothing."""
     return Plan()

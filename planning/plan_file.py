@@ -24,7 +24,7 @@ class BadPlan(ValueError):
 
 @dataclass(frozen=True)
 class JsonFields:
-    """One object. `where`: its path, `plan.steps[0]`."""
+    """A JSON object whose fields are read with checks. `where`: its path, `plan.steps[0]`."""
 
     data: dict[str, object]
     where: str
@@ -46,14 +46,14 @@ class JsonFields:
         return value
 
     def number(self, name: str) -> int:
-        """A whole number from 0 to 2**53 - 1: of bytes, FLOPs, or an operation."""
+        """Read an integer in [0, 2**53): a byte count, a FLOP count or an operation number."""
         value = self._value(name)
         if (reason := why_no_amount(value)) is not None:
             raise BadPlan(f"{self.where}.{name} {reason}: {value!r}"[:200])
         return cast(int, value)
 
     def numbers(self, name: str) -> tuple[int, ...]:
-        """A list of whole numbers, each as in `number`."""
+        """Read a list of integers, each as in `number`."""
         value = self._value(name)
         if not isinstance(value, list):
             raise self.wrong(name, "list of numbers")
@@ -138,7 +138,7 @@ def _group_data(group: CopyGroup) -> dict[str, object]:
 
 
 def _note_data(note: Note) -> dict[str, object]:
-    """The fields of a note without defaults; `recompute` false, which keeps an operation, is no default."""
+    """Return the fields of a note without defaults; `recompute` false, which keeps an operation, is no default."""
     note_fields = asdict(note)
     if not note.checkpoint:
         del note_fields["checkpoint"]
@@ -220,7 +220,7 @@ def _note(note: JsonFields) -> Note:
 
 
 def _mark(note: JsonFields) -> Mark | tuple[Mark, ...]:
-    """One mark for the operation, or one for each result."""
+    """Return one mark for the operation, or one for each result."""
     mark = note.data["recompute"]
     entries = cast(list[object], mark) if isinstance(mark, list) else [mark]
     marks = [entry for entry in entries if isinstance(entry, bool | str)]

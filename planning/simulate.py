@@ -59,7 +59,7 @@ class SimulatedProgram:
 
 @dataclass(frozen=True)
 class Barrier:
-    """A barrier over `values` in front of the operation `before`: later readers of one value wait for all of them."""
+    """A barrier over `values` before the operation `before`: later readers of one value wait for all of them."""
 
     before: int
     values: tuple[int, ...]
@@ -68,7 +68,7 @@ class Barrier:
 def simulate(graph: Graph, plan: Plan, ordered: bool = True) -> SimulatedProgram:
     """Apply a plan to the graph, and remove dead operations.
 
-    `ordered`: put barriers in front of copies, as for a target that runs operations as soon as they are ready.
+    `ordered`: put barriers before copies, as for a target that runs operations as soon as they are ready.
     """
     writer, groups = _GraphWriter(graph, ordered), dict[int, list[CopyGroup]]()
     for group in plan.groups:
@@ -168,7 +168,7 @@ class _GraphWriter:
             self.written.append(Instruction(op, "gradient", True, reads, makes))
 
     def barrier(self, late: Iterable[int], awaited: Iterable[int], phase: str = "gradient") -> list[int]:
-        """Append a barrier. Returns the values behind it, for `late` and `awaited`; all later operations read the
+        """Append a barrier. Returns the values after it, for `late` and `awaited`; all later operations read the
         `awaited` values there."""
         gates = list(dict.fromkeys(map(self._behind, awaited)))
         read = list(dict.fromkeys([*map(self._behind, late), *gates]))
@@ -205,7 +205,7 @@ def _without_dead(graph: Graph, written: Sequence[Instruction]) -> list[Instruct
 
 
 def as_graph(graph: Graph, program: SimulatedProgram) -> Graph:
-    """The new program as a graph. Its values keep their numbers."""
+    """Return the new program as a graph. Its values keep their numbers."""
     operations = program.operations
     origins = [operation.origin for operation in operations]
     copies = (op for op, operation in enumerate(operations) if operation.is_new and operation.origin != BARRIER)
@@ -238,7 +238,8 @@ def _viewed_value(graph: Graph, instruction: Instruction) -> int:
 
 
 def _roots(graph: Graph, program: SimulatedProgram) -> tuple[int, ...]:
-    """Owners of storage: views share that of their current operand, results of barriers that of their operand."""
+    """Return the owners of storage: views share that of their current operand, results of barriers that of their
+    operand."""
     roots = list(range(len(program.stands_for)))
     roots[: len(graph.root)] = graph.root
     for origin, _, _, reads, makes in program.operations:

@@ -17,13 +17,13 @@ from .solvers.problem import Problem
 from .solvers.working_set import pinned_until
 
 WINDOW = 64
-"""Number of operations in front of t that are tried as s."""
+"""Number of operations before t that are tried as s."""
 
 
 @dataclass(frozen=True)
 class TwoPointBound:
-    """No plan peaks below `bytes`: the `value` is live while `before` runs, or its maker runs again between `before`
-    and `reader`. 0 bytes and -1 if nothing is proved."""
+    """A proof that no plan peaks below `bytes`: the `value` is live while `before` runs, or its maker runs again
+    between `before` and `reader`. 0 bytes and -1 if nothing is proved."""
 
     bytes: int
     before: int = -1
@@ -31,7 +31,7 @@ class TwoPointBound:
     value: int = -1
 
     def describe(self, problem: Problem) -> str:
-        """The bound as text, with the operations."""
+        """Return the bound as text, with the operations."""
         maker = int(problem.maker[self.value])
         labels = [f"{problem.labels[op]} ({problem.names[op]})" for op in (self.reader, maker, self.before)]
         return (
@@ -41,7 +41,7 @@ class TwoPointBound:
 
 
 def two_point_bound(problem: Problem) -> TwoPointBound:
-    """The largest such bound; 0 bytes if there is none."""
+    """Return the largest such bound; 0 bytes if there is none."""
     lasts = pinned_until(problem)
     change = np.zeros(len(problem) + 1, dtype=np.int64)
     np.add.at(change, problem.maker, problem.sizes)
@@ -69,12 +69,13 @@ def two_point_bound(problem: Problem) -> TwoPointBound:
 
 
 def _besides(problem: Problem, op: int, lasts: np.ndarray, first: int, last: int) -> int:
-    """Bytes that the operation needs while it runs, without values that are live from `first` to `last` in any case."""
+    """Return the bytes that the operation needs while it runs, without values that are live from `first` to `last` in
+    any case."""
     values = {*problem.reads_of(op), *problem.makes_of(op)}
     loose = (v for v in values if not (problem.maker[v] <= first and lasts[v] >= last))
     return sum(int(problem.sizes[v]) for v in loose) + int(problem.inner[op])
 
 
 def _is_counted(problem: Problem, value: int, op: int, lasts: np.ndarray) -> bool:
-    """Whether the value is counted among the values that the operation needs."""
+    """Return whether the value is counted among the values that the operation needs."""
     return lasts[value] >= op or value in problem.reads_of(op)

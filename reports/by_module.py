@@ -35,7 +35,8 @@ class ModuleRow:
 
 
 def module_rows(pairs: Iterable[tuple[Timeline, Timeline]]) -> tuple[ModuleRow, ...]:
-    """The rows of the steps' timelines, plain and rewritten, in program order; modules without bytes are left out."""
+    """Return the rows of the steps' timelines, plain and rewritten, in program order; modules without bytes are left
+    out."""
     plain, saved, recomputed = Counter[str](), Counter[str](), Counter[str]()
     pairs = list(pairs)
     names = _short_names([timeline for pair in pairs for timeline in pair])
@@ -50,7 +51,7 @@ def module_rows(pairs: Iterable[tuple[Timeline, Timeline]]) -> tuple[ModuleRow, 
 
 
 def _short_names(timelines: Sequence[Timeline]) -> dict[str, str]:
-    """Each module's path, cut at the outermost level with two names; operations outside of modules come last."""
+    """Return each module's path, cut at the outermost level with two names; operations outside of modules come last."""
     paths = list(dict.fromkeys(buffer.module for timeline in timelines for buffer in timeline.buffers))
     short = {path: name or OUTSIDE for path, name in shortened(paths).items()}
     return dict(sorted(short.items(), key=lambda item: item[1] == OUTSIDE))

@@ -96,7 +96,7 @@ def curve_of(
     again: Callable[[Result], tuple[Again, ...]] = nothing_again,
     holding: Sequence[str] = (),
 ) -> Curve:
-    """The curve of a sweep over budgets.
+    """Return the curve of a sweep over budgets.
 
     again: The recomputation of a plan, by segment. holding: The values that determine the lower bound, if the caller
     has better names than the problem.
@@ -132,5 +132,5 @@ def curve_of(
 
 
 def to_json(curves: Iterable[Curve]) -> str:
-    """Sizes in bytes, costs in percent of the plain step."""
+    """Print the curves as JSON: sizes in bytes, costs in percent of the plain step."""
     return json.dumps([asdict(curve) for curve in curves], indent=1) + "\n"

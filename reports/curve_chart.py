@@ -24,13 +24,13 @@ ROOM = 1.06
 
 
 def to_svg(curves: Sequence[Curve], title: str) -> str:
-    """SVG text with a panel for each curve, the same bytes on every run. Raises `ImportError`, with the remedy, if
+    """Draw a panel for each curve as SVG text, the same bytes on every run. Raises `ImportError`, with the remedy, if
     matplotlib is not installed, and `ValueError` without curves."""
     return _draw(curves, title, "svg").decode()
 
 
 def to_png(curves: Sequence[Curve], title: str) -> bytes:
-    """The same as a PNG, 1350 pixels wide."""
+    """Return the same as a PNG, 1350 pixels wide."""
     return _draw(curves, title, "png")
 
 
@@ -79,7 +79,7 @@ def draw(axes: Axes, curve: Curve) -> None:
 
 
 def _draw_minimum(axes: Axes, curve: Curve, unit: int) -> None:
-    """The budgets below the lower bound, in grey."""
+    """Draw the budgets below the lower bound, in grey."""
     least = curve.minimum_bytes / unit
     axes.axvspan(0, least, color="#ececec", linewidth=0, zorder=0)
     axes.annotate(

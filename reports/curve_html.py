@@ -95,5 +95,5 @@ if (typeof document !== "undefined")
 
 
 def to_html(curves: Sequence[Curve], title: str) -> str:
-    """One page with a chart for each curve."""
+    """Return one page with a chart for each curve."""
     return page(title, to_json(curves), _SCRIPT)

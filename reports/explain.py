@@ -19,7 +19,7 @@ _LOOP_COLUMNS = ("loop", "iterations", "stacks", "handed on", "kept instead", "e
 
 
 def to_text(explanation: Explanation) -> str:
-    """The memory of the step and its saved values, then one line per loop and per segment."""
+    """Return the memory of the step and its saved values, then one line per loop and per segment."""
     timeline = explanation.timeline
     lines = [
         f"function @{explanation.function}",
@@ -46,7 +46,8 @@ def to_text(explanation: Explanation) -> str:
 
 
 def to_summary(explanation: Explanation) -> str:
-    """The explanation in at most 25 lines of 100 columns: a verdict, saved bytes, the largest loops and segments."""
+    """Return the explanation in at most 25 lines of 100 columns: a verdict, saved bytes, the largest loops and
+    segments."""
     lines = [_verdict(explanation), ""]
     lines.append(
         f"  saved for the backward pass: {format_bytes(explanation.saved_bytes)} in {explanation.residuals} values, "
@@ -66,7 +67,8 @@ def to_summary(explanation: Explanation) -> str:
 
 
 def _verdict(explanation: Explanation) -> str:
-    """`main: 4 of 6 segments are worth it: they free 22.1 MiB of 23.1 MiB saved, for 18.2 % more FLOPs`"""
+    """Return one line: `main: 4 of 6 segments are worth it: they free 22.1 MiB of 23.1 MiB saved, for 18.2 % more
+    FLOPs`."""
     recomputed = [row for row in explanation.segments if row.reason is None]
     if not recomputed:
         return f"{explanation.function}: no segment is worth recomputing"
@@ -80,7 +82,7 @@ def _verdict(explanation: Explanation) -> str:
 
 
 def _largest(rows: Sequence[SegmentRow]) -> list[SegmentRow]:
-    """The segments with the most bytes saved for the backward pass, in program order."""
+    """Return the segments with the most bytes saved for the backward pass, in program order."""
     largest = sorted(rows, key=lambda row: -row.saved_bytes)[:SEGMENTS]
     return [row for row in rows if row in largest]
 
@@ -104,7 +106,7 @@ def _loop_cells(row: LoopRow) -> tuple[str, ...]:
 
 
 def _operation_counts(explanation: Explanation) -> str:
-    """`12 forward, 9 gradient, 3 copies, 1 tokens, 0 update; 2 saved values cross segments`."""
+    """Count the operations: `12 forward, 9 gradient, 3 copies, 1 tokens, 0 update; 2 saved values cross segments`."""
     kinds = ", ".join(f"{number} {kind}" for kind, number in asdict(explanation.operations).items())
     return f"{kinds}; {sum(bool(value.crosses) for value in explanation.values)} saved values cross segments"
 
@@ -134,7 +136,8 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def to_json(explanations: Sequence[Explanation]) -> str:
-    """Every number of the explanations; of the timeline only the totals (see `-t memory-timeline{format=json}`)."""
+    """Return every number of the explanations; of the timeline only the totals (see `-t
+    memory-timeline{format=json}`)."""
     return json.dumps([_as_dict(explanation) for explanation in explanations], indent=2) + "\n"
 
 

@@ -70,7 +70,7 @@ def as_dict(holding: Holding) -> dict[str, object]:
 
 
 def lines_of(holding: Holding, peak_bytes: int) -> Iterator[str]:
-    """A table with one value per row; empty if nothing is live."""
+    """Yield a table with one value per row; empty if nothing is live."""
     if not holding.largest:
         return
     yield "largest at the peak"

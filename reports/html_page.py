@@ -65,10 +65,10 @@ function human(bytes) {
 
 
 def page(title: str, data: str, script: str, body: str = "") -> str:
-    """The HTML text of a page.
+    """Return the HTML text of a page.
 
     data: JSON, available to the script as the element `data`. script: Fills the element `charts`; it may call
-    `human(bytes)`. body: HTML in front of the charts.
+    `human(bytes)`. body: HTML before the charts.
     """
     # A "</script>" inside a name would end the element; in JSON, \\u003c is the same character.
     safe = data.replace("<", "\\u003c")

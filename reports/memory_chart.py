@@ -51,7 +51,7 @@ NEEDS_MATPLOTLIB = (
 
 
 def to_svg(timelines: Sequence[tuple[str, Timeline]], title: str) -> str:
-    """Named timelines below each other as SVG text, the same bytes on every run; ratios are relative to the first.
+    """Draw named timelines below each other as SVG text, the same bytes on every run; ratios are relative to the first.
 
     Raises `ImportError`, with the remedy, if matplotlib is not installed, and `ValueError` without timelines.
     """
@@ -64,7 +64,7 @@ def to_svg(timelines: Sequence[tuple[str, Timeline]], title: str) -> str:
 
 
 def style() -> Any:
-    """A context with matplotlib's defaults and `STYLE`, independent of the user's settings."""
+    """Return a context with matplotlib's defaults and `STYLE`, independent of the user's settings."""
     demand_matplotlib()
     from matplotlib import style
 
@@ -72,7 +72,7 @@ def style() -> Any:
 
 
 def demand_matplotlib() -> None:
-    """Raises `ImportError`, with the remedy, if matplotlib is not installed."""
+    """Raise `ImportError`, with the remedy, if matplotlib is not installed."""
     try:
         import matplotlib.style  # noqa: F401  # pyright: ignore[reportUnusedImport]
     except ImportError as error:
@@ -141,7 +141,7 @@ def blend(share: float) -> Colour:
 
 
 def legend(drawing: Figure, scale: Scale, kinds: set[BandKind], height: float) -> None:
-    """One entry for each kind; the segments share one, a strip of their colours in program order."""
+    """Draw one entry for each kind; the segments share one, a strip of their colours in program order."""
     from matplotlib.legend_handler import HandlerTuple
     from matplotlib.patches import Patch
 
@@ -170,7 +170,7 @@ def legend(drawing: Figure, scale: Scale, kinds: set[BandKind], height: float) -
 
 
 def names_of(segments: Sequence[str]) -> str:
-    """The first and the last named segment, and whether there are values outside all of them."""
+    """Return the first and the last named segment, and whether there are values outside all of them."""
     named = [shorten(segment) for segment in segments if segment]
     ends = " … ".join(dict.fromkeys((*named[:1], *named[-1:])))
     return ", ".join(filter(None, (ends, "the rest" if "" in segments else "")))
@@ -212,7 +212,8 @@ def draw_layers(axes: Axes, timeline: Timeline, layers: Sequence[Band], scale: S
 
 
 def columns_of(timeline: Timeline) -> tuple[list[int], list[int]]:
-    """Bounds of at most `COLUMNS` columns of operations, and for each column the operation with the most live bytes."""
+    """Return the bounds of at most `COLUMNS` columns of operations, and for each column the operation with the most
+    live bytes."""
     count = len(timeline.operations)
     columns = min(count, COLUMNS)
     bounds = [column * count // columns for column in range(columns + 1)]
@@ -240,5 +241,5 @@ def draw_first_peak(axes: Axes, timeline: Timeline, scale: Scale) -> None:
 
 
 def note(axes: Axes, text: str, height: float, **look: Any) -> None:
-    """Text just above the left end of a horizontal line."""
+    """Draw text just above the left end of a horizontal line."""
     axes.annotate(text, (0, height), xytext=(5, 3), textcoords="offset points", zorder=5, **look)

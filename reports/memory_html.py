@@ -172,7 +172,7 @@ if (typeof document !== "undefined") {
 
 @dataclass(frozen=True)
 class PageFacts:
-    """What a page says in front of its charts.
+    """The facts on a page before its charts.
 
     Attributes:
         verdict: One line.
@@ -188,7 +188,7 @@ class PageFacts:
 
 
 def to_html(timelines: Sequence[tuple[str, Timeline]], title: str, facts: PageFacts | None = None) -> str:
-    """One page with a chart for each (name, timeline), all on one scale."""
+    """Return one page with a chart for each (name, timeline), all on one scale."""
     data = json.dumps([{"name": name, **chart_data(timeline)} for name, timeline in timelines])
     return page(title, data, _SCRIPT, "" if facts is None else _body(facts))
 
@@ -209,7 +209,8 @@ def _body(facts: PageFacts) -> str:
 
 
 def _table(kind: str, head: Sequence[str], rows: Sequence[Sequence[tuple[str, int | None]]]) -> str:
-    """A table of cells with texts, and numbers to sort by. All columns but the first are aligned to the right."""
+    """Return a table of cells with texts, and numbers to sort by. All columns but the first are aligned to the
+    right."""
     names = "".join(f'<th class="{"number" if at else "name"}">{escape(name)}</th>' for at, name in enumerate(head))
     lines = "".join(f"<tr>{''.join(map(_cell, range(len(row)), row))}</tr>" for row in rows)
     return f'<table class="{kind}"><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>'

@@ -45,7 +45,7 @@ class ProgramStage:
 
 
 def kinds_of(timeline: Timeline) -> list[BandKind]:
-    """The kind of each buffer. A forward value is saved if a gradient operation runs while it is alive."""
+    """Return the kind of each buffer. A forward value is saved if a gradient operation runs while it is alive."""
     gradients_until = list(accumulate((phase == "gradient" for phase in timeline.phases), initial=0))
     by_phase = {"gradient": BandKind.GRADIENT, "update": BandKind.UPDATE}
     kinds: list[BandKind] = []
@@ -61,8 +61,8 @@ def kinds_of(timeline: Timeline) -> list[BandKind]:
 
 
 def bands(timeline: Timeline) -> list[Band]:
-    """The layers from the bottom up, values outside segments above the others of their kind. Their sum is the live
-    bytes."""
+    """Return the layers from the bottom up, values outside segments above the others of their kind. Their sum is the
+    live bytes."""
     short = shortened(buffer.segment for buffer in timeline.buffers)
     count = len(timeline.operations)
     changes: dict[tuple[BandKind, str], list[int]] = {}
@@ -80,7 +80,7 @@ def bands(timeline: Timeline) -> list[Band]:
 
 
 def shortened(segments: Iterable[str]) -> dict[str, str]:
-    """Each segment path cut at the outermost level with two names: `model/block0/mlp` becomes `model/block0`."""
+    """Return each segment path cut at the outermost level with two names: `model/block0/mlp` becomes `model/block0`."""
     paths = {segment: segment.split("/") for segment in segments}
     named = [path for segment, path in paths.items() if segment]
     deepest = max(map(len, named), default=0)
@@ -89,7 +89,8 @@ def shortened(segments: Iterable[str]) -> dict[str, str]:
 
 
 def stages(timeline: Timeline) -> list[ProgramStage]:
-    """Forward until the first gradient operation, backward until the last one, and the update after it."""
+    """Split a program into stages: forward until the first gradient operation, backward until the last, then the
+    update."""
     count = len(timeline.phases)
     gradients = [index for index, phase in enumerate(timeline.phases) if phase == "gradient"]
     start, end = (gradients[0], gradients[-1] + 1) if gradients else (count, count)
@@ -109,7 +110,7 @@ COLOURS = {BandKind.RECOMPUTED: "#e69f00", BandKind.GRADIENT: "#8a8a8a", BandKin
 
 
 def chart_data(timeline: Timeline) -> dict[str, Any]:
-    """The chart as plain data for JSON. Sizes in bytes; `bounds` and `shown` are numbers of operations."""
+    """Return the chart as plain data for JSON. Sizes in bytes; `bounds` and `shown` are numbers of operations."""
     by_module = _by_module(timeline)
     bounds, shown = columns_of(by_module, COLUMNS)
     layers = bands(by_module)
@@ -129,7 +130,8 @@ def chart_data(timeline: Timeline) -> dict[str, Any]:
 
 
 def columns_of(timeline: Timeline, most: int) -> tuple[list[int], list[int]]:
-    """Bounds of at most `most` columns of operations, and for each column the operation with the most live bytes."""
+    """Return the bounds of at most `most` columns of operations, and for each column the operation with the most live
+    bytes."""
     count = len(timeline.operations)
     columns = min(count, most)
     bounds = [column * count // columns for column in range(columns + 1)] if columns else [0]
@@ -145,7 +147,7 @@ def _has(pair: tuple[int, int], place: int) -> bool:
 
 
 def _by_module(timeline: Timeline) -> Timeline:
-    """The timeline with the modules of its buffers in the place of their segments, if any module has a name."""
+    """Return the timeline with the modules of its buffers in the place of their segments, if any module has a name."""
     if not any(buffer.module for buffer in timeline.buffers):
         return timeline
     return replace(timeline, buffers=tuple(replace(buffer, segment=buffer.module) for buffer in timeline.buffers))
@@ -162,7 +164,7 @@ def _name_of(layer: Band) -> str:
 
 
 def _colours(layers: Sequence[Band]) -> list[str]:
-    """Layers of saved values from light to dark in program order, the others by their kind."""
+    """Return the layers of saved values from light to dark in program order, the others by their kind."""
     count = max(sum(layer.kind is BandKind.SAVED for layer in layers) - 1, 1)
     blends = [_blend(number / count) for number in range(count + 1)]
     return [COLOURS.get(layer.kind) or blends[at] for at, layer in enumerate(layers)]
@@ -174,7 +176,7 @@ def _blend(share: float) -> str:
 
 
 def _values(timeline: Timeline, layers: Sequence[Band]) -> list[dict[str, Any]]:
-    """The largest values, each with the number of its layer."""
+    """Return the largest values, each with the number of its layer."""
     short = shortened(buffer.segment for buffer in timeline.buffers)
     number = {(layer.kind, layer.segment): at for at, layer in enumerate(layers)}
     rows = list[tuple[Buffer, int]]()

@@ -30,14 +30,15 @@ EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
 def to_json(timeline: Timeline, name: str = "") -> str:
-    """The timeline with its totals and the values live at its peak, sizes in bytes, as one line of JSON."""
+    """Return the timeline with its totals and the values live at its peak, sizes in bytes, as one line of JSON."""
     totals = {total: getattr(timeline, total) for total in ("peak_bytes", "peak_index", "device_bytes")}
     named: dict[str, object] = {"name": name, "at_peak": as_dict(holding_of(timeline))}
     return json.dumps(named | totals | asdict(timeline)) + "\n"
 
 
 def to_text(timeline: Timeline, width: int = 72, top_bytes: int | None = None) -> str:
-    """The peak, the values live there, by group and by name, and a chart over program order, `width` columns wide.
+    """Return the peak, the values live there, by group and by name, and a chart over program order, `width` columns
+    wide.
 
     top_bytes: The upper end of the chart, for several charts on one scale; by default the peak.
     """
@@ -61,7 +62,7 @@ def totals(timeline: Timeline) -> Iterator[str]:
 
 
 def alive_at_the_peak(timeline: Timeline) -> Iterator[str]:
-    """A table of bytes by segment and kind, whose rows add up to the peak."""
+    """Yield a table of bytes by segment and kind, whose rows add up to the peak."""
     groups: Counter[tuple[str, str]] = Counter()
     for buffer, kind in zip(timeline.buffers, kinds_of(timeline), strict=True):
         if buffer.first <= timeline.peak_index <= buffer.last:
@@ -81,7 +82,8 @@ def alive_at_the_peak(timeline: Timeline) -> Iterator[str]:
 
 
 def chart(timeline: Timeline, width: int, top_bytes: int | None = None) -> Iterator[str]:
-    """Live bytes over program order as a bar chart, each column the maximum of its operations, and the stages below."""
+    """Yield the live bytes over program order as a bar chart, each column the maximum of its operations, and the stages
+    below."""
     highest = top_bytes or timeline.peak_bytes
     top = format_bytes(highest)
     count, columns = len(timeline.operations), width - len(top) - 2
@@ -97,7 +99,7 @@ def chart(timeline: Timeline, width: int, top_bytes: int | None = None) -> Itera
 
 
 def ruler(stage: ProgramStage, count: int, columns: int) -> str:
-    """The part of the chart's lower edge that belongs to `stage`, with its name if that fits."""
+    """Return the part of the chart's lower edge that belongs to `stage`, with its name if that fits."""
     first, end = (-(-place * columns // count) for place in (stage.start, stage.end))
     room = end - first
     return f" {stage.name} ".center(room - 1, "─") + "┴" if room > len(stage.name) + 2 else "─" * room

@@ -67,7 +67,7 @@ _c10d_functional.wait_tensor.default
 
 
 def _counted(op: Operation) -> int:
-    """PyTorch's own count, or one FLOP for each element of the results."""
+    """Return PyTorch's own count, or one FLOP for each element of the results."""
     flops = op.attributes.get(FLOPS)
     return flops.value.data if isinstance(flops, IntegerAttr) else _ONE_EACH(op)
 
@@ -84,12 +84,12 @@ _OF_SCHEMAS: dict[str, Facts] = {
 
 
 def _operand_bytes(op: Operation) -> int:
-    """The bytes of the largest operand."""
+    """Return the bytes of the largest operand."""
     return max(_tensor_bytes(operand.type) or 0 for operand in op.operands)
 
 
 def _tensor_bytes(type_: Attribute) -> int | None:
-    """Bytes of a tensor of a static shape; None for other types."""
+    """Return the bytes of a tensor of a static shape; None for other types."""
     if not is_shaped(type_) or not isinstance(element := type_.element_type, FixedBitwidthType):
         return None
     return -(-element.bitwidth // 8) * elements(type_)

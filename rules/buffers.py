@@ -16,7 +16,7 @@ _NO_DATA = frozenset({"stablehlo.token", "mhlo.token"})
 
 
 def element_bytes(element: Attribute) -> int | None:
-    """Bytes of one element; types narrower than a byte take one. None for a type without numbers."""
+    """Return the bytes of one element; types narrower than a byte take one. None for a type without numbers."""
     if is_complex_type(element):
         part = element_bytes(element.element_type)
         return None if part is None else 2 * part
@@ -26,7 +26,8 @@ def element_bytes(element: Attribute) -> int | None:
 
 
 def type_bytes(type_: Attribute) -> int | None:
-    """Bytes that a value of the type takes; 0 for tokens and the like, for a tuple the sum of those of its elements.
+    """Return the bytes that a value of the type takes; 0 for tokens and the like, for a tuple the sum of those of its
+    elements.
 
     None for a dynamic shape, and for a foreign type without declared bytes. Raises `ValueError` if the function that
     was declared for them fails.
@@ -59,7 +60,7 @@ FORWARDS = OperationNames(lambda facts: facts.view is View.FORWARDS)
 
 
 def viewed_operand(op: Operation) -> SSAValue | None:
-    """The operand of a strided or dense view; None for other operations."""
+    """Return the operand of a strided or dense view; None for other operations."""
     facts = facts_of(op)
     if facts is None or facts.view not in (View.STRIDED, View.DENSE):
         return None
@@ -67,7 +68,7 @@ def viewed_operand(op: Operation) -> SSAValue | None:
 
 
 def forwarded_operand(op: Operation, index: int) -> SSAValue | None:
-    """The operand whose storage result `index` shares for any layout; None if there is none."""
+    """Return the operand whose storage result `index` shares for any layout; None if there is none."""
     facts = facts_of(op)
     if facts is None or facts.view in (None, View.DENSE):
         return None
@@ -75,19 +76,19 @@ def forwarded_operand(op: Operation, index: int) -> SSAValue | None:
 
 
 def is_allocated(op: Operation) -> bool:
-    """Whether the executor allocates the results of the operation even if they are constant or returned."""
+    """Return whether the executor allocates the results of the operation even if they are constant or returned."""
     facts = facts_of(op)
     return facts is not None and facts.allocated
 
 
 def stored_bytes(op: Operation) -> int | None:
-    """Bytes of the storage of each result, if they are not those of its type."""
+    """Return the bytes of the storage of each result, if they are not those of its type."""
     facts = facts_of(op)
     return None if facts is None or facts.stored_bytes is None else facts.stored_bytes(op)
 
 
 def region_storage(op: Operation) -> tuple[RegionStorage, ...]:
-    """The storage of each region of a loop or branch; empty if the regions compute scalars."""
+    """Return the storage of each region of a loop or branch; empty if the regions compute scalars."""
     facts = facts_of(op)
     if facts is None or not facts.regions:
         return ()
@@ -95,7 +96,7 @@ def region_storage(op: Operation) -> tuple[RegionStorage, ...]:
 
 
 def carried_values(op: Operation, region: RegionStorage) -> tuple[SSAValue, ...]:
-    """The values whose bytes the arguments of a region occupy."""
+    """Return the values whose bytes the arguments of a region occupy."""
     if region.carry is Carry.NOTHING:
         return ()
     return tuple(op.operands if region.carry is Carry.OPERANDS else op.results)

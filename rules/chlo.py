@@ -1,4 +1,4 @@
-"""CHLO, which JAX and others emit beside StableHLO: its operations are elementwise, or small."""
+"""Facts about CHLO, which JAX emits beside StableHLO."""
 
 from __future__ import annotations
 

@@ -27,17 +27,17 @@ from .facts import Count
 
 
 def elements(type_: Attribute) -> int:
-    """The number of elements of a shaped type; 1 for any other type."""
+    """Return the number of elements of a shaped type; 1 for any other type."""
     return prod(type_.get_shape()) if is_shaped(type_) else 1
 
 
 def per_element(count: int) -> Count:
-    """A count of `count` for each element of the results."""
+    """Return a count of `count` for each element of the results."""
     return lambda op: count * sum(elements(result.type) for result in op.results)
 
 
 def dot(op: Operation) -> int:
-    """2 x result elements x contracted elements."""
+    """Count the FLOPs of a dot: 2 x result elements x contracted elements."""
     left = op.operands[0].type
     numbers = op.properties["dot_dimension_numbers"]
     assert is_tensor(left) and isinstance(numbers, DotAttr), "dot_general is registered and verified"
@@ -47,13 +47,14 @@ def dot(op: Operation) -> int:
 
 
 def slices(op: Operation) -> int:
-    """The number of times that a scan runs its body; 1 if it is unknown."""
+    """Return the number of times that a scan runs its body; 1 if it is unknown."""
     assert isinstance(op, ScanOp), "scan is registered and verified"
     return max(op.length, 0) if op.length != DYNAMIC_INDEX else 1
 
 
 def ragged_dot(op: Operation) -> int:
-    """2 x result elements x contracted elements of one group, or of all groups together: each element is in one group.
+    """Count the FLOPs of a ragged dot: 2 x result elements x contracted elements of one group, or of all groups
+    together, since each element is in one group.
 
     XLA's decomposition computes the whole product once for each group, and masks it.
     """
@@ -67,14 +68,15 @@ def ragged_dot(op: Operation) -> int:
 
 
 def legacy_dot(op: Operation) -> int:
-    """2 x result elements x contracted elements, of `stablehlo.dot`."""
+    """Count the FLOPs of `stablehlo.dot`: 2 x result elements x contracted elements."""
     left = op.operands[0].type
     assert is_tensor(left), "dot is registered and verified"
     return 2 * elements(op.results[0].type) * left.get_shape()[-1]
 
 
 def einsum(op: Operation) -> int:
-    """With two operands, 2 x result elements x contracted extents; with one, the number of additions."""
+    """Count the FLOPs of an einsum: with two operands, 2 x result elements x contracted extents; with one, the number
+    of additions."""
     assert isinstance(op, EinsumFormatOp), "einsum is registered and verified"
     if len(op.operands) == 1:
         return reductions(op)
@@ -83,49 +85,51 @@ def einsum(op: Operation) -> int:
 
 
 def reductions(op: Operation) -> int:
-    """The number of times that a reduction combines two elements: the first element of each result needs none."""
+    """Return the number of times that a reduction combines two elements: the first element of each result needs
+    none."""
     return max(elements(op.operands[0].type) - elements(op.results[0].type), 0)
 
 
 def scattered(op: Operation) -> int:
-    """The number of times that a scatter combines: once for each element of the first update."""
+    """Return the number of times that a scatter combines: once for each element of the first update."""
     return elements(op.operands[len(op.results) + 1].type)
 
 
 def comparisons(op: Operation) -> int:
-    """n x log2 n for the n elements of the first operand, regardless of the comparator and of further operands."""
+    """Count n x log2 n for the n elements of the first operand, regardless of the comparator and of further
+    operands."""
     count = elements(op.operands[0].type)
     return count * max(count - 1, 0).bit_length()
 
 
 def transform(op: Operation) -> int:
-    """FLOPs of an FFT: 8 x elements x the product of log2 of the transformed extents."""
+    """Count the FLOPs of an FFT: 8 x elements x the product of log2 of the transformed extents."""
     lengths = op.properties["fft_length"]
     assert is_integer_array(lengths), "fft is registered and verified"
     return 8 * prod(max(length.bit_length() - 1, 0) for length in lengths.get_values()) * elements(op.operands[0].type)
 
 
 def factorization(op: Operation) -> int:
-    """FLOPs of a cholesky: n^3 / 3 for each n x n matrix."""
+    """Count the FLOPs of a cholesky: n^3 / 3 for each n x n matrix."""
     shape = op.operands[0].type
     assert is_tensor(shape), "cholesky is registered and verified"
     return elements(shape) * shape.get_shape()[-1] // 3
 
 
 def substitution(op: Operation) -> int:
-    """FLOPs of a triangular_solve: 2 n for each element of the result, for n x n matrices."""
+    """Count the FLOPs of a triangular_solve: 2 n for each element of the result, for n x n matrices."""
     a = op.operands[0].type
     assert is_tensor(a), "triangular_solve is registered and verified"
     return 2 * elements(op.results[0].type) * a.get_shape()[-1]
 
 
 def per_operand_element(count: int) -> Count:
-    """A count of `count` for each element of the first operand."""
+    """Return a count of `count` for each element of the first operand."""
     return lambda op: count * elements(op.operands[0].type)
 
 
 def loop_points(op: Operation) -> int:
-    """The number of times that the body of a structured operation runs: once for each point of its loops.
+    """Return the number of times that the body of a structured operation runs: once for each point of its loops.
 
     If the loop bounds are unknown: the elements of the largest operand.
     """
@@ -135,7 +139,7 @@ def loop_points(op: Operation) -> int:
 
 
 def trip_count(op: Operation) -> int:
-    """Iterations of a counted loop whose bounds and step are constants; 1 if they are not."""
+    """Return the iterations of a counted loop whose bounds and step are constants; 1 if they are not."""
     low, high, step = (_constant(value) for value in op.operands[:3])
     if low is None or high is None or step is None or step <= 0:
         return 1
@@ -150,7 +154,8 @@ def _constant(value: SSAValue) -> int | None:
 
 
 def convolution(op: Operation) -> int:
-    """2 x batch x output features x input features of a group x elements under the window at all its places."""
+    """Count the FLOPs of a convolution: 2 x batch x output features x input features of a group x elements under the
+    window at all its places."""
     left, kernel, result = op.operands[0].type, op.operands[1].type, op.results[0].type
     numbers = op.properties["dimension_numbers"]
     assert is_tensor(left) and is_tensor(kernel) and is_tensor(result), "registered and verified"
@@ -169,7 +174,7 @@ def convolution(op: Operation) -> int:
 
 
 def meetings(window: DimWindow, extent: int, places: int) -> int:
-    """The number of pairs of a window point and the element under it, over all places, along one dimension.
+    """Return the number of pairs of a window point and the element under it, over all places, along one dimension.
 
     extent: Of the operand, before padding and dilation. places: The number of places of the window. Point k of the
     window at place p is at p x stride + k x dilation - padding; elements are at the multiples of the base dilation.
@@ -190,23 +195,23 @@ def meetings(window: DimWindow, extent: int, places: int) -> int:
 
 
 def combined(op: Operation) -> int:
-    """The number of times that `reduce_window` combines two elements: per place one less than the window, with
+    """Return the number of times that `reduce_window` combines two elements: per place one less than the window, with
     padding."""
     return (_extent(op) - 1) * elements(op.results[0].type)
 
 
 def selected(op: Operation) -> int:
-    """The number of comparisons of `select_and_scatter`: per element of the source one less than the window."""
+    """Return the number of comparisons of `select_and_scatter`: per element of the source one less than the window."""
     return (_extent(op) - 1) * added(op)
 
 
 def added(op: Operation) -> int:
-    """The number of additions of `select_and_scatter`: one per element of the source."""
+    """Return the number of additions of `select_and_scatter`: one per element of the source."""
     return elements(op.operands[1].type)
 
 
 def _extent(op: Operation) -> int:
-    """The number of elements of a pooling window."""
+    """Return the number of elements of a pooling window."""
     sizes = op.properties.get("window_dimensions")
     return prod(sizes.get_values()) if sizes is not None and is_integer_array(sizes) else 1
 

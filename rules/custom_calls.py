@@ -56,7 +56,7 @@ _PURE = pure()
 
 
 def custom_call_facts(op: CustomCallOp) -> Facts:
-    """The facts about a custom call that is neither a mark nor a placement."""
+    """Return the facts about a custom call that is neither a mark nor a placement."""
     target = op.call_target_name.data
     if op.has_side_effect is not None and op.has_side_effect.value.data:
         return impure(f"the custom call @{target} has side effects")
@@ -68,6 +68,7 @@ def custom_call_facts(op: CustomCallOp) -> Facts:
 
 
 def is_repeatable_by_word(op: CustomCallOp) -> bool:
-    """Whether only a declaration of the user makes the call recomputable: no side effect, and an unknown target."""
+    """Return whether only a declaration of the user makes the call recomputable: no side effect, and an unknown
+    target."""
     has_effect = op.has_side_effect is not None and op.has_side_effect.value.data
     return not has_effect and not op.call_target_name.data.startswith(KNOWN_TARGETS)

@@ -18,27 +18,27 @@ from .registry import REMEDY, OperationNames, facts_of
 
 
 def is_constant(op: Operation) -> bool:
-    """Whether it is a constant: free, without operands to keep live, and mergeable across phases."""
+    """Return whether it is a constant: free, without operands to keep live, and mergeable across phases."""
     return _is(op, OpClass.CONSTANT)
 
 
 def is_collective(op: Operation) -> bool:
-    """Whether all devices must execute it, equally often and in the same order."""
+    """Return whether all devices must execute it, equally often and in the same order."""
     return _is(op, OpClass.COLLECTIVE)
 
 
 def is_cast(op: Operation) -> bool:
-    """Whether it converts the operand to another element type."""
+    """Return whether it converts the operand to another element type."""
     return _is(op, OpClass.CAST)
 
 
 def is_product(op: Operation) -> bool:
-    """Whether it is a matrix product or a convolution."""
+    """Return whether it is a matrix product or a convolution."""
     return _is(op, OpClass.PRODUCT)
 
 
 def is_ordering(op: Operation) -> bool:
-    """Whether it only orders other operations, and computes nothing."""
+    """Return whether it only orders other operations, and computes nothing."""
     return _is(op, OpClass.ORDERING)
 
 
@@ -70,7 +70,7 @@ _REFERENCES = frozenset({MemRefType, UnrankedMemRefType})
 
 
 def why_impure(op: Operation) -> str | None:
-    """The reason that executing the operation twice could change a result; None if it could not."""
+    """Return the reason that executing the operation twice could change a result; None if it could not."""
     facts = facts_of(op)
     reason = _own_reason(op, facts)
     if reason is not None or facts is None or facts.effect is not Effect.PURE_IF_BODY_IS:
@@ -79,7 +79,7 @@ def why_impure(op: Operation) -> str | None:
 
 
 def why_body_impure(op: Operation) -> str | None:
-    """The reason in the regions of the operation; None if all operations in them are pure."""
+    """Return the reason in the regions of the operation; None if all operations in them are pure."""
     for region in op.regions:
         for inner in region.walk():
             if (reason := _own_reason(inner, facts_of(inner))) is not None:
@@ -88,7 +88,7 @@ def why_body_impure(op: Operation) -> str | None:
 
 
 def _own_reason(op: Operation, facts: Facts | None) -> str | None:
-    """The reason in the operation itself, regardless of its regions."""
+    """Return the reason in the operation itself, regardless of its regions."""
     if facts is None:
         return f"the effects of {name_of(op)} are unknown; {REMEDY}"
     if facts.effect is Effect.TERMINATOR:
@@ -101,7 +101,7 @@ def _own_reason(op: Operation, facts: Facts | None) -> str | None:
 
 
 def works_on_memory(op: Operation) -> bool:
-    """Whether an operand or a result is a reference to memory."""
+    """Return whether an operand or a result is a reference to memory."""
     types = [*[type(value.type) for value in op.operands], *[type(result.type) for result in op.results]]
     return not _REFERENCES.isdisjoint(types)
 
@@ -112,7 +112,7 @@ HIDDEN_STATE = frozenset({"stablehlo.rng"})
 
 @dataclass(frozen=True)
 class Permission:
-    """What may be recomputed. A single operation is permitted by its attribute `recompute.repeatable`.
+    """The operations that may be recomputed. A single operation is permitted by its attribute `recompute.repeatable`.
 
     Attributes:
         collectives: Collectives may be recomputed, on new channels, on all devices alike: MindSpore's
@@ -125,7 +125,7 @@ class Permission:
     preserve_rng_state: bool = True
 
     def why_not(self, op: Operation) -> str | None:
-        """The reason that the operation may not be recomputed; None if it may."""
+        """Return the reason that the operation may not be recomputed; None if it may."""
         is_declared = Names.REPEATABLE in op.attributes
         if (self.collectives or is_declared) and is_collective(op):
             # The permission covers the communication, but not other effects.

@@ -40,7 +40,7 @@ class ElementWork:
 def _row(
     single: Pair, double: Pair | None = None, narrow: Pair | None = None, complex_: Pair | None = None
 ) -> ElementWork:
-    """A row; the missing pairs are those of f32."""
+    """Return a row; the missing pairs are those of f32."""
     return ElementWork(single, double or single, narrow or single, complex_ or single)
 
 
@@ -79,7 +79,7 @@ OF_CHLO: Mapping[str, ElementWork] = {
 
 
 def expanded(dialect: str, rows: Mapping[str, ElementWork]) -> dict[str, Facts]:
-    """Facts for pure elementwise functions."""
+    """Return the facts for pure elementwise functions."""
     return {f"{dialect}.{name}": pure(_count(row, 0), _count(row, 1)) for name, row in rows.items()}
 
 

@@ -39,7 +39,7 @@ class Effect(Enum):
 
 
 class View(Enum):
-    """How a result shares the storage of an operand."""
+    """The way in which a result shares the storage of an operand."""
 
     STRIDED = "for any layout of the operand; the result need not be row-major"
     DENSE = "if the operand is row-major, otherwise it is copied"
@@ -121,12 +121,12 @@ class Facts:
 
 
 def nothing(op: Operation) -> int:
-    """The count 0: of operations without arithmetic, or of regions that never run."""
+    """Return the count 0: of operations without arithmetic, or of regions that never run."""
     return 0
 
 
 def once(op: Operation) -> int:
-    """The count 1: of branches, and of loops with an unknown trip count."""
+    """Return the count 1: of branches, and of loops with an unknown trip count."""
     return 1
 
 
@@ -135,12 +135,13 @@ def pure(flops: Count | None = None, transcendentals: Count | None = None) -> Fa
 
 
 def moves(*kinds: OpClass) -> Facts:
-    """Pure, without arithmetic: elements are copied or selected."""
+    """Return the facts for a pure operation without arithmetic: elements are copied or selected."""
     return Facts(Effect.PURE, kinds=frozenset(kinds), flops=nothing)
 
 
 def cast() -> Facts:
-    """A conversion of the operand to another element type; it is recomputed along with its users, as views are."""
+    """Return a conversion of the operand to another element type; it is recomputed along with its users, as
+    views are."""
     return Facts(Effect.PURE, kinds=frozenset({OpClass.CAST}))
 
 
@@ -158,12 +159,12 @@ def pure_if_body_is(
 
 
 def branches(*regions: RegionStorage) -> Facts:
-    """One of the regions runs, once."""
+    """Return the facts for an operation that runs one of its regions, once."""
     return replace(pure_if_body_is(nothing, once, regions), alternatives=True)
 
 
 def idle(facts: Facts) -> Facts:
-    """The facts, without arithmetic."""
+    """Return the facts, without arithmetic."""
     return replace(facts, flops=nothing)
 
 
@@ -208,5 +209,5 @@ def writes_memory(reason: str = WRITES_REASON) -> Facts:
 
 
 def table(dialect: str, names: str, facts: Facts) -> dict[str, Facts]:
-    """A table with the same facts for each of the names, which are separated by spaces."""
+    """Return a table with the same facts for each of the names, which are separated by spaces."""
     return {f"{dialect}.{name}": facts for name in names.split()}

@@ -42,12 +42,12 @@ class Work:
 
 
 def flops(op: Operation) -> int:
-    """FLOPs of one execution; a transcendental function counts as one. See `work`."""
+    """Count the FLOPs of one execution; a transcendental function counts as one. See `work`."""
     return work(op).together
 
 
 def work(op: Operation) -> Work:
-    """The work of one execution by its facts; without facts, one FLOP for each result element.
+    """Return the work of one execution by its facts; without facts, one FLOP for each result element.
 
     Regions count as often as they run; the body and the condition of a loop with an unknown trip count count once. Of
     alternative regions, the largest of each number counts.
@@ -60,7 +60,7 @@ def work(op: Operation) -> Work:
 
 
 def region_runs(op: Operation, facts: Facts) -> list[int]:
-    """The number of times that each region runs."""
+    """Return the number of times that each region runs."""
     counts = facts.body_runs
     if counts is None:
         return [0] * len(op.regions)

@@ -28,7 +28,7 @@ from .facts import Count, Facts, OpClass, View
 
 
 def why_misfit(op: Operation, facts: Facts) -> str | None:
-    """The reason that the facts cannot hold for the operation, such as a missing operand; None if they can."""
+    """Return the reason that the facts cannot hold for the operation, such as a missing operand; None if they can."""
     operands = len(op.operands)
     if OpClass.CONSTANT in facts.kinds and operands:
         return f"is declared a constant, and reads {_numbered(operands, 'operand')}"
@@ -45,7 +45,7 @@ def _numbered(count: int, noun: str) -> str:
 
 
 def with_checked_counts(name: str, facts: Facts) -> Facts:
-    """The facts, with functions that raise `Refusal` at an operation if they fail or return no number >= 0."""
+    """Return the facts, with functions that raise `Refusal` at an operation if they fail or return no number >= 0."""
     counts: dict[str, Any] = {
         field: _check(name, field, count) for field in ("flops", "transcendentals") if (count := getattr(facts, field))
     }
@@ -67,7 +67,7 @@ def _check(name: str, field: str, count: Count) -> Count:
 
 
 def number_from(function: Callable[..., Any], argument: Operation | Attribute) -> tuple[int, str] | tuple[None, str]:
-    """The number >= 0 that a user's function returns, or None and a description of the failure."""
+    """Return the number >= 0 that a user's function returns, or None and a description of the failure."""
     try:
         number = function(argument)
     except Exception as error:
@@ -138,7 +138,8 @@ def registrations_undone() -> Generator[None]:
 
 
 def registrations() -> tuple[dict[str, Facts], dict[str, Callable[[Attribute], int]]]:
-    """The declared facts by operation, and the declared bytes by type: what an answer depends on beside the tables."""
+    """Return the declared facts by operation, and the declared bytes by type: what an answer depends on beside the
+    tables."""
     return dict(_declared), dict(_type_bytes)
 
 
@@ -147,7 +148,8 @@ def facts_named(name: str) -> Facts | None:
 
 
 def facts_of(op: Operation) -> Facts | None:
-    """The facts about an operation; None for an undeclared one. Raises `Refusal` if declared facts do not fit it."""
+    """Return the facts about an operation; None for an undeclared one. Raises `Refusal` if declared facts do not fit
+    it."""
     name = name_of(op)
     if name == _CALL and isinstance(op, CustomCallOp):
         return stablehlo.placement_facts(op) if is_placement(op) else custom_call_facts(op)

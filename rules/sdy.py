@@ -31,7 +31,7 @@ from .facts import (
 
 
 def devices(op: Operation) -> int:
-    """The number of devices that run the body; 1 without a mesh."""
+    """Return the number of devices that run the body; 1 without a mesh."""
     if not isinstance(op, ManualComputationOp):
         return 1
     layout = layout_of(next(iter((*op.in_shardings.data, *op.out_shardings.data)), ""))

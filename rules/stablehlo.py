@@ -111,8 +111,8 @@ PLACED = idle(impure(_PLACED))
 
 
 def placement_facts(op: CustomCallOp) -> Facts:
-    """Facts about a move between memories (`dialects/placements.py`). A fetch from the host may be repeated only if it
-    belongs to an offload of this project."""
+    """Return facts about a move between memories (`dialects/placements.py`). A fetch from the host may be repeated only
+    if it belongs to an offload of this project."""
     if is_to_host(op):
         return TO_HOST
     return FROM_HOST if is_offload(op) else PLACED

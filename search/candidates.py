@@ -1,9 +1,9 @@
 """Candidate plans for one step: those of `recompute` without a budget, plans of the solvers, and parts of these.
 
-A plan leads to a family of smaller ones: segment by segment or place by place, copies are left out, first those that
-come first in the backward pass, or those that free least for their work. The plans of the solvers under budgets in
-program order are a family, too. In a family the extra work falls and the need rises, nearly always, so that a binary
-search finds the least work that fits: only the plans that it visits are made and forecast.
+Each plan leads to a family of smaller ones: copies are left out segment by segment or place by place, in the order of
+the backward pass, or by bytes freed per unit of work, the least first. The plans of the solvers for budgets in program
+order are also a family. Within a family the extra work falls and the predicted memory nearly always rises, so that a
+binary search finds the least work that fits: only the plans that it visits are made and forecast.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FAMILY_SIZE = 12
 """The approximate number of plans that are made of one plan in each of two orders."""
 
 STRIDE = 3
-"""Of the budgets of the solvers, each third is tried first."""
+"""Every third budget of the solvers is tried first."""
 NEARLY_FITS = 1.2
 """Multiple of the limit up to which the neighbours of a plan may fit: needs do not rise steadily in a family."""
 
@@ -81,14 +81,15 @@ class _Draft:
 
 @dataclass
 class _Family:
-    """Plans in the order of falling work. `drafts`: makes each until it is to stop; None where there is no such
-    plan."""
+    """Plans in the order of falling work. `drafts`: functions that make one plan each, until `stop`, or return None if
+    there is none."""
 
     drafts: Sequence[Callable[[Stop], _Draft | None]]
     made: dict[int, _Draft | None] = field(default_factory=dict[int, _Draft | None])
 
     def search(self, judge: Callable[[_Draft | None], float], stop: Stop, stride: int = 0) -> None:
-        """Find the least work that fits. `judge`: the ratio of the need to the limit, 0 to go on with less work.
+        """Find the least work that fits. `judge`: returns the ratio of the need to the limit, or 0 to continue with
+        less work.
 
         Plans that cannot be made are those with the lowest needs. stride: Look at every `stride`-th plan first, where
         needs do not rise steadily.
@@ -115,7 +116,7 @@ class _Family:
             judge(self.at(index, stop))
 
     def at(self, index: int, stop: Stop) -> _Draft | None:
-        """The plan at this place. One that was made while the search was to stop is not kept."""
+        """Return the plan at this index. A plan that was made after `stop` became true is not stored."""
         if index in self.made:
             return self.made[index]
         draft = self.drafts[index](stop)
@@ -151,7 +152,7 @@ class StepCandidates:
         share: Callable[[Peaks], float],
         demand: SegmentLimits | None,
     ) -> StepCandidates:
-        """Start with the candidates of `choose`. They refer to the step by numbers, so that it need not be kept."""
+        """Start with the candidates of `choose`. They refer to the step by numbers, so that the step can be freed."""
         plain = tuple(notes_of(step))
         of_step = cls(step.graph, forecast, share, demand, plain)
         thinned = {
@@ -193,20 +194,22 @@ class StepCandidates:
                     self._search(whole, family, ratio, stop)
 
     def _search(self, whole: StepCandidate, family: _Family, ratio: Ratio, stop: Stop) -> None:
-        """Search among smaller plans of a plan that fits, or nearly, for one with less work than all that fit."""
+        """If a plan fits, or nearly, search the family of its smaller plans for one with less work than any
+        that fits."""
         if ratio(whole.prediction) <= NEARLY_FITS:
             works = [candidate.work for candidate in self.forecasts if ratio(candidate.prediction) <= 1]
             family.search(partial(self._judge, ratio, min(works, default=None)), stop)
 
     def _judge(self, ratio: Ratio, most: int | None, draft: _Draft | None) -> float:
-        """The expected need as a multiple of the limit; 0 for a plan with this work or more, which is not forecast."""
+        """Return the expected need as a multiple of the limit; 0, without a forecast, for a plan whose work is at least
+        `most`."""
         if most is not None and draft is not None and draft.plan.extra_cost(self.graph.cost) >= most:
             return 0.0
         candidate = self._forecast(draft)
         return 0.0 if candidate is None else ratio(candidate.prediction)
 
     def _forecast(self, draft: _Draft | None, peaks: Peaks | None = None) -> StepCandidate | None:
-        """The candidate of a plan; None for a plan without copies, or one that breaks a demand."""
+        """Make the candidate of a plan; returns None for a plan without copies, or one that breaks a demand."""
         if draft is None or not draft.plan.copies:
             return None
         for plan, candidate in self._by_plan:
@@ -247,7 +250,7 @@ def _least(attempts: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], in
 
 
 def _by_segment(whole: StepCandidate, segments: Mapping[int, str]) -> list[_Family]:
-    """The families of a plan with fewer and fewer segments."""
+    """Make the families of a plan with ever fewer segments."""
 
     def draft(kept: frozenset[str], plan: Plan, _: Stop) -> _Draft:
         words = f"{whole.words}, {len(kept)} of them"
@@ -257,7 +260,7 @@ def _by_segment(whole: StepCandidate, segments: Mapping[int, str]) -> list[_Fami
 
 
 def _by_place(graph: Graph, whole: StepCandidate, steps: int) -> list[_Family]:
-    """The families of a plan with copies at fewer and fewer places."""
+    """Make the families of a plan with copies at ever fewer places."""
 
     def draft(left: Sequence[CopyGroup], _: Stop) -> _Draft:
         words = f"{whole.words}, {len(left)} of its {len(whole.plan.groups)} places"
@@ -270,7 +273,7 @@ T = TypeVar("T")
 
 
 def thinned_out(plan: Plan) -> Iterator[Sequence[tuple[frozenset[str], Plan]]]:
-    """The plan with fewer and fewer segments in two orders, with the names of those that are left."""
+    """Yield two sequences of plans with ever fewer segments, each with the names of the remaining segments."""
     groups = dict[str, list[CopyGroup]]()
     for group in sorted(plan.groups, key=lambda group: group.before):
         groups.setdefault(group.segment, []).append(group)
@@ -284,14 +287,15 @@ def _with_segments(plan: Plan, names: frozenset[str]) -> Plan:
 
 
 def fewer_groups(plan: Plan, steps: int) -> Iterator[Sequence[Sequence[CopyGroup]]]:
-    """Fewer and fewer of the plan's groups, in two orders."""
+    """Yield two sequences of ever smaller subsets of the plan's groups: groups are dropped in the order of the backward
+    pass, and by bytes saved per FLOP, the least first."""
     in_turn = sorted(plan.groups, key=lambda group: group.before)
     for order in (in_turn, sorted(in_turn, key=lambda group: _worth([group]))):
         yield list(_fewer(order, steps))
 
 
 def with_groups(graph: Graph, groups: Iterable[CopyGroup]) -> Plan:
-    """The plan of these groups alone. What a copy read of another group's copy it reads of the original."""
+    """Make the plan of these groups alone. Reads of copies in other groups become reads of the originals."""
     # The solvers import numba, if it is installed: only callers that need them wait for it.
     from ..planning.solvers.solve_graph import with_views
 
@@ -300,7 +304,7 @@ def with_groups(graph: Graph, groups: Iterable[CopyGroup]) -> Plan:
 
 
 def _fewer(order: Sequence[T], steps: int) -> Iterator[Sequence[T]]:
-    """The sequence without its first elements, in about `steps` steps."""
+    """Yield suffixes of the sequence, ever shorter, in about `steps` steps."""
     every = max(1, len(order) // steps)
     for count in range(every, len(order), every):
         yield order[count:]
@@ -312,7 +316,7 @@ def _worth(groups: Iterable[CopyGroup]) -> float:
 
 
 def _without_marks_of_others(notes: Iterable[Note], names: frozenset[str]) -> tuple[Note, ...]:
-    """The notes without the marks of segments not in `names`; operations keep their segment names."""
+    """Drop the marks of segments not in `names` from the notes; operations keep their segment names."""
     return tuple(
         note if note.segment is None or note.segment in names else replace(note, recompute=None, checkpoint=False)
         for note in notes

@@ -1,4 +1,4 @@
-"""Rewriting by the best candidate of each step, or by given plans, and the cost that remarks report."""
+"""Rewrite each step by its best candidate, or by given plans, and report the cost."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ REST = "in the rest of the step: "
 
 
 def with_loops_cut(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
-    """The remarks on a step whose loops have been cut already."""
+    """Reword the remarks on a step whose loops have been cut already: only its rest is left unchanged."""
     return tuple(
         replace(remark, reason=remark.reason.removesuffix(LEFT) + REST_LEFT)
         if remark.topic is Topic.STEP_LEFT
@@ -49,12 +49,12 @@ def with_loops_cut(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
 
 
 def step_left(op: Operation, reason: str) -> Remark:
-    """The remark that the step is left as it is."""
+    """Make the remark that the step is left unchanged."""
     return Remark(op, f"{reason}: {LEFT}", topic=Topic.STEP_LEFT)
 
 
 def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cut: bool) -> Cloned:
-    """Rewrite each step by its best candidate. Raises `Refusal` where the selection does not fit.
+    """Rewrite each step by its best candidate. Raises `Refusal` if the selection does not fit.
 
     `cut`: whether loops of the module have been cut already."""
     selection, emission = options.selection, options.emission
@@ -76,7 +76,7 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cu
             remarks.extend(choice.remarks(function))
             if choice.is_free:
                 if emission.is_ordered:
-                    # What XLA needed before may be asked for when it is no longer there.
+                    # The peak under XLA before the change may be read after the step has changed.
                     forecast.read()
                 before[function.sym_name.data] = choice.before
         else:
@@ -93,12 +93,12 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cu
 
 
 def _of_rest(remarks: Sequence[Remark]) -> list[Remark]:
-    """The remarks on a step that is left unchanged while another one, or a loop in it, is rewritten."""
+    """Reword the remarks on an unchanged step of a module in which another step, or a loop, is rewritten."""
     return [replace(remark, reason=f"{REST}{remark.reason}") for remark in with_loops_cut(remarks)]
 
 
 def _exchanges(step: Step, permission: Permission) -> Iterator[Remark]:
-    """A remark for each reason why operations with collectives are not recomputed."""
+    """Yield a remark for each reason why operations with collectives are not recomputed."""
     reported = set[str]()
     for number in sorted(refused(step, permission)):
         op = step.operation(number)
@@ -109,7 +109,8 @@ def _exchanges(step: Step, permission: Permission) -> Iterator[Remark]:
 
 
 def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions) -> Cloned:
-    """Rewrite each step by the plan or the planner of the options, with a remark where that lowers no peak."""
+    """Rewrite each step by the plan or the planner of the options, with a remark on steps whose peak it does
+    not lower."""
     planned, permission, emission = options.planned, options.selection.permission, options.emission
     assert planned is not None, "the options have a plan or a planner"
     forecasts = [
@@ -132,7 +133,7 @@ def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions)
 
 
 def options_of_pass(module: ModuleOp, options: ModulePass) -> RecomputeOptions:
-    """The validated options of a pass. Raises `Refusal` at the module for options that are invalid or contradict one
+    """Validate the options of a pass. Raises `Refusal` at the module for options that are invalid or contradict one
     another."""
     try:
         parsed = RecomputeOptions.of_pass(options)
@@ -144,7 +145,7 @@ def options_of_pass(module: ModuleOp, options: ModulePass) -> RecomputeOptions:
 
 
 def read_plan(module: ModuleOp, path: str) -> tuple[StepPlan, ...]:
-    """Raises `Refusal` at the module for a file that cannot be read, or that holds no plan."""
+    """Read a plan file. Raises `Refusal` at the module if the file cannot be read or holds no plan."""
     try:
         return from_json(Path(path).read_text())
     except OSError as error:
@@ -154,7 +155,7 @@ def read_plan(module: ModuleOp, path: str) -> tuple[StepPlan, ...]:
 
 
 def cost_option(module: ModuleOp, text: str) -> Cost:
-    """Raises `Refusal` at the module for what is no cost."""
+    """Look up a cost by name or file. Raises `Refusal` at the module for an unknown one."""
     try:
         return cost_named(text)
     except BadCost as error:
@@ -178,11 +179,11 @@ def cost_remarks(steps: Steps, cloned: Iterable[ClonedStep], cost: Cost) -> Iter
 
 
 def plain_cost(step: Step, which: Sequence[bool]) -> int:
-    """Of these operations, without moves."""
+    """Sum the cost of the operations for which `which` is true, without moves."""
     return sum(cost for cost, counts in zip(_without_moves(step), which, strict=True) if counts)
 
 
 def _without_moves(step: Step) -> Sequence[int]:
-    """The cost of each operation in the plain step, where an offered move to the host costs nothing."""
+    """Return the cost of each operation in the plain step; an offered move to the host costs nothing."""
     costs = zip(step.numbered.operations, step.graph.cost, strict=True)
     return [0 if is_offload(op) else cost for op, cost in costs]

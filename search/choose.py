@@ -1,4 +1,4 @@
-"""Choosing among the candidates of a step: each is planned, its peaks are forecast, and the lowest is taken."""
+"""Choose among the candidates of a step: plan each, forecast its peaks, and take the lowest."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from ..support.timing import part
 
 @dataclass(frozen=True)
 class PlannedAttempt:
-    """An attempt, what it decides, and the plan. Nothing is written yet."""
+    """An attempt with its decisions and its plan; the IR is unchanged."""
 
     attempt: Attempt
     decided: Decisions
@@ -48,7 +48,8 @@ class PlannedAttempt:
 
 @dataclass(frozen=True)
 class AttemptTargets:
-    """What an attempt decides, and what the decisions ask for, whatever is said of how it is copied."""
+    """The decisions of an attempt and the values to recompute for them; both are independent of the attempt's copying
+    options."""
 
     decided: Decisions
     targets: Targets
@@ -58,7 +59,7 @@ class AttemptTargets:
     def of(
         cls, step: Step, selection: Selection, attempt: Attempt, named: Mapping[Operation, str] | None = None
     ) -> AttemptTargets:
-        """`named`: the segments that have names, where they are known. Raises `BadSelection`."""
+        """Decide for an attempt. `named`: the named segments, if already computed. Raises `BadSelection`."""
         decided = decide(step, selection, attempt, named, staged=False)
         unheard = frozenset(op for op, _ in refused_marks(step, selection.permission))
         targets, spoken_of = _targets_of_decisions(step, decided, unheard)
@@ -76,9 +77,9 @@ def plan_attempt(
 
 
 def _targets_of_decisions(step: Step, decided: Decisions, unheard: Set[Operation]) -> tuple[Targets, frozenset[int]]:
-    """The targets that the marks written for these decisions would give, and the operations with marks.
+    """Compute the targets that the marks written for these decisions would give, and the operations with marks.
 
-    `unheard`: operations that may not run twice, whatever their marks say.
+    `unheard`: operations that may not run twice, regardless of their marks say.
     """
     segments, values, own = dict[int, str](), set[int](), dict[int, frozenset[int]]()
     covered = set[int]()
@@ -97,7 +98,7 @@ def _targets_of_decisions(step: Step, decided: Decisions, unheard: Set[Operation
                 values.update(step.number(result) for result in op.results if result in decision.values)
     for index, op in enumerate(step.phases.order.operations):
         if not op.attributes:
-            # It says nothing.
+            # Without attributes it is neither marked nor in a segment.
             continue
         if (Names.RECOMPUTE in op.attributes and op not in unheard) or Names.CHECKPOINT in op.attributes:
             covered.add(index)
@@ -136,7 +137,7 @@ class ChosenAttempt:
     is_free: bool = False
 
     def remarks(self, function: FuncOp) -> Iterator[Remark]:
-        """Remarks on the choice, at the function of the step."""
+        """Yield remarks on the choice, at the function of the step."""
         attempt = self.chosen.planned.attempt
         if replace(attempt, chain=False) != FIRST:
             reason = f"{attempt}, chosen of {len(self.tried)} attempts"
@@ -151,14 +152,15 @@ class ChosenAttempt:
 
 
 def _saved_outside(planned: PlannedAttempt) -> tuple[int, int]:
-    """Bytes that the backward pass reads: (made outside of every segment, in total); zeros without segments."""
+    """Return the bytes that the backward pass reads: (made outside of all segments, in total); zeros without
+    segments."""
     step, members = planned.decided.step, planned.decided.resolved.members
     inside = {step.position(op) for operations in members.values() for op in operations}
     return _outside_of(step, inside) if inside else (0, 0)
 
 
 def _outside_of(step: Step, inside: Set[int]) -> tuple[int, int]:
-    """Bytes that the backward pass reads: (made by none of these operations, in total)."""
+    """Return the bytes that the backward pass reads: (made by none of these operations, in total)."""
     graph = step.graph
     read = (value for op, makes in enumerate(graph.makes) if graph.forward[op] for value in makes)
     roots = {graph.root[value] for value in read if graph.gradient_readers[value]} - graph.constants
@@ -218,7 +220,7 @@ def _attempts(step: Step, selection: Selection, named: Mapping[Operation, str] |
 
 
 def _distinct(attempt_plans: Iterator[PlannedAttempt]) -> Iterator[PlannedAttempt]:
-    """Those whose plans differ; the first also where it copies nothing, for what it says about that."""
+    """Yield the attempts whose plans differ; the first one even if it copies nothing, for its remarks."""
     seen = list[Plan]()
     for attempt_plan in attempt_plans:
         if attempt_plan.plan not in seen and (attempt_plan.plan.copies or not seen):
@@ -227,7 +229,8 @@ def _distinct(attempt_plans: Iterator[PlannedAttempt]) -> Iterator[PlannedAttemp
 
 
 def least(scored: Sequence[ScoredAttempt], before: Peaks, ordered: bool) -> ScoredAttempt:
-    """What needs least; of those that are as good, what needs least in program order; of those again the first."""
+    """Select the attempt with the lowest peak. Ties within `AS_GOOD` go to the lower peak in program order, then to the
+    first."""
     if len(scored) == 1:
         return scored[0]
     size: Callable[[ScoredAttempt], int] = (
@@ -240,10 +243,10 @@ def least(scored: Sequence[ScoredAttempt], before: Peaks, ordered: bool) -> Scor
 
 
 def _by_trust(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> Sequence[ScoredAttempt]:
-    """Named segments, if there are any; repeated blocks, or cuts by structure alone, if these gain more than the models
-    err.
+    """Restrict the choice to named segments if there are any; to repeated blocks, or cuts by structure alone, if their
+    gain exceeds the models' error.
 
-    Both models are heard, that of XLA:CPU twice: the shares of the peak that are needed are multiplied.
+    The gain is the product of the shares of the peak that both models predict, that of XLA:CPU squared.
     """
     believed = list[ScoredAttempt]()
     for kind in ("named", "blocks", "structure"):
@@ -264,18 +267,19 @@ def _gained(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int
 
 
 def _as_good(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> list[ScoredAttempt]:
-    """Those that need no more than the least by a share that counts."""
+    """Return the attempts whose size is at most `AS_GOOD` times the smallest."""
     least = min(map(size, scored))
     return [attempt for attempt in scored if size(attempt) <= AS_GOOD * least]
 
 
 def _needs_more(before: Peaks, after: Peaks) -> bool:
-    """Whether XLA:CPU would need more for it than for the plain step, by its model."""
+    """Return whether the attempt needs more than the plain step under the model of XLA:CPU."""
     return after.xla > before.xla * (1 + WORTH_IT)
 
 
 def why_worse(before: Peaks, after: Peaks, ordered: bool) -> str | None:
-    """Why a step is better left as it was; None where some peak falls by a share that is worth it, and none rises so.
+    """Return the reason why the unchanged step is better; None if some peak falls by a worthwhile share and no peak
+    rises as much.
 
     `ordered`: the step is for executors with an order of their own.
     """

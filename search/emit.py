@@ -1,8 +1,9 @@
-"""Writing a step whose copies have been made: CSE, verify, lower, stagger; and whether the result lowers a peak.
+"""Write a step after its copies have been made: CSE, verify, lower, stagger; and check whether the result lowers a
+peak.
 
-Calling functions again may raise the peak of an executor that keeps program order: a call needs its operands and
-results at one time, where its operations may stand apart, and twins of different calls are not merged. XLA inlines
-calls, merges twins and has an order of its own.
+Restoring calls may raise the peak of an executor that keeps program order: a call needs all its operands and results at
+one time, whereas its operations could be spread out, and equal operations of different calls are not merged. XLA
+inlines calls, merges equal operations and has an order of its own.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) ->
 
 
 def replace_content(module: ModuleOp, work: ModuleOp) -> None:
-    """Give the module the content of `work`."""
+    """Replace the operations of the module by those of `work`."""
     for op in list(module.ops):
         op.detach()
         op.erase()
@@ -73,13 +74,13 @@ def replace_content(module: ModuleOp, work: ModuleOp) -> None:
 
 
 def peaks_of(steps: Steps, cloned: Cloned) -> Mapping[FuncOp, Peaks]:
-    """Of what is written, where it has copies."""
+    """Compute the peaks of the written steps that have copies."""
     copied = {clone_of_step.function for clone_of_step in cloned.steps if clone_of_step.plan.copies}
     return {function: Peaks.written(function, step) for function, step in steps if function.sym_name.data in copied}
 
 
 def why_all_worse(peaks: Mapping[FuncOp, Peaks], cloned: Cloned, emission: Emission) -> Remark | None:
-    """Why none of the steps, as written, is worth it; None where one is, or where somebody has forced a copy."""
+    """Return the reason why no written step is an improvement; None if one is, or if a copy is forced."""
     remark = None
     for function, after in peaks.items():
         before = cloned.before.get(function.sym_name.data)
@@ -94,14 +95,15 @@ STAY = "functions stay inlined: called again they would take the peak in program
 
 
 def in_order(module: ModuleOp) -> Mapping[str, int]:
-    """The peak of each function of a flat module."""
+    """Compute the peak of each function of a flat module."""
     return {
         function.sym_name.data: timeline(function, phases(function)).peak_bytes for function in functions_of(module)
     }
 
 
 def may_cost(called: ModuleOp, before: Mapping[str, int]) -> bool:
-    """Whether it is worth a look at the step without calls. `before`: the peaks before functions were called again."""
+    """Return whether the restored calls may raise a peak, so that the step without calls is compared. `before`: the
+    peaks before calls were restored."""
     module = flat(called)
     peaks = in_order(module)
     cse(module)
@@ -110,7 +112,7 @@ def may_cost(called: ModuleOp, before: Mapping[str, int]) -> bool:
 
 
 def why_inlined(called: ModuleOp, inlined: ModuleOp) -> Remark | None:
-    """Why the step without calls is better, at the first function that needs less in it; None where it is not."""
+    """Return a remark on the first function that needs less memory inlined; None if no function does."""
     least = in_order(flat(inlined))
     for function in functions_of(module := flat(called)):
         name = function.sym_name.data

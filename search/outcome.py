@@ -22,11 +22,13 @@ from .carry_out import step_left
 
 @dataclass(frozen=True)
 class Recomputation:
-    """What was done: the plan of each step, and the reasons for what was left alone. `eager`: the peak of an executor
-    that starts operations as soon as it can, the largest of what was written.
-    `offload`: what the plans are for, `moves`: what lies on the host.
-    `waits`: what the work waits for moves, beyond what plans were charged for them. `saving`: the share of the peak
-    that is saved by the model of XLA:CPU, where it was forecast for the module as a whole."""
+    """The outcome of a rewrite: the plan of each step, and remarks on what was left unchanged.
+
+    eager: the largest peak (bytes) of an executor that starts operations as soon as it can. offload: the option that
+    the plans were made for. moves: the values on the host. waits: the time that the step waits for moves, beyond what
+    plans were charged for them. saving: the share of the peak that is saved under the model of XLA:CPU; None without a
+    forecast for the module as a whole.
+    """
 
     steps: tuple[ClonedStep, ...]
     remarks: tuple[Remark, ...]
@@ -40,7 +42,7 @@ class Recomputation:
 
     @property
     def groups(self) -> tuple[CopyGroup, ...]:
-        """In the order of the backward pass of each step."""
+        """The copy groups, in the order of the backward pass of each step."""
         return tuple(group for step in self.steps for group in step.plan.groups)
 
     @property
@@ -53,12 +55,12 @@ class Recomputation:
 
     @property
     def plans(self) -> tuple[StepPlan, ...]:
-        """What the next run can carry out; see `planning/plan_file.py`."""
+        """The plans, which a later run can apply (`planning/plan_file.py`)."""
         return tuple(replace(step.as_step_plan(), offload=self.offload) for step in self.steps)
 
     @property
     def extra_cost(self) -> int:
-        """What planners keep low, beyond the plain step's; FLOPs where nothing else was asked for."""
+        """The cost beyond that of the plain step, in the unit that planners minimize; FLOPs by default."""
         return sum(step.plan.extra_cost(step.graph.cost) for step in self.steps) + self.rolled.extra_flops + self.waits
 
     @property
@@ -67,7 +69,7 @@ class Recomputation:
 
 
 def unchanged(module: ModuleOp, remarks: Sequence[Remark], reason: str, steps: Steps) -> Recomputation:
-    """Nothing is done, which is a plan too."""
+    """Make the outcome of a module that is left unchanged, with an empty plan for each step."""
     if not (remarks and remarks[-1].topic is Topic.STEP_LEFT):
         remarks = (*remarks, step_left(functions_of(module)[0], reason))
     nothing = tuple(ClonedStep(function.sym_name.data, step.graph, Plan(), ()) for function, step in steps)

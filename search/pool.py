@@ -54,9 +54,11 @@ LEVELS = 10
 
 @dataclass(frozen=True)
 class Candidate:
-    """A plan for each step of the module after its loops were cut as `loops` says, with a description in words.
+    """A plan for each step of the module after its loops were cut by the schedule `loops`.
 
-    `prediction`: the forecast need, as a share of the forecast of the plain step, and the extra FLOPs."""
+    words: a description. prediction: the forecast memory, as a share of the forecast of the plain step, and the extra
+    work.
+    """
 
     words: str
     plans: tuple[StepPlan, ...]
@@ -88,9 +90,11 @@ class _Variant:
 
 @dataclass
 class Pool:
-    """The candidates of a module that have been forecast. Their positions stay; others follow.
+    """The candidates of a module that have been forecast. Positions are stable: new candidates are appended.
 
-    measured: what candidates were measured to need, by the name of the measure and by position, for later searches."""
+    measured: the memory that candidates were measured to need, by the name of the measure and by position, for later
+    searches.
+    """
 
     candidates: list[Candidate] = field(default_factory=list[Candidate])
     measured: dict[str, dict[int, float]] = field(default_factory=dict[str, dict[int, float]])
@@ -99,7 +103,7 @@ class Pool:
     @classmethod
     @part("plan")
     def of(cls, module: ModuleOp, options: RecomputeOptions, stop: Stop = never) -> Pool:
-        """The pool of a module, which is left unchanged. Raises `Refusal` as `recompute` does."""
+        """Make the pool of a module, which is left unchanged. Raises `Refusal` as `recompute` does."""
         references, pool = dict[str, Peaks](), cls()
         for offload in (options.moves, *options.moves.variants()):
             for loops in loop_choices(module, options):
@@ -135,7 +139,8 @@ class Pool:
 
 
 def _variant_of(module: ModuleOp, options: RecomputeOptions, references: dict[str, Peaks]) -> _Variant | None:
-    """The steps for one choice of loops and moves. `references`: the forecast of each plain step, filled here."""
+    """Make the candidates for one choice of loops and moves. `references`: the forecast of each plain step, filled
+    here."""
     prepared, emission, offload = prepare(module, options), options.emission, options.moves
     if options.loops is not False and not prepared.rolled.copies:
         return None
@@ -162,14 +167,14 @@ def _attempts(function: FuncOp, step: Step, options: RecomputeOptions, forecast:
 
 
 def _share(offload: Offload, plain: Peaks, needed: Peaks) -> float:
-    """The need as a share of the plain step's: by the model of XLA:CPU, or in program order with moves to the host,
-    which XLA:CPU does not make."""
+    """Return the need as a share of the plain step's: under the model of XLA:CPU, or in program order if values may
+    move to the host, which XLA:CPU does not do."""
     return needed.in_order / max(plain.in_order, 1) if offload.offers else needed.xla / max(plain.xla, 1)
 
 
 def _together(per_step: Sequence[Sequence[StepCandidate]]) -> Iterator[Sequence[StepCandidate]]:
-    """Combinations of one plan for each step: every plan of a single step, otherwise the cheapest plans that keep a
-    share of the need, for several shares."""
+    """Yield combinations of one plan for each step: every plan of a single step, otherwise, for several memory shares,
+    the cheapest plan of each step within the share."""
     if len(per_step) == 1:
         yield from ([candidate] for candidate in per_step[0])
         return
@@ -191,7 +196,8 @@ def _cheapest(candidates_of_step: Sequence[StepCandidate], need: float) -> StepC
 
 @dataclass(frozen=True)
 class AttemptPlans:
-    """`attempt`: the segmentation in words, with a plan for each step. `peak_bytes`: the largest forecast peak."""
+    """A candidate with a plan for each step. `attempt`: the segmentation in words. `peak_bytes`: the largest forecast
+    peak."""
 
     attempt: str
     plans: tuple[StepPlan, ...]
@@ -203,7 +209,7 @@ class AttemptPlans:
 
 
 def attempt_plans(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Iterator[AttemptPlans]:
-    """The candidates of `recompute`, in their order. Where a step has fewer than another, its last one is repeated.
+    """Yield the candidates of `recompute`, in order. A step with fewer candidates than another repeats its last one.
 
     Raises `Refusal` as `recompute` does.
     """
@@ -225,7 +231,7 @@ def attempt_plans(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Iter
 
 
 def _step_plan(name: str, step: Step, attempt: ScoredAttempt) -> StepPlan:
-    """The plan with the notes of its marks; the step is left without them."""
+    """Make the step plan of an attempt, with the notes of its marks; the step keeps its own marks."""
     plain = tuple(notes_of(step))
     write_marks(attempt.planned.decided)
     notes = tuple(notes_of(step))
@@ -240,7 +246,7 @@ _pools: OrderedDict[object, Pool] = OrderedDict()
 
 
 def pool_of(module: ModuleOp, options: RecomputeOptions, stop: Stop = never) -> Pool:
-    """The pool of a module, cached by the text of the module. Raises `Refusal` as that does."""
+    """Return the pool of a module, cached by the text of the module. Raises `Refusal` as `Pool.of` does."""
     key = _key(module, options)
     if key is not None and key in _pools:
         _pools.move_to_end(key)
@@ -259,7 +265,7 @@ def forget_pools() -> None:
 
 
 def _key(module: ModuleOp, options: RecomputeOptions) -> object | None:
-    """The cache key; None where the candidates depend on a file of costs or on registered rules."""
+    """Make the cache key; None if the candidates depend on a file of costs or on registered rules."""
     names = set(map(name_of, every_operation(module)))
     declared = not names <= BUILT_IN.keys() | _HOLDERS
     if declared or Path(options.cost).exists():

@@ -1,4 +1,4 @@
-"""The form that candidates are chosen on: a copy of the module, inlined and flat, without dead code."""
+"""Prepare a module for the choice of candidates: a copy, inlined and flat, without dead code."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Prepared:
         module: The copy.
         selection: The selection, with the checkpoints that the step states itself.
         structured: Whether the module had gradient regions.
-        remarks: Remarks on what was ignored or left.
+        remarks: Remarks on ignored options and on unchanged loops.
         origins: The calls that the inlined operations come from.
         nested: Steps inside of loops and branches, outlined as functions until `put_back`.
         per_device: Steps with bodies per device, outlined likewise.
@@ -73,7 +73,7 @@ class Prepared:
 
 @part("prepare")
 def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Prepared:
-    """A flat copy of the module, with its loops cut and its moves offered as the options say.
+    """Make a flat copy of the module, with its loops cut and its moves offered as the options demand.
 
     Raises `Refusal` for options that do not fit the module."""
     offload = options.planned_moves
@@ -92,7 +92,8 @@ def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Prepared:
 
 
 def flattened(module: ModuleOp, selection: Selection) -> tuple[ModuleOp, Selection]:
-    """A flat copy with uncut loops, and its selection. Raises `Refusal` for a selection that does not fit."""
+    """Make a flat copy with uncut loops; returns it with its selection. Raises `Refusal` for a selection that does not
+    fit."""
     flat = _flat(module, selection)
     outline_device_steps(flat.module)
     return flat.module, flat.selection
@@ -100,7 +101,7 @@ def flattened(module: ModuleOp, selection: Selection) -> tuple[ModuleOp, Selecti
 
 @dataclass(frozen=True)
 class _Flat:
-    """As in `Prepared`."""
+    """A flat copy of the module; the fields are those of `Prepared`."""
 
     module: ModuleOp
     selection: Selection
@@ -136,13 +137,13 @@ def _roll(work: ModuleOp, selection: Selection, loops: Loops) -> Rolled:
 
 
 def drop_dead(module: ModuleOp) -> None:
-    """Drop dead code: it reads values, which would count as outputs of their segments."""
+    """Drop dead code: the values that it reads would count as outputs of their segments."""
     for function in functions_of(module):
         drop_dead_code(function.body)
 
 
 def _without_dead_checkpoints(module: ModuleOp, selection: Selection) -> tuple[Selection, list[Remark]]:
-    """The selection without checkpoints that only dead code computes, with a remark for each."""
+    """Drop checkpoints that only dead code computes from the selection; returns it with a remark for each."""
     if selection.checkpoints is None:
         return selection, []
     alive = module.clone()

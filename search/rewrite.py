@@ -1,11 +1,11 @@
-"""The rewrite of every step in a module, with and without a budget: prepare, choose, copy, clean up, write.
+"""Rewrite every step of a module, with and without a budget: prepare, choose, copy, clean up, write.
 
     recompute          in place, for passes
     recomputed         a new module, within the budget of the options if they have one
-    recomputed_once    a new module, without a budget: what a budget measures
+    recomputed_once    a new module, without a budget; a budget search measures its results
 
-`recomputed_once` improves on a first draft: it leaves copies out that lower no peak, inlines functions that cost memory
-as calls, and keeps calls with attributes of others in place where they cannot be restored.
+`recomputed_once` improves on a first draft: it drops copies that lower no peak, inlines functions whose calls cost
+memory, and leaves calls with foreign attributes in place if they cannot be restored.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ from .outcome import Recomputation, unchanged
 from .prepare import prepare
 
 Written = tuple[ModuleOp | None, Recomputation]
-"""A new module, None if the step stays as it is, and what was done."""
+"""A new module (None if the step stays unchanged) and the outcome."""
 
 
 def recompute(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Recomputation:
-    """Recompute in place what the options choose of every step in the module.
+    """Rewrite every step of the module in place, with the choice that the options describe.
 
-    The module stays as it is, and a remark says why, when it has been recomputed already, when nothing can be
-    recomputed, and when the choice lowers no peak.
+    The module stays unchanged, with a remark that gives the reason, if it already has copies, if nothing can be
+    recomputed, or if the choice lowers no peak.
 
     Raises:
-        Refusal: For marks that say nothing, for a step without a gradient or without the segments that were chosen,
-            for a plan that does not fit, where no plan keeps the budget, and when the result breaks an invariant.
+        Refusal: For marks without effect, for a step without a gradient or without the selected segments, for a plan
+            that does not fit, if no plan keeps the budget, and if the result breaks an invariant.
         ValueError: For an invalid budget.
     """
     with part("verify"):
@@ -69,7 +69,7 @@ def recompute(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Recomput
 
 
 def recomputed(module: ModuleOp, options: RecomputeOptions) -> BudgetResult[Recomputation]:
-    """As `recompute`, but leave the module unchanged and return a new one. The module has been verified.
+    """Rewrite as `recompute` does, but return a new module. The module must have been verified.
 
     With a budget, Ctrl-C and the time limit of the options end the search with the best result so far.
     """
@@ -85,12 +85,12 @@ def recomputed(module: ModuleOp, options: RecomputeOptions) -> BudgetResult[Reco
 def recomputed_within(
     module: ModuleOp, budget: Budget, options: RecomputeOptions = DEFAULT, stop: Stop = never
 ) -> BudgetResult[Recomputation]:
-    """As `recomputed`, within a parsed budget in place of that of the options.
+    """Rewrite as `recomputed` does, within the given budget in place of that of the options.
 
     `stop`: a predicate that ends the search with the best result so far.
 
     Raises:
-        Refusal: Where no plan keeps the budget.
+        Refusal: If no plan keeps the budget.
     """
     options = with_moves(module, options)
     require_order_model(module, options.moves, budget)
@@ -110,10 +110,10 @@ def recomputed_within(
 
 
 def recomputed_once(module: ModuleOp, options: RecomputeOptions) -> Written:
-    """As `recomputed`, without the budget of the options. Marks that are written as calls become attributes.
+    """Rewrite as `recomputed` does, without the budget of the options. Marks written as calls become attributes.
 
-    If the rewrite refuses, or cannot restore a call with attributes of others, it runs again with these calls kept in
-    place.
+    If the rewrite raises `Refusal`, or cannot restore a call with foreign attributes, it runs again with these calls
+    left in place.
     """
     if not any(Names.WHOLE not in function.attributes for function in attributed(module)):
         return _improved(module, options)
@@ -136,7 +136,7 @@ def recomputed_once(module: ModuleOp, options: RecomputeOptions) -> Written:
 
 
 def _improved(module: ModuleOp, options: RecomputeOptions) -> Written:
-    """The draft, or another one that is better: loops alone where copies lower no peak, functions inlined where their
+    """Return the draft, or a better one: with loops alone if copies lower no peak, or with functions inlined if their
     calls cost memory."""
     draft = _draft(module, options)
     if draft.loops_alone is not None:
@@ -154,7 +154,7 @@ def _improved(module: ModuleOp, options: RecomputeOptions) -> Written:
 
 @dataclass(frozen=True)
 class _Draft:
-    """A rewrite, and what is known of better ones.
+    """A rewrite, with the data to decide whether another rewrite would be better.
 
     Attributes:
         module, outcome: As in `Written`; gradient regions are not outlined yet.
@@ -197,7 +197,7 @@ def _draft(module: ModuleOp, options: RecomputeOptions) -> _Draft:
         nothing = unchanged(module, remarks, worse.reason, steps)
         return _Draft(None, nothing, loops_alone=with_loops_cut(remarks) if rolled.copies else None)
     if emission.is_ordered:
-        # Merging what is the same may have it live longer than was planned.
+        # Merged values may be live longer than was planned.
         remarks.extend(
             Remark(function, note, RemarkKind.ANALYSIS)
             for function, forecast in peaks.items()

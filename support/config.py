@@ -29,7 +29,7 @@ class Config:
     cache_bytes: int = 1 << 30
 
     def cache_folder(self) -> Path | None:
-        """The folder of the disk cache, which need not exist; None if the cache is off."""
+        """Return the folder of the disk cache, which need not exist; None if the cache is off."""
         text = os.environ.get(VARIABLE) if self.cache_dir is None else self.cache_dir
         if text is None:
             return _user_caches()
@@ -37,7 +37,7 @@ class Config:
 
 
 def _user_caches() -> Path | None:
-    """The folder `recompute` in the user's folder of caches; None for a user without a home."""
+    """Return the folder `recompute` in the user's folder of caches; None for a user without a home."""
     try:
         home = Path.home()
     except RuntimeError:

@@ -17,7 +17,8 @@ UNKNOWN = "<unknown>"
 
 
 def position_of(op: Operation) -> str:
-    """`file:line:col` of the operation, or of the nearest one that has one: around it, behind it, or inside of it."""
+    """Return `file:line:col` of the operation, or of the nearest one that has a position: around it, behind it, or
+    inside of it."""
     for near in _near(op):
         if (position := source_position(near.location)) is not None:
             return ":".join(str(part) for part in position)
@@ -47,7 +48,7 @@ def _near(op: Operation) -> Iterator[Operation]:
         around.append(parent)
     yield from around
     for operation in around:
-        # A function behind a function is another one.
+        # A function after a function is another one.
         behind = operation.next_op if operation.parent_op() is not None else None
         while behind is not None and not behind.regions:
             yield behind
@@ -56,7 +57,7 @@ def _near(op: Operation) -> Iterator[Operation]:
 
 
 class Refusal(PassFailedException):
-    """A request that is not carried out. `str()` is one line that says where, why, and what to do."""
+    """A request that is not carried out. `str()` is one line with the position, the reason and the remedy."""
 
     def __init__(self, op: Operation, reason: str):
         self.operation = op
@@ -74,7 +75,7 @@ class DynamicShape(Refusal):
 
 
 class RemarkKind(StrEnum):
-    """What a remark says, in LLVM's words: a change, a change that was not made, a fact, or a request that failed."""
+    """The kind of a remark, in LLVM's terms: a change, a change that was not made, a fact, or a request that failed."""
 
     PASSED = "passed"
     MISSED = "missed"
@@ -83,8 +84,8 @@ class RemarkKind(StrEnum):
 
 
 class Topic(StrEnum):
-    """What a remark is about: a step or a loop that is left as it is, the choice among attempts, or operations with
-    collectives. Callers that treat some remarks differently read this, not the words."""
+    """The subject of a remark: a step or a loop that is left unchanged, the choice among attempts, or operations with
+    collectives. Callers that treat some remarks differently read the topic, not the text."""
 
     OTHER = ""
     STEP_LEFT = "step-left"

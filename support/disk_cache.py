@@ -49,7 +49,7 @@ class DiskCache:
     maximum: int
 
     def get(self, key: str) -> Entry | None:
-        """The answer stored under the key, a hexadecimal digest; None without an intact one."""
+        """Return the answer stored under the key, a hexadecimal digest; None without an intact one."""
         path = self._path(key)
         try:
             entry = _unpacked(path.read_bytes(), key)
@@ -103,13 +103,13 @@ class DiskCache:
 
 
 def disk_cache() -> DiskCache | None:
-    """The cache that `recompute.config` and the environment name; None if it is off."""
+    """Return the cache that `recompute.config` and the environment name; None if it is off."""
     folder = config.cache_folder()
     return None if folder is None else DiskCache(folder, config.cache_bytes)
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """The files of a folder with their status. Other processes may delete some meanwhile."""
+    """Yield the files of a folder with their status. Other processes may delete some meanwhile."""
     for path in folder.iterdir():
         with suppress(FileNotFoundError):
             yield path, path.stat()
@@ -122,7 +122,7 @@ def _packed(key: str, entry: Entry) -> bytes:
 
 
 def _unpacked(data: bytes, key: str) -> Entry | None:
-    """The entry in the bytes of a file; None if the file is damaged, of another format, or of another key."""
+    """Return the entry in the bytes of a file; None if the file is damaged, of another format, or of another key."""
     start = len(MAGIC) + _DIGEST
     body = data[start:]
     if not data.startswith(MAGIC) or sha256(body).digest() != data[len(MAGIC) : start]:

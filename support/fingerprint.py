@@ -27,7 +27,7 @@ class NoFingerprint(ValueError):
 
 
 def fingerprint(value: object) -> str:
-    """The hexadecimal digest of the value. Raises `NoFingerprint`."""
+    """Return the hexadecimal digest of the value. Raises `NoFingerprint`."""
     return _Digest(()).of(value).hex()
 
 
@@ -44,7 +44,7 @@ class _Digest:
         return sha256(b"".join(_framed(inner.parts(value)))).digest()
 
     def parts(self, value: object) -> Iterator[bytes]:
-        """The content of a value: its kind, then its parts."""
+        """Yield the content of a value: its kind, then its parts."""
         yield type(value).__qualname__.encode()
         match value:
             case None | bool() | int() | float() | str() | bytes() | complex():
@@ -102,13 +102,13 @@ def _content(cell: Any) -> object:
 
 
 def _names_in(code: CodeType) -> list[str]:
-    """The names that the code and the functions inside of it look up, sorted."""
+    """Return the names that the code and the functions inside of it look up, sorted."""
     inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
     return sorted({*code.co_names, *(name for each in inner for name in _names_in(each))})
 
 
 def _parts_of_named(value: type | ModuleType | BuiltinFunctionType) -> Iterator[bytes]:
-    """A class, a module or a function without Python code: its name, and the source file that defines it."""
+    """Yield a class, a module or a function without Python code: its name, and the source file that defines it."""
     module = value.__name__ if isinstance(value, ModuleType) else str(value.__module__)
     yield from (module.encode(), getattr(value, "__qualname__", "").encode())
     if not _is_versioned(module):
@@ -130,7 +130,7 @@ def _is_versioned(module: str) -> bool:
 
 
 def _framed(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """The parts with their lengths, so that different sequences of parts differ as bytes."""
+    """Yield the parts with their lengths, so that different sequences of parts differ as bytes."""
     for part in parts:
         yield len(part).to_bytes(8, "big")
         yield part

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_collection() -> Generator[None, None, None]:
-    """Afterwards it is as it was."""
+    """Disable the garbage collector within the context, and restore its state afterwards."""
     was = gc.isenabled()
     gc.disable()
     try:

@@ -15,7 +15,7 @@ class Interrupt:
     """A context in which the first Ctrl-C sets a flag and prints a line; the second one raises `KeyboardInterrupt`."""
 
     count: ClassVar[int] = 0
-    """The number of interrupts so far, of all contexts: what was found meanwhile may not be all there is."""
+    """The number of interrupts so far, of all contexts: results that were found meanwhile may be incomplete."""
 
     def __init__(self) -> None:
         self._is_set = False
@@ -44,7 +44,7 @@ class Interrupt:
 
 @contextmanager
 def stopping(seconds: float | None = None) -> Generator[Callable[[], bool], None, None]:
-    """A predicate that is true once `seconds` have passed since now, if given, and after a Ctrl-C."""
+    """Yield a predicate that becomes true after a Ctrl-C, and once `seconds` have passed, if given."""
     end = None if seconds is None else monotonic() + seconds
     with Interrupt() as interrupt:
         yield lambda: interrupt.is_set() or (end is not None and monotonic() > end)

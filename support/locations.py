@@ -36,7 +36,7 @@ _PLAIN = re.compile(r"[ !#-\[\]-~]*")
 
 @irdl_attr_definition
 class RangeEnd(ParametrizedAttribute, BuiltinAttribute):
-    """Where a range of the source ends, line and column; metadata of the `FusedLoc` that stands for the range."""
+    """The end of a range of the source, line and column; metadata of the `FusedLoc` that stands for the range."""
 
     name = "recompute.range_end"
 
@@ -48,13 +48,13 @@ class RangeEnd(ParametrizedAttribute, BuiltinAttribute):
 
 
 def file_range(file: str, start: tuple[int, int], end: tuple[int, int]) -> LocationAttr:
-    """From line and column to line and column of a file; a plain position if both are one."""
+    """Make the location from one line and column to another of a file; a plain position if both are equal."""
     position = FileLineColLoc(StringAttr(file), IntAttr(start[0]), IntAttr(start[1]))
     return position if start == end else FusedLoc((position,), RangeEnd(IntAttr(end[0]), IntAttr(end[1])))
 
 
 def source_position(location: Attribute) -> tuple[str, int, int] | None:
-    """File, line and column of the innermost call in the user's code: the first position, the callee's before the
+    """Find file, line and column of the innermost call in the user's code: the first position, the callee's before the
     caller's, that is not in an installed library; the first one if all are. None if the location names none.
     """
     innermost = None
@@ -69,7 +69,7 @@ def source_position(location: Attribute) -> tuple[str, int, int] | None:
 
 @lru_cache(maxsize=10_000)
 def is_library(file: str) -> bool:
-    """Whether the file is part of an installed package, or of the frontends of this one."""
+    """Return whether the file is part of an installed package, or of the frontends of this one."""
     return any(folder in file for folder in _LIBRARIES) or file.startswith(_FRONTENDS)
 
 
@@ -78,7 +78,7 @@ _FRONTENDS = str(Path(__file__).resolve().parents[1] / "frontends")
 
 
 def parts_of(location: Attribute) -> tuple[Attribute, ...]:
-    """The locations that the location is directly made of."""
+    """Return the locations that the location is directly made of."""
     match location:
         case NameLoc(location=NoneAttr() | UnknownLoc()):
             return ()
@@ -93,7 +93,7 @@ def parts_of(location: Attribute) -> tuple[Attribute, ...]:
 
 
 def each_part(location: Attribute) -> Iterator[Attribute]:
-    """The location and all that it is made of, at every depth, each object once, in the order of the text.
+    """Yield the location and all that it is made of, at every depth, each object once, in the order of the text.
 
     Without recursion: stacks of calls are deeper than Python's, and parts are shared.
     """
@@ -107,7 +107,7 @@ def each_part(location: Attribute) -> Iterator[Attribute]:
 
 
 def parts_first(location: Attribute, seen: Container[int]) -> Iterator[Attribute]:
-    """The location and all that it is made of, each behind its own parts; none whose id is in `seen`.
+    """Yield the location and all that it is made of, each after its own parts; none whose id is in `seen`.
 
     The caller adds the id of each part to `seen` before it takes the next one.
     """
@@ -120,7 +120,8 @@ def parts_first(location: Attribute, seen: Container[int]) -> Iterator[Attribute
 
 
 def key_of_location(location: Attribute, key_of_part: Callable[[Attribute], int]) -> tuple[object, ...]:
-    """Equal for equal locations, if the keys of their parts are; to hash a nested location takes recursion."""
+    """Return a key that is equal for equal locations, if the keys of their parts are; hashing a nested location would
+    recurse."""
     match location:
         case FileLineColLoc():
             return FileLineColLoc, location.filename.data, location.line.data, location.column.data
@@ -153,7 +154,7 @@ class LocationNumbers:
 
 
 def location_text(location: Attribute) -> str:
-    """What stands between `loc(` and `)`, in full."""
+    """Return the text between `loc(` and `)`, in full."""
     text, ahead = list[str](), list[str | Attribute]([location])
     while ahead:
         piece = ahead.pop()
@@ -165,7 +166,7 @@ def location_text(location: Attribute) -> str:
 
 
 def location_pieces(location: Attribute) -> list[str | Attribute]:
-    """What stands between `loc(` and `)`: text, and the locations that it is made of where theirs stands."""
+    """Return the pieces between `loc(` and `)`: text, and the nested locations in their places."""
     match location:
         case FileLineColLoc():
             return [f"{_literal(location.filename)}:{location.line.data}:{location.column.data}"]
@@ -187,7 +188,7 @@ def location_pieces(location: Attribute) -> list[str | Attribute]:
 
 
 def is_plain(text: str) -> bool:
-    """Whether a string is written as it is, without escapes."""
+    """Return whether a string is written as it is, without escapes."""
     return _PLAIN.fullmatch(text) is not None
 
 
@@ -197,15 +198,15 @@ def _literal(string: StringAttr) -> str:
 
 @runtime_checkable
 class KnowsPosition(Protocol):
-    """A parser that can say where the operation that it is reading stands in the text."""
+    """A parser that knows the position of the current operation in the text."""
 
     def operation_location(self) -> LocationAttr: ...
 
 
 def trailing_location(parser: AttrParser) -> LocationAttr:
-    """The location at the end of an operation, for formats that need it early.
+    """Return the location at the end of an operation, for formats that need it early.
 
-    What is written, otherwise the operation's place in the text if the parser knows it.
+    It is the written location, otherwise the operation's position in the text if the parser knows it.
     """
     written = parser.parse_optional_location()
     if written is not None:

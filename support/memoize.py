@@ -1,4 +1,4 @@
-"""A printer that remembers: what operations of one kind print besides their values is the same text."""
+"""Memoize printed operations: two of one kind differ only in their SSA names, so the remaining text is cached."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RememberingPrinter(Printer):
         self.stream.write(text)
 
     def text_of(self, write: Callable[[Printer], None]) -> str:
-        """What would be printed, from the first column on."""
+        """Return the text that `write` prints, from the first column on."""
         state, self.stream = (self.stream, self._current_line, self._current_column, self._indent), StringIO()
         self._indent = 0
         write(self)
@@ -42,7 +42,7 @@ class RememberingPrinter(Printer):
 def print_alike(
     printer: Printer, what: str, depends_on: tuple[Attribute, ...], write: Callable[[Printer], None]
 ) -> None:
-    """Print what is the same wherever it is printed of the same attributes."""
+    """Print a text that depends only on `what` and these attributes; a `RememberingPrinter` caches it."""
     if isinstance(printer, RememberingPrinter):
         printer.print_once((what, *map(id, depends_on)), write)
     else:

@@ -17,7 +17,7 @@ def name_of(op: Operation) -> str:
 
 
 def every_operation(root: Operation) -> list[Operation]:
-    """The operation and all inside of it, in the order in which they are printed."""
+    """Return the operation and all inside of it, in the order in which they are printed."""
     operations = [root]
     if root.regions:
         _collect(root, operations)

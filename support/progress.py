@@ -45,7 +45,7 @@ _shown: ContextVar[ProgressLine | None] = ContextVar("the line of progress that 
 
 @dataclass
 class ProgressLine:
-    """The state of the work. `result`: what the last line says; without it there is no last line."""
+    """The state of the work. `result`: the text of the last line; without it there is no last line."""
 
     task: str
     phase: str = ""

@@ -25,7 +25,7 @@ class BadJson(ValueError):
 
 
 def parsed(text: str) -> object:
-    """The value that a text holds. Raises `BadJson`."""
+    """Return the value that a text holds. Raises `BadJson`."""
     try:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
     except BadJson:
@@ -39,7 +39,7 @@ def parsed(text: str) -> object:
 
 
 def why_no_amount(value: object) -> str | None:
-    """Why a value is no whole number from 0 to 2**53 - 1, or None if it is one."""
+    """Return the reason why a value is not a whole number from 0 to 2**53 - 1; None if it is one."""
     if isinstance(value, bool) or not isinstance(value, int):
         return "is not a whole number"
     if value < 0:

@@ -10,7 +10,7 @@ SHORTEST_PREFIX = 3
 
 
 def close_name(word: str, names: Iterable[str]) -> str | None:
-    """The name closest to the word, or else the first one that begins with it; None if there is neither."""
+    """Return the name closest to the word, or else the first one that begins with it; None if there is neither."""
     names = list(names)
     if close := get_close_matches(word, names, n=1):
         return close[0]

@@ -1,10 +1,10 @@
-"""Where the time of a run goes: parts within parts, each with its seconds.
+"""Time the parts of a run: parts within parts, each with its seconds.
 
-    with timed() as times:              # who wants to know
-        with part("clone"): ...         # who works; as a decorator too: @part("clone")
+    with timed() as times:              # the caller that wants the times
+        with part("clone"): ...         # the code that is timed; as a decorator too: @part("clone")
 
-A stopwatch changes no result, so nobody hands it on: the one that runs is asked for when a part begins. Where none
-runs, a part is a look at a variable. `watched` calls a function at the beginning of each part.
+The running stopwatch is a context variable, because it changes no result: `part` reads it at its start, and does
+nothing else if there is none. `watched` calls a function at the beginning of each part.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from time import perf_counter
 
 @dataclass
 class TimedPart:
-    """`seconds` are those of its `parts` too. A part that runs several times within another one is told once, where it
-    first began."""
+    """A timed part. `seconds` include those of its inner `parts`. A part that runs several times within another one is
+    one entry, at the place of its first run."""
 
     name: str
     seconds: float = 0.0
@@ -27,7 +27,7 @@ class TimedPart:
 
     @property
     def rest_seconds(self) -> float:
-        """What belongs to none of the parts within."""
+        """The seconds that belong to none of the inner parts."""
         return self.seconds - sum(inner.seconds for inner in self.parts.values())
 
 
@@ -46,7 +46,7 @@ def watched(watcher: Callable[[str], None]) -> Generator[None, None, None]:
 
 
 def timed(name: str = "total") -> _Running:
-    """Run a stopwatch; its times are complete behind the `with`."""
+    """Run a stopwatch; its times are complete after the `with`."""
     return _Running(TimedPart(name))
 
 
@@ -75,7 +75,7 @@ class _Section(ContextDecorator):
         self._running: _Running | None = None
 
     def _recreate_cm(self) -> _Section:
-        """A function that is decorated may call itself."""
+        """Return a function that is decorated may call itself."""
         return _Section(self._name)
 
     def __enter__(self) -> None:

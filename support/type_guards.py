@@ -30,17 +30,17 @@ def is_tensor(attribute: Attribute) -> TypeIs[AnyTensor]:
 
 
 def is_shaped(attribute: Attribute) -> TypeIs[AnyShaped]:
-    """A type with elements and a shape."""
+    """Return a type with elements and a shape."""
     return isinstance(attribute, TensorType | VectorType | MemRefType)
 
 
 def is_standard_dense(attribute: Attribute) -> TypeIs[AnyDense]:
-    """xDSL's own dense constant, which holds every element."""
+    """Return whether this is xDSL's own dense constant, which holds every element."""
     return isinstance(attribute, DenseIntOrFPElementsAttr)
 
 
 def is_integer_array(attribute: Attribute) -> TypeIs[DenseArrayBase[IntegerType]]:
-    """`array<i64: …>`; the operations that ask this have no arrays of floats."""
+    """Return whether this is an `array<i64: …>`; the operations that are checked have no arrays of floats."""
     return isinstance(attribute, DenseArrayBase)
 
 
@@ -57,5 +57,5 @@ def is_integer_attribute(attribute: Attribute) -> TypeIs[IntegerAttr[IntegerType
 
 
 def is_unsigned(attribute: Attribute) -> bool:
-    """Whether it is an integer type that says so; signless ones are not."""
+    """Return whether it is an integer type that says so; signless ones are not."""
     return is_integer_type(attribute) and attribute.signedness.data == Signedness.UNSIGNED

@@ -7,7 +7,7 @@ import re
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 """The units of printed byte counts, powers of 1024."""
 MINIMUM = "min"
-"""The budget that asks for the lowest peak."""
+"""The budget for the lowest peak."""
 _PREFIXES = " KMGT"
 _AMOUNT = re.compile(
     r"\s*(?P<number>\d+(?:\.\d*)?(?:e\d+)?|\.\d+)\s*(?P<unit>%|(?P<prefix>[kmgt]?)(?P<binary>i?)b?)\s*", re.IGNORECASE
@@ -16,7 +16,7 @@ _EXPECTED = "expected bytes ('8GiB', '500MB'), a share ('50%' or 0.5) or 'min'"
 
 
 def parse_bytes(text: str) -> int:
-    """A number of bytes: `1000000`, `8GiB` and `8Gi` (powers of 1024), `500MB` and `500M` (powers of 1000).
+    """Return a number of bytes: `1000000`, `8GiB` and `8Gi` (powers of 1024), `500MB` and `500M` (powers of 1000).
 
     Upper and lower case are the same. Raises `ValueError` for anything else, for shares, and for less than one byte.
     """
@@ -34,7 +34,8 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_budget(text: str, plain_peak: int) -> int | None:
-    """The bytes of a budget: a share of `plain_peak` (bytes) such as `0.3` or `30%`, or bytes as in `parse_bytes`.
+    """Return the bytes of a budget: a share of `plain_peak` (bytes) such as `0.3` or `30%`, or bytes as in
+    `parse_bytes`.
 
     None stands for `min`. A number up to 1 without a unit is a share. Raises `ValueError` for anything else.
     """
@@ -58,13 +59,13 @@ def parse_budget(text: str, plain_peak: int) -> int | None:
 
 
 def is_share(text: str) -> bool:
-    """Whether a budget is a share of the plain peak."""
+    """Return whether a budget is a share of the plain peak."""
     amount = _AMOUNT.fullmatch(text)
     return amount is not None and (amount["unit"] == "%" or (amount["unit"] == "" and float(amount["number"]) <= 1))
 
 
 def budget_text(budget: str | float) -> str:
-    """A budget of the Python API as text: whole numbers are bytes, other numbers shares.
+    """Return a budget of the Python API as text: whole numbers are bytes, other numbers shares.
 
     Raises `ValueError` for a number that is not a budget, and for a text such as '8' without a unit.
     """
@@ -76,7 +77,7 @@ def budget_text(budget: str | float) -> str:
 
 
 def demand_unit(text: str) -> None:
-    """Raises `ValueError` for a number of bytes without a unit: '8' is more often meant as gigabytes than as bytes."""
+    """Raise `ValueError` for a number of bytes without a unit: '8' is more often meant as gigabytes than as bytes."""
     amount = _AMOUNT.fullmatch(text)
     if amount is not None and amount["unit"] == "" and not is_share(text) and float(amount["number"]) % 1 == 0:
         number = text.strip()
@@ -84,7 +85,7 @@ def demand_unit(text: str) -> None:
 
 
 def format_bytes(count: int) -> str:
-    """`count` bytes in binary units with one decimal: 0 B, 1023 B, 1.5 KiB, 849.3 MiB, -2.0 GiB.
+    """Format `count` bytes in binary units with one decimal: 0 B, 1023 B, 1.5 KiB, 849.3 MiB, -2.0 GiB.
 
     Integer arithmetic, halves rounded away from zero, so that the text is exact at every size.
     """
@@ -96,18 +97,19 @@ def format_bytes(count: int) -> str:
 
 
 def readable_bytes(count: int) -> str:
-    """`count` bytes in binary units, and the exact number, which can be a budget: 2.0 MiB (2130792 bytes)."""
+    """Spell `count` bytes in binary units, with the exact number, which can be a budget: 2.0 MiB (2130792 bytes)."""
     exact = f"{count} bytes"
     return exact if abs(count) < 1024 else f"{format_bytes(count)} ({exact})"
 
 
 def _tenths(size: int, power: int) -> int:
-    """`size` in tenths of the unit 1024 ** `power`, rounded half up."""
+    """Return `size` in tenths of the unit 1024 ** `power`, rounded half up."""
     unit = 1024**power
     return (20 * size + unit) // (2 * unit)
 
 
 def unit_for(count: int) -> tuple[int, str]:
-    """The largest binary unit that is not above `count` bytes: its size and its name, for the axis of a chart."""
+    """Return the largest binary unit that is not above `count` bytes: its size and its name, for the axis of a
+    chart."""
     power = min(max(count.bit_length() - 1, 0) // 10, len(UNITS) - 1)
     return 1024**power, UNITS[power]

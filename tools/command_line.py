@@ -170,7 +170,7 @@ def _command_line(parser: argparse.ArgumentParser, options: argparse.Namespace) 
 
 
 def reproduced(request: CommandLine, pipeline: str | None) -> tuple[ScheduledPass, ...]:
-    """The passes to run on an input that names this pipeline. Raises `UsageError`."""
+    """Return the passes to run on an input that names this pipeline. Raises `UsageError`."""
     if not request.runs_reproducer:
         return request.passes
     if pipeline is None:
@@ -201,7 +201,7 @@ def _instrumentation(options: argparse.Namespace) -> Instrumentation:
 
 
 def _check_names_of_dumped_passes(options: argparse.Namespace, passes: Passes) -> None:
-    """Raises `UsageError` for a name that is no pass."""
+    """Raise `UsageError` for a name that is no pass."""
     for option in ("print_ir_before", "print_ir_after"):
         for name in _names(getattr(options, option)):
             if name not in passes:
@@ -243,7 +243,7 @@ def _check_options_that_exclude_each_other(options: argparse.Namespace) -> None:
 
 
 def _target(text: str, targets: Targets) -> Target:
-    """The target with its options, checked before any work is done."""
+    """Return the target with its options, checked before any work is done."""
     (spec, *_) = specs(text) or [ArgSpec(text, {})]
     target: Target = resolve(spec, targets, "target")
     if isinstance(target, ChecksOptions):
@@ -277,21 +277,22 @@ def _answer(parser: argparse.ArgumentParser, options: argparse.Namespace, passes
 
 
 def pass_list(names: Iterable[str], passes: Passes) -> str:
-    """The passes, one in a line, with the first line of their documentation."""
+    """Return the passes, one in a line, with the first line of their documentation."""
     names = list(names)
     width = max(map(len, names), default=0)
     return "".join(f"  {name:<{width}} {one_line(passes[name]())}".rstrip() + "\n" for name in names)
 
 
 def one_line(pass_class: type[ModulePass]) -> str:
-    """The first sentence on a pass: of its module if it is ours, otherwise of its class; empty if it has none."""
+    """Return the first sentence on a pass: of its module if it is ours, otherwise of its class; empty if it has
+    none."""
     text = _documentation(pass_class)
     first = " ".join(text.split("\n\n")[0].split()).removeprefix(f"{pass_class.name}: ")
     return f"- {first.partition('. ')[0].rstrip('.:')}" if first else ""
 
 
 def _documentation(pass_class: type[ModulePass]) -> str:
-    """The docstring of the module of a pass if it is ours, otherwise its own; empty if there is none."""
+    """Return the docstring of the module of a pass if it is ours, otherwise its own; empty if there is none."""
     module = inspect.getmodule(pass_class)
     if module is not None and module.__doc__ and pass_class.name in UNIVERSE.all_passes:
         return module.__doc__
@@ -301,7 +302,7 @@ def _documentation(pass_class: type[ModulePass]) -> str:
 
 
 def explain_pass(pass_class: type[ModulePass]) -> str:
-    """The documentation of a pass and its options."""
+    """Return the documentation of a pass and its options."""
     text = _documentation(pass_class) or f"{pass_class.name}: xDSL says nothing about it."
     options = list(spelled(options_of(pass_class)))
     return "\n".join([text.rstrip(), *(["", "Options:", *options] if options else []), ""])

@@ -33,7 +33,7 @@ def add_completion_option(parser: argparse.ArgumentParser) -> None:
 
 
 def completion(parser: argparse.ArgumentParser, shell: str, values: Mapping[str, Sequence[str]]) -> str:
-    """A completion script.
+    """Return a completion script.
 
     Args:
         parser: The options of the tool.
@@ -50,14 +50,14 @@ def _options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
 
 
 def _words(action: argparse.Action, values: Mapping[str, Sequence[str]]) -> list[str]:
-    """The words that may follow an option; empty if it takes none or any."""
+    """Return the words that may follow an option; empty if it takes none or any."""
     choices: Iterable[str] = action.choices or ()
     return [*choices, *(word for name in action.option_strings for word in values.get(name, ()))]
 
 
 def _bash(parser: argparse.ArgumentParser, values: Mapping[str, Sequence[str]]) -> str:
     names = [name for action in _options(parser) for name in action.option_strings]
-    # A value that may be left out stands behind `=`, which bash takes for a word of its own.
+    # A value that may be left out stands after `=`, which bash takes for a word of its own.
     cases = [
         _CASE.format(names="|".join(action.option_strings), words=" ".join(words))
         for action in _options(parser)

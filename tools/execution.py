@@ -26,7 +26,7 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
 
 
 def inputs_from(path: str, function: FuncOp) -> list[Array]:
-    """The inputs in a file. Raises `FileError` if it cannot be read or does not fit the function."""
+    """Return the inputs in a file. Raises `FileError` if it cannot be read or does not fit the function."""
     try:
         return checked_inputs(function, load_inputs(path, function))
     except OSError as error:

@@ -64,7 +64,7 @@ def _pattern(words: str, *, is_pattern: bool) -> re.Pattern[str]:
 
 
 def _line(where: str, number: int) -> int | None:
-    """The line that `@where` in line `number` refers to; None for any."""
+    """Return the line that `@where` in line `number` refers to; None for any."""
     if where == "unknown":
         return None
     if where in _OFFSETS:
@@ -75,7 +75,7 @@ def _line(where: str, number: int) -> int | None:
 def mismatches(
     text: str, name: str, reported: Sequence[Diagnostic], *, only_expected: bool = False
 ) -> list[Diagnostic]:
-    """Errors for diagnostics that were expected and not reported, and for those reported and not expected.
+    """Return errors for diagnostics that were expected and not reported, and for those reported and not expected.
 
     Args:
         text: The input with the comments.

@@ -38,7 +38,7 @@ def add_split_option(parser: argparse.ArgumentParser) -> None:
 
 
 def chunks(text: str, marker: str | None) -> Iterator[str]:
-    """The parts of a text, with blank lines in front so that line numbers in diagnostics are right.
+    """Yield the parts of a text, with blank lines in front so that line numbers in diagnostics are right.
 
     Args:
         text: The file.
@@ -59,7 +59,8 @@ class FileError(Exception):
 
 
 def read_text(path: str | None) -> tuple[str, str]:
-    """(text, name for diagnostics) of a file, or of standard input for None and `-`. Raises `FileError`.
+    """Read a file, or standard input for None and `-`; returns its text and its name for diagnostics. Raises
+    `FileError`.
 
     MLIR bytecode becomes text.
     """
@@ -122,7 +123,7 @@ def write_outputs(outputs: Sequence[tuple[str | None, bytes]]) -> None:
 
 
 def demand_different_files(outputs: Mapping[str, str | None]) -> None:
-    """Raises `ValueError` if two options name the same file, also through links.
+    """Raise `ValueError` if two options name the same file, also through links.
 
     outputs: option -> path. Standard output may be named once, devices any number of times.
     """
@@ -148,7 +149,7 @@ def _is_same(first: str | None, second: str | None) -> bool:
 
 
 def _regular(path: str) -> Path | None:
-    """The file that the path leads to through links, which may not exist yet; None for a device or a pipe."""
+    """Return the file that the path leads to through links, which may not exist yet; None for a device or a pipe."""
     target = Path(path)
     with _errors_of(path):
         return None if target.exists() and not target.is_file() else target.resolve()

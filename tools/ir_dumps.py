@@ -53,7 +53,7 @@ class DumpRequest:
         return not any((*names_or_flags, self.after_failure, self.folder))
 
     def without_effect(self, passes: Iterable[str]) -> list[str]:
-        """A warning for each requested pass that is not among those of the pipeline."""
+        """Return a warning for each requested pass that is not among those of the pipeline."""
         running = frozenset(passes)
         inside = "; 'recompute' does the work of several passes, and is dumped as one" if RECOMPUTE in running else ""
         return [

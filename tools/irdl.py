@@ -46,7 +46,7 @@ _VARIADICITY: tuple[tuple[type[OperandDef | ResultDef], str], ...] = (
 
 
 def irdl_of(dialect: Dialect) -> str:
-    """The dialect as IRDL. Raises `ValueError` for an attribute with parameters."""
+    """Return the dialect as IRDL. Raises `ValueError` for an attribute with parameters."""
     types = {attribute: _word(attribute.name) for attribute in dialect.attributes}
     lines = [
         "module {",
@@ -69,7 +69,7 @@ def irdl_of(dialect: Dialect) -> str:
 
 
 def _word(name: str) -> str:
-    """The name without its dialect."""
+    """Return the name without its dialect."""
     return name.partition(".")[2]
 
 
@@ -97,7 +97,7 @@ def _operation(definition: OpDef, dialect: str, types: dict[type[Attribute], str
 def _value(
     value: OperandDef | ResultDef, dialect: str, types: dict[type[Attribute], str], constraints: list[str]
 ) -> str:
-    """A reference to the constraint of a value, which is appended if it is new."""
+    """Return a reference to the constraint of a value, which is appended if it is new."""
     text = _constraint(_of_one(value.constr), dialect, types)
     if text not in constraints:
         constraints.append(text)
@@ -106,7 +106,7 @@ def _value(
 
 
 def _of_one(constraint: Any) -> Any:
-    """The constraint of one value, of that of a range of values."""
+    """Return the constraint of one value, of that of a range of values."""
     while type(constraint) in (RangeOf, RangeLengthConstraint):
         constraint = constraint.constr if type(constraint) is RangeOf else constraint.constraint
     return constraint
@@ -120,7 +120,7 @@ def _constraint(constraint: object, dialect: str, types: dict[type[Attribute], s
 
 
 def _classes(constraint: object) -> Iterable[type[Attribute]]:
-    """The class that a constraint demands; empty if it demands none."""
+    """Yield the class that a constraint demands; empty if it demands none."""
     match constraint:
         case BaseAttr(attr=kind):
             return (kind,)

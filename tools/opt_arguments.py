@@ -20,7 +20,7 @@ _ONE_DASH = re.compile(r"-([a-z][\w-]+)(=.*)?", re.DOTALL)
 
 
 def as_argparse_expects(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> list[str]:
-    """The arguments with two dashes before long options, and `=` before values that may be left out.
+    """Return the arguments with two dashes before long options, and `=` before values that may be left out.
 
     `-verify-diagnostics step.mlir` becomes `--verify-diagnostics=all step.mlir`: the file is not the option's value.
 
@@ -51,7 +51,7 @@ DISPLAYS = ("tree", "list", "json")
 
 
 def argument_parser() -> argparse.ArgumentParser:
-    """The parser of the command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="recompute-opt", description="Run passes on MLIR and write only what is proved equal.", epilog=EPILOG
     )

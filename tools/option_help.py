@@ -37,7 +37,7 @@ class Option:
 
 
 def options_of(kind: type[Any]) -> list[Option]:
-    """The options of a pass or a target, in their order."""
+    """Return the options of a pass or a target, in their order."""
     meanings = dict[str, str]()
     for source in option_sources(kind):
         meanings |= _meanings(source)
@@ -48,7 +48,7 @@ def options_of(kind: type[Any]) -> list[Option]:
 
 
 def summary(kind: type[Any]) -> str:
-    """The docstring without the descriptions of options."""
+    """Return the docstring without the descriptions of options."""
     paragraphs = inspect.cleandoc(kind.__doc__ or "").split("\n\n")
     return "\n\n".join(text for text in paragraphs if not _describes_option(kind, text.split("\n")[0]))
 
@@ -73,7 +73,7 @@ def _describes_option(kind: type[Any], line: str) -> bool:
 
 
 def spelled(options: list[Option]) -> Iterator[str]:
-    """One line per option, as `--help-pass` prints them."""
+    """Yield one line per option, as `--help-pass` prints them."""
     for option in options:
         meaning = f": {option.meaning}" if option.meaning else ""
         yield f"  {option.spelling}=<{option.type}>, default {option.default}{meaning}"

@@ -143,7 +143,7 @@ class ModuleRun:
 
     @contextmanager
     def _failures(self, module: ModuleOp, dumps: Dumps) -> Generator[None]:
-        """Dump the IR and write a reproducer if a pass, the verifier behind it or the proof fails inside."""
+        """Dump the IR and write a reproducer if a pass, the verifier after it or the proof fails inside."""
         try:
             yield
         except Exception:

@@ -40,14 +40,14 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> 
 
 
 def count_of(options: argparse.Namespace) -> int:
-    """The number of budgets of a sweep. Raises `ValueError` for less than 1."""
+    """Return the number of budgets of a sweep. Raises `ValueError` for less than 1."""
     if options.sweep < 1:
         raise ValueError(f"--sweep is {options.sweep}: at least one budget")
     return options.sweep
 
 
 def effort_of(options: argparse.Namespace, default: str = "full") -> Effort:
-    """The effort of the search; `default` without the option."""
+    """Return the effort of the search; `default` without the option."""
     return EFFORTS[options.effort or default]()
 
 

@@ -45,12 +45,12 @@ def _solver_of(result: Result) -> str:
 
 
 def in_short(reason: str) -> str:
-    """The reason of a refusal without its list of operations."""
+    """Return the reason of a refusal without its list of operations."""
     return reason.split(": operation")[0]
 
 
 def fit_line(outcome: Outcome, budget: str) -> str:
-    """One line on whether a graph keeps the budget."""
+    """Return one line on whether a graph keeps the budget."""
     if isinstance(outcome, Infeasible):
         answer = "the graph does not fit" if outcome.proved else "nothing was found with which the graph fits"
         return f"no: {answer} {budget}"
@@ -61,7 +61,7 @@ def fit_line(outcome: Outcome, budget: str) -> str:
 
 
 def marker_lines(markers: Iterable[Marker], plain_peak: int) -> list[str]:
-    """The plans of other planners, in the columns of a sweep."""
+    """Return the plans of other planners, in the columns of a sweep."""
     rows = [
         f"{'':<13} {marker.peak_bytes / plain_peak:<13.4f} {marker.percent:<30.4f} {marker.name}" for marker in markers
     ]
@@ -79,7 +79,7 @@ def refusal_lines(refusal: Infeasible) -> list[str]:
 
 
 def unproved_lines(curve: Curve) -> list[str]:
-    """The table of a curve without bounds."""
+    """Return the table of a curve without bounds."""
     peak, rows = curve.plain_peak_bytes, list[tuple[int, str]]()
     for point in curve.points:
         cells = f"{point.peak_bytes / peak:<13.4f} {point.percent:<10.4f} {_solver_of_point(point)}"
@@ -97,7 +97,7 @@ def _solver_of_point(point: Point) -> str:
 
 
 def sweep_lines(budgets: Iterable[int], outcomes: Iterable[Outcome], plain_peak: int) -> list[str]:
-    """A table with one budget per row."""
+    """Return a table with one budget per row."""
     lines = ["budget        peak          extra %    bound %    gap      found by"]
     for budget, outcome in zip(budgets, outcomes, strict=True):
         share = f"{budget / plain_peak:<13.4f}"
@@ -136,7 +136,7 @@ PICTURES = (".svg", ".png")
 
 
 def demand_format(path: str) -> None:
-    """Raises `ValueError` if the suffix of the path is not that of a format, or matplotlib is missing for it."""
+    """Raise `ValueError` if the suffix of the path is not that of a format, or matplotlib is missing for it."""
     if Path(path).suffix not in _FORMATS:
         raise ValueError(f"--curve {path}: the suffix selects the format, one of {', '.join(_FORMATS)}")
     if Path(path).suffix not in PICTURES:
@@ -153,9 +153,9 @@ def write_curves(path: str, curves: Sequence[Curve]) -> None:
 
 
 def markers_of(problem: Problem, paths: Iterable[str]) -> list[Marker]:
-    """The plans of other planners as markers. A file is an order of execution, as `--evaluate` reads it, evaluated by
-    our model, or, with the suffix .json, a list of `{"tag": name, "peak_bytes": n, "rec_cost": n}`, costs in the units
-    of the graph.
+    """Return the plans of other planners as markers. A file is an order of execution, as `--evaluate` reads it,
+    evaluated by our model, or, with the suffix .json, a list of `{"tag": name, "peak_bytes": n, "rec_cost": n}`, costs
+    in the units of the graph.
 
     Raises `FileError`, and `ValueError` for an invalid order."""
     return [marker for path in paths for marker in _markers(problem, path)]
@@ -170,14 +170,14 @@ def _markers(problem: Problem, path: str) -> Iterable[Marker]:
 
 
 def evaluate_order(problem: Problem, text: str, name: str) -> tuple[int, int]:
-    """Peak bytes and extra cost of an order, with the copies of views that it names."""
+    """Return peak bytes and extra cost of an order, with the copies of views that it names."""
     widened = with_named_views(problem, text)
     evaluation = evaluate(widened, read_order(widened, text, name))
     return evaluation.peak_bytes, evaluation.cost - problem.total_cost
 
 
 def with_named_views(problem: Problem, text: str) -> Problem:
-    """The problem, with copies of the views that an order names."""
+    """Return the problem, with copies of the views that an order names."""
     labels = {line.split("#")[0].strip() for line in text.splitlines()}
     return with_copies(problem, [view for view in problem.views if f"copy:{view.label}" in labels])
 

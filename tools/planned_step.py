@@ -92,7 +92,8 @@ def _sweep_by_model(options: argparse.Namespace, module: ModuleOp) -> int:
 
 
 def step_of(text: str, name: str) -> ModuleOp:
-    """The verified module with its marks as attributes. Raises `ParseError`, and `Refusal` if it does not verify."""
+    """Return the verified module with its marks as attributes. Raises `ParseError`, and `Refusal` if it does not
+    verify."""
     module = parse_module(text, name)
     take_marks(module)
     verify_module(module)
@@ -127,7 +128,7 @@ def _segment_cost(row: Again) -> str:
 
 
 def fit_lines(answer: Fit, model: str, name: str) -> list[str]:
-    """The lines of `--fit`, the answer first."""
+    """Return the lines of `--fit`, the answer first."""
     if answer.verdict is Verdict.NO:
         return list(_no(answer))
     return list(_as_it_is(answer) if answer.verdict is Verdict.AS_IT_IS else _recomputed(answer, model, name))
@@ -171,7 +172,7 @@ def _no(answer: Fit) -> Iterator[str]:
 
 
 def _needs(answer: Fit, peaks: Mapping[str, int]) -> Iterator[str]:
-    """One line per function: its device bytes with this peak, in parts."""
+    """Yield one line per function: its device bytes with this peak, in parts."""
     for name, after in peaks.items():
         before, around = answer.plain[name], answer.around[name]
         change = format_bytes(before) if after == before else f"{format_bytes(before)} -> {format_bytes(after)}"

@@ -40,7 +40,7 @@ PROVED, UNPROVED, BAD_INPUT = 0, 1, 2
 
 @rare_collections()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point of the console script; returns the exit code."""
+    """Run the console script; returns the exit code."""
     parser = argument_parser()
     options = parser.parse_args(as_argparse_expects(parser, arguments))
     if options.before == options.after == "-":
@@ -128,7 +128,7 @@ def load(text: str, name: str) -> ModuleOp:
 
 
 def verdict(proof: Proof) -> str:
-    """The verdict as one line."""
+    """Return the verdict as one line."""
     if not proof.proved:
         return f"not proved: {proof.reason}"
     results = f"{proof.results} result{'' if proof.results == 1 else 's'}"

@@ -42,7 +42,7 @@ class Failed(Exception):
 
 @rare_collections()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point of the console script; returns the exit code."""
+    """Run the console script; returns the exit code."""
     try:
         return run(parse_arguments(arguments))
     except UsageError as error:
@@ -84,7 +84,7 @@ def run(request: CommandLine) -> int:
 
 
 def _bytecode(text: str) -> bytes:
-    """The module as bytecode. Raises `FileError`."""
+    """Return the module as bytecode. Raises `FileError`."""
     try:
         return bytecode_of_text(text)
     except BytecodeError as error:
@@ -136,7 +136,7 @@ def _write_remarks(request: CommandLine, modules: Sequence[Processed]) -> None:
 
 
 def _plan_of(request: CommandLine, plan: str | None) -> str | None:
-    """The plan of the last pass that made one, with --emit-plan."""
+    """Return the plan of the last pass that made one, with --emit-plan."""
     if request.emit_plan is not None and plan is None:
         raise UsageError("--emit-plan: none of the passes makes a plan; 'recompute' does")
     return None if request.emit_plan is None else plan

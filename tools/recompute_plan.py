@@ -92,7 +92,7 @@ class _Task:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point of the console script; returns the exit code."""
+    """Run the console script; returns the exit code."""
     options = parsed(argument_parser(), arguments)
     try:
         return _plan(options)
@@ -142,7 +142,7 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _is_graph(text: str, name: str) -> bool:
-    """Whether the input is a graph: a JSON object, by its suffix or its first character."""
+    """Return whether the input is a graph: a JSON object, by its suffix or its first character."""
     return name.endswith(".json") or text.lstrip().startswith("{")
 
 

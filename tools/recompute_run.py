@@ -42,7 +42,7 @@ from .start import version_of
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point of the console script; returns the exit code."""
+    """Run the console script; returns the exit code."""
     parser = argument_parser()
     options = parser.parse_args(as_argparse_expects(parser, arguments))
     if options.split_input_file and (options.results is not None or options.trace is not None):
@@ -100,7 +100,7 @@ def _run(options: argparse.Namespace, function: FuncOp) -> None:
 
 
 def load(text: str, file_name: str, name: str | None) -> FuncOp:
-    """The function in a verified module, calls inlined. Raises `ParseError` or `DiagnosticException`."""
+    """Return the function in a verified module, calls inlined. Raises `ParseError` or `DiagnosticException`."""
     module = parse_module(text, file_name)
     verify_module(module)
     for inner in modules_with_functions(module):
@@ -123,12 +123,12 @@ def summary(function: FuncOp, results: Sequence[Array], metered: Metering, model
 
 
 def checksum(array: Array) -> str:
-    """CRC-32 of the elements' bits in row-major order, little-endian."""
+    """Return the CRC-32 of the elements' bits in row-major order, little-endian."""
     return f"{zlib.crc32(array.tobytes()):08x}"
 
 
 def archive(results: Sequence[Array]) -> bytes:
-    """The results as an `.npz` file, `result_0` first."""
+    """Return the results as an `.npz` file, `result_0` first."""
     stream = BytesIO()
     named: dict[str, Any] = {f"result_{number}": result for number, result in enumerate(results)}
     np.savez(stream, **named)
@@ -136,7 +136,7 @@ def archive(results: Sequence[Array]) -> bytes:
 
 
 def trace(function: FuncOp, metered: Metering, modelled: Timeline) -> str:
-    """Live bytes after each operation as JSON."""
+    """Return live bytes after each operation as JSON."""
     columns = (metered.operations, metered.live_bytes, modelled.live_bytes, metered.constant_bytes)
     names = ("operation", "metered_bytes", "modelled_bytes", "constant_bytes")
     rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]

@@ -37,7 +37,7 @@ class Diagnostic:
 
     Attributes:
         kind: "error", "remark" or "note".
-        category: What a remark says, a `RemarkKind`; "failure" for errors.
+        category: The kind of a remark, a `RemarkKind`; "failure" for errors.
         pass_name: The pass that it comes from; empty outside of passes.
         function: The symbol of the function around the operation; empty if there is none.
     """
@@ -55,19 +55,19 @@ class Diagnostic:
         return f"{self.file}:{self.line}:{self.column}: {self.kind}: {self.message}"
 
     def to_json(self) -> str:
-        """One line; the parts that are empty are left out."""
+        """Return one line; the parts that are empty are left out."""
         return json.dumps({name: part for name, part in asdict(self).items() if part != ""})
 
 
 @dataclass(frozen=True)
 class InputText:
-    """The input that diagnostics are about. `text` may be left out: functions are then reported at 1:1."""
+    """The input that diagnostics refer to. `text` may be left out: functions are then reported at 1:1."""
 
     file: str
     text: str = ""
 
     def position_of(self, op: Operation, *, is_request: bool = False) -> str:
-        """`file:line:col` of the operation.
+        """Return `file:line:col` of the operation.
 
         A module or a function without a position of its own is reported where it stands in the input, not at a line of
         the model that an operation inside of it has; so is a bad request, `is_request`, whatever the position.
@@ -80,7 +80,8 @@ class InputText:
         return position_of(op)
 
     def _place_of(self, function: str) -> tuple[int, int]:
-        """Line and column of the operation that defines the function; 1:1 if it is not found, and for no function."""
+        """Return line and column of the operation that defines the function; 1:1 if it is not found, and for no
+        function."""
         name = re.escape(function)
         definition = rf'^[ \t]*(func\.func\b[^@\n]*@"?{name}"?\(|"func\.func"\([^\n]*sym_name = "{name}")'
         match = re.search(definition, self.text, re.MULTILINE) if function else None
@@ -91,7 +92,7 @@ class InputText:
 
 
 def of_remark(remark: Remark, source: InputText, pass_name: str = "") -> Diagnostic:
-    """A remark as a diagnostic.
+    """Return a remark as a diagnostic.
 
     Args:
         remark: The remark.
@@ -104,7 +105,7 @@ def of_remark(remark: Remark, source: InputText, pass_name: str = "") -> Diagnos
 
 
 def of_exception(error: ParseError | DiagnosticException, source: InputText, pass_name: str = "") -> Diagnostic:
-    """An error as a diagnostic; one without a position is reported at the beginning of the file."""
+    """Return an error as a diagnostic; one without a position is reported at the beginning of the file."""
     if isinstance(error, ParseError):
         diagnostic, function = _of_parse_error(error), ""
     elif isinstance(error, Refusal):
@@ -117,14 +118,14 @@ def of_exception(error: ParseError | DiagnosticException, source: InputText, pas
 
 
 def _function_around(op: Operation | None) -> str:
-    """The symbol of the function around the operation; empty if there is none."""
+    """Return the symbol of the function around the operation; empty if there is none."""
     while op is not None and not isinstance(op, FuncOp):
         op = op.parent_op()
     return "" if op is None else op.sym_name.data
 
 
 def _of_parse_error(error: ParseError) -> Diagnostic:
-    """The position and the message, without the source excerpt that xDSL prints."""
+    """Return the position and the message, without the source excerpt that xDSL prints."""
     source = error.span.input
     text = source.content if isinstance(source.content, str) else source.content.decode("utf-8", "replace")
     start = min(error.span.start, len(text))
@@ -144,19 +145,19 @@ CATEGORIES = tuple(kind.value for kind in RemarkKind)
 
 
 def selected(remarks: Iterable[Diagnostic], categories: Sequence[str] | None) -> list[Diagnostic]:
-    """The remarks of these kinds; all of them for None."""
+    """Return the remarks of these kinds; all of them for None."""
     return [remark for remark in remarks if categories is None or remark.category in categories]
 
 
 def formatted(diagnostic: Diagnostic, form: str) -> str:
-    """The diagnostic in one of `FORMATS`."""
+    """Return the diagnostic in one of `FORMATS`."""
     if form == "json":
         return diagnostic.to_json()
     return to_yaml(diagnostic) if form == "yaml" else str(diagnostic)
 
 
 def to_yaml(diagnostic: Diagnostic) -> str:
-    """The diagnostic as one document of LLVM's remarks."""
+    """Return the diagnostic as one document of LLVM's remarks."""
     category = diagnostic.category or "analysis"
     place = f"{{ File: {_quoted(diagnostic.file)}, Line: {diagnostic.line}, Column: {diagnostic.column} }}"
     entries = {

@@ -34,7 +34,7 @@ _ESCAPED = re.compile(r"\\(.)")
 
 
 def reproducer(module: str, passes: Sequence[ScheduledPass], verify_each: bool) -> str:
-    """The text of a reproducer.
+    """Return the text of a reproducer.
 
     Args:
         module: The text of the module before the passes.
@@ -46,6 +46,6 @@ def reproducer(module: str, passes: Sequence[ScheduledPass], verify_each: bool) 
 
 
 def pipeline_in(text: str) -> str | None:
-    """The pipeline that a reproducer names; None for a text without one."""
+    """Return the pipeline that a reproducer names; None for a text without one."""
     match = _PIPELINE.search(text)
     return None if match is None else _ESCAPED.sub(r"\1", match[1])

@@ -17,7 +17,7 @@ from .reporting import Diagnostic
 
 @dataclass(frozen=True)
 class Answer:
-    """What a run writes for one module: its text, its plan if a pass made one, and the remarks."""
+    """The output of a run for one module: its text, its plan if a pass made one, and the remarks."""
 
     text: str
     plan: str | None
@@ -34,8 +34,8 @@ class RunCache:
 
     @classmethod
     def of(cls, request: CommandLine, text: str, name: str) -> RunCache:
-        """The cache for the text of the file `name`. Nothing is stored without `--cache`, for passes of other packages,
-        and for runs that write something else than the module, its plan and remarks."""
+        """Make the cache for the text of the file `name`. Nothing is stored without `--cache`, for passes of other
+        packages, and for runs that write something else than the module, its plan and remarks."""
         passes = [scheduled.module_pass for scheduled in request.passes]
         if not request.cache or _writes_more(request) or not all(map(_is_repeatable, passes)):
             return cls(None, None)
@@ -44,7 +44,7 @@ class RunCache:
         return cls(key_of("run", text, name, request.passes, files, form), disk_cache())
 
     def get(self) -> Answer | None:
-        """The stored answer."""
+        """Return the cached answer, or None."""
         entry = None if self.key is None or self.disk is None else self.disk.get(self.key)
         if entry is None:
             return None
@@ -64,14 +64,14 @@ def _writes_more(request: CommandLine) -> bool:
 
 
 def _is_repeatable(module_pass: ModulePass) -> bool:
-    """Whether the pass has no time limit, and is one of ours or of xDSL, whose versions are part of each key."""
+    """Return whether the pass has no time limit, and is one of ours or of xDSL, whose versions are part of each key."""
     if getattr(module_pass, "time_limit", None) is not None:
         return False
     return type(module_pass).__module__.partition(".")[0] in VERSIONED
 
 
 def _texts(module_pass: ModulePass) -> Iterator[str]:
-    """The options of a pass that may name files, such as its plan and its costs."""
+    """Yield the options of a pass that may name files, such as its plan and its costs."""
     if is_dataclass(module_pass):
         values = (getattr(module_pass, field.name) for field in fields(module_pass))
         yield from (value for value in values if isinstance(value, str))

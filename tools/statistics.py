@@ -20,7 +20,7 @@ _LEAST_REST = 0.001
 
 
 def report(whole: TimedPart, display: str) -> str:
-    """The time of each part of a run.
+    """Return the time of each part of a run.
 
     Args:
         whole: The measured run.
@@ -50,7 +50,7 @@ def _tree(part: TimedPart, depth: int, whole: float) -> Iterator[tuple[float, st
 
 
 def _list(whole: TimedPart) -> list[tuple[float, str]]:
-    """The parts by the time in them and in none of their own parts, the longest first."""
+    """Return the parts by the time in them and in none of their own parts, the longest first."""
     seconds = dict[str, float]()
 
     def collect(part: TimedPart) -> None:
@@ -114,7 +114,7 @@ class _Row:
 
 
 def times(whole: TimedPart, form: str) -> str:
-    """One row per part, with its inner parts below it and indented: seconds, share of the whole, name.
+    """Return one row per part, with its inner parts below it and indented: seconds, share of the whole, name.
 
     As JSON, one line per part, named by its path: `total/recompute/clone`.
     """

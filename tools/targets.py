@@ -67,7 +67,7 @@ class MemoryTimelineTarget(Target):
     before: str = ""
 
     def check_options(self) -> None:
-        """Raises `UnknownChoice`, and `ImportError` for a picture without matplotlib."""
+        """Raise `UnknownChoice`, and `ImportError` for a picture without matplotlib."""
         if self.format not in _TIMELINE_FORMATS:
             raise UnknownChoice(self.name, "format", self.format, _TIMELINE_FORMATS)
         if self.model not in MODELS:
@@ -83,7 +83,7 @@ class MemoryTimelineTarget(Target):
         output.write(_TIMELINE_FORMATS[self.format](timelines))
 
     def _timelines(self, module: ModuleOp) -> Timelines:
-        """The timelines of all functions, those of inner modules included."""
+        """Return the timelines of all functions, those of inner modules included."""
         return [
             (f"{prefix}{name}", timeline)
             for prefix, named in named_modules(module)
@@ -92,13 +92,14 @@ class MemoryTimelineTarget(Target):
 
 
 def _parse_file(path: str, ctx: Context) -> ModuleOp:
-    """Raises `FileError` and `ParseError`."""
+    """Parse a file. Raises `FileError` and `ParseError`."""
     text, name = read_text(path)
     return parse_module(text, name, ctx)
 
 
 def _pairs(before: Timelines, after: Timelines) -> Timelines:
-    """The timelines of each function, before and after. Raises `ValueError` for a function that `before` lacks."""
+    """Return the timelines of each function, before and after. Raises `ValueError` for a function that `before`
+    lacks."""
     plain = dict(before)
     if missing := [name for name, _ in after if name not in plain]:
         raise ValueError(f"the step before has no function @{missing[0]}; it has @{', @'.join(plain)}")
@@ -131,7 +132,7 @@ class ExplainTarget(Target):
     cost: str = FLOPS
 
     def check_options(self) -> None:
-        """Raises `UnknownChoice`, and `BadCost` for an unknown cost model."""
+        """Raise `UnknownChoice`, and `BadCost` for an unknown cost model."""
         if self.format not in _EXPLAIN_FORMATS:
             raise UnknownChoice(self.name, "format", self.format, _EXPLAIN_FORMATS)
         cost_named(self.cost)
@@ -141,7 +142,7 @@ class ExplainTarget(Target):
         output.write(_EXPLAIN_FORMATS[self.format](self._explanations(module)))
 
     def _explanations(self, module: ModuleOp) -> list[Explanation]:
-        """The explanations of all steps. Raises `NoGradient` if no module has one."""
+        """Return the explanations of all steps. Raises `NoGradient` if no module has one."""
         selection = Selection(self.segments, checkpoints=self.checkpoints)
         explanations, refused = list[Explanation](), list[NoGradient]()
         modules = list(named_modules(module)) or [("", module)]

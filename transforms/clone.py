@@ -195,7 +195,7 @@ class ClonePass(ModulePass):
     """Copy marked operations into the backward pass, behind dependency tokens.
 
     copies: maximum number of copies of an operation; with 2, outputs of a segment may be copied before its inside.
-    chain: each copy group also waits for the gradient operation in front of it.
+    chain: each copy group also waits for the gradient operation before it.
     collectives: allow copies of collectives, on all devices alike, with channels of their own.
     preserve_rng_state: never copy unseeded random operations; if false, copies may draw other numbers.
     strict: report a mark without effect as an error.

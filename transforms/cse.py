@@ -69,7 +69,7 @@ class ValueNumbers:
         return name_of(op), attributes, properties, tuple(map(id, read)), types, len(op.regions)
 
     def _number(self, attribute: Attribute) -> int:
-        """A number for equal attributes. Most are the same object, and comparing by value is slow."""
+        """Return a number for equal attributes. Most are the same object, and comparing by value is slow."""
         if (entry := self.attribute_numbers.get(id(attribute))) is None:
             entry = attribute, self.values.setdefault(attribute, len(self.values))
             self.attribute_numbers[id(attribute)] = entry
@@ -117,7 +117,8 @@ def merge_into_first(module: ModuleOp, may_go: Callable[[Operation], bool]) -> i
 
 
 def _place(classified: Phases | None) -> Callable[[Operation], str]:
-    """The phase within which twins are merged: merging across phases would extend live ranges to the gradient."""
+    """Return the phase within which twins are merged: merging across phases would extend live ranges to the
+    gradient."""
     if classified is None:
         return lambda op: ""
     return lambda op: "" if is_constant(op) else classified.phase.get(op, "")
@@ -162,7 +163,7 @@ def _merge_twins(
 
 
 def _would_save_recomputed(op: Operation, other: Operation, place: Callable[[Operation], str]) -> bool:
-    """Whether only one of two twins is recomputed, and the backward pass reads the other one.
+    """Return whether only one of two twins is recomputed, and the backward pass reads the other one.
 
     The merged value would be saved, and the copy would save nothing.
     """

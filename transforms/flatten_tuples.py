@@ -8,8 +8,8 @@
       return %u
     }
 
-Older exporters, PyTorch/XLA among them, return one tuple. The interface of a function changes, but for functions that
-are called; the proof takes the elements for the tuple, and says so.
+Older exporters, PyTorch/XLA among them, return one tuple. The interface of a function changes, except for functions
+that are called; the proof treats the elements as the tuple, and reports it.
 """
 
 from __future__ import annotations
@@ -65,12 +65,13 @@ def _erase(op: Operation) -> None:
 
 
 def _has_attributes(op: Operation) -> bool:
-    """Whether an operation has attributes of other tools, which would be lost with it."""
+    """Return whether an operation has attributes of other tools, which would be lost with it."""
     return any(not name.startswith(Names.PREFIX) for name in op.attributes)
 
 
 def _element(op: GetTupleElementOp) -> SSAValue | None:
-    """The value that the tuple was made of; None if that is not known, or if an attribute or a type would be lost."""
+    """Return the value that the tuple was made of; None if that is not known, or if an attribute or a type would be
+    lost."""
     owner = op.operand.owner
     if not isinstance(owner, TupleOp) or _has_attributes(op) or _has_attributes(owner):
         return None
@@ -91,13 +92,13 @@ def _flatten_results(function: FuncOp) -> None:
 
 
 def _attributes_of_result(function: FuncOp) -> Iterator[DictionaryAttr]:
-    """The attributes of the results."""
+    """Yield the attributes of the results."""
     attributes = function.res_attrs
     yield from (entry for entry in attributes or ArrayAttr[DictionaryAttr]([]) if entry.data)
 
 
 def _leaves(value: SSAValue, end: Operation) -> Sequence[SSAValue]:
-    """The elements of a returned value, from nested tuples in order; elements are read before the return."""
+    """Return the elements of a returned value, from nested tuples in order; elements are read before the return."""
     if not isinstance(value.type, TupleType):
         return [value]
     if isinstance(value, OpResult) and isinstance(value.op, TupleOp):

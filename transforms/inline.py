@@ -2,12 +2,12 @@
 
     %1 = call @_where(%m, %x) loc("jit(f)/jvp(block0)/jit(_where)")
 
-becomes the body of `@_where`, each operation with the call's path in front of its own:
+becomes the body of `@_where`, each operation with the call's path before its own:
 `jit(f)/jvp(block0)/jit(_where)/select_n`. JAX splits every nested jit into a forward and a backward function; the
 residuals between the two become visible only after inlining. Private functions without calls are dropped. Functions
 whose name a consumer looks for (`dialects/reserved_names.py`) stay unchanged, and so do their calls. So do calls with
-attributes that inlining would lose, such as those that JAX's `compute_on` writes; the pipeline `recompute` inlines
-them to decide, since it outlines them again.
+attributes that inlining would lose, such as those that JAX's `compute_on` writes; the pipeline `recompute` inlines them
+to decide, since it outlines them again.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class _Inliner:
     origins: Origins | None
 
     def callees_first(self) -> list[FuncOp]:
-        """All functions, callees before callers. Raises `Refusal` for recursion."""
+        """Return all functions, callees before callers. Raises `Refusal` for recursion."""
         order, active = list[FuncOp](), dict[str, list[FuncOp]]()
         visited, pending = set[str](), list(self.functions.values())[::-1]
         while pending:
@@ -131,7 +131,7 @@ class _Inliner:
         return inlined
 
     def _callee(self, call: CallOp) -> FuncOp | None:
-        """The function whose body replaces the call, or None if the call stays."""
+        """Return the function whose body replaces the call, or None if the call stays."""
         name = call.callee.string_value()
         callee = self.functions.get(name)
         if callee is None or name in self.staying or not is_private(callee) or not callee.body.blocks:
@@ -186,7 +186,7 @@ def _drop_uncalled(module: ModuleOp, staying: Container[str]) -> None:
 
 
 def _names_in(op: Operation) -> Iterator[str]:
-    """The symbols that the properties and attributes of an operation refer to."""
+    """Yield the symbols that the properties and attributes of an operation refer to."""
     waiting = [*op.properties.values(), *op.attributes.values()]
     while waiting:
         match waiting.pop():

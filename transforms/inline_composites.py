@@ -3,7 +3,7 @@
     %1 = stablehlo.composite "acme.twice" %0 {decomposition = @twice}        ->        %1 = stablehlo.add %0, %0
 
 A composite is an operation of another library, and is never copied: a consumer that replaces it by a kernel of its own
-would compute a copy differently. Where the consumer has no such kernel, its decomposition can be recomputed.
+would compute a copy differently. If the consumer has no such kernel, its decomposition can be recomputed.
 """
 
 from __future__ import annotations

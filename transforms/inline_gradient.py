@@ -5,8 +5,8 @@
       recompute.yield %h : tensor<8xf32>                 ->        {recompute.phase = "gradient"}
     } : tensor<8xf32>
 
-Forward operations in front of the first gradient stay unchanged. If a later gradient needs operations between the two,
-f1 b1 f2 b2, the phases of the whole function are stated, since they do not follow from positions.
+Forward operations before the first gradient stay unchanged. If a later gradient needs operations between the two, f1 b1
+f2 b2, the phases of the whole function are stated, since they do not follow from positions.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _check_place(gradient: GradientOp) -> None:
 
 
 def _state_phases_between(block: Block) -> None:
-    """State all phases if a gradient needs operations behind the first gradient: they are its forward pass."""
+    """State all phases if a gradient needs operations after the first gradient: they are its forward pass."""
     order = Order.of(block)
     needed = _needed_by_gradients(order)
     first = next(index for index, op in enumerate(order.operations) if isinstance(op, GradientOp))
@@ -62,7 +62,7 @@ def _state_phases_between(block: Block) -> None:
 
 
 def _needed_by_gradients(order: Order) -> set[Operation]:
-    """The operations that gradients need, without constant expressions, which may run anywhere."""
+    """Return the operations that gradients need, without constant expressions, which may run anywhere."""
     constants = constants_only(order)
     needed = set[Operation]()
     for op in reversed(order.operations):

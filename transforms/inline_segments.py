@@ -86,7 +86,7 @@ def _outermost(function: FuncOp) -> list[SegmentOp]:
 
 
 def _regions_of(function: FuncOp) -> set[str]:
-    """The regions that operations name by attributes."""
+    """Return the regions that operations name by attributes."""
     stated = (op.attributes.get(Names.SEGMENT) for op in every_operation(function) if not isinstance(op, SegmentOp))
     return {region.data for region in stated if isinstance(region, StringAttr)}
 
@@ -112,7 +112,7 @@ def _flatten(segment: SegmentOp, outer: str, taken: set[str]) -> list[FlattenedS
 
 
 def _region(segment: SegmentOp, outer: str, taken: set[str]) -> str:
-    """A unique path for this instance."""
+    """Return a unique path for this instance."""
     name = segment.attributes.get(Names.SEGMENT)
     path = outer + (name.data if isinstance(name, StringAttr) else UNNAMED)
     number, region = 0, path
@@ -139,7 +139,7 @@ def _mark(function: FuncOp, instances: Sequence[FlattenedSegment]) -> None:
 
 
 def _all_forward(function: FuncOp) -> Phases:
-    """Phases of a function without a gradient: it is a forward pass."""
+    """Return the phases of a function without a gradient: it is a forward pass."""
     order = Order.of(function.body.block)
     *operations, terminator = order.operations
     return Phases(order, dict.fromkeys(operations, "primal") | {terminator: "update"})

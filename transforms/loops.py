@@ -108,7 +108,7 @@ def _loop_left(op: Operation, reason: str) -> Remark:
 
 
 def _next_cut(links: Iterable[LoopPair], find: Find, whole: Collection[Operation]) -> LoopCut | None:
-    """The next worthwhile cut of the block. It is searched again each time, since a cut replaces its loops."""
+    """Return the next worthwhile cut of the block. It is searched again each time, since a cut replaces its loops."""
     cuts = (find(link) for link in links if link.writer.op not in whole)
     return next((cut for cut in cuts if cut.why_not is None), None)
 
@@ -165,8 +165,8 @@ HELD = (
 
 
 def _run_again_whole(links: Iterable[LoopPair], find: Find, selection: Selection) -> frozenset[Operation]:
-    """Loops in segments that need less if each is recomputed as a whole, one after the other, than if the stacks that
-    their cuts keep are live together."""
+    """Return the loops in segments that need less if each is recomputed as a whole, one after the other, than if the
+    stacks that their cuts keep are live together."""
     links = [link for link in links if asked_whole(link.writer.op, selection)]
     cuts = [cut for link in links if (cut := find(link)).why_not is None]
     held = sum(cut.kept_bytes for cut in cuts)

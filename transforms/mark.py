@@ -100,7 +100,7 @@ def _write_offloads(values: Iterable[SSAValue]) -> None:
 
 
 def _crossing(decided: Decisions, selection: Selection) -> Iterable[Remark]:
-    """Remarks on values saved because later segments read them past the checkpoints; a better cut avoids this."""
+    """Yield remarks on values saved because later segments read them past the checkpoints; a better cut avoids this."""
     for decision in decided.decisions if selection.checkpoints is not None else ():
         for op in decision.outputs if decision.recomputed else ():
             if not any(result in decided.resolved.saved for result in op.results):

@@ -63,12 +63,12 @@ def without_remat(module: ModuleOp) -> ModuleOp:
 
 
 def is_of_remat(op: Operation) -> bool:
-    """Whether `op` is a barrier of `jax.checkpoint` around a second forward pass, not one of the user."""
+    """Return whether `op` is a barrier of `jax.checkpoint` around a second forward pass, not one of the user."""
     return isinstance(op, OptimizationBarrierOp) and split_path(path_of(op.location))[-1] in _PRIMITIVES
 
 
 def _may_go(op: Operation) -> bool:
-    """Whether the operation belongs to a second forward pass, or costs nothing."""
+    """Return whether the operation belongs to a second forward pass, or costs nothing."""
     return is_constant(op) or _runs_again(op)
 
 
@@ -77,7 +77,7 @@ def _runs_again(op: Operation) -> bool:
 
 
 def _move_to_the_first(block: Block) -> None:
-    """Move operations of the second forward pass that read only the first one behind the last of their operands.
+    """Move operations of the second forward pass that read only the first one after the last of their operands.
 
     Only pure operations without branches and loops move: a branch or loop would run there for a third time.
     """
@@ -95,7 +95,7 @@ def _move_to_the_first(block: Block) -> None:
 
 
 class _Places:
-    """Positions of operations in a block: behind one of the original operations, or in front of all, in order.
+    """Positions of operations in a block: after one of the original operations, or before all, in order.
 
     Constant expressions float: they move to where they are needed.
     """
@@ -107,7 +107,7 @@ class _Places:
         self._floating = set[Operation]()
 
     def may_float(self, op: Operation) -> bool:
-        """Whether the operation is a constant expression; call it for all operations, in order."""
+        """Return whether the operation is a constant expression; call it for all operations, in order."""
         is_candidate = is_constant(op) or (bool(op.operands) and not op.regions and why_impure(op) is None)
         if not is_candidate or any(value.owner not in self._floating for value in op.operands):
             return False
@@ -115,7 +115,7 @@ class _Places:
         return True
 
     def move(self, op: Operation) -> None:
-        """Move the operation behind its operands, as in the forward pass."""
+        """Move the operation after its operands, as in the forward pass."""
         fixed = (producer for producer in producers(op) if producer in self._place and producer not in self._floating)
         self._put(op, max((self._place[producer] for producer in fixed), default=-1))
 

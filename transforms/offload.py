@@ -61,7 +61,7 @@ NOT_READ = "'offload' has no effect here: no gradient operation reads the value"
 
 
 def offer(values: Iterable[SSAValue], speed: int, forced: bool = False) -> int:
-    """Insert a move to the host and back behind each value, and redirect all uses; returns the number of values.
+    """Insert a move to the host and back after each value, and redirect all uses; returns the number of values.
 
     `speed`: bytes per second of the move, 0 if it is free. `forced`: fetch the value even if that saves nothing.
     """
@@ -102,7 +102,7 @@ def offered(module: ModuleOp, selection: Selection = AUTO, offload: Offload = MA
 
 
 def _selected(phases: Phases, selection: Selection) -> frozenset[SSAValue]:
-    """The values that an offloading policy selects. Raises `BadSelection`."""
+    """Return the values that an offloading policy selects. Raises `BadSelection`."""
     return resolve(phases, selection).offloaded if selection.policy in OFFLOADING else frozenset()
 
 
@@ -144,8 +144,8 @@ def why_not_moved(
     constant: Set[SSAValue] = frozenset(),
     unplaced: Set[SSAValue] = frozenset(),
 ) -> str | None:
-    """The reason why a value stays in device memory, or None. `constant`: constant expressions. `unplaced`: values in
-    unknown memory."""
+    """Return the reason why a value stays in device memory, or None. `constant`: constant expressions. `unplaced`:
+    values in unknown memory."""
     if value in constant:
         return CONSTANT
     op = value.owner
@@ -159,7 +159,7 @@ def why_not_moved(
 
 
 def _is_read_late(value: SSAValue, phases: Phases) -> bool:
-    """Whether a gradient operation reads the value, directly or through recomputable residuals and views."""
+    """Return whether a gradient operation reads the value, directly or through recomputable residuals and views."""
     return any(
         phases.is_gradient(reader)
         or (
@@ -175,19 +175,19 @@ _PLACED = frozenset({"stablehlo", "chlo", "sdy"})
 
 @dataclass(frozen=True)
 class Moves:
-    """Number of offloaded values; bytes moved to the host (`there`) and back."""
+    """The moves of a step: the number of offloaded values; the bytes moved to the host (`there`) and back."""
 
     values: int = 0
     there: int = 0
     back: int = 0
 
     def charged(self, speed: int) -> int:
-        """Cost in picoseconds: each move back is charged for both directions."""
+        """Return the cost in picoseconds: each move back is charged for both directions."""
         return ceil(PICOSECONDS * 2 * self.back / speed) if speed else 0
 
     def waiting(self, speed: int, forward: int, backward: int) -> int:
-        """Picoseconds that computation waits for transfers: to the host during the forward pass, which takes `forward`
-        picoseconds, and back during the backward pass, which takes `backward`."""
+        """Return the picoseconds that computation waits for transfers: to the host during the forward pass, which takes
+        `forward` picoseconds, and back during the backward pass, which takes `backward`."""
         if not speed:
             return 0
         waits = (PICOSECONDS * size / speed - work for size, work in ((self.there, forward), (self.back, backward)))

@@ -85,7 +85,8 @@ Steps = Sequence[tuple[FuncOp, Step]]
 
 
 def numbered_steps(module: ModuleOp, bare: bool = False, costs: CostsOf | None = None) -> Steps:
-    """The steps of the module. `bare`: without the data for planning. `costs`: costs for planning, as in `graph_of`.
+    """Return the steps of the module. `bare`: without the data for planning. `costs`: costs for planning, as in
+    `graph_of`.
 
     Raises `Refusal` if there is none, for storages of unknown size, and for operations without a cost.
     """
@@ -99,8 +100,8 @@ def state_phases(module: ModuleOp, hint: PhaseHint) -> list[Remark]:
     """Write the phases that follow from the hint. Without a hint, and if no operation states its phase, guess the loss
     and report the guess in a remark.
 
-    Operations that only primal results need are moved in front of the gradient. Raises `Refusal` if the hint does not
-    match a function, or leads to no gradient.
+    Operations that only primal results need are moved before the gradient. Raises `Refusal` if the hint does not match
+    a function, or leads to no gradient.
     """
     if hint:
         for function in functions_of(module):
@@ -133,7 +134,7 @@ GUESSED_TURN = (
 
 
 def _named(function: FuncOp, hint: PhaseHint) -> list[Operation]:
-    """The operations of the values that the hint names."""
+    """Return the operations of the values that the hint names."""
     named = named_by(every_operation(function)[1:], hint.values)
     if (unknown := next((name for name, ops in named.items() if not ops), None)) is not None:
         raise BadRequest(function, f"primal-values: no value is called '{unknown}'")

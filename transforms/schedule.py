@@ -5,9 +5,9 @@
     %c = stablehlo.reduce(%a …)             %b = stablehlo.cosine %x
     %d = stablehlo.reduce(%b …)             %d = stablehlo.reduce(%b …)
 
-A new order is used only if its peak is lower. Operations with effects keep their order, copies stay behind their
-tokens, and the forward pass stays before the backward pass. XLA does not follow program order: it has a schedule of its
-own (docs/limits.md).
+A new order is used only if its peak is lower. Operations with effects keep their order, copies stay after their tokens,
+and the forward pass stays before the backward pass. XLA does not follow program order: it has a schedule of its own
+(docs/limits.md).
 """
 
 from __future__ import annotations

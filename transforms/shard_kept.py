@@ -76,7 +76,7 @@ def _is_switched_on(op: Operation) -> bool:
 
 
 def _mesh_of(module: ModuleOp) -> Mesh | None:
-    """The first mesh of more than one device."""
+    """Return the first mesh of more than one device."""
     for op in module.ops:
         if isinstance(op, MeshOp):
             axes = {name: size for name, size in op.mesh.axes().items() if size > 1}
@@ -105,7 +105,7 @@ def _owner(value: SSAValue) -> Operation:
 
 
 def _sharding(value: SSAValue, function: FuncOp, mesh: Mesh) -> ShardingAttr | None:
-    """A sharding of one dimension over all free axes, or over one; None if no dimension is divisible."""
+    """Return a sharding of one dimension over all free axes, or over one; None if no dimension is divisible."""
     shape = _shape(value)
     free = [axis for axis in mesh.axes if axis not in _taken(value, shape, function)]
     for axes in filter(None, (free, *([axis] for axis in free))):
@@ -123,7 +123,7 @@ def _shape(value: SSAValue) -> tuple[int, ...]:
 
 
 def _taken(value: SSAValue, shape: Sequence[int], function: FuncOp) -> set[str]:
-    """Axes that already shard the value by its constraints, and those of a batch with as many rows."""
+    """Return the axes that already shard the value by its constraints, and those of a batch with as many rows."""
     taken = set[str]()
     for index, argument in enumerate(function.body.block.args):
         stated = _sharding_of_argument(function, index)
@@ -136,7 +136,7 @@ def _taken(value: SSAValue, shape: Sequence[int], function: FuncOp) -> set[str]:
 
 
 def _sharding_of_argument(function: FuncOp, index: int) -> str | None:
-    """The text of an argument's sharding."""
+    """Return the text of an argument's sharding."""
     if function.arg_attrs is None:
         return None
     sharding = function.arg_attrs.data[index].data.get("sdy.sharding")

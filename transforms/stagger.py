@@ -38,7 +38,7 @@ from .preparation.nested_steps import nested_steps_apart
 def stagger(
     module: ModuleOp, segments: str = "auto", phases_of: Mapping[FuncOp, Phases] = MappingProxyType({})
 ) -> list[Early]:
-    """Put a barrier in front of each early part; returns the parts. Raises `Refusal` if there is no such segment.
+    """Put a barrier before each early part; returns the parts. Raises `Refusal` if there is no such segment.
 
     `phases_of`: phases of functions from before operations that wait for the gradient were inserted.
     """

@@ -60,7 +60,7 @@ def take_scopes(module: ModuleOp) -> int:
 
 
 def _scopes_of(op: Operation) -> _Scopes | None:
-    """The scopes of an operation; None if it has none, or is in the backward pass."""
+    """Return the scopes of an operation; None if it has none, or is in the backward pass."""
     calls, inside = list(_calls(op)), list[list[Called]]()
     if op.regions:
         inside = [inner_calls for inner in every_operation(op)[1:] if (inner_calls := list(_calls(inner)))]
@@ -85,7 +85,7 @@ def _scopes_of(op: Operation) -> _Scopes | None:
 
 
 def _calls(op: Operation) -> Iterator[Called]:
-    """The scopes around the operation that mark a call, from the outside in."""
+    """Yield the scopes around the operation that mark a call, from the outside in."""
     if ":" not in path_of(op.location):
         return
     scope = scope_of(op.location)
@@ -113,7 +113,7 @@ def _write(scopes_of: Mapping[Operation, _Scopes]) -> None:
 
 
 def _segments(called: Mapping[Operation, Called]) -> dict[Operation, str]:
-    """A segment for each call, in the order of the program: `block`, `block#1`, and so on."""
+    """Return a segment for each call, in the order of the program: `block`, `block#1`, and so on."""
     calls = numbered_repetitions({op: (call.name, str(call.number)) for op, call in called.items()})
     names, taken = dict[str, str](), dict[str, int]()
     for op, call in calls.items():

@@ -44,7 +44,7 @@ def verify_input(module: ModuleOp) -> None:
 
 
 def _verify_shardings(operations: Iterable[Operation]) -> None:
-    """Raises `Refusal` at the first operation with an invalid sharding among its attributes."""
+    """Raise `Refusal` at the first operation with an invalid sharding among its attributes."""
     for op in operations:
         try:
             check_attached_shardings(op)

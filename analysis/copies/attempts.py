@@ -1,4 +1,5 @@
-"""Candidates for the segments of a step and for their copies, as data. All are planned; the least peak is applied."""
+"""Candidates for the segments of a step and for their copies, as data. All are planned; the one with the lowest peak is
+applied."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from ...planning.graph import Graph
 
 @dataclass(frozen=True)
 class Attempt:
-    """One candidate.
+    """A candidate: how the step is divided into segments, and how they are copied.
 
     cuts: segments by structure; None for named segments.
     own_outputs: a segment recomputes its outputs for its own gradient, while they are kept for all other readers.
@@ -42,7 +43,7 @@ FIRST = Attempt()
 def attempts_for(
     graph: Graph, selection: Selection, named: bool, stated: bool, structures: int | None = None
 ) -> Iterator[Attempt]:
-    """The candidates, the most promising ones first.
+    """Yield the candidates, the most promising ones first.
 
     Args:
         named: whether the step has segments with names.
@@ -72,6 +73,6 @@ def attempts_for(
 
 
 def _is_open(selection: Selection) -> bool:
-    """Whether the selection leaves the segments open."""
+    """Return whether the selection leaves the segments open."""
     stated = selection.segments != "auto" or selection.checkpoints is not None or selection.skip or selection.outputs
     return not stated

@@ -23,13 +23,13 @@ from ..step.step import Step
 
 
 def refused(step: Step, permission: Permission) -> frozenset[int]:
-    """The operations that must not run twice."""
+    """Return the operations that must not run twice."""
     impure = step.graph.impure
     return frozenset(index for index in impure if why_not_again(step.operation(index), permission) is not None)
 
 
 def why_not_recomputable(step: Step, op: Operation, permission: Permission = NOTHING) -> str | None:
-    """The reason that the operation must not run twice; None if it may."""
+    """Return the reason that the operation must not run twice; None if it may."""
     if not step.phases.is_forward(op):
         return f"{name_of(op)} is not recomputed: it runs in phase '{step.phases.phase[op]}', not in the forward pass"
     if (reason := why_not_again(op, permission)) is not None:
@@ -41,7 +41,7 @@ def why_not_recomputable(step: Step, op: Operation, permission: Permission = NOT
 
 
 def why_stays(step: Step, value: SSAValue) -> str | None:
-    """The reason that a value is live after the backward pass; None if it need not be."""
+    """Return the reason that a value is live after the backward pass; None if it need not be."""
     graph, number = step.graph, step.number(value)
     if graph.root[number] not in graph.lives_on:
         return None
@@ -81,7 +81,7 @@ DEFAULT = CloneOptions()
 
 
 def refused_marks(step: Step, permission: Permission) -> Iterator[tuple[Operation, str]]:
-    """Marks on operations that must not run twice, with the reason."""
+    """Yield marks on operations that must not run twice, with the reason."""
     for op in step.phases.order.operations:
         if Names.RECOMPUTE not in op.attributes:
             continue
@@ -109,7 +109,8 @@ def completed(step: Step, targets: Targets, marked: Collection[int]) -> Targets:
 
 
 def _targets_of_marks(step: Step, without: frozenset[Operation]) -> tuple[Targets, frozenset[int]]:
-    """The marked forward values, and all operations with a mark. Marks outside of segments form one segment, ""."""
+    """Return the marked forward values, and all operations with a mark. Marks outside of segments form one
+    segment, ""."""
     segments, values, marked = dict[int, str](), set[int](), set[int]()
     for index, op in enumerate(step.phases.order.operations):
         if op not in without and not _MARKS.isdisjoint(op.attributes):
@@ -130,7 +131,7 @@ _MARKS = frozenset({Names.RECOMPUTE, Names.CHECKPOINT})
 
 
 def without_effect(step: Step, plan: Plan) -> Iterator[Remark]:
-    """Remarks on marked values that the plan keeps, with the reason."""
+    """Yield remarks on marked values that the plan keeps, with the reason."""
     return (_left_alone(step, kept) for kept in plan.kept)
 
 
@@ -140,7 +141,8 @@ def _left_alone(step: Step, kept: Kept) -> Remark:
 
 
 def kept_results(step: Step, plan: Plan) -> Iterator[tuple[Operation, int, str]]:
-    """Marked results that are kept although their operation is copied for another result: operation, index, reason."""
+    """Yield the marked results that are kept although their operation is copied for another result: operation, index,
+    reason."""
     graph, replaced = step.graph, plan.replaced
     for number in dict.fromkeys(op for group in plan.groups for op in group.operations):
         op = step.operation(number)

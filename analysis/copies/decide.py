@@ -108,7 +108,8 @@ def _gradient_scopes(step: Step, selection: Selection) -> dict[int, str]:
 
 
 def _outside(step: Step, resolved: Resolved, decider: _Decider) -> list[Decision]:
-    """Decisions on marked operations outside of segments, and on operations to sink into the backward pass."""
+    """Return the decisions on marked operations outside of segments, and on operations to sink into the
+    backward pass."""
     taken = {op for operations in resolved.members.values() for op in operations}
     outside = [op for op in step.phases.order.operations if op not in taken and step.phases.is_forward(op)]
     preferred = [op for op in outside if any(mark_of(result) is Policy.PREFER_RECOMPUTE for result in op.results)]
@@ -164,7 +165,7 @@ class _Decider:
     def _own(
         self, segment: str, members: Sequence[int], live_out: Iterable[int], marked: Container[int]
     ) -> dict[int, frozenset[int]]:
-        """The outputs of a segment that its own gradient reads, with these readers.
+        """Return the outputs of a segment that its own gradient reads, with these readers.
 
         Readers are selected by scope, not by dependence: an operation between two segments belongs to neither.
         """
@@ -182,7 +183,7 @@ class _Decider:
 
 
 def _is_target(step: Step, value: int, by_policy: bool, marked: bool) -> bool:
-    """Whether the value is to be recomputed. A mark on the operation takes precedence over the policy."""
+    """Return whether the value is to be recomputed. A mark on the operation takes precedence over the policy."""
     mark = mark_of(step.value(value)) if marked else None
     return by_policy if mark is None else mark.recomputes
 
@@ -192,7 +193,7 @@ def _lives_on(graph: Graph, value: int) -> bool:
 
 
 def kept_outputs(graph: Graph, segment: Iterable[int]) -> set[int]:
-    """The values that a forward operation outside of the segment reads, and the owners of their storage.
+    """Return the values that a forward operation outside of the segment reads, and the owners of their storage.
 
     They are kept, so that the recomputation of a segment does not depend on that of the segment before it.
     """
@@ -206,7 +207,7 @@ def kept_outputs(graph: Graph, segment: Iterable[int]) -> set[int]:
 
 
 def stays(graph: Graph, segment: Sequence[int]) -> set[int]:
-    """The results of a segment that are kept: its outputs, and values that are live after the backward pass."""
+    """Return the results of a segment that are kept: its outputs, and values that are live after the backward pass."""
     return kept_outputs(graph, segment) | {value for value in graph.results_of(segment) if _lives_on(graph, value)}
 
 
@@ -224,7 +225,7 @@ def _why_not(plan: Plan, forced: bool) -> str | None:
 
 
 def explicit_mark(op: Operation) -> bool | None:
-    """Whether a mark of the user recomputes (True) or keeps (False) the operation; None without a mark."""
+    """Return whether a mark of the user recomputes (True) or keeps (False) the operation; None without a mark."""
     if Names.RECOMPUTE not in op.attributes:
         return None
     marks = [mark for result in op.results if (mark := mark_of(result)) is not None]

@@ -48,7 +48,7 @@ class LoopPart:
 def demand(
     loop: CountedLoop, needed: Iterable[SSAValue], results: Iterable[int], available: Collection[SSAValue] = ()
 ) -> LoopPart:
-    """The part of the loop that computes the wanted values of the body and these results.
+    """Return the part of the loop that computes the wanted values of the body and these results.
 
     `available`: values that need not be computed.
     """
@@ -129,7 +129,7 @@ class SavedCarries(ABC):
         return sum(map(flops, self.again.operations)) * self.iterations
 
     def why_not(self, may_repeat: MayRepeat) -> str | None:
-        """The reason to leave the loops unchanged; None if saving carries needs fewer bytes."""
+        """Return the reason to leave the loops unchanged; None if saving carries needs fewer bytes."""
         writer, reader = self.link.writer, self.link.reader
         if any(why_impure(op) for loop in (writer, reader) for op in loop.block.ops):
             return EFFECTS
@@ -150,7 +150,8 @@ class SavedCarries(ABC):
 
 @dataclass(frozen=True)
 class Chunks(SavedCarries):
-    """Carries are saved every `every` iterations; the iterations in between, a chunk, are recomputed together."""
+    """A schedule that saves the carries every `every` iterations; the iterations in between, a chunk, are recomputed
+    together."""
 
     every: int
 
@@ -183,7 +184,7 @@ class Chunks(SavedCarries):
 
 @dataclass(frozen=True)
 class Slots(SavedCarries):
-    """Carries are saved in slots, which are refilled while the reading loop runs."""
+    """A schedule that saves carries in a fixed number of slots, which are refilled while the reading loop runs."""
 
     slots: int
 
@@ -212,7 +213,7 @@ class Slots(SavedCarries):
 
 
 def held_of(link: LoopPair, block: Block, schedule: LoopSchedule) -> SavedCarries | None:
-    """The carries to save for the link under the schedule; None if this loop is the only reader of no stack."""
+    """Return the carries to save for the link under the schedule; None if this loop is the only reader of no stack."""
     others = [
         other
         for other in links_of(block)
@@ -245,7 +246,7 @@ the least bytes."""
 
 
 def _min_chunks(link: LoopPair, dropped: tuple[Stack, ...], again: LoopPart) -> Chunks:
-    """The chunk size with the fewest bytes; among nearly equal ones, a size that divides the trip count."""
+    """Return the chunk size with the fewest bytes; among nearly equal ones, a size that divides the trip count."""
     trips, chunks = link.writer.trips, Chunks(link, dropped, again, 1)
     carry, slices = chunks.carry_bytes, chunks.slice_bytes
     held = {every: -(-trips // every) * carry + every * slices for every in range(1, trips + 1)}

@@ -97,7 +97,7 @@ class LoopCut:
 
 
 def loop_cut(link: LoopPair, may_repeat: MayRepeat, price: Fraction | None = None) -> LoopCut:
-    """The smallest set of stacks. Nothing is dropped if no other set is smaller.
+    """Return the smallest set of stacks. Nothing is dropped if no other set is smaller.
 
     price: the value of a byte in FLOPs. If given, minimise bytes times price plus extra FLOPs instead: a minimum cut
     with the FLOPs on the edges from the available values (Picard, 1976).
@@ -126,7 +126,7 @@ def loop_cut(link: LoopPair, may_repeat: MayRepeat, price: Fraction | None = Non
 
 
 def _is_held(stack: Stack, link: LoopPair) -> bool:
-    """Whether the stack is kept in any case. Of several stacks of one value such a stack is read."""
+    """Return whether the stack is kept in any case. Of several stacks of one value such a stack is read."""
     return stack.index in link.outputs or stack.index not in link.only_read
 
 
@@ -146,7 +146,8 @@ class _Flow:
         return self._order.definition(value), value.index if isinstance(value, OpResult | BlockArgument) else 0
 
     def priced(self, price: Fraction | None) -> tuple[Mapping[SSAValue, int], Mapping[SSAValue, int]]:
-        """The cost to keep each value, and to recompute it; the results of an operation share its cost equally."""
+        """Return the cost to keep each value, and to recompute it; the results of an operation share its cost
+        equally."""
         if price is None:
             from_outside = (value for value in self.cost if _is_given(value, self._link.writer))
             return {value: size * TIES for value, size in self.cost.items()} | {
@@ -186,7 +187,7 @@ class _Flow:
         return tuple(read_values(value.op)) if value in self._constants or self._may_repeat(value.op) else None
 
     def _is_available(self, value: SSAValue) -> bool:
-        """Whether the value is available in the reading loop at no cost."""
+        """Return whether the value is available in the reading loop at no cost."""
         writer = self._link.writer
         if value is writer.block.args[writer.counter]:
             return True
@@ -194,7 +195,7 @@ class _Flow:
         return outside is not None and (isinstance(outside, BlockArgument) or self._lives_on(outside))
 
     def _lives_on(self, value: SSAValue) -> bool:
-        """Whether the value is live at the reading loop: it has a use in the loop or later."""
+        """Return whether the value is live at the reading loop: it has a use in the loop or later."""
         block, reader = self._link.writer.op.parent, self._link.reader.op
         assert block is not None, "a loop stands in a block"
         order = Order.of(block)
@@ -202,7 +203,7 @@ class _Flow:
         return any(user is not None and order.position[user] >= order.position[reader] for user in users)
 
     def closure(self, needed: list[SSAValue], kept: frozenset[SSAValue]) -> tuple[Operation, ...]:
-        """The operations that compute the wanted values from the kept ones, in program order."""
+        """Return the operations that compute the wanted values from the kept ones, in program order."""
         operations, pending = set[Operation](), list(needed)
         while pending:
             value = pending.pop()
@@ -215,7 +216,8 @@ class _Flow:
 
 
 def given(value: SSAValue, loop: CountedLoop) -> SSAValue | None:
-    """The value outside of the loop that a loop-invariant value of the body equals; None if the loop computes it."""
+    """Return the value outside of the loop that a loop-invariant value of the body equals; None if the loop computes
+    it."""
     if isinstance(value, BlockArgument) and value.block is loop.block:
         return loop.op.operands[value.index] if loop.is_invariant(value.index) else None
     return None if _is_inside(value, loop) else value
@@ -239,7 +241,7 @@ def seen_through(value: SSAValue) -> SSAValue:
 
 
 def left_alone(block: Block, crossings: Crossings) -> Iterator[tuple[Operation, str]]:
-    """Loops of the block that pass tensors but no stacks to a backward loop, with the reason."""
+    """Yield the loops of the block that pass tensors but no stacks to a backward loop, with the reason."""
     linked = {link.writer.op for link in links_of(block)}
     for op in block.ops:
         if (
@@ -252,7 +254,7 @@ def left_alone(block: Block, crossings: Crossings) -> Iterator[tuple[Operation, 
 
 
 def _readers(value: SSAValue) -> Iterator[Operation]:
-    """Later loops that read a tensor of rank 2 or more without changing it."""
+    """Yield the later loops that read a tensor of rank 2 or more without changing it."""
     if not isinstance(value, OpResult) or not is_tensor(value.type) or len(value.type.get_shape()) < 2:
         return
     for use in value.uses:
@@ -271,7 +273,7 @@ MAX_CORNERS = 16
 
 @dataclass(frozen=True)
 class Corner:
-    """One corner of the curve.
+    """A corner of the curve of bytes and FLOPs.
 
     kept_bytes: bytes of the stacks of all loops.
     extra_flops: recomputed FLOPs of all iterations.
@@ -284,7 +286,7 @@ class Corner:
 
 
 def corners(block: Block, may_repeat: MayRepeat) -> list[Corner]:
-    """The corners for the loops of the block and nested loops, from all stacks to the smallest sets.
+    """Return the corners for the loops of the block and nested loops, from all stacks to the smallest sets.
 
     Empty if there are no links between loops.
     """
@@ -308,7 +310,7 @@ def corners(block: Block, may_repeat: MayRepeat) -> list[Corner]:
 
 
 def corner_within(block: Block, may_repeat: MayRepeat, keep: str) -> Corner | None:
-    """The corner with the fewest extra FLOPs that keeps at most `keep`, a share or bytes.
+    """Return the corner with the fewest extra FLOPs that keeps at most `keep`, a share or bytes.
 
     The smallest sets if no corner keeps so little; None without loops. Raises `ValueError` if `keep` is neither a share
     nor bytes.

@@ -1,1 +1,1 @@
-"""What a step saves for its backward pass and why, for people: the data behind `-t explain`."""
+"""Explain to a user which values a step saves for its backward pass, and why: the data behind `-t explain`."""

@@ -49,7 +49,7 @@ SILENT = frozenset({"recompute.depend", "func.return"})
 
 @dataclass(frozen=True)
 class OperationCounts:
-    """Operations by what they are for; constants, delays and the terminator are left out.
+    """Numbers of operations by purpose; constants, delays and the terminator are not counted.
 
     `tokens`: what copies wait for, before and after lowering. Barriers of others are left out too.
     """
@@ -81,13 +81,14 @@ class SavedValue:
 
 
 def count_operations(phases: Phases) -> OperationCounts:
-    """Copies and tokens are counted apart from the gradient operations, which stand beside them."""
+    """Count the operations by purpose; copies and tokens are counted apart from the gradient operations between which
+    they stand."""
     kinds = Counter(_kind(phases, op) for op in phases.order.operations)
     return OperationCounts(*(kinds[field.name] for field in fields(OperationCounts)))
 
 
 def _kind(phases: Phases, op: Operation) -> str | None:
-    """The field of `OperationCounts` that counts the operation."""
+    """Return the field of `OperationCounts` that counts the operation."""
     if is_constant(op) or name_of(op) in SILENT:
         return None
     if is_copy(op):
@@ -101,7 +102,7 @@ def _kind(phases: Phases, op: Operation) -> str | None:
 
 
 def saved_values(phases: Phases, decided: Decisions, selection: Selection) -> tuple[SavedValue, ...]:
-    """Every forward value that the backward pass reads, in program order."""
+    """Return every forward value that the backward pass reads, in program order."""
     step = decided.step
     decision_of = {op: decision for decision in decided.decisions for op in decision.operations}
     replaced = {value for d in decided.decisions if d.recomputed for group in d.groups for value in group.replaces}
@@ -140,7 +141,7 @@ def _saved_value(
 
 
 def still_saved(phases: Phases, kept: Mapping[str, str]) -> tuple[SavedValue, ...]:
-    """Every forward value that the backward pass of a rewritten step reads, in program order.
+    """Return every forward value that the backward pass of a rewritten step reads, in program order.
 
     kept: The reasons of the segments that are not recomputed.
     """
@@ -191,15 +192,15 @@ def _why_held(
         return CHOSEN
     if decision.reason is not None:
         return decision.reason
-    # What is inside of a recomputed segment, and read, has a copy: this one is not inside.
+    # A value that is read inside of a recomputed segment has a copy, so this value is not inside.
     return OUTPUT
 
 
 @dataclass(frozen=True)
 class LoopRow:
-    """One loop, and the one that reads its stacks, if there is one. `stack_bytes`: what is handed on now, `kept_bytes`:
-    what would be; `again`: how many operations are repeated then, which take `extra_flops` in all iterations. `reason`
-    is None where that is worth it."""
+    """One loop, and the loop that reads its stacks, if there is one. `stack_bytes`: bytes of the stacks now;
+    `kept_bytes`: bytes of the stacks after the cut; `again`: the number of operations that the cut repeats;
+    `extra_flops`: their FLOPs over all iterations. `reason`: why the loop is not cut; None if the cut is worthwhile."""
 
     position: str
     reader: str
@@ -213,7 +214,7 @@ class LoopRow:
 
 
 def loop_rows(function: FuncOp, selection: Selection) -> tuple[LoopRow, ...]:
-    """Of all loops in the function, from the outside in. Raises `UnknownPolicy`."""
+    """Describe all loops of the function, from the outside in. Raises `UnknownPolicy`."""
     may_repeat, pending, rows = repeatable(function, selection), [function.body.block], list[LoopRow]()
     crossings = Crossings(function.body.block)
     while pending:
@@ -246,7 +247,8 @@ def _inside(block: Block) -> Iterator[Block]:
 
 @dataclass(frozen=True)
 class SegmentRow:
-    """One segment instance. Bytes are of temporaries; `reason` is None where recomputing is worth it."""
+    """One segment instance. Bytes are of temporaries. `reason`: why the segment is not recomputed; None if recomputing
+    is worthwhile."""
 
     segment: str
     position: str
@@ -264,12 +266,13 @@ class SegmentRow:
 
 @dataclass(frozen=True)
 class Explanation:
-    """`saved_bytes`: forward values that the backward pass reads, in and outside of segments.
+    """The explanation of one step.
 
+    `saved_bytes`: bytes of the forward values that the backward pass reads, in and outside of segments.
     `eager_peak_bytes`: the peak of an executor that starts operations as soon as they can run.
-    `xla_peak_bytes`: temporaries under XLA:CPU, by model `xla`. `values`: what is saved, value by value.
-    `loops`: what loops hand on to later ones, slice by slice. `cost`: what costs are reckoned by; `step_cost` and
-    `extra_cost` are in `cost_unit`, and FLOPs where nothing else was asked for.
+    `xla_peak_bytes`: temporaries under the memory model `xla`. `values`: the saved values.
+    `loops`: the stacks that loops write for later loops. `cost`: the name of the cost; `step_cost` and `extra_cost` are
+    in `cost_unit`, by default FLOPs.
     """
 
     function: str

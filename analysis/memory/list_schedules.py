@@ -5,7 +5,7 @@ Precedence constraints of every schedule: operands, captured values, effects, an
 Forward operations keep their side of each gradient operation, since program position determines phases
 (`step/phases.py`). So the block consists of stretches of forward and of other operations, and each stretch is ordered
 separately. The first operation of a later stretch stays first: if only its location marks the start of the backward
-pass, operations in front of it would change their phase.
+pass, operations before it would change their phase.
 
 List schedules with few live bytes for a stretch of operations; the best rule differs among steps.
 
@@ -94,7 +94,7 @@ def _has_phase_source(op: Operation) -> bool:
 
 
 def _effects_in_order(order: Order) -> list[tuple[int, int]]:
-    """Adjacent pairs of operations with effects, including unknown effects and reads of memory."""
+    """Return the adjacent pairs of operations with effects, including unknown effects and reads of memory."""
     impure = [i for i, op in enumerate(order.operations[:-1]) if not is_ordering(op) and why_impure(op) is not None]
     return list(pairwise(impure))
 
@@ -211,7 +211,7 @@ class MemorySchedule:
 
 
 def low_peak(function: FuncOp) -> MemorySchedule:
-    """The best order found, or the program order. The peak of the eager schedule never rises.
+    """Return the best order found, or the program order. The peak of the eager schedule never rises.
 
     Raises `Refusal` for several blocks, for dynamic shapes, and for regions that are not inlined yet.
     """
@@ -256,7 +256,7 @@ class _Peaks:
 
 
 def _order_stretches(order: Order, classified: Phases | None) -> list[_Ordered]:
-    """Each stretch in the order with the lowest peak; program order if no other order is lower."""
+    """Return each stretch in the order with the lowest peak; program order if no other order is lower."""
     precedence, footprint = Precedence.of(order, classified), Footprint.of(graph_of(order).graph)
     live = LiveSet.at_start(footprint)
     ordered = list[_Ordered]()
@@ -272,7 +272,7 @@ def _order_stretches(order: Order, classified: Phases | None) -> list[_Ordered]:
 
 
 def _constants_where_used(order: list[int], precedence: Precedence) -> list[int]:
-    """Move constants in front of their first reader: they cost nothing anywhere, and readers expect them there."""
+    """Move constants before their first reader: they cost nothing anywhere, and readers expect them there."""
     placed = dict[int, None]()
 
     def write(operation: int) -> None:

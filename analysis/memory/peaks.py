@@ -45,7 +45,7 @@ class Peaks:
 
     @classmethod
     def written(cls, function: FuncOp, step: Step) -> Peaks:
-        """The peaks of a step without further changes."""
+        """Return the peaks of a step without further changes."""
         return cls.of(step.graph, lambda: xla_timeline(function, step.phases).peak_bytes)
 
     @property
@@ -68,7 +68,7 @@ class Peaks:
 
 @dataclass(frozen=True)
 class Forecast:
-    """Predict the peaks of a step under plans, without rewriting it.
+    """A predictor of the peaks of a step under plans, without rewriting the step.
 
     ordered: whether the target keeps the order that barriers enforce.
     staggered: whether early parts of segments are delayed.
@@ -81,7 +81,7 @@ class Forecast:
 
     @classmethod
     def of(cls, function: FuncOp, step: Step, ordered: bool = True, staggered: bool = True) -> Forecast:
-        """A forecast for the function. Its XLA peaks raise `Refusal` for dynamic shapes."""
+        """Make a forecast for the function. Its XLA peaks raise `Refusal` for dynamic shapes."""
         cache = list[Plain]()
 
         def plain() -> Plain:
@@ -100,7 +100,7 @@ class Forecast:
         return self.of_program(simulate(self.graph, Plan()))
 
     def of_plan(self, plan: Plan, segments: Mapping[int, str]) -> Peaks:
-        """The peaks under a plan. `segments`: the segments of operations whose early parts are delayed."""
+        """Return the peaks under a plan. `segments`: the segments of operations whose early parts are delayed."""
         program = simulate(self.graph, plan, self.ordered)
         if self.ordered and self.staggered:
             program = self._delay_early_parts(program, segments)

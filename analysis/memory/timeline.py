@@ -59,11 +59,11 @@ class Labels:
 
     @classmethod
     def of(cls, phases: Phases | None) -> Labels:
-        """Labels with the segments of `segments=auto`."""
+        """Make the labels with the segments of `segments=auto`."""
         return cls(phases, {} if phases is None else dict(find_segments(phases, "auto")))
 
     def buffer(self, op: Operation, size: int, first: int, last: int, value: SSAValue | None = None) -> Buffer:
-        """The label of a storage that the operation makes; `value`: the result, if known."""
+        """Return the label of a storage that the operation makes; `value`: the result, if known."""
         return Buffer(
             label=name_of(op),
             phase="" if self.phases is None else self.phases.phase[op],
@@ -79,13 +79,14 @@ class Labels:
         )
 
     def segment_of(self, op: Operation) -> str:
-        """The segment in the attribute of the operation, else in `segments`; "" outside of segments."""
+        """Return the segment in the attribute of the operation, else in `segments`; "" outside of segments."""
         stated = op.attributes.get(Names.SEGMENT)
         return stated.data if isinstance(stated, StringAttr) else self.segments.get(op, "")
 
 
 def value_name(op: Operation, value: SSAValue | None = None) -> str:
-    """The name of the value in the model (`recompute.name`), else its SSA name (`%h`), else the location's path."""
+    """Return the name of the value in the model (`recompute.name`), else its SSA name (`%h`), else the
+    location's path."""
     stated = op.attributes.get(Names.NAME)
     if isinstance(stated, StringAttr):
         return stated.data
@@ -94,18 +95,18 @@ def value_name(op: Operation, value: SSAValue | None = None) -> str:
 
 
 def source_of(op: Operation) -> str:
-    """`file:line:col` from the location of the operation; "" if it has none."""
+    """Return `file:line:col` from the location of the operation; "" if it has none."""
     position = source_position(op.location)
     return "" if position is None else ":".join(map(str, position))
 
 
 def module_of(op: Operation) -> str:
-    """The named scopes of the operation, joined by slashes: `LM/Block_0/Dense_1`; "" outside of scopes."""
+    """Return the named scopes of the operation, joined by slashes: `LM/Block_0/Dense_1`; "" outside of scopes."""
     return "/".join(scope_of(op.location).path)
 
 
 def type_text(value: SSAValue) -> str:
-    """The type of a tensor as `f32[256,64]`; other types as in MLIR."""
+    """Return the type of a tensor as `f32[256,64]`; other types as in MLIR."""
     if not is_tensor(value.type):
         return str(value.type)
     shape = ["?" if size < 0 else str(size) for size in value.type.get_shape()]
@@ -113,14 +114,16 @@ def type_text(value: SSAValue) -> str:
 
 
 def described(op: Operation) -> str:
-    """The operation, its result and its source: `stablehlo.tanh %h (train.py:41:9)`; unknown parts are left out."""
+    """Return the operation, its result and its source: `stablehlo.tanh %h (train.py:41:9)`; unknown parts are
+    left out."""
     words = [name_of(op), value_name(op), f"({source_of(op)})" if source_of(op) else ""]
     return " ".join(filter(None, words))
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """`live_bytes[i]`: bytes of live temporaries while operation i runs, including `inner_bytes[i]` of its regions."""
+    """Live bytes over the operations of a function. `live_bytes[i]`: bytes of live temporaries while operation i runs,
+    including `inner_bytes[i]` of its regions."""
 
     operations: tuple[str, ...]
     phases: tuple[str, ...]
@@ -146,7 +149,7 @@ class Timeline:
 
 
 def timeline(function: FuncOp, phases: Phases | None = None, labels: Labels | None = None) -> Timeline:
-    """The timeline of an inlined function of one block, in the order of `phases`. `labels`: for reports.
+    """Return the timeline of an inlined function of one block, in the order of `phases`. `labels`: for reports.
 
     Raises `Refusal` for dynamic shapes.
     """
@@ -173,7 +176,7 @@ def _buffers(values: Sequence[SSAValue], storages: liveness.StorageRanges, label
 
 
 def aliased_bytes(function: FuncOp, block: Block) -> int:
-    """Bytes of the arguments that are donated for a result (`tf.aliasing_output`)."""
+    """Return the bytes of the arguments that are donated for a result (`tf.aliasing_output`)."""
     return sum(value_bytes(argument) for argument in block.args if _is_aliased(function, argument))
 
 
@@ -184,12 +187,12 @@ def _is_aliased(function: FuncOp, argument: BlockArgument) -> bool:
 
 
 def eager(phases: Phases) -> Phases:
-    """The same function in the order of the eager schedule."""
+    """Return the same function in the order of the eager schedule."""
     step = Step.of(phases)
     operations = step.numbered.operations_of(eager_order(step.graph))
     return Phases(Order.from_operations(phases.order.block, operations), phases.phase)
 
 
 def eager_timeline(function: FuncOp, phases: Phases) -> Timeline:
-    """Live bytes over the eager schedule; `Peaks.notes` compares its peak with that of the program order."""
+    """Return the live bytes over the eager schedule; `Peaks.notes` compares its peak with that of the program order."""
     return timeline(function, eager(phases))

@@ -3,7 +3,7 @@
     x -> a -> h0 -> b -> h1 -> c -> loss        checkpoints h0, h1: segments {a, h0} and {b, h1}; c is the tail
 
 The segment of a checkpoint consists of the operations that it depends on and that no earlier checkpoint depends on. The
-operations in front of the first checkpoint form a segment, each of two parallel branches does, the tail after the last
+operations before the first checkpoint form a segment, each of two parallel branches does, the tail after the last
 checkpoint does not. The order and repetition of names do not matter. Masks and local derivatives join the segment of
 the forward operation that reads the same values.
 """
@@ -111,7 +111,7 @@ def named_values(phases: Phases, names: Iterable[str]) -> dict[str, list[SSAValu
 
 
 def _why_ignored(phases: Phases, name: str) -> str | None:
-    """The reason that an existing name cannot be a checkpoint; None if the name does not exist."""
+    """Return the reason that an existing name cannot be a checkpoint; None if the name does not exist."""
     bare = name.removeprefix("%")
     if any(argument.name_hint == bare for argument in phases.order.block.args):
         return "it is an argument of the function, which is there anyway"

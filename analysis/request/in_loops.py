@@ -40,7 +40,8 @@ def repeatable(root: Operation, selection: Selection) -> Callable[[Operation], b
 
 
 def asked_whole(op: Operation, selection: Selection) -> bool:
-    """Whether the loop as a whole is to run again: the selection or an attribute puts it in a named segment."""
+    """Return whether the loop is to be recomputed as a whole: the selection or an attribute puts it in a named
+    segment."""
     if Names.SEGMENT in op.attributes:
         return True
     if selection.segments in ("auto", "none") or selection.checkpoints is not None:
@@ -53,7 +54,7 @@ def _is_kept(op: Operation) -> bool:
 
 
 def _chosen(operations: list[Operation], selection: Selection) -> Callable[[Operation], bool]:
-    """Predicate: whether a segment of the selection contains the operation.
+    """Return a predicate: whether a segment of the selection contains the operation.
 
     With `auto`, operations without a segment attribute are excluded as soon as any operation has one.
     """
@@ -76,7 +77,8 @@ def _never(op: Operation) -> bool:
 
 
 def _is_cheap(op: Operation) -> bool:
-    """Whether the operation is repeated with its readers: views, casts, constants, slices of a stack and scalars."""
+    """Return whether the operation is repeated with its readers: views, casts, constants, slices of a stack and
+    scalars."""
     return is_constant(op) or is_cast(op) or name_of(op) in _SHAPES or all(map(_is_number, op.results))
 
 

@@ -31,7 +31,8 @@ class BadChain(BadSelection):
 
 @dataclass(frozen=True)
 class Chain:
-    """Operation names or shell-style patterns; `num`: the maximum number of chains per segment, -1 for all."""
+    """A chain of operations along def-use edges: names or shell-style patterns. `num`: the maximum number of chains per
+    segment, -1 for all."""
 
     pre: tuple[str, ...]
     main: tuple[str, ...]
@@ -74,7 +75,8 @@ def _number(text: str, number: str) -> int:
 
 
 def saved_by(chain: Chain, segment: Sequence[Operation]) -> set[Operation]:
-    """The operations of the segment that the chain saves; matches are taken in program order and do not overlap."""
+    """Return the operations of the segment that the chain saves; matches are taken in program order and do not
+    overlap."""
     inside, saved, used = set(segment), set[Operation](), set[Operation]()
     matched_chains = 0
     for start in segment:
@@ -89,7 +91,7 @@ def saved_by(chain: Chain, segment: Sequence[Operation]) -> set[Operation]:
 
 
 def _matches(op: Operation, names: Sequence[str], inside: Collection[Operation]) -> Iterator[tuple[Operation, ...]]:
-    """Chains inside of the segment that begin with `op`."""
+    """Yield the chains inside of the segment that begin with `op`."""
     if op not in inside or not fnmatchcase(name_of(op), names[0]):
         return
     if len(names) == 1:

@@ -78,7 +78,7 @@ class UnknownPolicy(BadSelection):
 
 
 def saves(policy: str) -> Saves:
-    """The predicate of a policy. Raises `UnknownPolicy`."""
+    """Return the predicate of a policy. Raises `UnknownPolicy`."""
     if policy not in SAVEABLE:
         raise UnknownPolicy(policy)
     return SAVEABLE[policy]
@@ -92,8 +92,8 @@ class SelectionByFunction(Selection):
 
 
 def saves_of(selection: Selection) -> Saves:
-    """The predicate of the selection's policy. Raises `UnknownPolicy`, and `BadSelection` without the names that it
-    needs."""
+    """Return the predicate of the selection's policy. Raises `UnknownPolicy`, and `BadSelection` without the names that
+    it needs."""
     if selection.policy in NEEDS_NAMES and not selection.names:
         raise BadSelection(
             f"policy {selection.policy} saves nothing without names: give names too, or nothing_saveable"

@@ -106,7 +106,7 @@ def _saved(operations: Sequence[Operation], selection: Selection) -> Iterator[Op
 
 
 def _ignored_inside_regions(phases: Phases) -> Iterator[Remark]:
-    """Remarks on segments and marks inside of an operation that is copied as a unit, such as a loop."""
+    """Yield remarks on segments and marks inside of an operation that is copied as a unit, such as a loop."""
     for op in phases.order.operations:
         if not op.regions or not phases.is_forward(op):
             continue
@@ -132,7 +132,7 @@ MARK_INSIDE = (
 
 
 def _unmatched(phases: Phases, members: Mapping[str, Sequence[Operation]], selection: Selection) -> Iterator[Remark]:
-    """Remarks on patterns that match nothing; the other options still apply."""
+    """Yield remarks on patterns that match nothing; the other options still apply."""
     first = phases.order.operations[0]
     function = first.parent_op() or first
     inside = [op for operations in members.values() for op in operations]

@@ -59,7 +59,7 @@ _CALLED = re.compile(r"(recompute(?:\.again|\.save)?):([\w.]+)@(\d+)((?:[+-]\w+)
 
 
 def spelled(called: Called) -> str:
-    """The name of the scope of a call; only switches that differ from their defaults are written."""
+    """Return the name of the scope of a call; only switches that differ from their defaults are written."""
     name = _NOT_IN_A_NAME.sub("_", called.name).strip("_") or "function"
     return f"{called.kind.value}:{name}@{called.number}{''.join(_changed_switches(called.switches))}"
 

@@ -41,7 +41,7 @@ class NoSuchSegment(BadSelection):
 
 
 def find_segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
-    """The segment instance of each forward operation that is in one.
+    """Return the segment instance of each forward operation that is in one.
 
     `pattern` is `auto`, `none` (only marks and segment attributes count), or a shell-style pattern for the path or the
     last name of a scope (`block*`, `model/layer?`). Raises `NoSuchSegment`.
@@ -59,21 +59,21 @@ def find_segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
 
 
 def inner_scopes(phases: Phases, pattern: str) -> list[str]:
-    """The scopes inside of forward loops and branches that match the pattern."""
+    """Return the scopes inside of forward loops and branches that match the pattern."""
     chosen = _matching(pattern)
     matches = dict.fromkeys(prefix for path in _inner_paths(phases) if (prefix := chosen(path)) is not None)
     return ["/".join(prefix) for prefix in matches]
 
 
 def named_segments(phases: Phases, selection: Selection) -> Mapping[Operation, str] | None:
-    """The segments of `find_segments`; None if the selection states segments or checkpoints of its own."""
+    """Return the segments of `find_segments`; None if the selection states segments or checkpoints of its own."""
     if selection.segments != "auto" or selection.checkpoints is not None:
         return None
     return find_segments(phases, "auto")
 
 
 def segments_of_gradients(phases: Phases, pattern: str = "auto") -> Mapping[Operation, str]:
-    """The scope of each gradient operation, named like the first instance of the forward segment."""
+    """Return the scope of each gradient operation, named like the first instance of the forward segment."""
     forward, chosen = _paths(phases), _matching(pattern)
     if pattern == "auto":
         chosen = _auto(forward)
@@ -82,12 +82,13 @@ def segments_of_gradients(phases: Phases, pattern: str = "auto") -> Mapping[Oper
 
 
 def instance_name(segment: str) -> str:
-    """The name of the scope that a segment is an instance of: `layer` for `layer#1`."""
+    """Return the name of the scope that a segment is an instance of: `layer` for `layer#1`."""
     return segment.partition("#")[0]
 
 
 def _stated(phases: Phases, pattern: str) -> dict[Operation, str]:
-    """Segments from attributes of the operations, filtered by the pattern; they take precedence over locations.
+    """Return the segments from attributes of the operations, filtered by the pattern; they take precedence over
+    locations.
 
     The innermost of nested segments counts; a pattern for an outer segment selects the segments inside of it too.
     """
@@ -98,29 +99,30 @@ def _stated(phases: Phases, pattern: str) -> dict[Operation, str]:
 
 
 def scope_names(phases: Phases) -> tuple[str, ...]:
-    """Every scope of the forward pass with its parents, sorted."""
+    """Return every scope of the forward pass with its parents, sorted."""
     paths = [*_paths(phases).values(), *_inner_paths(phases)]
     return tuple(sorted({"/".join(path[:depth]) for path in paths for depth in range(1, len(path) + 1)}))
 
 
 def _paths(phases: Phases) -> dict[Operation, Path]:
-    """Scope paths of the forward operations; names of called functions if no operation has a scope."""
+    """Return the scope paths of the forward operations; names of called functions if no operation has a scope."""
     scopes = {op: scope_of(op.location) for op in phases.order.operations if phases.is_forward(op)}
     scoped = {op: scope.path for op, scope in scopes.items() if scope.path}
     return scoped or {op: scope.functions for op, scope in scopes.items() if scope.functions}
 
 
 def _inner_paths(phases: Phases) -> list[Path]:
-    """Scope paths of the operations inside of forward loops and branches."""
+    """Return the scope paths of the operations inside of forward loops and branches."""
     outer = [op for op in phases.order.operations if op.regions and phases.is_forward(op)]
     paths = dict.fromkeys(scope_of(inner.location).path for op in outer for inner in every_operation(op)[1:])
     return [path for path in paths if path]
 
 
 def _auto(paths: Mapping[Operation, Path]) -> Callable[[Path], Path | None]:
-    """Descend while one scope, entered once, contains nearly all operations; every scope of that level is a segment.
+    """Find the level of scopes that become segments: descend while one scope, entered once, contains nearly all
+    operations.
 
-    A scope that is entered repeatedly is a layer, whatever its share of the operations.
+    A scope that is entered repeatedly is a layer, regardless of its share of the operations.
     """
     inside, depth, level = paths, 1, dict[Operation, Path]()
     while inside:
@@ -159,7 +161,7 @@ def numbered_repetitions(segment_path: Mapping[Operation, Path]) -> dict[Operati
 
 
 def _repetitions(operations: Sequence[Operation]) -> list[int]:
-    """For each operation of a scope, the index of the repetition of the scope that it runs in.
+    """Return for each operation of a scope, the index of the repetition of the scope that it runs in.
 
     Most operations (by source location) of a scope that is entered n times occur n times. A repetition starts at the
     first such operation; an operation that occurs m * n times, such as the first of a loop inside of the scope, starts
@@ -187,7 +189,7 @@ def _repetitions(operations: Sequence[Operation]) -> list[int]:
 
 
 def _lies_between(times: int, occurrences: Sequence[int]) -> bool:
-    """Whether operations that occur once stand both before and after all operations that occur `times` times."""
+    """Return whether operations that occur once stand both before and after all operations that occur `times` times."""
     first, last = occurrences.index(times), len(occurrences) - occurrences[::-1].index(times)
     return 1 in occurrences[:first] and 1 in occurrences[last:]
 
@@ -206,7 +208,7 @@ class BudgetedSegment:
 
 
 def budgeted(phases: Phases, budgets: Iterable[SegmentBudget]) -> tuple[list[BudgetedSegment], list[SegmentBudget]]:
-    """The segments that have a budget, and the budgets that match no segment of the function."""
+    """Return the segments that have a budget, and the budgets that match no segment of the function."""
     taken, segments, unmatched = set[Operation](), list[BudgetedSegment](), list[SegmentBudget]()
     for budget in budgets:
         members = dict[str, list[Operation]]()
@@ -229,7 +231,7 @@ def _segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
 
 
 def why_none(phases: Phases, budget: SegmentBudget) -> str:
-    """The reason that the budget matches no segment of the function."""
+    """Return the reason that the budget matches no segment of the function."""
     inside = [name for name in inner_scopes(phases, budget.pattern)]
     if inside:
         return (

@@ -15,7 +15,7 @@ _GATHERS = frozenset({"stablehlo.all_gather"})
 
 
 def switches_in(attributes: Mapping[str, Attribute]) -> dict[str, bool]:
-    """The switches that the attributes of a segment set, by attribute name."""
+    """Return the switches that the attributes of a segment set, by attribute name."""
     stated = ((name, attributes.get(name)) for name in _SWITCHES)
     return {name: bool(value.value.data) for name, value in stated if isinstance(value, IntegerAttr)}
 
@@ -41,7 +41,7 @@ def hand_on(operations: Iterable[Operation], switches: Mapping[str, bool]) -> No
 
 
 def _may_repeat(op: Operation, switches: Mapping[str, bool]) -> bool | None:
-    """Whether the switches allow the operation to run twice; None if no switch applies to it."""
+    """Return whether the switches allow the operation to run twice; None if no switch applies to it."""
     if is_collective(op):
         of_parameters = name_of(op) in _GATHERS and any(map(_is_of_an_argument, op.operands))
         kind = Names.PARALLEL_OPTIMIZER_COMM_RECOMPUTE if of_parameters else Names.MP_COMM_RECOMPUTE
@@ -52,7 +52,8 @@ def _may_repeat(op: Operation, switches: Mapping[str, bool]) -> bool | None:
 
 
 def _is_of_an_argument(value: object) -> bool:
-    """Whether the value is an argument, or derived from one by operations with a single operand: casts, reshapes."""
+    """Return whether the value is an argument, or derived from one by operations with a single operand: casts,
+    reshapes."""
     while not isinstance(value, BlockArgument):
         owner = getattr(value, "owner", None)
         if not isinstance(owner, Operation) or len(owner.operands) != 1 or owner.regions or is_collective(owner):

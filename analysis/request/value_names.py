@@ -22,7 +22,7 @@ from ..step.jax_paths import path_of, scope_of, split_path
 
 
 def names_of(op: Operation) -> tuple[str, ...]:
-    """Every name of the operation, the most specific first."""
+    """Return every name of the operation, the most specific first."""
     ssa = [f"%{result.name_hint}" for result in op.results if result.name_hint]
     place = [*scope_of(op.location).path, *split_path(path_of(op.location))[-1:]]
     paths = ["/".join(place[start:]) for start in range(len(place))]
@@ -30,7 +30,7 @@ def names_of(op: Operation) -> tuple[str, ...]:
 
 
 def given_names(op: Operation) -> tuple[str, ...]:
-    """The names in the attribute `recompute.name`."""
+    """Return the names in the attribute `recompute.name`."""
     attribute = op.attributes.get(Names.NAME)
     entries = cast(ArrayAttr[Attribute], attribute) if isinstance(attribute, ArrayAttr) else [attribute]
     return tuple(name.data for name in entries if isinstance(name, StringAttr))
@@ -55,7 +55,7 @@ _SHELL = frozenset("*?[")
 
 
 def named_by(operations: Iterable[Operation], patterns: Iterable[str]) -> dict[str, list[Operation]]:
-    """The operations that each pattern names, in program order. Plain names are matched by hash lookup."""
+    """Return the operations that each pattern names, in program order. Plain names are matched by hash lookup."""
     matches: dict[str, list[Operation]] = {pattern: [] for pattern in patterns}
     plain = {pattern for pattern in matches if _SHELL.isdisjoint(pattern)}
     globs = matches.keys() - plain
@@ -70,6 +70,6 @@ def named_by(operations: Iterable[Operation], patterns: Iterable[str]) -> dict[s
 
 
 def is_named(op: Operation, patterns: Iterable[str]) -> bool:
-    """Whether one of the patterns matches one of the operation's names."""
+    """Return whether one of the patterns matches one of the operation's names."""
     pattern_list = tuple(patterns)
     return bool(pattern_list) and any(fnmatchcase(name, pattern) for name in names_of(op) for pattern in pattern_list)

@@ -28,7 +28,7 @@ LARGEST = 2**31 - 1
 
 @dataclass(frozen=True)
 class Affine:
-    """`scale * number + offset`, for the number of an iteration."""
+    """An affine function of the iteration number: `scale * number + offset`."""
 
     scale: int
     offset: int
@@ -43,13 +43,14 @@ class Affine:
         return self.scale * number + self.offset
 
     def covers(self, trips: int) -> bool:
-        """Whether it takes each value 0 … trips - 1 once while the number runs from 0 to trips - 1."""
+        """Return whether it takes each value 0 … trips - 1 once while the number runs from 0 to trips - 1."""
         return abs(self.scale) == 1 and min(self.at(0), self.at(trips - 1)) == 0
 
 
 @dataclass(frozen=True)
 class CountedLoop:
-    """`op` runs `trips` times, at least once; its carry number `counter` is `start + number`."""
+    """A loop `op` that runs `trips` times, at least once; its carry number `counter` is `start + number` in iteration
+    `number`."""
 
     op: WhileOp
     counter: int
@@ -74,11 +75,11 @@ class CountedLoop:
         return is_bare(self.op) and all(end is None or is_bare(end) for end in ends)
 
     def is_invariant(self, index: int) -> bool:
-        """Whether the loop carries this value unchanged."""
+        """Return whether the loop carries this value unchanged."""
         return self.yielded[index] is self.block.args[index]
 
     def affine(self, value: SSAValue) -> Affine | None:
-        """The value as an affine function of the iteration's number; None if it is not known to be one."""
+        """Return the value as an affine function of the iteration's number; None if it is not known to be one."""
         if value is self.block.args[self.counter]:
             return Affine(1, self.start)
         if isinstance(value, BlockArgument):
@@ -120,12 +121,13 @@ def _is_index(value: SSAValue) -> bool:
 
 
 def is_bare(op: Operation) -> bool:
-    """Whether all attributes of the operation are of this dialect: a rewrite would drop others, and the proof fails."""
+    """Return whether all attributes of the operation are of this dialect: a rewrite would drop others, and the proof
+    fails."""
     return all(name.startswith(Names.PREFIX) for name in op.attributes)
 
 
 def scalar_integer(value: SSAValue) -> int | None:
-    """The integer of a scalar integer constant; None for any other value."""
+    """Return the integer of a scalar integer constant; None for any other value."""
     op = value.op if isinstance(value, OpResult) else None
     if not isinstance(op, ConstantOp) or not is_bare(op) or not isinstance(op.value, DenseAttr) or not _is_index(value):
         return None
@@ -134,7 +136,7 @@ def scalar_integer(value: SSAValue) -> int | None:
 
 
 def counted_loop(op: Operation) -> CountedLoop | None:
-    """The operation as a counted loop with at least one iteration; None for any other operation."""
+    """Return the operation as a counted loop with at least one iteration; None for any other operation."""
     if not isinstance(op, WhileOp) or (compared := _comparison(op)) is None:
         return None
     argument, bound = compared
@@ -146,7 +148,7 @@ def counted_loop(op: Operation) -> CountedLoop | None:
 
 
 def _comparison(op: WhileOp) -> tuple[BlockArgument, int] | None:
-    """The argument of the condition that must be less than a constant, and that constant."""
+    """Return the argument of the condition that must be less than a constant, and that constant."""
     block, last = op.cond.block, op.cond.block.last_op
     value = last.operands[0] if last is not None and last.operands else None
     compare = value.op if isinstance(value, OpResult) else None
@@ -160,7 +162,7 @@ def _comparison(op: WhileOp) -> tuple[BlockArgument, int] | None:
 
 
 def _bound(op: WhileOp, value: SSAValue) -> int | None:
-    """The constant bound of the counter: defined in the condition, or carried unchanged."""
+    """Return the constant bound of the counter: defined in the condition, or carried unchanged."""
     if isinstance(value, BlockArgument) and value.block is op.cond.block:
         last = op.body.block.last_op
         unchanged = last is not None and last.operands[value.index] is op.body.block.args[value.index]

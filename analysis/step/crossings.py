@@ -30,14 +30,15 @@ class Crossings:
     """
 
     def __init__(self, block: Block, outputs: bool = False):
-        """`outputs`: as in `Selection`; recompute stacks that a forward loop reads, too."""
+        """Find the links of a function. `outputs`: as in `Selection`; recompute stacks that a forward loop
+        reads, too."""
         function = block.parent_op()
         self._outputs = outputs
         operations = () if function is None else every_operation(function)
         self._has_directions = any(_has_direction(op) for op in operations)
 
     def links_of(self, block: Block) -> list[LoopPair]:
-        """The links of the block that cross, in the order of `stacks.links_of`.
+        """Return the links of the block that cross, in the order of `stacks.links_of`.
 
         A stack that a forward loop reads is an output of the loop that writes it. The gradient of the writing loop
         recomputes it; a backward loop that reads outputs only, such as the gradient of the reading loop, keeps it.
@@ -53,13 +54,13 @@ class Crossings:
         return [_with_outputs(link, frozenset(outputs.get(link.writer.op, ()))) for link in crossing]
 
     def is_gradient(self, link: LoopPair) -> bool:
-        """Whether the reading loop is one gradient deeper than the writing loop."""
+        """Return whether the reading loop is one gradient deeper than the writing loop."""
         if self._has_directions:
             return self.may_cross(link.writer.op, link.reader.op)
         return link.reader.trips < 2 or any(reading.written.scale < 0 for reading in link.readings)
 
     def may_cross(self, writer: Operation, reader: Operation) -> bool:
-        """Whether `reader` is one gradient deeper than `writer`; true where no operation has a direction."""
+        """Return whether `reader` is one gradient deeper than `writer`; true where no operation has a direction."""
         return not self._has_directions or _depth(reader) > _depth(writer)
 
 
@@ -76,7 +77,8 @@ _DEPTHS = {Direction.NONE: 0, Direction.FORWARD: 0, Direction.BACKWARD: 1, Direc
 
 
 def _depth(op: Operation) -> int:
-    """The number of reverse differentiations around the operation; the enclosing operation's if it has no direction."""
+    """Return the number of reverse differentiations around the operation; the enclosing operation's if it has no
+    direction."""
     enclosing: Operation | None = op
     while enclosing is not None:
         if (stated := ATTRIBUTE.direction(enclosing)) is not None:

@@ -19,7 +19,7 @@ from .counted_loops import counted_loop
 
 
 def has_other_effects(op: Operation) -> bool:
-    """Whether the operation has effects other than collectives that all devices execute alike."""
+    """Return whether the operation has effects other than collectives that all devices execute alike."""
     if why_impure(op) is None:
         return False
     if is_collective(op):
@@ -37,7 +37,7 @@ NOT_ALIKE = (
 
 
 def why_not_again(op: Operation, permission: Permission) -> str | None:
-    """The reason that the operation must not run twice, or None. Assumes that all devices execute it alike."""
+    """Return the reason that the operation must not run twice, or None. Assumes that all devices execute it alike."""
     reason = permission.why_not(op)
     if reason is None or not op.regions or is_collective(op) or not holds_collective(op):
         return reason
@@ -51,12 +51,12 @@ def why_not_again(op: Operation, permission: Permission) -> str | None:
 
 
 def holds_collective(op: Operation) -> bool:
-    """Whether the operation is a collective, or contains one at any depth."""
+    """Return whether the operation is a collective, or contains one at any depth."""
     return any(map(is_collective, every_operation(op)))
 
 
 def all_come_alike(block: Block) -> bool:
-    """Whether all devices execute the block equally often, and in the same order."""
+    """Return whether all devices execute the block equally often, and in the same order."""
     enclosing = block.parent_op()
     while enclosing is not None and not isinstance(enclosing, FuncOp):
         if not _is_alike(enclosing):
@@ -66,7 +66,7 @@ def all_come_alike(block: Block) -> bool:
 
 
 def _is_unlike(op: Operation) -> bool:
-    """Whether the operation contains collectives that devices need not execute alike."""
+    """Return whether the operation contains collectives that devices need not execute alike."""
     return bool(op.regions) and not is_collective(op) and not _is_alike(op) and holds_collective(op)
 
 

@@ -24,7 +24,7 @@ Key = tuple[object, ...]
 
 
 def region_key(op: Operation, constants: Set[SSAValue], strided: Set[SSAValue]) -> Key:
-    """A key that is equal for operations whose regions need equally many bytes.
+    """Return a key that is equal for operations whose regions need equally many bytes.
 
     It contains operation names, use-def edges and types, and for captured values whether they are in `constants` or in
     `strided`; no attributes. It contains ids of types, and is valid as long as these types live.
@@ -86,7 +86,7 @@ def graph_of(
     bare: bool = False,
     costs: CostsOf | None = None,
 ) -> Numbered:
-    """The graph of a block in this order.
+    """Return the graph of a block in this order.
 
     Args:
         phase: the phase of each operation; None if unknown.
@@ -128,7 +128,7 @@ def graph_of(
 
 
 def _values(order: Order, reads: Sequence[Sequence[SSAValue]]) -> list[SSAValue]:
-    """Values from outside of the block, then the results of its operations."""
+    """Return the values from outside of the block, then the results of its operations."""
     results = [result for op in order.operations for result in op.results]
     made = set(map(id, results))
     outside = dict.fromkeys([*order.block.args, *(value for read in reads for value in read if id(value) not in made)])
@@ -155,7 +155,7 @@ def _looks_at(op: Operation) -> SSAValue | None:
 
 
 def _sizes(values: Sequence[SSAValue], constants: Set[SSAValue], shared: Storages) -> tuple[int, ...]:
-    """Bytes of each value. Arguments, views and constants may have an unknown size, which counts as 0."""
+    """Return the bytes of each value. Arguments, views and constants may have an unknown size, which counts as 0."""
     sized_types = dict[int, tuple[Attribute, int]]()
     sizes = list[int]()
     for value in values:
@@ -179,7 +179,7 @@ def _sizes(values: Sequence[SSAValue], constants: Set[SSAValue], shared: Storage
 def _with_stored(
     sizes: tuple[int, ...], made: Sequence[Sequence[int]], operations: Sequence[Operation]
 ) -> tuple[int, ...]:
-    """The sizes, with those of storages that are not of the size of their value."""
+    """Return the sizes, with those of storages that are not of the size of their value."""
     corrected = list(sizes)
     for op, results in zip(operations, made, strict=True):
         if (size := stored_bytes(op)) is not None:
@@ -206,7 +206,7 @@ class _InnerBytes:
 
 
 def inner_bytes(op: Operation, constants: Set[SSAValue], shared: Storages) -> int:
-    """Peak bytes of the regions of a loop or a branch beyond the results of the operation.
+    """Return the peak bytes of the regions of a loop or a branch beyond the results of the operation.
 
     The results of a loop stand for the carry of the running iteration: at the start the initial values are copied into
     them. The values that an iteration yields are the next carry, and are live together with the running one. The values
@@ -225,7 +225,8 @@ def inner_bytes(op: Operation, constants: Set[SSAValue], shared: Storages) -> in
 
 
 def _block_peak(block: Block, constants_outside: Set[SSAValue], outside: Storages, hands_on: int | None) -> int:
-    """Peak bytes of a region's block; with the terminator's operands from number `hands_on` on, and their copies."""
+    """Return the peak bytes of a region's block; with the terminator's operands from number `hands_on` on, and their
+    copies."""
     order = Order.of(block)
     inside = graph_of(order, None, constants_outside, outside.strided, bare=True)
     alive = live_bytes(inside.graph, returned_too=True)
@@ -235,7 +236,8 @@ def _block_peak(block: Block, constants_outside: Set[SSAValue], outside: Storage
 
 
 def _yield_copies(inside: Numbered, handed_on: Iterable[SSAValue]) -> int:
-    """Bytes that the terminator must copy: arguments, views, constants, captured values, and repeated operands.
+    """Return the bytes that the terminator must copy: arguments, views, constants, captured values, and repeated
+    operands.
 
     A value whose storage the block allocates becomes the next carry, or the result, without a copy. Constants are not
     temporaries, but a carry is.

@@ -8,8 +8,8 @@ The turn is the position with the most bytes of values that have been read and w
 position at which the newest of these values is read next. It is accepted if most of these values are read again in
 reverse order. The loss is the first floating-point scalar among the results that leaves gradient operations; given a
 turn, it must also depend on at least half of the operations before the turn, and on at most half of the operations that
-read residuals again. Without such a scalar, the deepest operation in front of the turn stands for the loss. In both
-cases the function must return values of the types of its arguments, as parameters and their updates are.
+read residuals again. Without such a scalar, the deepest operation before the turn stands for the loss. In both cases
+the function must return values of the types of its arguments, as parameters and their updates are.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from .phase_sources import sources
 from .phases_by_results import late_operations, needed, phases_by_results, returned_values
 
 MOST_MOVES = 64
-"""Limit on how often the turn moves behind a read of the forward pass. A residual block needs one or two moves, and
-each takes time in proportion to the program."""
+"""Limit on how often the turn moves after a read of the forward pass. A residual block needs one or two moves, and each
+takes time in proportion to the program."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,14 @@ def guessed_phases(function: FuncOp) -> Guess | None:
 
 @dataclass(frozen=True)
 class _Turn:
-    """Positions: the deepest operation in front of the turn, and the operations behind it that read residuals again."""
+    """The end of the forward pass, as positions: the deepest operation before the turn, and the operations after it
+    that read residuals again."""
 
     deepest: int
     readers: frozenset[int]
 
     def allows(self, order: Order, loss: int) -> bool:
-        """Whether the operation at position `loss` may make the loss."""
+        """Return whether the operation at position `loss` may make the loss."""
         needs, before = needed(order, [loss]), needed(order, [self.deepest])
         return 2 * len(needs & before) >= len(before) and 2 * len(needs & self.readers) <= len(self.readers)
 
@@ -114,7 +115,8 @@ def _turn(order: Order) -> _Turn | None:
 
 
 def _crossing(spans: Sequence[tuple[int, list[int]]], behind: int) -> list[tuple[int, int]]:
-    """The values that are read both before and from a position on: the position of the next read, and the number."""
+    """Return the values that are read both before and from a position on: the position of the next read, and the
+    number."""
     return sorted(
         (next(read for read in reads if read >= behind), number)
         for number, (_, reads) in enumerate(spans)
@@ -123,7 +125,7 @@ def _crossing(spans: Sequence[tuple[int, list[int]]], behind: int) -> list[tuple
 
 
 def _read_again(order: Order) -> list[tuple[int, list[int]]]:
-    """Bytes and reader positions of the values that more than one operation reads, in program order.
+    """Return bytes and reader positions of the values that more than one operation reads, in program order.
 
     Constants and reads by the terminator do not count.
     """
@@ -140,7 +142,7 @@ def _read_again(order: Order) -> list[tuple[int, list[int]]]:
 
 
 def _depths(order: Order) -> list[int]:
-    """For each operation the length of the longest path to it from an argument; 0 for constants."""
+    """Return for each operation the length of the longest path to it from an argument; 0 for constants."""
     depths = list[int]()
     for op, makers in zip(order.operations, order.producers, strict=True):
         is_constant = bool(op.results) and all(result in order.constants for result in op.results)
@@ -158,13 +160,13 @@ def _leaves_a_gradient(order: Order, hint: PhaseHint) -> bool:
 
 
 def _returns_updates(order: Order, returned: Sequence[SSAValue]) -> bool:
-    """Whether a non-scalar result has the type of an argument."""
+    """Return whether a non-scalar result has the type of an argument."""
     tensors = {argument.type for argument in order.block.args if _rank(argument) > 0}
     return any(value.type in tensors for value in returned)
 
 
 def _is_most_of(order: Order, returned: Sequence[SSAValue]) -> bool:
-    """Whether at least half of the non-scalar float arguments have a distinct result of the same type.
+    """Return whether at least half of the non-scalar float arguments have a distinct result of the same type.
 
     A single result of the type of an argument is not enough: a network may map an image to an image.
     """
@@ -174,7 +176,7 @@ def _is_most_of(order: Order, returned: Sequence[SSAValue]) -> bool:
 
 
 def _has_phase_source(op: Operation) -> bool:
-    """Whether the operation has a JAX path, or a source knows its direction."""
+    """Return whether the operation has a JAX path, or a source knows its direction."""
     return "jit(" in path_of(op.location) or any(source.direction(op) is not None for source in sources())
 
 

@@ -29,7 +29,8 @@ _CALLS = frozenset({"jit", "pjit"})
 
 @dataclass(frozen=True)
 class JaxPath:
-    """`path`: named scopes from the outside in; `functions`: called functions, the entry function left out."""
+    """A parsed location path. `path`: named scopes from the outside in; `functions`: called functions, the entry
+    function left out."""
 
     path: tuple[str, ...]
     functions: tuple[str, ...]
@@ -40,7 +41,7 @@ NOWHERE = JaxPath((), (), Direction.NONE)
 
 
 def path_of(location: Attribute) -> str:
-    """The operation's path in its location, or "" when it has none."""
+    """Return the operation's path in its location, or "" when it has none."""
     visited, pending = set[int](), [location]
     while pending:
         part = pending.pop()
@@ -76,7 +77,8 @@ def unwrap(part: str) -> tuple[list[str], str]:
 
 
 def _direction(wrappers: list[str]) -> Direction:
-    """The direction of the outermost differentiation: a gradient inside of a loss is part of the forward pass."""
+    """Return the direction of the outermost differentiation: a gradient inside of a loss is part of the forward
+    pass."""
     if "jvp" not in wrappers:
         return Direction.NONE
     outermost = next(wrapper for wrapper in wrappers if wrapper in _DIFFERENTIATIONS)
@@ -119,7 +121,7 @@ def scope_of(location: Attribute) -> JaxPath:
 
 @lru_cache(maxsize=100_000)
 def transpositions(path: str) -> int | None:
-    """The number of reverse differentiations around the path; None for a path without a differentiation.
+    """Return the number of reverse differentiations around the path; None for a path without a differentiation.
 
     Operations that `jax.checkpoint` or a copy recomputes are in the backward pass, but have the depth of the forward
     pass that they repeat.
@@ -135,7 +137,7 @@ _DIFFERENTIATED = re.compile(r"\b(?:jvp|transpose)\(|\brematted_computation\b|\b
 
 @lru_cache(maxsize=100_000)
 def as_backward(path: str) -> str:
-    """The path of a copy in the backward pass: `jvp(block0)/tanh` -> `transpose(jvp(block0))/recompute/tanh`."""
+    """Return the path of a copy in the backward pass: `jvp(block0)/tanh` -> `transpose(jvp(block0))/recompute/tanh`."""
     parts = split_path(path)
     for index, part in enumerate(parts):
         wrappers, _ = unwrap(part)
@@ -146,8 +148,8 @@ def as_backward(path: str) -> str:
 
 @lru_cache(maxsize=100_000)
 def as_read_by(path: str, reader: str) -> str:
-    """The location path of a copy placed in the loop at `reader`, marked as backward at the level at which the reader
-    is.
+    """Return the location path of a copy placed in the loop at `reader`, marked as backward at the level at which the
+    reader is.
 
     `jvp()/while/body/jvp()/sin`, for `jvp()/while/body/transpose(jvp())/while`:
     `jvp()/while/body/transpose(jvp())/recompute/sin`.
@@ -164,7 +166,7 @@ def as_read_by(path: str, reader: str) -> str:
 
 @lru_cache(maxsize=100_000)
 def as_forward(path: str) -> str:
-    """The forward path of an operation that `jax.checkpoint` recomputes.
+    """Return the forward path of an operation that `jax.checkpoint` recomputes.
 
     `transpose(jvp(block0))/jvp(block0)/checkpoint/rematted_computation/tanh` -> `jvp(block0)/tanh`.
     """

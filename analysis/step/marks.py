@@ -30,7 +30,7 @@ def is_copy(op: Operation) -> bool:
 
 
 def is_repeated_inside(op: Operation) -> bool:
-    """Whether another loop recomputes operations of this loop: its body contains originals of copies."""
+    """Return whether another loop recomputes operations of this loop: its body contains originals of copies."""
     inside = every_operation(op)[1:] if op.regions else []
     return any(Names.ID in inner.attributes and not is_copy(inner) for inner in inside)
 
@@ -50,7 +50,7 @@ class Policy(Enum):
 
 
 def mark_of(value: SSAValue) -> Policy | None:
-    """The mark of one result; None for unmarked results and for arguments."""
+    """Return the mark of one result; None for unmarked results and for arguments."""
     if not isinstance(value.owner, Operation):
         return None
     mark = value.owner.attributes.get(Names.RECOMPUTE)
@@ -82,7 +82,7 @@ def _no_marks(op: Operation) -> ArrayAttr[Attribute]:
 
 
 def with_kept(op: Operation, kept: Collection[SSAValue]) -> ArrayAttr[Attribute]:
-    """The marks of an operation as a list with one entry per result; the `kept` results are marked as saved."""
+    """Return the marks of an operation as a list with one entry per result; the `kept` results are marked as saved."""
     mark = op.attributes[Names.RECOMPUTE]
     entries = cast(ArrayAttr[Attribute], mark).data if isinstance(mark, ArrayAttr) else [mark] * len(op.results)
     return ArrayAttr(
@@ -97,12 +97,13 @@ def _policy(mark: Attribute) -> Policy | None:
 
 
 def is_to_recompute(value: SSAValue) -> bool:
-    """Whether the result is marked to be recomputed."""
+    """Return whether the result is marked to be recomputed."""
     return (mark := mark_of(value)) is not None and mark.recomputes
 
 
 def is_demanded(value: SSAValue) -> bool:
-    """Whether the mark of the result is `must_recompute` by name: operations for the backward pass alone follow it."""
+    """Return whether the mark of the result is `must_recompute` by name: operations for the backward pass alone follow
+    it."""
     op = value.owner
     if not isinstance(op, Operation) or (mark := op.attributes.get(Names.RECOMPUTE)) is None:
         return False
@@ -112,10 +113,10 @@ def is_demanded(value: SSAValue) -> bool:
 
 
 def asks_to_recompute(op: Operation) -> bool:
-    """Whether some result of the operation is marked to be recomputed."""
+    """Return whether some result of the operation is marked to be recomputed."""
     return Names.RECOMPUTE in op.attributes and any(map(is_to_recompute, op.results))
 
 
 def is_forced(op: Operation) -> bool:
-    """Whether some result must be recomputed, whether or not it saves anything."""
+    """Return whether some result must be recomputed, whether or not it saves anything."""
     return Names.RECOMPUTE in op.attributes and any(mark_of(result) is Policy.MUST_RECOMPUTE for result in op.results)

@@ -16,7 +16,7 @@ from ...support.diagnostics import Refusal
 
 
 def functions_of(module: ModuleOp) -> list[FuncOp]:
-    """Functions with a body that can be called from outside, in program order."""
+    """Return the functions with a body that can be called from outside, in program order."""
     return [
         op
         for op in module.ops
@@ -27,7 +27,8 @@ def functions_of(module: ModuleOp) -> list[FuncOp]:
 
 
 def single_block(function: FuncOp) -> Block:
-    """The function's only block. Raises `Refusal` for control flow between blocks, which has no program order."""
+    """Return the function's only block. Raises `Refusal` for control flow between blocks, which has no program
+    order."""
     blocks = list(function.body.blocks)
     if len(blocks) != 1:
         raise Refusal(
@@ -48,24 +49,26 @@ class Order:
 
     @classmethod
     def of(cls, block: Block) -> Order:
-        """Program order."""
+        """Make the program order of a block."""
         return cls.from_operations(block, block.ops)
 
     @classmethod
     def from_operations(cls, block: Block, operations: Iterable[Operation]) -> Order:
-        """Another order of the block's operations; every operation must come after the definitions that it reads."""
+        """Make another order of the block's operations; every operation must come after the definitions that it
+        reads."""
         ordered = tuple(operations)
         return cls(block, ordered, {op: index for index, op in enumerate(ordered)})
 
     def owner_here(self, op: Operation) -> Operation | None:
-        """The operation of this block that is `op` or contains it in a region."""
+        """Return the operation of this block that is `op` or contains it in a region."""
         current: Operation | None = op
         while current is not None and current not in self.position:
             current = current.parent_op()
         return current
 
     def definition(self, value: SSAValue) -> int:
-        """Position of the operation that makes the value; -1 for arguments and values from outside the block."""
+        """Return the position of the operation that makes the value; -1 for arguments and values from outside the
+        block."""
         return self.position.get(value.op, -1) if isinstance(value, OpResult) else -1
 
     @cached_property
@@ -96,13 +99,13 @@ class Order:
                 values.update(op.results)
 
     def readers(self, value: SSAValue) -> list[Operation]:
-        """Operations of this block that read the value, themselves or in their regions, in program order."""
+        """Return the operations of this block that read the value, themselves or in their regions, in program order."""
         owners = {owner for use in value.uses if (owner := self.owner_here(use.operation)) is not None}
         return sorted(owners, key=self.position.__getitem__)
 
 
 def read_values(op: Operation) -> list[SSAValue]:
-    """The operands, then the values that the regions capture, without duplicates, in order of use."""
+    """Return the operands, then the values that the regions capture, without duplicates, in order of use."""
     operands = list(op.operands)
     if not op.regions:
         is_once = len(operands) < 2 or (len(operands) == 2 and operands[0] is not operands[1])
@@ -113,7 +116,7 @@ def read_values(op: Operation) -> list[SSAValue]:
 
 
 def captured_values(op: Operation) -> list[SSAValue]:
-    """The values that the regions of an operation capture, without duplicates, in order of use."""
+    """Return the values that the regions of an operation capture, without duplicates, in order of use."""
     values, inside = dict[SSAValue, None](), set[SSAValue]()
     _add_inner(op, values, inside)
     return [value for value in values if value not in inside]
@@ -132,12 +135,12 @@ def _add_inner(op: Operation, read: dict[SSAValue, None], made: set[SSAValue]) -
 
 
 def producers(op: Operation) -> list[Operation]:
-    """The operations that define the values that `op` reads."""
+    """Return the operations that define the values that `op` reads."""
     return [value.op for value in read_values(op) if isinstance(value, OpResult)]
 
 
 def constants_only(order: Order, outside: Iterable[SSAValue] = ()) -> frozenset[SSAValue]:
-    """The values of a block that are computed from constants alone; `outside`: captured constants."""
+    """Return the values of a block that are computed from constants alone; `outside`: captured constants."""
     constants = set(outside)
     if not constants:
         return order.constants

@@ -44,7 +44,7 @@ _DIRECTIONS = {
 
 
 def stated_phase(op: Operation) -> str | None:
-    """The phase in the attribute `recompute.phase`; "gradient" for a gradient region without it."""
+    """Return the phase in the attribute `recompute.phase`; "gradient" for a gradient region without it."""
     if (stated := op.attributes.get(_PHASE)) is None:
         return "gradient" if op.name == _GRADIENT else None
     return stated.data if isinstance(stated, StringAttr) else None
@@ -59,7 +59,7 @@ def _of_attribute(op: Operation) -> Direction | None:
 
 
 def _of_jax_path(op: Operation) -> Direction | None:
-    """The direction of the path; None for a path without `jvp`."""
+    """Return the direction of the path; None for a path without `jvp`."""
     direction = scope_of(op.location).direction
     return None if direction is _NOTHING else direction
 
@@ -92,12 +92,12 @@ def registrations_undone() -> Generator[None]:
 
 
 def registered_sources() -> dict[str, PhaseSource]:
-    """The sources that are not built in, by name, in order."""
+    """Return the sources that are not built in, by name, in order."""
     return {name: source for name, source in _sources.items() if name not in BUILT_IN}
 
 
 def sources(use_attributes: bool = True) -> tuple[PhaseSource, ...]:
-    """The registered sources, in order."""
+    """Return the registered sources, in order."""
     return tuple(source for source in _sources.values() if use_attributes or source is not ATTRIBUTE)
 
 

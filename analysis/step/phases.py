@@ -9,7 +9,7 @@ The forward pass is more than the ancestors of the loss: masks and local derivat
 Sources of phases, in order: `phase_sources.py` (`recompute.phase` attributes, then locations), then program position.
 They are checked against each other.
 A function may contain several gradients in sequence, f1 b1 f2 b2, as in a GAN or with accumulated gradients: a step
-begins at the first forward operation behind a gradient. If every operation has the attribute, position does not matter,
+begins at the first forward operation after a gradient. If every operation has the attribute, position does not matter,
 and steps may alternate as in pipeline schedules.
 """
 
@@ -52,7 +52,7 @@ class Phases:
 
 
 def phases_now(before: Phases) -> Phases:
-    """The phases after operations were removed from the block, and copies for the backward pass inserted."""
+    """Return the phases after operations were removed from the block, and copies for the backward pass inserted."""
     order = Order.of(before.order.block)
     return Phases(order, {op: before.phase.get(op, "gradient") for op in order.operations})
 
@@ -89,7 +89,7 @@ def phases(function: FuncOp, use_attributes: bool = True, structured: bool = Fal
 
 
 def _constant_operations(order: Order) -> frozenset[Operation]:
-    """The operations that are computed from constants alone.
+    """Return the operations that are computed from constants alone.
 
     Compilers hoist them to arbitrary places: JAX divides two constants for the gradient of an inner loss under the path
     of the outer gradient. So they have no phase of their own, and take that of the surrounding operations.
@@ -101,7 +101,7 @@ def _constant_operations(order: Order) -> frozenset[Operation]:
 def _directions(
     order: Order, constants: Collection[Operation], phase_sources: Sequence[PhaseSource]
 ) -> Mapping[Operation, Direction]:
-    """The direction of each operation by the sources; of constants only if no other operation is backward."""
+    """Return the direction of each operation by the sources; of constants only if no other operation is backward."""
     direction = directions_of([op for op in order.operations if op not in constants], phase_sources)
     if Direction.BACKWARD not in direction.values():
         return directions_of(order.operations, phase_sources)
@@ -122,7 +122,7 @@ def _explicit_phases(order: Order) -> dict[Operation, str]:
 
 
 def _stated_phases(order: Order, explicit: Mapping[Operation, str]) -> dict[Operation, str] | None:
-    """The phases of a function if all are stated, else None. Terminators and constants need no attribute.
+    """Return the phases of a function if all are stated, else None. Terminators and constants need no attribute.
 
     A constant without an attribute takes the phase of its first reader.
     """
@@ -140,7 +140,7 @@ def _stated_phases(order: Order, explicit: Mapping[Operation, str]) -> dict[Oper
 
 
 def step_starts(order: Order, direction: Mapping[Operation, Direction]) -> list[int]:
-    """The start positions of the steps of a function with several gradients in sequence.
+    """Return the start positions of the steps of a function with several gradients in sequence.
 
     A step starts at the first operation, and at every forward operation that follows a backward one. There is no start
     if later gradients read most residuals of the preceding gradient again: these are further gradients of the same
@@ -157,7 +157,8 @@ def step_starts(order: Order, direction: Mapping[Operation, Direction]) -> list[
 
 
 def _is_differentiated_again(order: Order, direction: Mapping[Operation, Direction], start: int, end: int) -> bool:
-    """Whether gradients from `end` on read at least half of the residual bytes of the step from `start` to `end`."""
+    """Return whether gradients from `end` on read at least half of the residual bytes of the step from `start` to
+    `end`."""
     read_bytes, read_later_bytes = 0, 0
     for op in order.operations[start:end]:
         if direction[op] is Direction.BACKWARD:
@@ -189,7 +190,7 @@ def _refuse_position(
 def _phases_between(
     order: Order, direction: Mapping[Operation, Direction], start: int, end: int
 ) -> dict[Operation, str]:
-    """The phases of one step. Without a gradient all operations are forward."""
+    """Return the phases of one step. Without a gradient all operations are forward."""
     operations = order.operations[start:end]
     backward = (index for index, op in enumerate(operations, start) if direction[op] is Direction.BACKWARD)
     boundary = next(backward, end)
@@ -209,7 +210,8 @@ def _phases_between(
 def _gradient_operations(
     order: Order, direction: Mapping[Operation, Direction], boundary: int, end: int
 ) -> set[Operation]:
-    """Backward operations, and operations without direction after the boundary that a backward operation needs."""
+    """Return backward operations, and operations without direction after the boundary that a backward operation
+    needs."""
     gradient, needed = set[Operation](), set[int]()
     for index in range(end - 1, boundary - 1, -1):
         op = order.operations[index]
@@ -220,7 +222,8 @@ def _gradient_operations(
 
 
 def _ancestors_of_early_results(order: Order, start: int, boundary: int, end: int) -> set[Operation]:
-    """Forward operations of a step that its early results depend on; all of them if there is no early result.
+    """Return the forward operations of a step that its early results depend on; all of them if there is no early
+    result.
 
     An early result is defined before the gradient, and is a result of the function or read by a later step.
     """

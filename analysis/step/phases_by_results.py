@@ -1,14 +1,14 @@
-"""Phases by data flow, for operations without phase information, from the numbers of the primal results.
+"""Infer phases from data flow when operations carry none, given which results are primal.
 
     results 0 = loss, 1 = new weights              primal-results=0
 
-The ancestors of the loss are primal. Other operations in front of the last ancestor are residual: they are computed for
-the backward pass. Operations behind it are gradient, up to the last operation that reads a forward value, and update
-from there on. Dependences alone cannot separate local derivatives from gradients: if the seed of the gradient is folded
-into a constant, `1 - y²` depends no more on the backward pass than `2 (y - t) / n` does.
+The ancestors of the loss are primal. Other operations before the last ancestor are residual: they are computed for the
+backward pass. Operations after it are gradient, up to the last operation that reads a forward value, and update from
+there on. Dependences alone cannot separate local derivatives from gradients: if the seed of the gradient is folded into
+a constant, `1 - y²` depends no more on the backward pass than `2 (y - t) / n` does.
 
 A value that is not returned may be named in place of a result: primal-values=%loss. Operations that only the primal
-results need, and that stand behind the gradient (a loss that is computed last), must first be moved in front of it
+results need, and that stand after the gradient (a loss that is computed last), must first be moved before it
 (`late_operations`). The results are the elements of a tuple if the function returns a single tuple.
 
 Cotangent arguments serve as well: operations that depend on one are gradient, and results that depend on none are
@@ -32,7 +32,7 @@ _FORWARD = frozenset({"primal", "residual"})
 
 
 def returned_values(terminator: Operation) -> tuple[SSAValue, ...]:
-    """The operands of the terminator, or the elements of its only operand if that is a tuple."""
+    """Return the operands of the terminator, or the elements of its only operand if that is a tuple."""
     values = tuple(terminator.operands)
     if len(values) == 1 and isinstance(values[0], OpResult) and name_of(values[0].op) == "stablehlo.tuple":
         return tuple(values[0].op.operands)
@@ -40,7 +40,7 @@ def returned_values(terminator: Operation) -> tuple[SSAValue, ...]:
 
 
 def late_operations(order: Order, hint: PhaseHint, named: Sequence[Operation]) -> tuple[int, list[int]]:
-    """Find primal operations that stand behind the gradient.
+    """Find primal operations that stand after the gradient.
 
     Returns the position of the last operation that both primal results and other operations need, and the positions of
     the later operations that only primal results need. The list is empty if at most half of the other operations stand
@@ -68,12 +68,12 @@ def late_operations(order: Order, hint: PhaseHint, named: Sequence[Operation]) -
 
 
 def _counts(order: Order, reader: Operation) -> bool:
-    """Whether the operation computes: it is neither the terminator nor a tuple."""
+    """Return whether the operation computes: it is neither the terminator nor a tuple."""
     return reader is not order.operations[-1] and name_of(reader) != "stablehlo.tuple"
 
 
 def _primal_roots(order: Order, hint: PhaseHint, named: Sequence[Operation], backward: Container[int]) -> list[int]:
-    """The operations that make the primal results. Raises `Refusal` for numbers that do not exist."""
+    """Return the operations that make the primal results. Raises `Refusal` for numbers that do not exist."""
     terminator = order.operations[-1]
     values = returned_values(terminator)
     _check_number(terminator, "primal-results", hint.results, len(values))
@@ -86,7 +86,7 @@ def _primal_roots(order: Order, hint: PhaseHint, named: Sequence[Operation], bac
 
 
 def phases_by_results(order: Order, hint: PhaseHint, named: Sequence[Operation] = ()) -> dict[Operation, str]:
-    """The phase of every operation except for constants and the terminator.
+    """Return the phase of every operation except for constants and the terminator.
 
     `named`: the operations that the hint names. Raises `Refusal` for numbers out of range, for a primal result that
     depends on a cotangent, and for locations that contradict.
@@ -126,7 +126,7 @@ def _behind_cotangents(order: Order, cotangents: Iterable[int]) -> set[int]:
 
 
 def needed(order: Order, operations: Iterable[int]) -> set[int]:
-    """Positions of the operations and of their transitive producers."""
+    """Return the positions of the operations and of their transitive producers."""
     ancestors, stack = set[int](), [index for index in operations if index >= 0]
     while stack:
         index = stack.pop()
@@ -137,7 +137,7 @@ def needed(order: Order, operations: Iterable[int]) -> set[int]:
 
 
 def _mark_update(order: Order, phase: dict[Operation, str]) -> None:
-    """Change `gradient` to `update` behind the last gradient operation that reads a value of the forward pass."""
+    """Change `gradient` to `update` after the last gradient operation that reads a value of the forward pass."""
     behind = True
     for index in reversed(range(len(order.operations) - 1)):
         op = order.operations[index]
@@ -151,7 +151,7 @@ def _mark_update(order: Order, phase: dict[Operation, str]) -> None:
 
 
 def _corrections_by_locations(order: Order, phases: Mapping[Operation, str]) -> dict[Operation, str]:
-    """The phases that change because of the sources in `phase_sources.py`.
+    """Return the phases that change because of the sources in `phase_sources.py`.
 
     An operation that reads only forward values and has only gradient readers may be on either side: the sources decide.
     Raises `Refusal` if they contradict the phase of any other operation.

@@ -20,7 +20,7 @@ class Residual:
 
 
 def residuals(phases: Phases) -> list[Residual]:
-    """Values of the forward pass, other than constants, that a gradient or update operation reads."""
+    """Return the values of the forward pass, other than constants, that a gradient or update operation reads."""
     order = phases.order
     terminator = order.operations[-1]
     constants = constants_only(order)

@@ -43,7 +43,8 @@ class Stack:
 
 @dataclass(frozen=True)
 class StackRead:
-    """`op` reads one slice of the stack: in iteration n of `loop` the slice that iteration `written(n)` wrote."""
+    """A read of one slice of a stack by `op`: in iteration n of `loop` it reads the slice that iteration `written(n)`
+    wrote."""
 
     stack: Stack
     loop: CountedLoop
@@ -75,7 +76,7 @@ class LoopPair:
 
 
 def links_of(block: Block) -> Iterator[LoopPair]:
-    """The links between two loops of the block, in the order of the writing loops."""
+    """Yield the links between two loops of the block, in the order of the writing loops."""
     loops = {op: loop for op in block.ops if (loop := counted_loop(op)) is not None}
     for writer in loops.values():
         candidates = (stack_of(writer, index) for index in range(len(writer.op.results)) if writer.is_bare)
@@ -102,7 +103,7 @@ def _sort_in(stack: Stack, loops: Mapping[Operation, CountedLoop], readings: dic
 
 
 def stack_of(loop: CountedLoop, index: int) -> Stack | None:
-    """Carry number `index` of the loop as a stack; None if it is no stack."""
+    """Return carry number `index` of the loop as a stack; None if it is not one."""
     update, argument = loop.yielded[index], loop.block.args[index]
     op = update.op if isinstance(update, OpResult) else None
     if (
@@ -127,7 +128,7 @@ def _start_at_zero(starts: Sequence[SSAValue]) -> bool:
 
 
 def _users(value: SSAValue, loops: Mapping[Operation, CountedLoop]) -> Iterator[tuple[SSAValue, Operation]]:
-    """The users of the value or of a reshape of it, each with the value that it uses.
+    """Yield the users of the value or of a reshape of it, each with the value that it uses.
 
     If a loop carries the value unchanged, the users are those inside of its regions.
     """
@@ -149,7 +150,7 @@ def _in_regions(reader: CountedLoop, index: int) -> Iterator[tuple[SSAValue, Ope
 
 
 def keeps_order(op: Operation) -> bool:
-    """Whether the result has exactly the elements of the operand, in the same order."""
+    """Return whether the result has exactly the elements of the operand, in the same order."""
     if isinstance(op, BroadcastInDimOp):
         dimensions = list(op.broadcast_dimensions.get_values())
         return dimensions == sorted(dimensions) and value_bytes(op.operand) == value_bytes(op.result)
@@ -178,5 +179,5 @@ def _reading(stack: Stack, reader: CountedLoop, op: Operation, source: SSAValue)
 
 
 def _is_within_stack(place: Affine, stack: Stack, reader: CountedLoop) -> bool:
-    """Whether all indices are within the bounds of the stack, so that none is clamped."""
+    """Return whether all indices are within the bounds of the stack, so that none is clamped."""
     return all(0 <= place.at(number) < stack.loop.trips for number in (0, reader.trips - 1))

@@ -31,7 +31,7 @@ _MEMORY_KIND = "mhlo.memory_kind"
 
 
 def unplaced_values(function: FuncOp, order: Order) -> frozenset[SSAValue]:
-    """The arguments and results of a flat function whose memory is unknown or not the device memory."""
+    """Return the arguments and results of a flat function whose memory is unknown or not the device memory."""
     unplaced = set(_unplaced_arguments(function))
     for op in order.operations:
         if not is_from_host(op) and (_moves(op) or any(operand in unplaced for operand in read_values(op))):
@@ -53,7 +53,7 @@ def _is_on_device(attributes: Mapping[str, Attribute]) -> bool:
 
 
 def _moves(op: Operation) -> bool:
-    """Whether an operation, or one in its regions, may put a value into another memory."""
+    """Return whether an operation, or one in its regions, may put a value into another memory."""
     return any(
         is_placement(inner)
         or FRONTEND in inner.attributes

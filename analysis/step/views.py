@@ -34,7 +34,7 @@ class Storages:
         return self.root.get(value, value)
 
     def bytes_of(self, value: SSAValue) -> int:
-        """Bytes of the device's memory behind the value. Raises `Refusal` for dynamic shapes."""
+        """Return the bytes of the device's memory behind the value. Raises `Refusal` for dynamic shapes."""
         return 0 if self.lies_on_host(value) else value_bytes(self.of(value))
 
     def lies_on_host(self, value: SSAValue) -> bool:

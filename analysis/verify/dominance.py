@@ -23,7 +23,8 @@ def verify_dominance(module: ModuleOp) -> None:
 
 
 def _check_operation(op: Operation, visible: set[int]) -> None:
-    """`visible`: the ids of the visible values; integers are several times as fast to look up as values."""
+    """Check the operands of an operation. `visible`: the ids of the visible values; integers are several times as fast
+    to look up as values."""
     isolated = op.has_trait(IsolatedFromAbove, value_if_unregistered=False)
     for region in op.regions:
         _check_region(region, set() if isolated else visible)

@@ -1,7 +1,7 @@
 """Verify each use of an emitted program against its plan, by the attributes of the copies.
 
-A reader of a value, other than a forward operation, must read the copy of the latest copy group in front of it that
-replaces the value, or the original if there is none. The check is independent of the bookkeeping of `apply_plan`.
+A reader of a value, other than a forward operation, must read the copy of the latest copy group before it that replaces
+the value, or the original if there is none. The check is independent of the bookkeeping of `apply_plan`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ Source = tuple[int, int] | SSAValue
 
 
 def wrong_reads(step: Step, plan: Plan) -> Iterator[tuple[Operation, str]]:
-    """Operations that read other values than planned. The step must have its copies, and not be cleaned up yet."""
+    """Yield the operations that read other values than planned. The step must have its copies, and not be cleaned up
+    yet."""
     graph = step.graph
     replacing = dict[int, list[CopyGroup]]()
     for group in plan.groups:

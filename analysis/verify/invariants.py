@@ -51,20 +51,20 @@ class Recomputed:
         return [op for op in self.phases.order.operations if is_copy(op)]
 
     def delays(self, value: SSAValue) -> Operation | None:
-        """The barrier or depend that defines the value; None for any other definition."""
+        """Return the barrier or depend that defines the value; None for any other definition."""
         owner = value.owner
         return owner if isinstance(owner, Operation) and name_of(owner) in FORWARDS else None
 
 
 def violations(step: Step) -> Iterator[Violation]:
-    """All violations of a function with copies, in the order of `CHECKS`."""
+    """Yield all violations of a function with copies, in the order of `CHECKS`."""
     function = Recomputed(step)
     for check in CHECKS:
         yield from check(function)
 
 
 def _incomplete_copies(function: Recomputed) -> Iterator[Violation]:
-    """A copy has all attributes of copies: without them the next CSE may merge it with its original."""
+    """Yield copies that lack attributes of copies: without them the next CSE may merge a copy with its original."""
     required = (Names.DUPLICATED, Names.COPY, Names.ID)
     for op in function.phases.order.operations:
         missing = [name for name in required if name not in op.attributes]
@@ -73,7 +73,7 @@ def _incomplete_copies(function: Recomputed) -> Iterator[Violation]:
 
 
 def _reads_of_originals(function: Recomputed) -> Iterator[Violation]:
-    """No gradient operation reads an original that is marked for recomputation, unless it is a constant."""
+    """Yield gradient operations that read an original that is marked for recomputation, unless it is a constant."""
     phases = function.phases
     for op in phases.order.operations:
         if Names.ID in op.attributes and asks_to_recompute(op) and phases.is_forward(op):
@@ -86,7 +86,7 @@ def _reads_of_originals(function: Recomputed) -> Iterator[Violation]:
 
 
 def _gradient_readers(function: Recomputed, value: SSAValue) -> Iterator[Operation]:
-    """Gradient operations that read the value, directly or through a token or a barrier."""
+    """Yield the gradient operations that read the value, directly or through a token or a barrier."""
     for reader in function.phases.order.readers(value):
         if not function.phases.is_gradient(reader):
             continue
@@ -99,7 +99,7 @@ def _gradient_readers(function: Recomputed, value: SSAValue) -> Iterator[Operati
 
 
 def _duplicate_copies(function: Recomputed) -> Iterator[Violation]:
-    """At most one copy per segment instance, operation and copy number."""
+    """Yield copies beyond one per segment instance, operation and copy number."""
     keys = set[tuple[object, ...]]()
     for op in function.copies:
         key = tuple(op.attributes.get(name) for name in (Names.SEGMENT, Names.ID, Names.COPY))
@@ -109,14 +109,14 @@ def _duplicate_copies(function: Recomputed) -> Iterator[Violation]:
 
 
 def _misplaced_copies(function: Recomputed) -> Iterator[Violation]:
-    """A copy belongs to the backward pass."""
+    """Yield copies outside of the backward pass."""
     for op in function.copies:
         if not function.phases.is_gradient(op):
             yield op, f"this copy of {name_of(op)} stands in phase '{function.phases.phase[op]}', not in the gradient"
 
 
 def _ungated_copies(function: Recomputed) -> Iterator[Violation]:
-    """A copy reads only copies, constants, and values that wait for a gradient."""
+    """Yield copies that read other values than copies, constants, and values that wait for a gradient."""
     for op in function.copies:
         for value in read_values(op):
             if value in function.constants or _waits(function, value):
@@ -134,7 +134,7 @@ def _waits(function: Recomputed, value: SSAValue) -> bool:
 
 
 def gates_of(function: Recomputed, delay: Operation) -> list[SSAValue]:
-    """The gradient values that a depend (through its token) or a barrier waits for."""
+    """Return the gradient values that a depend (through its token) or a barrier waits for."""
     if name_of(delay) == "recompute.depend":
         token = delay.operands[-1].owner
         candidates = token.operands if isinstance(token, Operation) else ()
@@ -144,7 +144,7 @@ def gates_of(function: Recomputed, delay: Operation) -> list[SSAValue]:
 
 
 def is_gradient_value(function: Recomputed, value: SSAValue) -> bool:
-    """Whether the value is made in the backward pass, is no constant, and is not a delayed forward value."""
+    """Return whether the value is made in the backward pass, is no constant, and is not a delayed forward value."""
     while (delay := function.delays(value)) is not None:
         value = delay.operands[delay.results.index(value)]
     owner = value.owner
@@ -157,7 +157,8 @@ def is_gradient_value(function: Recomputed, value: SSAValue) -> bool:
 
 
 def _unused_gates(function: Recomputed) -> Iterator[Violation]:
-    """Each token has users and waits for a gradient value; each barrier has a used result for a gradient value."""
+    """Yield tokens without users or without a gradient value to wait for, and barriers of copies whose gradient results
+    are all unused."""
     for op in function.phases.order.operations:
         if name_of(op) == "recompute.token":
             if not any(is_gradient_value(function, value) for value in op.operands):
@@ -172,7 +173,7 @@ def _unused_gates(function: Recomputed) -> Iterator[Violation]:
 
 
 def _early_gates(function: Recomputed) -> Iterator[Violation]:
-    """Copies wait for a gradient value that depends on operations after their originals.
+    """Yield the tokens and barriers of copies whose gates are all known before the originals of these copies have run.
 
     Otherwise the value, and so the copies, could run in the forward pass. Cotangent arguments are exempt: the caller
     determines when they exist.
@@ -194,7 +195,7 @@ def _identity(op: Operation) -> tuple[object, ...]:
 
 
 def _delayed_copies(function: Recomputed, delay: Operation) -> list[Operation]:
-    """The copies that read a result of a depend or a barrier, directly or in their regions."""
+    """Return the copies that read a result of a depend or a barrier, directly or in their regions."""
     readers = (reader for result in delay.results for reader in function.phases.order.readers(result))
     return [reader for reader in readers if is_copy(reader)]
 

@@ -29,7 +29,7 @@ class ResultAccuracyMode(StrEnum):
 
 @irdl_attr_definition
 class ResultAccuracyModeAttr(EnumAttribute[ResultAccuracyMode]):
-    """`#stablehlo.result_accuracy_mode<HIGHEST>`"""
+    """The accuracy mode of a transcendental operation: `#stablehlo.result_accuracy_mode<HIGHEST>`."""
 
     name = "stablehlo.result_accuracy_mode"
 
@@ -97,7 +97,7 @@ class ResultAccuracyAttr(Data[ResultAccuracy]):
 
 
 def _parse_tolerance(parser: AttrParser, name: str) -> float:
-    """`atol = 1.0e-05,`; zero if it is missing."""
+    """Parse `atol = 1.0e-05,`; zero if it is missing."""
     if parser.parse_optional_keyword(name) is None:
         return 0.0
     parser.parse_punctuation("=")

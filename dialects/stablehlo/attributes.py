@@ -78,7 +78,7 @@ class PrecisionAttr(EnumAttribute[Precision], SpacedOpaqueSyntaxAttribute):
 
 
 def check_precisions(precisions: ArrayAttr[PrecisionAttr] | None) -> None:
-    """One for each operand, or fewer."""
+    """Check that there are at most two precisions, one for each operand."""
     if precisions is not None and len(precisions) > 2:
         raise VerifyException(f"there are {len(precisions)} precisions for two operands")
 
@@ -149,7 +149,7 @@ def parse_int64(parser: AttrParser) -> int:
 
 
 def parse_dimensions(parser: AttrParser) -> Dimensions:
-    """`[0, 1]`"""
+    """Parse `[0, 1]`"""
     return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_int64(parser)))
 
 
@@ -167,7 +167,7 @@ def _readers(record: type[DataclassInstance]) -> Mapping[str, Callable[[AttrPars
 
 
 def parse_struct(parser: AttrParser, record: type[RecordT]) -> RecordT:
-    """`name = value, …>`, entries in any order, defaults may be omitted; a trailing comma is allowed."""
+    """Parse `name = value, …>`, entries in any order, defaults may be omitted; a trailing comma is allowed."""
     readers = _readers(record)
     values: dict[str, Any] = {}
     while parser.parse_optional_punctuation(">") is None:

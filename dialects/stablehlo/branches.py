@@ -62,7 +62,8 @@ class CaseOp(IRDLOperation):
 
 
 def check_branch(op: Operation, block: Block, of_arguments: str, of_results: str) -> None:
-    """No arguments, and the results of the operation; the labels of the two constraints."""
+    """Check that the branch has no arguments and returns the operation's result types. `of_arguments`, `of_results`:
+    labels of the two constraints in errors."""
     check_all(f"{of_arguments}: the arguments of a branch", block.arg_types, [])
     check_all(f"{of_results}: the values that a branch returns", returned_types(block), op.result_types)
 

@@ -21,15 +21,15 @@ OpT_contra = TypeVar("OpT_contra", bound=Operation, contravariant=True)
 
 @dataclass(frozen=True)
 class Constraint(Generic[OpT_contra]):
-    """`check` raises `VerifyException` for an operation that violates the constraint `label`. It may rely on earlier
-    constraints."""
+    """A constraint of the specification with its `label`. `check` raises `VerifyException` for an operation that
+    violates it, and may rely on earlier constraints."""
 
     label: str
     check: Callable[[OpT_contra], object]
 
 
 def verify_constraints(op: OpT, constraints: Sequence[Constraint[OpT]]) -> None:
-    """Raises `VerifyException` with the label of the first violated constraint: `C7: offset_dims [1, 0] …`"""
+    """Raise `VerifyException` with the label of the first violated constraint: `C7: offset_dims [1, 0] …`"""
     for constraint in constraints:
         try:
             constraint.check(op)
@@ -44,26 +44,26 @@ Takes: TypeAlias = Callable[[Attribute], bool]
 
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:
-    """The shape of a value, a tensor by the definition of the operation."""
+    """Return the shape of a value, a tensor by the definition of the operation."""
     assert is_tensor(value.type), "the definition of the operation requires a tensor"
     return value.type.get_shape()
 
 
 def element_of(value: SSAValue) -> Attribute:
-    """The element type of a value, a tensor by the definition of the operation."""
+    """Return the element type of a value, a tensor by the definition of the operation."""
     assert is_tensor(value.type), "the definition of the operation requires a tensor"
     return value.type.element_type
 
 
 def shapes_agree(first: Shape, second: Shape) -> bool:
-    """Whether the shapes have equal rank, and equal extents in each dimension that is static in both."""
+    """Return whether the shapes have equal rank, and equal extents in each dimension that is static in both."""
     if len(first) != len(second):
         return False
     return all(a == b or DYNAMIC_INDEX in (a, b) for a, b in zip(first, second, strict=True))
 
 
 def types_agree(first: Attribute, second: Attribute) -> bool:
-    """Whether the types are equal, or tensors of one element type whose shapes agree."""
+    """Return whether the types are equal, or tensors of one element type whose shapes agree."""
     if first == second:
         return True
     if not is_tensor(first) or not is_tensor(second):
@@ -140,7 +140,7 @@ def is_numeric(element: Attribute) -> bool:
 
 
 def bits_of(element: Attribute) -> int | None:
-    """The number of bits of an element; None if unknown."""
+    """Return the number of bits of an element; None if unknown."""
     if is_complex_type(element):
         part = bits_of(element.element_type)
         return part and 2 * part
@@ -168,7 +168,7 @@ def is_integer_or_bool(element: Attribute) -> bool:
 
 
 def is_signed(element: Attribute) -> bool:
-    """Whether numbers of the type may be negative; signless integers count as signed."""
+    """Return whether numbers of the type may be negative; signless integers count as signed."""
     return element != i1 and not is_unsigned(element)
 
 

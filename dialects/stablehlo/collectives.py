@@ -67,7 +67,7 @@ class CollectiveOp(IRDLOperation):
 
     @property
     def has_dynamic_root(self) -> bool:
-        """Whether the last operand says which device sends."""
+        """Whether the last operand selects the device that sends."""
         return "has_dynamic_root" in self.properties
 
     @property
@@ -208,7 +208,7 @@ class CollectivePermuteOp(IRDLOperation):
 
 
 def _groups(kinds: str, distinct: str, complete: str, channel: str, is_full: bool) -> list[Constraint[CollectiveOp]]:
-    """Constraints on groups, under these labels. `is_full`: all groups have the same number of devices."""
+    """Return the constraints on groups, under these labels. `is_full`: all groups have the same number of devices."""
     constraints = [
         Constraint[CollectiveOp](kinds, lambda op: check_is_table("replica_groups", op.replica_groups)),
         Constraint[CollectiveOp](complete, lambda op: check_groups_given(op.replica_groups, op.is_global)),

@@ -108,7 +108,7 @@ class DotGeneralOp(FunctionTypeOp):
 
 
 def _parse_pair(parser: Parser) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """`= [0] x [1]`"""
+    """Parse `= [0] x [1]`"""
     parser.parse_punctuation("=")
     lhs = parse_dimensions(parser)
     parser.parse_keyword("x")
@@ -128,7 +128,7 @@ def _dimensions(op: DotGeneralOp, *names: str) -> Dimensions:
 
 
 def _extents(op: DotGeneralOp, name: str) -> list[int]:
-    """The extents of the dimensions of this name, which begins with the name of the operand."""
+    """Return the extents of the dimensions of this name, which begins with the name of the operand."""
     shape = shape_of(getattr(op, name[: len("lhs")]))
     return [shape[dimension] for dimension in _dimensions(op, name)]
 

@@ -178,7 +178,7 @@ def _share_names(printer: Printer, named: Block, other: Block) -> None:
 
 
 def returned_types(block: Block) -> Sequence[Attribute]:
-    """The operand types of a block's terminator. Raises `VerifyException` if it is not `stablehlo.return`."""
+    """Return the operand types of a block's terminator. Raises `VerifyException` if it is not `stablehlo.return`."""
     if not isinstance(block.last_op, ReturnOp):
         raise VerifyException("expected the region to end with stablehlo.return")
     return block.last_op.operand_types

@@ -93,7 +93,7 @@ class RawDimensions:
     output_spatial_dimensions: Dimensions = ()
 
     def labelled(self) -> ConvolutionDimensions:
-        """The labels. Raises `ValueError` unless every dimension of each tensor is named once."""
+        """Return the labels. Raises `ValueError` unless every dimension of each tensor is named once."""
         lhs = self.input_batch_dimension, self.input_feature_dimension, *self.input_spatial_dimensions
         rhs = (
             self.kernel_input_feature_dimension,
@@ -149,7 +149,7 @@ class ConvolutionAttr(Data[ConvolutionDimensions]):
 
 
 def _parse_labels(parser: AttrParser, features: Sequence[str]) -> tuple[str, ...]:
-    """`[b, 0, 1, f]`: each feature once, and as many numbers as there are other dimensions, from zero."""
+    """Parse `[b, 0, 1, f]`: each feature once, and as many numbers as there are other dimensions, from zero."""
 
     def label() -> str:
         return parser.parse_optional_identifier() or str(parse_int64(parser))
@@ -247,7 +247,7 @@ class ConvolutionOp(ConvolvingOp, FunctionTypeOp):
 
 
 def _parse_window(parser: Parser) -> Properties:
-    """`{stride = [2, 1], pad = [[0, 1], [1, 1]]}`; a trailing comma is allowed."""
+    """Parse `{stride = [2, 1], pad = [[0, 1], [1, 1]]}`; a trailing comma is allowed."""
     fields: Properties = {}
     parser.parse_punctuation("{")
     while parser.parse_optional_punctuation("}") is None:
@@ -266,7 +266,7 @@ def _parse_window(parser: Parser) -> Properties:
 
 
 def _parse_field(parser: Parser, keyword: str) -> Attribute:
-    """The value of one part of the window."""
+    """Return the value of one part of the window."""
     if keyword == "pad":
         pairs = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_pair(parser))
         return DenseIntOrFPElementsAttr.from_list(TensorType(i64, [len(pairs), 2]), list(chain(*pairs)))
@@ -283,7 +283,7 @@ def _parse_pair(parser: Parser) -> Dimensions:
 
 
 def _text(value: Attribute) -> str:
-    """The value of a part of the window in brackets."""
+    """Return the value of a part of the window in brackets."""
     if not is_integer_array(value):
         return str([list(pair) for pair in pairs_of(value)])
     if value.elt_type == i1:
@@ -305,7 +305,7 @@ def _extent(value: SSAValue, labels: Sequence[str], label: str) -> int:
 
 
 def _check_divides(op: ConvolvingOp, side: str, label: str, groups: str) -> None:
-    """The number of groups divides the extent of the dimension."""
+    """Check that the number of groups divides the extent of the dimension."""
     extent = _extent(getattr(op, side), getattr(op.dimension_numbers.data, side), label)
     count = getattr(op, groups).value.data
     if extent != DYNAMIC_INDEX and extent % count:
@@ -366,7 +366,7 @@ QUANTIZED = ProductLabels(quantized="C28", storage="C31", expressed="C32", granu
 
 
 def _sizes(op: ConvolvingOp) -> list[int]:
-    """The extents of the window."""
+    """Return the extents of the window."""
     return [_extent(op.rhs, op.dimension_numbers.data.rhs, str(index)) for index in range(_spatial(op))]
 
 

@@ -58,7 +58,7 @@ class DenseConstantOp(IRDLOperation):
         successors: Sequence[Block] = (),
         regions: Sequence[Region] = (),
     ) -> Self:
-        """Like `Operation.create`, with the value as a `DenseAttr`.
+        """Create the operation as `Operation.create` does, with the value as a `DenseAttr`.
 
         xDSL's own parser brings its expanded attribute, but equal constants must be equal attributes.
         """
@@ -94,7 +94,7 @@ class DenseConstantOp(IRDLOperation):
 
     @classmethod
     def _parse_in_full(cls, parser: Parser) -> Self:
-        """`) <{value = dense<…> : type}> : () -> type`, for a value and a result of different types."""
+        """Parse `) <{value = dense<…> : type}> : () -> type`, for a value and a result of different types."""
         parser.parse_punctuation(")")
         inline_properties = parser.parse_optional_properties_dict()
         other_properties, attributes = parse_attributes(parser, cls)
@@ -133,7 +133,7 @@ class ConstantOp(DenseConstantOp):
 
 
 def _parse_value(parser: Parser) -> DenseAttr | DenseResourceAttr:
-    """`dense<…> : type`, whose splats are not expanded, a resource, or an alias of either."""
+    """Parse `dense<…> : type`, whose splats are not expanded, a resource, or an alias of either."""
     if parser.parse_optional_keyword("dense") is not None:
         return parse_constant(parser)
     start = parser.pos

@@ -101,7 +101,7 @@ def _check_both_layouts(op: CustomCallOp) -> None:
 
 
 def _result_types(op: CustomCallOp) -> Sequence[Attribute]:
-    """The types that layouts apply to: the results, or the elements of a single tuple."""
+    """Return the types that layouts apply to: the results, or the elements of a single tuple."""
     types = op.result_types
     return types[0].types.data if len(types) == 1 and isinstance(types[0], TupleType) else types
 
@@ -134,7 +134,7 @@ def _check_layout(layout: Attribute, type_: Attribute) -> None:
 
 
 def _part(subject: str, type_: Attribute, indices: Sequence[int]) -> Attribute:
-    """The type within nested tuples."""
+    """Return the type within nested tuples."""
     for index in indices:
         if not isinstance(type_, TupleType) or not 0 <= index < len(type_.types):
             raise VerifyException(f"{subject} {list(indices)} name no part")
@@ -143,7 +143,7 @@ def _part(subject: str, type_: Attribute, indices: Sequence[int]) -> Attribute:
 
 
 def _result_part(op: CustomCallOp, indices: Sequence[int]) -> Attribute:
-    """The type of a part of the results. Several results count as a tuple."""
+    """Return the type of a part of the results. Several results count as a tuple."""
     if len(op.results) == 1:
         return _part("output_tuple_indices", op.result_types[0], indices)
     if not indices or not 0 <= indices[0] < len(op.results):

@@ -61,7 +61,7 @@ def check_fixed_length(subject: str, value: SSAValue) -> None:
 
 
 def constant_integers(value: SSAValue) -> list[int] | None:
-    """The elements of a constant; None if the value is not one."""
+    """Return the elements of a constant; None if the value is not one."""
     owner = value.owner
     if not isinstance(owner, Operation) or not isinstance(owner, ConstantOp):
         return None
@@ -71,7 +71,7 @@ def constant_integers(value: SSAValue) -> list[int] | None:
 
 
 def constants_of(values: Sequence[SSAValue]) -> list[list[int]] | None:
-    """The elements of constants; None if one of the values is not a constant."""
+    """Return the elements of constants; None if one of the values is not a constant."""
     constants = [constant_integers(value) for value in values]
     return [numbers for numbers in constants if numbers is not None] if None not in constants else None
 
@@ -252,7 +252,7 @@ class RealDynamicSliceOp(FunctionTypeOp):
 def _sliced(
     shape: Sequence[int], starts: Sequence[int], limits: Sequence[int], strides: Sequence[int]
 ) -> Sequence[int]:
-    """The shape of a slice. Raises `VerifyException` for a range outside of the shape."""
+    """Return the shape of a slice. Raises `VerifyException` for a range outside of the shape."""
     extents = list[int]()
     for extent, start, limit, stride in zip(shape, starts, limits, strides, strict=True):
         if not 0 <= start <= limit or stride < 1 or (extent != DYNAMIC_INDEX and limit > extent):
@@ -323,7 +323,7 @@ OF_RESHAPE: tuple[Constraint[DynamicReshapeOp], ...] = (
 
 
 def _known(op: DynamicBroadcastInDimOp, *names: str) -> list[int]:
-    """The dimensions of the operand that properties of these names list."""
+    """Return the dimensions of the operand that properties of these names list."""
     arrays = (op.properties.get(name) for name in names)
     return [int(number) for array in arrays if array is not None for number in array.get_values()]  # pyright: ignore
 

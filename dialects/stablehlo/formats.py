@@ -30,7 +30,7 @@ def i64_array(values: Iterable[int]) -> I64Array:
 
 
 def parse_operands(parser: Parser, count: int) -> list[UnresolvedOperand]:
-    """`%a, %b`, exactly `count` of them."""
+    """Parse `%a, %b`, exactly `count` of them."""
     operands: list[UnresolvedOperand] = []
     for index in range(count):
         if index:
@@ -40,7 +40,7 @@ def parse_operands(parser: Parser, count: int) -> list[UnresolvedOperand]:
 
 
 def parse_all_operands(parser: Parser) -> list[UnresolvedOperand]:
-    """`%a, %b`, as many as there are, or none."""
+    """Parse `%a, %b`, as many as there are, or none."""
     operands = parser.parse_optional_undelimited_comma_separated_list(
         parser.parse_optional_unresolved_operand, parser.parse_unresolved_operand
     )
@@ -48,7 +48,7 @@ def parse_all_operands(parser: Parser) -> list[UnresolvedOperand]:
 
 
 def parse_located_argument(parser: Parser) -> Parser.Argument:
-    """`%a: type loc(…)`, an argument of a region; the location may be missing."""
+    """Parse `%a: type loc(…)`, an argument of a region; the location may be missing."""
     argument = parser.parse_argument()
     argument.location = parser.parse_optional_location()
     return argument
@@ -57,7 +57,8 @@ def parse_located_argument(parser: Parser) -> Parser.Argument:
 def parse_attributes(
     parser: Parser, op_type: type[IRDLOperation], spelled: Sequence[str] = ()
 ) -> tuple[Properties, Properties]:
-    """The optional `{…}` of a custom format: properties that the format does not spell, and discardable attributes."""
+    """Return the optional `{…}` of a custom format: properties that the format does not spell, and discardable
+    attributes."""
     start = parser.pos
     attributes = parser.parse_optional_attr_dict()
     if not attributes:
@@ -78,7 +79,7 @@ def print_attributes(printer: Printer, op: IRDLOperation, spelled: Sequence[str]
 
 
 def parse_type_list(parser: Parser) -> list[Attribute]:
-    """`: type, type`"""
+    """Parse `: type, type`"""
     parser.parse_punctuation(":")
     return list(parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type))
 
@@ -94,25 +95,25 @@ def print_operands(printer: Printer, operands: Sequence[SSAValue]) -> None:
 
 
 def parse_field(parser: Parser, keyword: str) -> I64Array:
-    """`, keyword = [0, 1]`"""
+    """Parse `, keyword = [0, 1]`"""
     parser.parse_punctuation(",")
     return parse_assigned(parser, keyword)
 
 
 def parse_assigned(parser: Parser, keyword: str) -> I64Array:
-    """`keyword = [0, 1]`"""
+    """Parse `keyword = [0, 1]`"""
     parser.parse_keyword(keyword)
     parser.parse_punctuation("=")
     return i64_array(parse_dimensions(parser))
 
 
 def print_field(printer: Printer, keyword: str, values: I64Array) -> None:
-    """`, keyword = [0, 1]`"""
+    """Print `, keyword = [0, 1]`"""
     printer.print_string(f", {keyword} = {list(values.get_values())}")
 
 
 def parse_operands_before_field(parser: Parser) -> list[UnresolvedOperand]:
-    """`%a, %b,`, any number of operands, each followed by a comma."""
+    """Parse `%a, %b,`, any number of operands, each followed by a comma."""
     operands: list[UnresolvedOperand] = []
     while (operand := parser.parse_optional_unresolved_operand()) is not None:
         operands.append(operand)
@@ -121,7 +122,7 @@ def parse_operands_before_field(parser: Parser) -> list[UnresolvedOperand]:
 
 
 class CustomFormatOp(IRDLOperation):
-    """Operations printed as `name %a, %b <own part> {…} : <types>`."""
+    """Base of operations printed as `name %a, %b <own part> {…} : <types>`."""
 
     ARITY: ClassVar[int] = 1
     SPELLED: ClassVar[tuple[str, ...]] = ()
@@ -172,7 +173,8 @@ class CustomFormatOp(IRDLOperation):
 
 
 class SameTypeOp(CustomFormatOp):
-    """`: type`, the type of all operands and of the result; a function type if they differ."""
+    """Base of operations that print one type, `: type`, for all operands and the result; a function type if they
+    differ."""
 
     @classmethod
     def parse_types(cls, parser: Parser, count: int) -> Types:
@@ -190,7 +192,7 @@ class SameTypeOp(CustomFormatOp):
 
 
 class FunctionTypeOp(CustomFormatOp):
-    """`: (types) -> types`"""
+    """Base of operations that print a function type: `: (types) -> types`."""
 
     @classmethod
     def parse_types(cls, parser: Parser, count: int) -> Types:

@@ -63,11 +63,11 @@ class IndexingOp(IRDLOperation):
         """The tensor of the index vectors."""
 
     def dimensions(self, *names: str) -> Dimensions:
-        """The dimensions with these names, concatenated."""
+        """Return the dimensions with these names, concatenated."""
         return tuple(dimension for name in names for dimension in getattr(self.numbers, name))
 
     def batch(self) -> list[int]:
-        """The extents of the index tensor without the dimension of the index vectors."""
+        """Return the extents of the index tensor without the dimension of the index vectors."""
         indices = shape_of(self.indices)
         return [extent for dimension, extent in enumerate(indices) if dimension != self.numbers.index_vector_dim]
 
@@ -84,7 +84,7 @@ def rank_of_indices(op: IndexingOp) -> int:
 
 
 def rank_between(window: str) -> Callable[[IndexingOp], int]:
-    """The rank of a batch of windows, whose dimensions have this name."""
+    """Return the rank of a batch of windows, whose dimensions have this name."""
     return lambda op: len(op.batch()) + len(op.dimensions(window))
 
 
@@ -161,7 +161,7 @@ def vectors_apart_from(name: str) -> Check:
 
 
 def interleaved(window: Shape, batch: Shape, window_dimensions: Shape) -> list[int]:
-    """A shape with the window's extents at `window_dimensions` and the batch's in the other places, in order."""
+    """Return a shape with the window's extents at `window_dimensions` and the batch's in the other places, in order."""
     windows, batches = iter(window), iter(batch)
     rank = len(window) + len(batch)
     return [next(windows if dimension in window_dimensions else batches) for dimension in range(rank)]

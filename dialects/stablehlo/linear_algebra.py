@@ -75,7 +75,7 @@ _REAL_SIDE: dict[FftType, str] = {FftType.RFFT: "operand", FftType.IRFFT: "resul
 
 
 def _sides(op: FftOp) -> tuple[SSAValue | None, SSAValue]:
-    """The real side, if there is one, and the complex side, or one of them."""
+    """Return the real side, if there is one, and the complex side, or one of them."""
     real = _REAL_SIDE.get(op.fft_type.data)
     if real is None:
         return None, op.operand

@@ -37,7 +37,7 @@ _FIELD = re.compile(r"\b(handle|type)\s*=\s*(-?\d+)")
 
 
 def channel_field(handle: Attribute | None, name: str) -> int:
-    """A field of a channel handle, `handle` or `type`; 0 without a handle."""
+    """Return a field of a channel handle, `handle` or `type`; 0 without a handle."""
     text = handle.value.data if isinstance(handle, UnregisteredAttr) else ""
     return int(dict(_FIELD.findall(text)).get(name, 0))
 
@@ -58,7 +58,7 @@ def check_channel(handle: Attribute | None, is_global: bool, least: int = 1) -> 
 
 
 def rows_of(groups: Attribute | None) -> list[list[int]] | None:
-    """The rows of a table of device numbers; None if it is not given as one."""
+    """Return the rows of a table of device numbers; None if it is not given as one."""
     if groups is None or not is_standard_dense(groups):
         return None
     return [[int(number) for number in row] for row in to_numpy(groups)] if _rank(groups) == 2 else None

@@ -14,7 +14,7 @@ from .tensors import tensors
 
 
 def _quantized(subject: str, element: Attribute) -> QuantizedType:
-    """The parts of a quantized element type. Raises `VerifyException` for any other type."""
+    """Return the parts of a quantized element type. Raises `VerifyException` for any other type."""
     type_ = QuantizedType.of(element)
     if type_ is None:
         raise VerifyException(f"{subject} has elements of type {element}, expected quantized ones")

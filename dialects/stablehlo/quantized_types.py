@@ -68,7 +68,7 @@ class QuantizedType:
 
     @classmethod
     def of(cls, element: Attribute) -> QuantizedType | None:
-        """The parts of an element type; None if it is not a quantized one of this form."""
+        """Make the parts of an element type; None if it is not a quantized one of this form."""
         # By name: `isinstance` is slow for `UnregisteredAttr`, an abstract class.
         if element.name != UnregisteredAttr.name:
             return None
@@ -86,7 +86,7 @@ class QuantizedType:
         return (*self.element, self.dimension)
 
     def check(self) -> None:
-        """Raises `VerifyException` for a type that the specification does not allow."""
+        """Raise `VerifyException` for a type that the specification does not allow."""
         least, most = _range(self.storage)
         if not least <= self.low < self.high <= most:
             raise VerifyException(f"C3: the storage range {self.low}:{self.high} is not within {least}:{most}")
@@ -105,7 +105,7 @@ class QuantizedType:
             raise VerifyException(f"C11: the quantization dimension is {self.dimension}, expected at least 0")
 
     def check_shape(self, shape: Sequence[int]) -> None:
-        """Raises `VerifyException` for a tensor shape that does not fit the quantization dimension."""
+        """Raise `VerifyException` for a tensor shape that does not fit the quantization dimension."""
         if self.dimension is None:
             return
         if self.dimension >= len(shape):
@@ -145,7 +145,7 @@ def _range(storage: IntegerType) -> tuple[int, int]:
 
 
 def _pairs(text: str) -> list[tuple[float, int]] | None:
-    """`0.5:3`, or `{0.5:3, 0.25}`: scales with their zero points, which are 0 if they are not given."""
+    """Parse scales with their zero points, which are 0 if they are not given: `0.5:3`, or `{0.5:3, 0.25}`."""
     entries = text.removeprefix("{").removesuffix("}").split(",")
     pairs = list[tuple[float, int]]()
     for entry in entries:
@@ -158,7 +158,7 @@ def _pairs(text: str) -> list[tuple[float, int]] | None:
 
 
 def same_element(first: Attribute, second: Attribute) -> bool:
-    """Whether two element types are equal; quantized ones may differ in spelling."""
+    """Return whether two element types are equal; quantized ones may differ in spelling."""
     if first == second:
         return True
     type_ = QuantizedType.of(first)
@@ -166,19 +166,20 @@ def same_element(first: Attribute, second: Attribute) -> bool:
 
 
 def same_parameters(first: Attribute, second: Attribute) -> bool:
-    """Whether two element types are quantized along dimensions that may differ, and are equal otherwise."""
+    """Return whether two element types are quantized along dimensions that may differ, and are equal otherwise."""
     parts = [QuantizedType.of(element) for element in (first, second)]
     numbers = {(part.element, part.scales, part.zero_points) for part in parts if part and part.dimension is not None}
     return None not in parts and len(numbers) == 1 and all(part and part.dimension is not None for part in parts)
 
 
 def is_quantized(*values: SSAValue) -> bool:
-    """Whether one of these values, which are tensors, has elements outside of builtin, such as quantized ones."""
+    """Return whether one of these values, which are tensors, has elements outside of builtin, such as quantized
+    ones."""
     return any(is_tensor(value.type) and isinstance(value.type.element_type, UnregisteredAttr) for value in values)
 
 
 def check_baseline(subject: str, actual: Attribute, expected: Attribute) -> None:
-    """Check that element types are equal but for scales and zero points. Types of other forms are accepted."""
+    """Check that element types are equal except for scales and zero points. Types of other forms are accepted."""
     first, second = QuantizedType.of(actual), QuantizedType.of(expected)
     if first is None and second is None:
         return

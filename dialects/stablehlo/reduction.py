@@ -57,7 +57,7 @@ from .tensors import numbers
 
 
 def combined_types(block: Block, count: int) -> Sequence[AnyTensor]:
-    """The types that the region takes twice and returns."""
+    """Return the types that the region takes twice and returns."""
     returned = returned_types(block)
     check_count("values that the region returns", len(returned), count)
     check_all("the arguments of the region", block.arg_types, [*returned, *returned])
@@ -285,7 +285,7 @@ REDUCE_CONSTRAINTS: tuple[Constraint[ReduceOp], ...] = (
 
 
 def short_form(op: ReduceOp, with_locations: bool) -> CommutativeOp | None:
-    """The only operation of the region, if its name determines the region.
+    """Return the only operation of the region, if its name determines the region.
 
     It takes the arguments as they come, and neither attributes nor locations would be lost.
     """
@@ -308,7 +308,7 @@ def _scalar_of(op: ReduceOp) -> TensorType:
 
 
 def short_body(combiner: type[CommutativeOp], element: Attribute, location: LocationAttr) -> Region:
-    """The region that `applies` expands to, all at the location of the reduction."""
+    """Return the region that `applies` expands to, all at the location of the reduction."""
     scalar = TensorType(element, [])
     block = Block(arg_types=[scalar, scalar])
     combine = combiner(block.args[0], block.args[1])
@@ -319,7 +319,7 @@ def short_body(combiner: type[CommutativeOp], element: Attribute, location: Loca
 
 
 def _parse_pair(parser: Parser) -> tuple[UnresolvedOperand, UnresolvedOperand]:
-    """`(%value init: %init)`"""
+    """Parse `(%value init: %init)`"""
     with parser.in_parens():
         value = parser.parse_unresolved_operand()
         parser.parse_keyword("init")
@@ -343,7 +343,7 @@ def _parse_combiner(parser: Parser) -> type[CommutativeOp]:
 
 
 def _parse_across(parser: Parser) -> Dimensions:
-    """`across dimensions = [0]`"""
+    """Parse `across dimensions = [0]`"""
     parser.parse_keyword("across")
     parser.parse_keyword("dimensions")
     parser.parse_punctuation("=")
@@ -351,7 +351,8 @@ def _parse_across(parser: Parser) -> Dimensions:
 
 
 def _parse_reducer(parser: Parser) -> Region:
-    """`(%a: s, %a0: s) (%b: s, %b0: s) {…}`; the block takes the first of each pair, then the second of each pair."""
+    """Parse `(%a: s, %a0: s) (%b: s, %b0: s) {…}`; the block takes the first of each pair, then the second of each
+    pair."""
     values: list[Parser.Argument] = []
     others: list[Parser.Argument] = []
     while parser.parse_optional_punctuation("(") is not None:

@@ -179,7 +179,7 @@ class ComplexOp(SameTypeOp):
 
 
 def _part_of(type: Attribute) -> Attribute | None:
-    """The type of real and imaginary part of a tensor of complex numbers."""
+    """Return the type of real and imaginary part of a tensor of complex numbers."""
     if not is_tensor(type) or not is_complex_type(type.element_type):
         return None
     return TensorType(type.element_type.element_type, type.get_shape(), type.encoding)

@@ -45,7 +45,7 @@ class ViewOp(FunctionTypeOp):
 
 
 def is_static(*values: SSAValue) -> bool:
-    """Whether all extents of these tensors are known."""
+    """Return whether all extents of these tensors are known."""
     return all(DYNAMIC_INDEX not in shape_of(value) for value in values)
 
 

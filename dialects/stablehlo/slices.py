@@ -222,7 +222,7 @@ class DynamicUpdateSliceOp(FunctionTypeOp):
 def check_starts(
     starts: Sequence[SSAValue], shape: Sequence[int], sizes: Sequence[int], labels: tuple[str, str, str]
 ) -> None:
-    """One scalar index for each dimension, all of one type of integers.
+    """Check that there is one scalar index for each dimension, all of one type of integers.
 
     labels: Those of the constraints on the number of indices, on that of the sizes, and on the type of an index.
     """

@@ -18,7 +18,8 @@ from .quantized_types import QuantizedType
 
 
 def is_quantized_by_dimension(type_: Attribute) -> bool:
-    """`tensor<4x!quant.uniform<i8:f32:0, {1.0:0, 2.0:0}>>`: a scale for each index along a dimension."""
+    """Return whether the type has a scale for each index along a dimension: `tensor<4x!quant.uniform<i8:f32:0, {1.0:0,
+    2.0:0}>>`."""
     quantized = QuantizedType.of(type_.element_type) if is_tensor(type_) else None
     return quantized is not None and quantized.dimension is not None
 
@@ -58,12 +59,12 @@ class TensorConstraint(BaseAttr[TensorType]):
 
 
 def numbers(label: str = "") -> TensorConstraint:
-    """A tensor that is not quantized along a dimension."""
+    """Return a tensor that is not quantized along a dimension."""
     return TensorConstraint(TensorType, label)
 
 
 def tensors(label: str = "") -> TensorConstraint:
-    """A tensor of any elements."""
+    """Return a tensor of any elements."""
     return TensorConstraint(TensorType, label, by_dimension=True)
 
 
@@ -82,7 +83,7 @@ class ScalarConstraint(BaseAttr[TensorType]):
 
 
 def scalar(label: str, element: Attribute) -> ScalarConstraint:
-    """A tensor of one element of this type."""
+    """Return a tensor of one element of this type."""
     return ScalarConstraint(TensorType, label, element)
 
 

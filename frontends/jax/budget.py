@@ -110,7 +110,7 @@ class BudgetedCompile:
 
 
 def record_of_within(result: BudgetedCompile) -> dict[str, Any]:
-    """How a budget was kept, as values of JSON, without the compiled step and its rewrite."""
+    """Describe how a budget was kept, as values of JSON, without the compiled step and its rewrite."""
     record = {name: getattr(result, name) for name in ("budget", "temporaries", "plain")}
     needs = temporary_bytes(result.compiled)
     return {**record, "rounds": [asdict(compiled) for compiled in result.rounds], "needs": needs}
@@ -119,7 +119,7 @@ def record_of_within(result: BudgetedCompile) -> dict[str, Any]:
 def within_from(
     record: Mapping[str, Any], rewritten: Rewritten | None, compiled: jax.stages.Compiled
 ) -> BudgetedCompile | None:
-    """The result of a record, for the step compiled anew; None if that does not need the bytes of the record."""
+    """Return the result of a record, for the step compiled anew; None if that does not need the bytes of the record."""
     if temporary_bytes(compiled) != record["needs"]:
         return None
     rounds = tuple([Round(**compiled_before) for compiled_before in record["rounds"]])
@@ -127,7 +127,7 @@ def within_from(
 
 
 def checked_budget(budget: Any, caller: str = "recompute.jax.jit") -> str:
-    """The option `budget` as text. Raises `TypeError` for another type, and `ValueError` for an invalid budget.
+    """Return the option `budget` as text. Raises `TypeError` for another type, and `ValueError` for an invalid budget.
 
     `caller`: the function that messages name."""
     if isinstance(budget, bool) or not isinstance(budget, str | int | float):
@@ -164,7 +164,7 @@ def within(
 
 
 def device_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> int | None:
-    """The bytes of the device that a budget allows, arguments and results included; None for the budget `min`.
+    """Return the bytes of the device that a budget allows, arguments and results included; None for the budget `min`.
 
     Raises `Refusal` if the compiler or the device reports no sizes, and if arguments and results alone need more.
     """
@@ -173,7 +173,7 @@ def device_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> i
 
 
 def _temporaries_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled, plain_bytes: int) -> int | None:
-    """The bytes that the budget leaves for temporaries; None for the budget `min`.
+    """Return the bytes that the budget leaves for temporaries; None for the budget `min`.
 
     A share is one of the temporaries of the plain step. A number of bytes covers arguments and results too.
     """
@@ -193,7 +193,7 @@ def _temporaries_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled
 
 
 def free_bytes(module: ModuleOp) -> int:
-    """The bytes that the device reports as free. Raises `Refusal` if it reports none."""
+    """Return the bytes that the device reports as free. Raises `Refusal` if it reports none."""
     device: Any = _JAX.local_devices()[0]
     stats: Any = device.memory_stats()
     if not stats or "bytes_limit" not in stats:
@@ -202,7 +202,7 @@ def free_bytes(module: ModuleOp) -> int:
 
 
 def _work(rewritten: Rewritten) -> tuple[int, int]:
-    """Operations and FLOPs that a rewrite adds: equal for equal plans."""
+    """Return operations and FLOPs that a rewrite adds: equal for equal plans."""
     return rewritten.copies, rewritten.extra_flops
 
 
@@ -251,7 +251,7 @@ class _CompilerSearch:
         )
 
     def _measure(self, candidate: Candidate, predicted: float) -> tuple[float, _Candidate] | None:
-        """The measure of `Rounds`; None if the plans do not apply."""
+        """Return the measure of `Rounds`; None if the plans do not apply."""
         done, most = len(self.rounds), self._most_compiles
         self.line.at(f"plan {done + 1} of at most {most}", BEFORE_PLANS + (1 - BEFORE_PLANS) * done / most)
         try:
@@ -278,7 +278,8 @@ class _CompilerSearch:
         return COMPILES + (self.limit is None)
 
     def _ordinary(self, tried: Sequence[_Candidate], best: _Candidate | None) -> _Candidate | None:
-        """The choice without a budget, if it needs less than the best candidate: `min` never needs more than it."""
+        """Return the choice without a budget, if it needs less than the best candidate: `min` never needs more
+        than it."""
         if tried and self.stop():
             return None
         try:
@@ -314,7 +315,7 @@ class _CompilerSearch:
         return rewritten
 
     def _not_reached(self) -> str:
-        """The message of the refusal: a line with the smallest size, then one for each candidate that was compiled."""
+        """Return the message of the refusal: a line with the smallest size, then one for each candidate that was compiled."""
         limit = f"{format_bytes(self.limit or 0)} of {format_bytes(self.plain_bytes)} of temporaries"
         sizes = [candidate.needs for candidate in self.rounds if candidate.needs is not None]
         least = "nothing can be recomputed"

@@ -48,7 +48,7 @@ class Call:
 def completed(
     static: Sequence[tuple[int | str, Any]], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """The positional and keyword arguments of a call, with the static ones back in their places."""
+    """Return the positional and keyword arguments of a call, with the static ones back in their places."""
     positional, named = list(args), dict(kwargs)
     for place, value in static:
         if isinstance(place, int):
@@ -59,7 +59,7 @@ def completed(
 
 
 def key_of(call: Call) -> Hashable | None:
-    """A key that is equal for calls that one compiled step can serve; None if JAX rejects the arguments."""
+    """Return a key that is equal for calls that one compiled step can serve; None if JAX rejects the arguments."""
     try:
         leaves, tree = _TREE.flatten((call.args, dict(call.kwargs)))
         static = tuple((place, _type_of(value), value) for place, value in call.static)
@@ -71,13 +71,13 @@ def key_of(call: Call) -> Hashable | None:
 
 
 def _type_of(value: object) -> Hashable:
-    """The type, which tells apart `1`, `1.0` and `True`: these are equal, but trace differently."""
+    """Return the type, which tells apart `1`, `1.0` and `True`: these are equal, but trace differently."""
     return type(value)
 
 
 def _kind(leaf: Any) -> tuple[Hashable, ...]:
-    """Shape, element type and weak type; of a committed array also sharding and layout. An uncommitted array follows
-    the others."""
+    """Return shape, element type and weak type; of a committed array also sharding and layout. An uncommitted array
+    follows the others."""
     if isinstance(leaf, jax.Array) and not isinstance(leaf, Tracer) and leaf.committed:
         layout = getattr(getattr(leaf, "format", None), "layout", None)
         return (jax.typeof(leaf), leaf.sharding, layout)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 
 def a_callable(caller: str, value: object) -> None:
-    """Raises `TypeError` if the value is not callable."""
+    """Raise `TypeError` if the value is not callable."""
     if not callable(value):
         raise TypeError(f"{caller} takes a function, or a module of flax or equinox, not {type(value).__name__}")
 
 
 def flags(caller: str, **switches: object) -> None:
-    """Raises `TypeError` for a switch that is neither True nor False."""
+    """Raise `TypeError` for a switch that is neither True nor False."""
     for name, value in switches.items():
         if not isinstance(value, bool):
             raise TypeError(f"{caller}: {name} is True or False, not {value!r}")

@@ -91,8 +91,8 @@ def _measured(lowered: Lowered, ways: Sequence[Variant]) -> Measured:
 
 
 def ranked(lowered: Lowered, ways: Sequence[Variant]) -> list[Variant]:
-    """The ways to compile, at most two: the one with the lowest prediction, then another that may need less by the
-    error of the model. The user's own version is measured rather than a second rewrite, and never runs unmeasured.
+    """Return the ways to compile, at most two: the one with the lowest prediction, then another that may need less by
+    the error of the model. The user's own version is measured rather than a second rewrite, and never runs unmeasured.
 
     Without barriers of its own a step has a rewrite and the plain form, and the rewrite is predicted to need less.
     """
@@ -106,8 +106,8 @@ def ranked(lowered: Lowered, ways: Sequence[Variant]) -> list[Variant]:
 
 
 def _predicted_bytes(lowered: Lowered, way: Variant) -> int | None:
-    """The temporaries by the model of XLA:CPU. None for the plain step without its barriers, which needs no less than
-    with them."""
+    """Return the temporaries by the model of XLA:CPU. None for the plain step without its barriers, which needs no less
+    than with them."""
     if way is Variant.PLAIN:
         return None
     rewritten = lowered.merged if way is Variant.MERGED else lowered.rewritten if way is Variant.RECOMPUTED else None
@@ -117,7 +117,7 @@ def _predicted_bytes(lowered: Lowered, way: Variant) -> int | None:
 
 
 def _from_cache(lowered: Lowered, ways: Sequence[Variant]) -> Measured | None:
-    """The choice of an earlier process; None without one, and if the compiler measures other bytes now."""
+    """Return the choice of an earlier process; None without one, and if the compiler measures other bytes now."""
     stored = None if len(ways) == 1 else lowered.cache.choice(lowered.options.measure)
     if stored is None:
         return None
@@ -127,7 +127,7 @@ def _from_cache(lowered: Lowered, ways: Sequence[Variant]) -> Measured | None:
 
 
 def _ways(lowered: Lowered) -> list[Variant]:
-    """The steps to compile. If there is only one, nothing is measured."""
+    """Return the steps to compile. If there is only one, nothing is measured."""
     if lowered.within is not None:
         return [Variant.PLAIN if lowered.rewritten is None else Variant.RECOMPUTED]
     measure, rewritten = lowered.options.measure, lowered.rewritten
@@ -153,7 +153,8 @@ def _compiled(lowered: Lowered, way: Variant, options: Mapping[str, Any] | None 
 
 
 def _least(sizes: Mapping[Variant, int | None]) -> Variant:
-    """The way with the fewest bytes; of those as good, the last one. Without sizes the first that is not merged."""
+    """Return the way with the fewest bytes; of those as good, the last one. Without sizes the first that is not
+    merged."""
     measured = {way: size for way, size in sizes.items() if size is not None}
     if len(measured) < len(sizes):
         return next((way for way in sizes if way is not Variant.MERGED), Variant.MERGED)

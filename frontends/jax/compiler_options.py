@@ -34,12 +34,12 @@ def keeping_barriers(platforms: Sequence[str], *option_sets: Mapping[str, Any] |
 
 
 def are_kept_by_flags() -> bool:
-    """Whether `XLA_FLAGS` alone keeps barriers on CPU."""
+    """Return whether `XLA_FLAGS` alone keeps barriers on CPU."""
     return DROPS_BARRIERS in _disabled_by_flags()
 
 
 def _disabled_by_flags() -> list[str]:
-    """Passes that `XLA_FLAGS` disables. It holds flags, or the name of a file with flags."""
+    """List the passes that `XLA_FLAGS` disables. It holds flags, or the name of a file with flags."""
     flags = os.environ.get("XLA_FLAGS", "")
     if flags and not flags.lstrip().startswith("-"):
         flags = Path(flags).read_text() if Path(flags).is_file() else ""

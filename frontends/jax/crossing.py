@@ -22,7 +22,7 @@ OURS = f"{RECOMPUTE.name}."
 
 
 def module_of(lowered: jax.stages.Lowered, name: str) -> ModuleOp:
-    """The lowered module, with locations. Raises `ParseError` if the bridge cannot convert it and its text is
+    """Return the lowered module, with locations. Raises `ParseError` if the bridge cannot convert it and its text is
     rejected by the parser."""
     try:
         from .bridge import NotBridged, read
@@ -36,15 +36,16 @@ def module_of(lowered: jax.stages.Lowered, name: str) -> ModuleOp:
 
 
 def demand_lowered(module: ModuleOp) -> None:
-    """Raises `Refusal` at the first operation of the dialect `recompute`, which a pipeline of the user's has left."""
+    """Raise `Refusal` at the first operation of the dialect `recompute`, which remains if the user's pipeline does not
+    lower it."""
     for op in every_operation(module):
         if op.name.startswith(OURS):
             raise Refusal(op, f"{op.name} is left, unknown to JAX: the pipeline must end with recompute-lower")
 
 
 def with_module(lowered: jax.stages.Lowered, module: ModuleOp) -> jax.stages.Lowered:
-    """A copy of `lowered` that compiles this module, verified by MLIR. Raises MLIR's errors, and `Refusal` for a module
-    that is not lowered."""
+    """Return a copy of `lowered` that compiles this module, verified by MLIR. Raises MLIR's errors, and `Refusal` for a
+    module that is not lowered."""
     demand_lowered(module)
     context = private.mlir_context()
     try:

@@ -29,7 +29,8 @@ def disabled() -> Generator[None, None, None]:
 
 
 def is_disabled() -> bool:
-    """Whether steps run as under `jax.jit`. Raises `ValueError` for another value of the environment variable."""
+    """Return whether steps run as under `jax.jit`. Raises `ValueError` for another value of the environment
+    variable."""
     value = os.environ.get(VARIABLE, "")
     if value and value.lower() not in (*OFF, *ON):
         raise ValueError(f"{VARIABLE}={value}: expected 'off' or 'on'")

@@ -57,7 +57,7 @@ def without_lost_updates(function: Callable[..., Any], name: str) -> Callable[..
 
 
 def _modules_in(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-    """The outermost modules of flax nnx; none if flax is not imported."""
+    """Return the outermost modules of flax nnx; none if flax is not imported."""
     nnx = sys.modules.get("flax.nnx")
     if nnx is None:
         return []
@@ -66,11 +66,11 @@ def _modules_in(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
 
 
 def _values_of(module: Any) -> dict[Any, Any]:
-    """The arrays of all variables, by their paths."""
+    """Return the arrays of all variables, by their paths."""
     state = sys.modules["flax.nnx"].state(module)
     return {str(path): leaf for path, leaf in _TREE.leaves_with_path(state)}
 
 
 def _changes(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> list[Any]:
-    """The arrays of `after` that are new objects."""
+    """Return the arrays of `after` that are new objects."""
     return [value for path, value in after.items() if path not in before or before[path] is not value]

@@ -14,7 +14,7 @@ NO_HOST = (
 
 
 def supported_options(options: Options, platforms: Sequence[str]) -> tuple[Options, tuple[str, ...]]:
-    """The options for these platforms, without an `offload` that would do nothing, and the remarks that say so.
+    """Return the options for these platforms, without an `offload` that would do nothing, and the remarks that say so.
 
     JAX emits moves to the host for GPU and TPU only.
     """

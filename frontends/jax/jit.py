@@ -35,13 +35,13 @@ source_info_util.register_exclusion(__file__)
 
 
 class Jitted(Generic[P, R]):
-    """What `jit` gives: called like the function, with the compiled steps of all calls so far."""
+    """The result of `jit`: called like the function, with the compiled steps of all calls so far."""
 
     __name__: str
     __wrapped__: Callable[P, R]
 
     def __init__(self, function: Callable[P, R], options: Options, jitted: Any = None):
-        """jitted: The result of `jax.jit` to lower and run; by default `jax.jit` of the function."""
+        """Wrap a function. jitted: the result of `jax.jit` to lower and run; by default `jax.jit` of the function."""
         self._options = options
         name = str(getattr(function, "__name__", type(function).__name__))
         checked = without_lost_updates(function, name) if callable(function) else function
@@ -55,7 +55,8 @@ class Jitted(Generic[P, R]):
         update_wrapper(self, function, updated=())
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Raises what `jax.jit` raises, and see `rewritten`. Warns `NothingSaved` where the plain step is what runs."""
+        """Run the step. Raises what `jax.jit` raises, and see `rewritten`. Warns `NothingSaved` if the plain
+        step runs."""
         if _JAX.config.jax_disable_jit or is_disabled():
             return self._plain(*args, **kwargs)
         if self._dispatch is None:
@@ -84,19 +85,20 @@ class Jitted(Generic[P, R]):
         return f"<recompute.jax.jit({self._name}), lowered for {count or 'no'} call{'' if count == 1 else 's'}>"
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        """A method, where it stands in a class."""
+        """Return a bound method if the step is accessed through an instance."""
         return self if instance is None else MethodType(self, instance)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """Lowered and rewritten, for arrays or `jax.ShapeDtypeStruct`. Warns `NothingSaved`; raises as a call does."""
+        """Lower and rewrite the step, for arrays or `jax.ShapeDtypeStruct`. Warns `NothingSaved`; raises as a call
+        does."""
         lowered = self.lower_quietly(*args, **kwargs)
         if lowered.why is not None and self._options.budget is None:
             warning.warn(lowered.why)
         return lowered
 
     def lower_quietly(self, *args: Any, **kwargs: Any) -> Lowered:
-        """As `lower`, without the warning; it is in `why`. Done once for arguments that are alike, by calls, `report`
-        and `lower` together."""
+        """Lower as `lower` does, without the warning, which is in `why`. Calls, `report` and `lower` share the result
+        for arguments of equal types."""
         if is_disabled():
             return not_rewritten(self._name, self._plain.lower(*args, **kwargs), self._options)
         key = key_of(Call.of(self._statics, args, kwargs))
@@ -108,31 +110,33 @@ class Jitted(Generic[P, R]):
         return self._lowered[key]
 
     def within(self, budget: str) -> Jitted[P, R]:
-        """The same step, rewritten within a budget."""
+        """Return the same step, rewritten within a budget."""
         rewrite = replace(self._options.rewrite, plan=None, planner=None, pipeline=None)
         options = replace(self._options, rewrite=rewrite, budget=budget, search=0)
         return Jitted(self.__wrapped__, options, self._plain)
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
-        """What the step saves, and what recomputing each segment would change. Raises `Refusal` without a gradient."""
+        """Explain what the step saves, and what recomputing each segment would change. Raises `Refusal` without a
+        gradient."""
         module = module_of(lowered_for_us(self._plain.trace(*args, **kwargs)), self._name)
         return explain(module, self._options.rewrite.selection)
 
     def report(self, *args: Any, **kwargs: Any) -> Report:
-        """What the plain step needs and the rewritten one, both compiled; what is kept and why, what is recomputed."""
+        """Compile the plain step and the rewritten one, and report what each needs, what is saved and why, and what is
+        recomputed."""
         with progress(f"recompute.jax: {self._name}"):
             return report(self.lower_quietly(*args, **kwargs))
 
     def trace(self, *args: Any, **kwargs: Any) -> jax.stages.Traced:
-        """As of `jax.jit`."""
+        """Trace as `jax.jit` does."""
         return self._plain.trace(*args, **kwargs)
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
-        """As of `jax.jit`."""
+        """Evaluate shapes as `jax.jit` does."""
         return self._plain.eval_shape(*args, **kwargs)
 
     def clear_cache(self) -> None:
-        """Forget what was compiled."""
+        """Clear the compiled steps."""
         self._compiled.clear()
         self._lowered.clear()
         self._steps.clear()
@@ -140,7 +144,7 @@ class Jitted(Generic[P, R]):
         self._dispatch = private.dispatched(self._name, self._miss, self._statics)
 
     def _nested(self, call: Call, key: Hashable, args: Any, kwargs: Any) -> Any:
-        """Called while another transformation of JAX traces the caller."""
+        """Run the step while another transformation of JAX traces the caller."""
         if key is None:
             return self._plain(*args, **kwargs)
         if key not in self._steps:
@@ -154,7 +158,7 @@ def jit(fn: Callable[P, R], /, **keywords: Unpack[Keywords]) -> Jitted[P, R]: ..
 @overload
 def jit(**keywords: Unpack[Keywords]) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 def jit(*fn: Any, **keywords: Any) -> Any:
-    """`jax.jit` for a training step, gradient included, in less memory.
+    """Wrap a training step, gradient included, as `jax.jit` does, in less memory.
 
     The rewritten step is proved to compute each result by the same operations on the same values as the plain one, so
     that the results are equal, bit for bit, wherever operations run one by one. Compiled code may round the two steps

@@ -117,14 +117,14 @@ class Lowered:
         return compile_lowered(less, keeping_options(self.plain, self.options, compiler_options))
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The module that is compiled, as `jax.stages.Lowered.as_text` prints it."""
+        """Return the module that is compiled, as `jax.stages.Lowered.as_text` prints it."""
         return self.less.as_text(dialect, debug_info=debug_info)
 
 
 def keeping_options(
     plain: jax.stages.Lowered, options: Options, compiler_options: Mapping[str, Any] | None
 ) -> dict[str, Any] | None:
-    """Compiler options that keep barriers, merged with those of `jit` and of the call."""
+    """Return the compiler options that keep barriers, merged with those of `jit` and of the call."""
     return keeping_barriers(private.platforms(plain), options.jit.get("compiler_options"), compiler_options)
 
 
@@ -133,7 +133,7 @@ def compile_lowered(lowered: Any, compiler_options: dict[str, Any] | None) -> ja
 
 
 def searching_options(options: Options, plain: jax.stages.Lowered) -> RecomputeOptions:
-    """The options of the rewrite; with `search`, candidates are measured by the compiler."""
+    """Return the options of the rewrite; with `search`, candidates are measured by the compiler."""
     if not options.search:
         return options.rewrite
     compiler_options = keeping_options(plain, options, None)

@@ -69,7 +69,7 @@ def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered
 def _rewritten(
     name: str, traced: jax.stages.Traced, marked: jax.stages.Lowered, options: Options, cache: StepCache
 ) -> Lowered:
-    """As `rewritten`, without the cache. `marked`: the step as it was lowered with marks."""
+    """Rewrite as `rewritten` does, without the cache. `marked`: the step as it was lowered with marks."""
     try:
         module = crossing.module_of(marked, name)
     except ParseError as error:
@@ -105,12 +105,12 @@ def _rewritten(
 
 
 def not_rewritten(name: str, plain: jax.stages.Lowered, options: Options) -> Lowered:
-    """The plain step, where recomputation is switched off."""
+    """Return the plain step, where recomputation is switched off."""
     return Lowered(name, options, plain, plain, None, (WHY,), f"{name}: the plain step runs: {WHY}")
 
 
 def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine) -> Lowered:
-    """The step rewritten within the budget. Raises `Refusal` if no candidate keeps it."""
+    """Return the step rewritten within the budget. Raises `Refusal` if no candidate keeps it."""
     name, options, plain, cache = step.name, step.options, step.plain, step.cache
     on_cpu = "cpu" in private.platforms(plain)
     result = within(
@@ -137,7 +137,7 @@ def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine)
 
 
 def _stored(lowered: Lowered, marked: jax.stages.Lowered) -> StoredStep:
-    """The content of the cache for this step. `marked`: as it was lowered with marks."""
+    """Return the content of the cache for this step. `marked`: as it was lowered with marks."""
     rewritten = lowered.rewritten
     return StoredStep(
         has_marks=lowered.plain is not marked,
@@ -158,7 +158,7 @@ def _from_cache(
     cache: StepCache,
     stored: StoredStep,
 ) -> Lowered | None:
-    """The step as it was stored; None if the compiler measures other bytes than a budget was kept with."""
+    """Return the step as it was stored; None if the compiler measures other bytes than a budget was kept with."""
 
     @cache_of_call
     def read() -> ModuleOp | None:
@@ -184,7 +184,7 @@ def _from_cache(
 
 
 def _result_of(within: BudgetedCompile) -> str:
-    """`19.5 MiB -> 4.1 MiB of temporaries, within the budget 0.5`."""
+    """Describe the result: `19.5 MiB -> 4.1 MiB of temporaries, within the budget 0.5`."""
     needs = within.compiled.memory_analysis()
     after = within.plain if needs is None else int(needs.temp_size_in_bytes)
     before = format_bytes(within.plain)
@@ -206,7 +206,7 @@ class _PlainStep:
     cache: StepCache
 
     def because(self, error: Refusal | NotProved | ParseError) -> Lowered:
-        """The plain step with the error as its reason. Raises the error if the options demand a rewrite."""
+        """Return the plain step with the error as its reason. Raises the error if the options demand a rewrite."""
         if self.options.demands(error):
             raise error
         why = warning.refused(self.name, error)

@@ -123,7 +123,7 @@ def _custom_call(operands: Sequence[Any], target: str, config: str) -> Any:
 
 
 def _name_primitive() -> Any:
-    """The primitive behind `checkpoint_name`, which JAX lowers to nothing."""
+    """Return the primitive behind `checkpoint_name`, which JAX lowers to nothing."""
     traced = _JAX.make_jaxpr(partial(_NAMES.checkpoint_name, name="name"))(0.0)
     return traced.eqns[0].primitive
 

@@ -18,7 +18,7 @@ from ...transforms.take_scopes import take_scopes
 
 
 def merged(module: ModuleOp | None, request: RecomputeOptions) -> Rewritten | None:
-    """The step merged and rewritten, proved equal to the original module; None if that fails.
+    """Return the step merged and rewritten, proved equal to the original module; None if that fails.
 
     None too if the options or marks in the step select what is recomputed: merging would override them.
     """
@@ -33,13 +33,14 @@ def merged(module: ModuleOp | None, request: RecomputeOptions) -> Rewritten | No
 
 
 def _selects_places(request: RecomputeOptions) -> bool:
-    """Whether the options select where operations are recomputed. A policy does not: it applies to any segment."""
+    """Return whether the options select where operations are recomputed. A policy does not: it applies to any
+    segment."""
     if any(choice is not None for choice in (request.plan, request.planner, request.pipeline)):
         return True
     return request.selection.segments != AUTO.segments or request.selection.checkpoints is not None
 
 
 def _is_marked(module: ModuleOp) -> bool:
-    """Whether the step has marks or marked calls; names select nothing. Raises `Refusal` for invalid marks."""
+    """Return whether the step has marks or marked calls; names select nothing. Raises `Refusal` for invalid marks."""
     marks = [op for op in every_operation(module) if is_named_as_mark(op)]
     return any(op.call_target_name.data != NAME for op in marks) or take_scopes(module.clone()) > 0

@@ -71,7 +71,7 @@ class CallableStep:
 
 
 def nested_step(name: str, options: Options, plain: Callable[..., Any], call: Call) -> CallableStep | None:
-    """The step for these arguments; None, with a warning, if it has effects or closes over traced values."""
+    """Return the step for these arguments; None, with a warning, if it has effects or closes over traced values."""
     leaves, arguments = _JAX.tree.flatten((call.args, dict(call.kwargs)))
     static, trees = call.static, list[Any]()  # Do not hold `call`: its arguments are tracers, and the step outlives it.
 
@@ -130,7 +130,7 @@ def _lower(ctx: Any, *operands: Any, step: CallableStep) -> Any:
 
 
 def _export(step: CallableStep, avals: Sequence[Any], platforms: Sequence[str]) -> Any:
-    """Raises `ValueError` and `NotImplementedError` if `jax.export` does not support the step."""
+    """Export the step. Raises `ValueError` and `NotImplementedError` if `jax.export` does not support it."""
     return _JAX.export.export(
         step.flat,
         platforms=platforms,
@@ -140,7 +140,8 @@ def _export(step: CallableStep, avals: Sequence[Any], platforms: Sequence[str]) 
 
 
 def _rewrite(step: CallableStep, exported: Any) -> Callable[..., Any] | None:
-    """The function of the rewritten module; None, with a warning, if nothing is recomputed. Raises as `lower`."""
+    """Return the function of the rewritten module; None, with a warning, if nothing is recomputed. Raises as
+    `lower`."""
     try:
         rewritten = rewrite(exported.mlir_module(), _rewrite_options(step.options), name=step.name)
     except (Refusal, NotProved, ParseError) as error:
@@ -161,7 +162,8 @@ def _rewrite(step: CallableStep, exported: Any) -> Callable[..., Any] | None:
 
 
 def _rewrite_options(options: Options) -> RecomputeOptions:
-    """The options of the rewrite. The step is not compiled by itself, so the model of XLA:CPU measures a budget."""
+    """Return the options of the rewrite. The step is not compiled by itself, so the model of XLA:CPU measures a
+    budget."""
     if options.budget is None:
         return options.rewrite
     if options.budget.lower() == DEVICE:
@@ -170,7 +172,7 @@ def _rewrite_options(options: Options) -> RecomputeOptions:
 
 
 def _serialize(rewritten: Rewritten) -> bytes:
-    """A portable artifact of the module, without attributes unknown to StableHLO, which the format lacks.
+    """Return a portable artifact of the module, without attributes unknown to StableHLO, which the format lacks.
 
     Raises `ValueError` if MLIR cannot serialize the module."""
     module = rewritten.module.clone()

@@ -64,7 +64,8 @@ class NnxJitted(Generic[P, R]):
         update_wrapper(self, function, updated=())
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Raises what `nnx.jit` and `recompute.jax.jit` raise. Warns `NothingSaved` if the plain step runs."""
+        """Run the step. Raises what `nnx.jit` and `recompute.jax.jit` raise. Warns `NothingSaved` if the plain step
+        runs."""
         return cast(R, self._flax(*args, **kwargs))
 
     def __repr__(self) -> str:
@@ -74,25 +75,25 @@ class NnxJitted(Generic[P, R]):
         return self if instance is None else MethodType(self, instance)
 
     def lower(self, *args: Any, **kwargs: Any) -> Any:
-        """As of `nnx.jit`. The attribute `lowered` of the result is a `recompute.jax.Lowered`."""
+        """Lower as `nnx.jit` does. The attribute `lowered` of the result is a `recompute.jax.Lowered`."""
         return self._flax.lower(*args, **kwargs)
 
     def report(self, *args: Any, **kwargs: Any) -> Report:
-        """As of `recompute.jax.jit`. The modules among the arguments stay as they are."""
+        """Report as `recompute.jax.jit` does. The modules among the arguments stay unchanged."""
         with progress(f"recompute.nnx: {self._inner.__name__}"):
             lowered: Lowered = self._of_arrays(self._inner.lower_quietly, args, kwargs)
             return report(lowered)
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
-        """As of `recompute.jax.jit`. The modules among the arguments stay as they are."""
+        """Explain as `recompute.jax.jit` does. The modules among the arguments stay unchanged."""
         return self._of_arrays(self._inner.explain, args, kwargs)
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
-        """As of `nnx.jit`."""
+        """Evaluate shapes as `nnx.jit` does."""
         return self._flax.eval_shape(*args, **kwargs)
 
     def clear_cache(self) -> None:
-        """Forget what was compiled."""
+        """Clear the compiled steps."""
         self._inner.clear_cache()
 
     def _of_arrays(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -112,9 +113,9 @@ class _Lowering:
 
 
 def _with_scopes(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, whose modules run in named scopes while it is traced."""
+    """Return the function, whose modules run in named scopes while it is traced."""
     if not callable(function) or isinstance(getattr(function, "__self__", None), _NNX.Module):
-        return function  # nnx.jit says what is wrong.
+        return function  # nnx.jit raises the error.
 
     @wraps(function)
     def scoped(*args: Any, **kwargs: Any) -> Any:
@@ -125,7 +126,7 @@ def _with_scopes(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _demand_no_compiler_options(options: Options) -> None:
-    """Raises `TypeError` for a keyword of `jax.jit` that `nnx.jit` lacks."""
+    """Raise `TypeError` for a keyword of `jax.jit` that `nnx.jit` lacks."""
     if "compiler_options" in options.jit:
         raise TypeError("recompute.nnx.jit: nnx.jit takes no compiler_options; set XLA_FLAGS, or split the module")
 
@@ -135,7 +136,7 @@ def jit(fn: Callable[P, R], /, **keywords: Unpack[Keywords]) -> NnxJitted[P, R]:
 @overload
 def jit(**keywords: Unpack[Keywords]) -> Callable[[Callable[P, R]], NnxJitted[P, R]]: ...
 def jit(*fn: Any, **keywords: Any) -> Any:
-    """`nnx.jit` for a training step, gradient and update included, in less memory.
+    """Wrap a training step, gradient and update included, as `nnx.jit` does, in less memory.
 
     Args:
         fn: The step. Modules, optimizers, metrics and streams of random numbers among its arguments are updated in

@@ -53,7 +53,7 @@ class Options:
     named: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     def demands(self, error: Exception) -> bool:
-        """Whether to raise the error rather than run the plain step: with `strict`, budgets or a plan."""
+        """Return whether to raise the error rather than run the plain step: with `strict`, budgets or a plan."""
         rewrite = self.rewrite
         is_planned = rewrite.plan is not None or rewrite.planner is not None or rewrite.pipeline is not None
         is_planned = is_planned or bool(rewrite.selection.segment_budgets)
@@ -74,7 +74,7 @@ def options_of(keywords: Mapping[str, Any]) -> Options:
 
 
 def demand_known(keywords: Iterable[str], caller: str, more: Iterable[str] = ()) -> None:
-    """Raises `TypeError` for an unknown keyword. `more`: keywords of the caller beside those of `recompute.jax.jit`."""
+    """Raise `TypeError` for an unknown keyword. `more`: keywords of the caller beside those of `recompute.jax.jit`."""
     known = [*Keywords.__annotations__, *(name for name in _OF_JAX if name not in Keywords.__annotations__), *more]
     for name in keywords:
         if name not in known:
@@ -82,7 +82,8 @@ def demand_known(keywords: Iterable[str], caller: str, more: Iterable[str] = ())
 
 
 def signature() -> inspect.Signature:
-    """The signature of `recompute.jax.jit` for `help` and for editors: every keyword with its type and its default."""
+    """Return the signature of `recompute.jax.jit` for `help` and for editors: every keyword with its type and its
+    default."""
     options = RecomputeOptions()
     defaults = {option.name: getattr(options, option.name) for option in fields(options)}
     defaults |= {option.name: option.default for option in fields(Selection)}
@@ -111,7 +112,7 @@ def _only(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 
 def _check_agreement(selection: Selection, checked: Mapping[str, Any]) -> None:
-    """Raises `ValueError` for options that contradict each other."""
+    """Raise `ValueError` for options that contradict each other."""
     saves_of(selection)
     planned = [name for name in ("plan", "planner", "pipeline", "budget") if checked.get(name) is not None]
     if len(planned) > 1:
@@ -199,7 +200,7 @@ def _numbers(name: str, value: Any) -> tuple[int, ...]:
 
 
 def _plan(name: str, value: Any) -> tuple[StepPlan, ...] | None:
-    """Raises `BadPlan`, a ValueError, for a text that is not a plan."""
+    """Check the option `plan`. Raises `BadPlan`, a ValueError, for a text that is not a plan."""
     if value is None:
         return None
     return from_option(value) if isinstance(value, str) else _sequence(name, value, _step_plan, "StepPlan, or its text")
@@ -212,7 +213,7 @@ def _step_plan(name: str, value: Any) -> StepPlan:
 
 
 def _pipeline(name: str, value: Any) -> tuple[ModulePass, ...] | None:
-    """Raises `BadPipeline`, a ValueError."""
+    """Check the option `pipeline`. Raises `BadPipeline`, a ValueError."""
     if value is None:
         return None
     if not isinstance(value, str | Sequence):
@@ -227,7 +228,7 @@ def _planner(name: str, value: Any) -> Any:
 
 
 def _loops(name: str, value: Any) -> Loops:
-    """Raises `BadSchedule`, a ValueError."""
+    """Check the option `loops`. Raises `BadSchedule`, a ValueError."""
     if not isinstance(value, bool | str):
         raise _wrong_type(name, "True, False, or a text such as 'keep(50%)' or 'periodic(8)'", value)
     schedule_of(value)
@@ -235,7 +236,7 @@ def _loops(name: str, value: Any) -> Loops:
 
 
 def _segment_budgets(name: str, value: Any) -> tuple[str, ...]:
-    """The budgets, spelled as a pass option. Raises `BadSelection`, a ValueError."""
+    """Return the budgets, spelled as a pass option. Raises `BadSelection`, a ValueError."""
     if value is None:
         return ()
     if isinstance(value, str):

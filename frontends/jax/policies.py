@@ -29,7 +29,8 @@ WITH_NAMES = {
 
 
 def selected(policy: Any = "nothing_saveable", **fields: Any) -> Selection:
-    """The selection with this policy and these fields. Raises `TypeError` for a function with other parameters."""
+    """Return the selection with this policy and these fields. Raises `TypeError` for a function with other
+    parameters."""
     if isinstance(policy, str):
         return Selection(policy=policy, **fields)
     if (name := _name_in_jax(policy)) is not None:
@@ -48,7 +49,7 @@ def _name_in_jax(policy: Any) -> str | None:
 
 
 def _check(policy: Any) -> None:
-    """Raises `TypeError` for a policy with the parameters of `jax.checkpoint`, which would save nothing here."""
+    """Raise `TypeError` for a policy with the parameters of `jax.checkpoint`, which would save nothing here."""
     policy_name = getattr(policy, "__name__", type(policy).__name__)
     if str(getattr(policy, "__module__", "")).startswith("jax."):
         raise TypeError(

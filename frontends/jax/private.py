@@ -34,7 +34,7 @@ OF_EXPORT = (
     ("jax._src.xla_bridge", "get_backend"),
     ("jax.extend.mlir.dialects.stablehlo", "get_current_version"),
 )
-"""What the module of a step inside another `jax.jit` is serialized with."""
+"""Attributes of JAX that serialize the module of a step inside another `jax.jit`."""
 OF_DISPATCH = (
     ("jax._src.interpreters.pxla", "_jax.pjit"),
     ("jax._src.interpreters.pxla", "JitGlobalCppCacheKeys"),
@@ -43,11 +43,12 @@ OF_DISPATCH = (
     ("jax._src.pjit", "_get_fastpath_data"),
     ("jax._src.stages", "Compiled.call"),
 )
-"""What calls of compiled steps need to be as fast as those of `jax.jit`; without it they are slower, and no error."""
+"""Attributes of JAX that make calls of compiled steps as fast as those of `jax.jit`; without them calls are slower."""
 
 
 class UnsupportedJax(RuntimeError):
-    """The JAX that is installed lacks something that is used here; the words say what, and which JAX to install."""
+    """The installed JAX lacks an attribute that is used here; the message names it, and the version of JAX to
+    install."""
 
     def __init__(self, missing: str):
         tried = ", ".join(TRIED_VERSIONS)
@@ -66,13 +67,14 @@ class Statics:
 
 
 def statics_of(jitted: Any) -> Statics:
-    """The static arguments of a function that `jax.jit` returned. All functions below raise `UnsupportedJax`."""
+    """Return the static arguments of a function that `jax.jit` returned. All functions below raise `UnsupportedJax`."""
     numbers, names = (_get(jitted, path) for path in OF_JITTED)
     return Statics(tuple(numbers), tuple(names))
 
 
 def trace_context() -> Any:
-    """All settings of JAX that the meaning of a step depends on: precision, x64, mesh and so on. Hashable."""
+    """Return all settings of JAX that the meaning of a step depends on: precision, x64, mesh and so on. The result is
+    hashable."""
     return _of_module(*OF_MODULES[0])()
 
 
@@ -92,13 +94,13 @@ def _with_rules(rules: Any) -> Any:
 
 
 Missed = tuple[Any, Any, bool]
-"""What JAX's dispatch asks for where it knows no compiled function for a call: the results, what it needs to serve
-calls like this one without Python, and whether to forget that again."""
+"""The answer to a miss of JAX's dispatch: the results, the data to serve equal calls without Python, and whether to
+forget these data again."""
 
 
 def dispatched(name: str, miss: Callable[..., Missed], statics: Statics) -> Any | None:
-    """A function that dispatches as `jax.jit` does: it looks up the compiled step by structure, types, shardings and
-    settings, and calls `miss` on a miss. None if this JAX lacks the dispatcher."""
+    """Return a function that dispatches as `jax.jit` does: it looks up the compiled step by structure, types, shardings
+    and settings, and calls `miss` on a miss. None if this JAX lacks the dispatcher."""
     try:
         pjit, keys, shard, registry, *_ = (_of_module(*place) for place in OF_DISPATCH)
         return pjit(name, None, miss, list(statics.numbers), list(statics.names), keys(), registry, shard)
@@ -107,7 +109,8 @@ def dispatched(name: str, miss: Callable[..., Missed], statics: Statics) -> Any 
 
 
 def called(compiled: jax.stages.Compiled, args: Any, kwargs: Any) -> Missed:
-    """The results of a call, for `dispatched`. Effects, mutable arrays and constants as arguments need Python."""
+    """Return the results of a call, for `dispatched`. Effects, mutable arrays and constants as arguments need
+    Python."""
     whole: Any = compiled
     try:
         executable, params = whole._executable, whole._params
@@ -126,7 +129,7 @@ def platforms(lowered: jax.stages.Lowered) -> tuple[str, ...]:
 
 
 def check(lowered: jax.stages.Lowered) -> None:
-    """Whether all is there that `with_module` needs, before anybody works for it."""
+    """Return whether all is there that `with_module` needs, before anybody works for it."""
     for path in OF_LOWERED:
         _get(lowered, path)
     for module, path in OF_MODULES:
@@ -134,9 +137,10 @@ def check(lowered: jax.stages.Lowered) -> None:
 
 
 def with_module(lowered: jax.stages.Lowered, module: Any) -> jax.stages.Lowered:
-    """A copy of `lowered` that compiles this module of MLIR, which has the same arguments and results.
+    """Return a copy of `lowered` that compiles this module of MLIR, which has the same arguments and results.
 
-    JAX hands out one lowering to all who lower the same, and keeps in it what was compiled: the copy starts without.
+    JAX shares one lowering among equal calls and caches the compiled step in it; the copy starts without a compiled
+    step.
     """
     check(lowered)
     changed: Any = copy.copy(lowered)
@@ -147,18 +151,18 @@ def with_module(lowered: jax.stages.Lowered, module: Any) -> jax.stages.Lowered:
 
 
 def mlir_context() -> Any:
-    """A new one, with all dialects that JAX knows."""
+    """Return a new one, with all dialects that JAX knows."""
     return _of_module(*OF_MODULES[2])()
 
 
 def parsed(text: str) -> Any:
-    """As a module of MLIR, verified."""
+    """Parse and verify the text as a module of MLIR."""
     with mlir_context():
         return _of_module(*OF_MODULES[3])(text)
 
 
 def portable_artifact(text: str) -> bytes:
-    """The module as `jax.export` serializes it, dialects beside StableHLO included. Raises `ValueError`."""
+    """Return the module as `jax.export` serializes it, dialects beside StableHLO included. Raises `ValueError`."""
     serialize, backend, version = (_of_module(*place) for place in OF_EXPORT)
     try:
         return serialize(parsed(text), version(), backend().serialize_with_sdy)
@@ -167,14 +171,14 @@ def portable_artifact(text: str) -> bytes:
 
 
 def bytecode_of(lowered: jax.stages.Lowered) -> bytes:
-    """The module as bytecode of MLIR, locations included; equal modules give equal bytes, in every process."""
+    """Return the module as bytecode of MLIR, locations included; equal modules give equal bytes, in every process."""
     stream = BytesIO()
     _get(lowered, OF_LOWERED[0]).operation.write_bytecode(stream)
     return stream.getvalue()
 
 
 def module_of_bytecode(data: bytes) -> Any:
-    """The module of `bytecode_of`, in a context of its own, verified. Raises MLIR's errors."""
+    """Return the module of `bytecode_of`, in a context of its own, verified. Raises MLIR's errors."""
     with mlir_context():
         return _of_module(*OF_MODULES[3])(data)
 

@@ -108,7 +108,7 @@ class Report:
         return f"<recompute.jax.Report: {verdict(self)}>"
 
     def details(self) -> str:
-        """The report in full: also the candidates, the copies by segment, memory over time, and the remarks."""
+        """Return the report in full: also the candidates, the copies by segment, memory over time, and the remarks."""
         return to_details(self)
 
     def save(self, path: str | Path) -> None:
@@ -165,7 +165,7 @@ def _copies_by_segment(rewritten: Rewritten) -> tuple[tuple[str, int], ...]:
 
 
 def _saved_values(lowered: Lowered, way: Variant) -> tuple[SavedValue, ...]:
-    """The values that the step that runs saves for its backward pass, the largest first.
+    """Return the values that the step that runs saves for its backward pass, the largest first.
 
     With a selection the reasons are those of the selection, as long as it explains every recomputed segment.
     """
@@ -186,7 +186,7 @@ def _saved_values(lowered: Lowered, way: Variant) -> tuple[SavedValue, ...]:
 
 
 def _named(timelines: Mapping[str, tuple[Timeline, Timeline]]) -> tuple[tuple[str, Timeline], ...]:
-    """The timelines with names: `plain` and `recomputed`, of several functions with the function's name."""
+    """Return the timelines with names: `plain` and `recomputed`, of several functions with the function's name."""
     several = len(timelines) > 1
     return tuple(
         (f"{function} {form}" if several else form, timeline)

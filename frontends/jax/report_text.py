@@ -26,8 +26,8 @@ _COLUMNS = 100
 """The width of the short text."""
 _WIDTH = 72
 MOST_OF = 0.4
-"""Share of the temporaries from which one saved value decides what the step needs: with what is computed from it, it is
-most of them."""
+"""Share of the temporaries from which one saved value decides what the step needs: together with the values computed
+from it, it is most of them."""
 _IN_PARTS = (
     "{operation} at {position} alone saves {size}: compute what it belongs to in parts of the batch, "
     "with jax.lax.map or a scan over microbatches"
@@ -36,21 +36,22 @@ _NOT_REPORTED = "not reported by the compiler"
 
 
 def to_text(report: Report) -> str:
-    """The report in at most 25 lines of 100 columns: the verdict, memory and work, modules, what is still saved."""
+    """Return the report in at most 25 lines of 100 columns: the verdict, memory and work, modules, what is
+    still saved."""
     parts = [[verdict(report)], list(needs(report)), list(_modules(report)), list(_kept(report, _PLACES, _short))]
     lines = [*"\n\n".join("\n".join(lines) for lines in parts if lines).splitlines(), *next_steps(report)]
     return "\n".join(map(_cut, lines))
 
 
 def to_details(report: Report) -> str:
-    """Everything: also the candidates, the copies by segment, memory over time, and the remarks."""
+    """Return everything: also the candidates, the copies by segment, memory over time, and the remarks."""
     remarks = [f"  {remark}" for remark in report.remarks]
     parts = [[verdict(report)], list(table(report)), list(_kept(report, _MOST)), list(_charts(report)), remarks]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
 def to_html(report: Report) -> str:
-    """A page with its own data and script, for a file."""
+    """Return a page with its own data and script, for a file."""
     modules = tuple((row.module, *_sizes(row)) for row in report.modules)
     numbers = (("", "plain", "recomputed", "ratio"), *_numbers(report))
     facts = PageFacts(verdict(report), numbers, modules, tuple(map(str, report.remarks)))
@@ -58,7 +59,7 @@ def to_html(report: Report) -> str:
 
 
 def to_notebook(report: Report) -> str:
-    """The page in a frame, so that its styles and its script stay apart from those of the notebook."""
+    """Return the page in a frame, so that its styles and its script stay apart from those of the notebook."""
     return f'<iframe srcdoc="{escape(to_html(report))}" style="width: 100%; height: 900px; border: 0"></iframe>'
 
 
@@ -67,7 +68,7 @@ def _cut(line: str) -> str:
 
 
 def verdict(report: Report) -> str:
-    """`step: 140.9 MiB -> 19.5 MiB of temporaries (-86 %), +21 % FLOPs, proved equal`"""
+    """Return one line: `step: 140.9 MiB -> 19.5 MiB of temporaries (-86 %), +21 % FLOPs, proved equal`."""
     plain, less = report.plain, report.less
     if plain.temporaries is None or less.temporaries is None:
         return f"{report.name}: the compiler does not report temporaries"
@@ -88,14 +89,14 @@ def _change(before: int, after: int) -> str:
 
 
 def needs(report: Report) -> Iterator[str]:
-    """Memory and FLOPs of both steps, whether they fit, and which one runs."""
+    """Yield rows with memory and FLOPs of both steps, whether they fit, and which one runs."""
     for quantity, plain, less, ratio in ((report.name, "plain", "recomputed", "ratio"), *_numbers(report)):
         yield f"{quantity:<16}{plain:>14}{less:>14}{ratio:>8}".rstrip()
     yield f"runs: {report.way.value}"
 
 
 def _numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:
-    """Rows of a quantity, of the plain step, of the one that runs, and the ratio."""
+    """Yield the rows of a quantity, of the plain step, of the one that runs, and the ratio."""
     plain, less = report.plain, report.less
     yield _row("temporaries", plain.temporaries, less.temporaries, format_bytes)
     yield _row("on the device", plain.device_bytes, less.device_bytes, format_bytes)
@@ -106,7 +107,7 @@ def _numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:
 
 
 def table(report: Report) -> Iterator[str]:
-    """As `needs`, with the steps that were compiled to choose, and the recomputed operations."""
+    """Yield the rows of `needs`, then each candidate that was compiled, then the recomputed operations."""
     yield from needs(report)
     yield from _measured(report)
     yield from (f"  compiled: {candidate}" for candidate in report.rounds)
@@ -114,7 +115,7 @@ def table(report: Report) -> Iterator[str]:
 
 
 def _modules(report: Report) -> Iterator[str]:
-    """A row for each module: bytes saved for the backward pass before and now, and bytes computed again."""
+    """Yield a row for each module: bytes saved for the backward pass before and now, and bytes computed again."""
     if not report.modules:
         return
     shown = sorted(report.modules, key=_bytes_of)[-_MODULES:]
@@ -143,7 +144,7 @@ def _bytes_of(row: ModuleRow) -> int:
 
 
 def next_steps(report: Report) -> Iterator[str]:
-    """What to do next, in one line, and where the details are, in another."""
+    """Yield a line with the next step for the user, and a line with the place of the details."""
     yield ""
     if report.refused:
         yield f"no plan: {report.refused.splitlines()[0]}"
@@ -159,7 +160,7 @@ def next_steps(report: Report) -> Iterator[str]:
 
 
 def _large_value(report: Report) -> dict[str, str] | None:
-    """The saved value that is most of the temporaries, for `_IN_PARTS`; None if there is none."""
+    """Return the saved value that is most of the temporaries, for `_IN_PARTS`; None if there is none."""
     value = max(report.kept, key=lambda value: value.bytes, default=None)
     if value is None or value.bytes < MOST_OF * (report.plain.temporaries or 0):
         return None
@@ -167,7 +168,7 @@ def _large_value(report: Report) -> dict[str, str] | None:
 
 
 def _measured(report: Report) -> Iterator[str]:
-    """The temporaries of each step that was compiled to choose the one that runs."""
+    """Yield the temporaries of each step that was compiled to choose the one that runs."""
     for way, size in report.measured:
         text = _NOT_REPORTED if size is None else format_bytes(size)
         yield f"  {text:>10}  {way.value}"
@@ -187,19 +188,19 @@ def _fits(report: Report, needs: Needs) -> str:
 
 
 def _recomputed(report: Report) -> str:
-    """`12 operations: layer1 4, layer0 4, layer2 4`."""
+    """Count the recomputed operations: `12 operations: layer1 4, layer0 4, layer2 4`."""
     named = [f"{segment} {count}" for segment, count in report.again[:_MOST]]
     others = [f"and {len(report.again) - _MOST} more"] if len(report.again) > _MOST else []
     return f"{report.copies} operations: {', '.join([*named, *others])}" if report.copies else "0 operations"
 
 
 def _short(position: str) -> str:
-    """`model.py:41:9` for `/home/me/model.py:41:9`."""
+    """Shorten a source position: `model.py:41:9` for `/home/me/model.py:41:9`."""
     return position.rpartition("/")[2]
 
 
 def _kept(report: Report, most: int, place_of: Callable[[str], str] = str) -> Iterator[str]:
-    """The values saved for the backward pass, one line for those of one operation, source position and reason."""
+    """Yield the values saved for the backward pass, one line for those of one operation, source position and reason."""
     if not report.kept:
         return
     yield f"kept for the backward pass: {format_bytes(_bytes(report.kept))}"
@@ -217,7 +218,8 @@ def _kept(report: Report, most: int, place_of: Callable[[str], str] = str) -> It
 
 
 def _places_of(group: Sequence[SavedValue]) -> str:
-    """` in LM/Block_0, LM/Block_1 and 2 more`: modules of the values, or segments; "" for values outside of both."""
+    """Return the modules of the values, or their segments: ` in LM/Block_0, LM/Block_1 and 2 more`; "" for values
+    outside of both."""
     names = list(dict.fromkeys(value.module or value.segment for value in group if value.module or value.segment))
     others = f" and {len(names) - 2} more" if len(names) > 2 else ""
     return f" in {', '.join(names[:2])}{others}" if names else ""

@@ -36,7 +36,7 @@ SEPARATORS = frozenset("/()#")
 
 
 def block(name: str) -> Scope:
-    """`jax.named_scope(name)`, for `with` or as a decorator: the operations inside form a segment, which
+    """Make a `jax.named_scope(name)`, for `with` or as a decorator: the operations inside form a segment, which
     `recompute.jax.jit` may recompute.
 
     Raises `TypeError` if `name` is not a str, and `ValueError` if it is empty or has one of / ( ) #.
@@ -68,7 +68,7 @@ def called(
 
 
 def name_of(function: object) -> str:
-    """The segment's name: the function's name, the module's own name, or else that of its class."""
+    """Return the segment's name: the function's name, the module's own name, or else that of its class."""
     name = getattr(function, "__name__", None) or getattr(function, "name", None)
     return name if isinstance(name, str) else type(function).__name__
 
@@ -98,7 +98,7 @@ def named(model: M) -> M:
 
 
 def _is_one_of(value: object, kinds: tuple[tuple[str, str], ...]) -> bool:
-    """Compares names, so that no framework is imported."""
+    """Compare names, so that no framework is imported."""
     return any(
         base.__name__ == name and base.__module__.startswith(package)
         for base in type(value).__mro__
@@ -130,7 +130,8 @@ class _Copies:
         return self._copies[id(module)]
 
     def _members(self, members: Mapping[str, Any], name: str) -> dict[str, Any]:
-        """The members, copied. A member of a list module has a number for a name, and is called `name` plus number."""
+        """Return the members, copied. A member of a list module has a number for a name, and is called `name` plus
+        number."""
         return {key: self.of(member, f"{name}{key}" if key.isdigit() else key) for key, member in members.items()}
 
 
@@ -140,7 +141,7 @@ def _type_of(value: object) -> type[Any]:
 
 @cache
 def _in_a_scope(kind: type[Any], name: str) -> type[Any]:
-    """A subclass whose calls run in the scope; the class itself if it has no `__call__` or the name is empty."""
+    """Return a subclass whose calls run in the scope; the class itself if it has no `__call__` or the name is empty."""
     call = getattr(kind, "__call__", None)  # noqa: B004
     if call is None or not name:
         return kind
@@ -164,7 +165,7 @@ _running: ContextVar[tuple[Any, ...]] = ContextVar("the modules whose calls run,
 
 @contextmanager
 def module_scopes(root: type[Any]) -> Generator[None, None, None]:
-    """Inside of the context calls of modules run in scopes. `root`: the base class of the modules."""
+    """Run calls of modules in scopes within the context. `root`: the base class of the modules."""
     calls = [(kind, vars(kind)["__call__"]) for kind in _subclasses(root) if "__call__" in vars(kind)]
     for kind, call in calls:
         _set_call(kind, _in_its_scope(call))
@@ -180,7 +181,7 @@ def _set_call(kind: type[Any], call: Any) -> None:
 
 
 def _subclasses(root: type[Any]) -> Iterator[type[Any]]:
-    """The class and everything that is derived from it, each once."""
+    """Yield the class and everything that is derived from it, each once."""
     seen, ahead = set[type[Any]](), [root]
     while ahead:
         if (kind := ahead.pop()) not in seen:
@@ -218,7 +219,7 @@ def _name_of(module: Any, parent: Any) -> str:
 
 
 def _elements(member: Any) -> list[Any]:
-    """The elements of a list, a tuple, a dict, or a list module of flax nnx."""
+    """Return the elements of a list, a tuple, a dict, or a list module of flax nnx."""
     if isinstance(member, dict):
         values: list[Any] = list(member.values())  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
         return values

@@ -33,7 +33,7 @@ FLAGS = ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
 
 @dataclass(frozen=True)
 class StoredStep:
-    """What a rewrite made of a step, as read from the cache.
+    """A rewritten step, as read from the cache.
 
     Attributes:
         has_marks: Whether the module had marks, so that the plain step is another lowering.
@@ -42,7 +42,7 @@ class StoredStep:
         rewritten: The record of the rewrite; None if it was refused.
         remarks: The remarks that are not those of the rewrite.
         within: How a budget was kept, as values of JSON; None without a budget.
-        less: The rewritten module as bytecode; empty if the plain step is what is compiled.
+        less: The rewritten module as bytecode; empty if the plain step is compiled.
     """
 
     has_marks: bool
@@ -70,7 +70,8 @@ class StepCache:
 
     @classmethod
     def of(cls, name: str, lowered: jax.stages.Lowered, options: Options) -> StepCache:
-        """The cache of the step as it was lowered, with marks; one that stores nothing if it is off or has no key."""
+        """Make the cache of the step as it was lowered, with marks; one that stores nothing if it is off or has
+        no key."""
         disk = disk_cache()
         if disk is None:
             return cls(name)
@@ -83,7 +84,7 @@ class StepCache:
         return cls(name, key_of("step", private.bytecode_of(lowered), name, *key_parts), measured, disk)
 
     def step(self) -> StoredStep | None:
-        """The stored rewrite."""
+        """Return the stored rewrite."""
         if (entry := self._get("rewrite")) is None:
             return None
         record = entry.record
@@ -99,7 +100,7 @@ class StepCache:
     def merged(
         self, plain: jax.stages.Lowered, original: Callable[[], ModuleOp | None], merge: Callable[[], Rewritten | None]
     ) -> tuple[Rewritten | None, jax.stages.Lowered | None]:
-        """The merged step, stored or by `merge`, and as JAX compiles it; None if it cannot be merged."""
+        """Return the merged step, stored or by `merge`, and as JAX compiles it; None if it cannot be merged."""
         if (entry := self._get("merged")) is not None:
             if entry.record["rewritten"] is None:
                 return None, None
@@ -115,7 +116,8 @@ class StepCache:
     def stored(
         self, record: Mapping[str, Any], less: jax.stages.Lowered, original: Callable[[], ModuleOp | None]
     ) -> StoredRewrite:
-        """The rewrite of a record. `less`: as it is compiled. `original`: the step as JAX lowered it, with marks."""
+        """Return the rewrite of a record. `less`: as it is compiled. `original`: the step as JAX lowered it, with
+        marks."""
 
         def before() -> ModuleOp:
             module = original()
@@ -130,7 +132,7 @@ class StepCache:
         return StoredRewrite(record, after, before)
 
     def choice(self, measure: bool | str) -> tuple[str, dict[str, int | None]] | None:
-        """The stored choice: the name of the way, and the bytes of temporaries of each way that was compiled."""
+        """Return the stored choice: the name of the way, and the bytes of temporaries of each way that was compiled."""
         entry = self._get("choice", measure, self.measured)
         return None if entry is None else (entry.record["way"], dict(entry.record["sizes"]))
 
@@ -138,7 +140,7 @@ class StepCache:
         self._put("choice", Entry({"way": way, "sizes": dict(sizes)}), measure, self.measured)
 
     def bytecode_of(self, lowered: jax.stages.Lowered) -> bytes:
-        """The module as bytecode if it will be stored, otherwise nothing."""
+        """Return the module's bytecode if the cache will store it; otherwise `b""`."""
         return b"" if self.key is None else private.bytecode_of(lowered)
 
     def _get(self, kind: str, *parts: object) -> Entry | None:
@@ -155,7 +157,8 @@ class StepCache:
 
 
 def _compiler(platforms: tuple[str, ...], options: Options) -> str:
-    """The digest of what the compiler's measurements depend on beside the module. Raises `NoFingerprint`."""
+    """Return the digest of the settings that the compiler's measurements depend on beside the module. Raises
+    `NoFingerprint`."""
     devices: list[Any] = _JAX.local_devices()
     client = devices[0].client
     kinds = [device.device_kind for device in devices]

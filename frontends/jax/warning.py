@@ -72,7 +72,7 @@ def no_gradient(name: str) -> str:
 
 
 def last_reason(remarks: Sequence[Remark]) -> str:
-    """The reason of the last remark, preferring those that do not merely start with "nothing is recomputed"."""
+    """Return the reason of the last remark, preferring those that do not merely start with "nothing is recomputed"."""
     reasons = [remark.reason for remark in remarks]
     specific = [reason for reason in reasons if not reason.startswith("nothing is recomputed")]
     return [*reasons[-1:], *specific][-1] if reasons else "no remarks"
@@ -92,7 +92,7 @@ def nothing_recomputed(name: str, reason: str) -> str:
 
 
 def what_to_do(reason: str) -> str:
-    """The remedy for a reason."""
+    """Return the remedy for a reason."""
     if "collectives=true" in reason:
         return COLLECTIVES
     if SMALLEST in reason:
@@ -103,14 +103,14 @@ def what_to_do(reason: str) -> str:
 
 
 def refused(name: str, error: Exception) -> str:
-    """The warning for a step that cannot be rewritten."""
+    """Return the warning for a step that cannot be rewritten."""
     if isinstance(error, NoGradient) and error.reason != FORWARD_OVER_REVERSE:
         return no_gradient(name)
     return f"{name}: the plain step runs: {error.reason if isinstance(error, Refusal) else error}"
 
 
 def plain_is_less(name: str, plain_bytes: int, rewritten_bytes: int, reason: str) -> str:
-    """The warning for a rewritten step with more temporaries than the plain one, both measured by the compiler.
+    """Return the warning for a rewritten step with more temporaries than the plain one, both measured by the compiler.
 
     reason: The last remark of the rewrite.
     """

@@ -9,7 +9,7 @@ import torch
 
 
 def allocator_peak(run: Callable[[], object], device: str) -> int:
-    """The most bytes that were allocated at one time while `run` ran, beyond what was allocated before.
+    """Return the most bytes that were allocated at one time while `run` ran, beyond what was allocated before.
 
     What `run` returns is alive until it has ended. On the CPU these are the events of PyTorch's allocator; memory that
     libraries take from the system themselves is not seen.

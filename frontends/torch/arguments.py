@@ -15,7 +15,7 @@ _OBJECTS = (torch.dtype, torch.layout, torch.memory_format)
 
 
 def text_of(node: torch.fx.Node, args: Sequence[Any], kwargs: Mapping[str, Any], operand: Callable[[Any], int]) -> str:
-    """The argument list of a call. `operand`: the number of the operand that a node stands for.
+    """Return the argument list of a call. `operand`: the number of the operand that a node stands for.
 
     Raises `Unsupported` for an argument that has no text.
     """
@@ -44,7 +44,7 @@ def _text(argument: Any, node: torch.fx.Node, operand: Callable[[Any], int]) -> 
 
 
 def value_of(argument: Argument, operands: Sequence[torch.fx.Node]) -> Any:
-    """The argument of a call. `operands`: the nodes that `%i` stands for."""
+    """Return the argument of a call. `operands`: the nodes that `%i` stands for."""
     match argument:
         case Operand(index):
             return operands[index]

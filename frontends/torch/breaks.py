@@ -1,4 +1,4 @@
-"""What PyTorch's counters say of steps that have no report: graph breaks, and hits of its cache."""
+"""Read PyTorch's counters for steps that have no report: graph breaks, and hits of its cache."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ _KINDS = ("graph_break", "unimplemented")
 
 
 def count_breaks() -> Counter[str]:
-    """The reasons of all graph breaks and skipped functions of this process, with their numbers."""
+    """Return the reasons of all graph breaks and skipped functions of this process, with their numbers."""
     every: Any = counters
     return Counter({_first_line(reason): count for kind in _KINDS for reason, count in every[kind].items()})
 
 
 def breaks_since(before: Counter[str]) -> tuple[str, ...]:
-    """The reasons that came up since these were counted. `torch._dynamo.reset()` keeps the counters."""
+    """Return the reasons that came up since these were counted. `torch._dynamo.reset()` keeps the counters."""
     return tuple(count_breaks() - before)
 
 
 def count_cached() -> int:
-    """How many steps of this process came from PyTorch's cache of compiled steps, planned by an earlier process."""
+    """Count the steps of this process that came from PyTorch's cache of compiled steps, planned by an earlier
+    process."""
     every: Any = counters
     return every["aot_autograd"]["autograd_cache_hit"]
 

@@ -44,12 +44,12 @@ class Backend:
         return self._partitioner.reports
 
     def report(self) -> Report:
-        """What was done with each graph that was compiled so far."""
+        """Report the rewrite of each graph that was compiled so far."""
         cached = count_cached() - self._cached
         return Report(tuple(self.reports), self._without_backward, breaks_since(self._breaks), cached)
 
     def explain(self) -> Explanations:
-        """What each graph saves for its backward pass, and what recomputing each segment would change."""
+        """Explain what each graph saves for its backward pass, and what recomputing each segment would change."""
         selection = self._partitioner.options.rewrite.selection
         return Explanations(
             [
@@ -69,7 +69,7 @@ class Backend:
 
 
 def backend(**keywords: Unpack[Keywords]) -> Backend:
-    """A backend for `torch.compile` whose steps need less memory; the results are equal, bit for bit.
+    """Return a backend for `torch.compile` whose steps need less memory; the results are equal, bit for bit.
 
     Args:
         budget: `"8GiB"` of the device, or that number of bytes, weights and inputs included; `0.5` or `"50%"` of what
@@ -90,7 +90,7 @@ def backend(**keywords: Unpack[Keywords]) -> Backend:
 
 
 def compile(model: Callable[..., Any] | None = None, /, *, backend: str = "aot_eager", **keywords: Any) -> Any:
-    """`torch.compile` for training steps, in less memory; the results are equal, bit for bit.
+    """Compile a training step as `torch.compile` does, in less memory; the results are equal, bit for bit.
 
     Args:
         model: A module or a function. Without it, `compile` is a decorator.

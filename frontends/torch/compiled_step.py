@@ -39,7 +39,7 @@ class NotMeasured(Exception):
 
 
 def why_not_run(joint: torch.fx.GraphModule) -> str | None:
-    """The reason why a graph must not run on stand-ins; None if it may."""
+    """Return the reason why a graph must not run on stand-ins; None if it may."""
     for node in joint.graph.find_nodes(op="placeholder"):
         if not isinstance(node.meta.get("val"), FakeTensor | int | float | torch.SymInt):
             return f"the argument {node.name} is no tensor"
@@ -58,7 +58,8 @@ def devices_of(joint: torch.fx.GraphModule) -> set[Device]:
 
 
 def measured_peak(halves: Partitioned, num_fwd_outputs: int, device: Device) -> int:
-    """The peak of the compiled step in bytes: weights, buffers and inputs left out, gradients and tangents included.
+    """Return the peak of the compiled step in bytes: weights, buffers and inputs left out, gradients and tangents
+    included.
 
     Raises `NotMeasured` if it cannot be compiled or run. The halves are not changed.
     """
@@ -100,7 +101,7 @@ def _measured(halves: Partitioned, num_fwd_outputs: int, device: Device) -> int:
 
 @contextmanager
 def _ready_to_compile() -> Iterator[None]:
-    """The state in which AOTAutograd compiles a half; what is compiled leaves no trace in the one that waits."""
+    """Set the state in which AOTAutograd compiles a half; the state of the compilation in progress is restored."""
     with ExitStack() as stack:
         stack.enter_context(torch.no_grad())
         stack.enter_context(torch._C._DisableAutocast())
@@ -109,7 +110,7 @@ def _ready_to_compile() -> Iterator[None]:
 
 @contextmanager
 def _ready_to_run(device: Device) -> Iterator[None]:
-    """The state in which real tensors are computed; the generators are put back."""
+    """Set the state in which real tensors are computed, and restore the generators afterwards."""
     with ExitStack() as stack:
         stack.enter_context(unset_fake_temporarily())
         stack.enter_context(torch._C._DisablePythonDispatcher())
@@ -144,7 +145,7 @@ def _donated(halves: Partitioned, num_fwd_outputs: int) -> Iterator[None]:
 
 
 def _compiled(half: torch.fx.GraphModule, arguments: Sequence[Any], visible: int) -> Callable[[list[Any]], Any]:
-    """A half compiled by Inductor. `visible`: how many results the user gets, whose strides are kept."""
+    """Return a half compiled by Inductor. `visible`: how many results the user gets, whose strides are kept."""
     with unset_fake_temporarily():
         own = copy.deepcopy(half)
     results = own.graph.output_node().args[0]
@@ -171,21 +172,22 @@ def _value_or_none(node: Any) -> Any:
 
 
 def _saved(forward: torch.fx.GraphModule, results: Sequence[Any], num_fwd_outputs: int) -> dict[str, Any]:
-    """What the forward half saves, by the names of the nodes, which the backward half's arguments have, too."""
+    """Return the values that the forward half saves, by the names of the nodes; these are also the names of the
+    backward half's arguments."""
     nodes: Any = forward.graph.output_node().args[0]
     pairs = zip(nodes[num_fwd_outputs:], results[num_fwd_outputs:], strict=True)
     return {node.name: result for node, result in pairs if isinstance(node, torch.fx.Node)}
 
 
 def _restrided(value: Any, saved: Any) -> Any:
-    """The fake argument with the strides that the compiled forward half gave the saved tensor."""
+    """Return the fake argument with the strides that the compiled forward half gave the saved tensor."""
     if not isinstance(value, torch.Tensor) or saved is None or _hint(value.stride()) == tuple(saved.stride()):
         return value
     return value.as_strided(value.size(), saved.stride())
 
 
 def _stand_in(value: Any) -> Any:
-    """A real value of the shape of a fake one: zeros, which are valid indices."""
+    """Return a real value of the shape of a fake one: zeros, which are valid indices."""
     if not isinstance(value, torch.Tensor):
         return _hint_of(value)
     size, stride = _hint(value.size()), _hint(value.stride())
@@ -201,7 +203,7 @@ def _hint_of(size: Any) -> Any:
 
 
 def program_order_peak(halves: Partitioned, num_fwd_outputs: int) -> int:
-    """The peak of two halves that run in program order, estimated from live storages; arguments of the step and
+    """Return the peak of two halves that run in program order, estimated from live storages; arguments of the step and
     constants are left out."""
     forward, backward = halves
     returned: Any = forward.graph.output_node().args[0]
@@ -232,7 +234,7 @@ class _Liveness:
         self._last = dict[Any, int]()
 
     def add(self, node: torch.fx.Node, named: Callable[[int], Any]) -> None:
-        """A call, which reads its arguments. `named`: the storage that a fake storage stands for."""
+        """Record a call, which reads its arguments. `named`: the storage that a fake storage stands for."""
         for value in _tensors(node.meta.get("val")):
             key = self._key(value, named)
             if key is not None and key not in self._sizes:
@@ -243,7 +245,7 @@ class _Liveness:
         self._calls += 1
 
     def keep(self, node: Any, named: Callable[[int], Any]) -> None:
-        """A result, which stays to the end."""
+        """Record a result, which is live to the end."""
         if isinstance(node, torch.fx.Node):
             self._use(node, named)
 

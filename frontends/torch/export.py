@@ -23,7 +23,7 @@ class _Captured(Exception):
 
 
 def export(model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> str:
-    """The forward and the backward pass of a step as MLIR, with locations. Nothing is run.
+    """Return the forward and the backward pass of a step as MLIR, with locations. Nothing is run.
 
     Args:
         model: A module or a function of tensors, some of which need a gradient.

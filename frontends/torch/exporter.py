@@ -34,7 +34,7 @@ _OF_CHECKPOINTS = ("recompute", "ac_graph_id")
 
 
 def write_joint(module: ModuleOp, joint: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """The joint graph of a module. `joint`: the graph that the module was imported from.
+    """Return the joint graph of a module. `joint`: the graph that the module was imported from.
 
     Raises `Unsupported` for what has no form in FX.
     """
@@ -106,7 +106,8 @@ class _Writer:
         self._define(op.results[0], node)
 
     def _seeded(self, op: Operation) -> None:
-        """A random operation: the call that advances the generator, or one that runs again from the same state."""
+        """Write a random operation: the call that advances the generator, or one that runs again from the same
+        state."""
         target, state = target_named(called_name(op)), op.operands[0]
         if self.running is not None:
             if not isinstance(state, OpResult) or state.op is not self.running or node_of(op) != node_of(self.running):
@@ -131,7 +132,8 @@ class _Writer:
     def _call(
         self, op: Operation, target: Any, operands: Sequence[SSAValue], first: int = 0, before: tuple[Any, ...] = ()
     ) -> torch.fx.Node:
-        """The call of an operation. `first`: the number of the first of the operands; `before`: further arguments."""
+        """Return the call of an operation. `first`: the number of the first of the operands; `before`: further
+        arguments."""
         read: list[Any] = [None] * first + [self.nodes[operand] for operand in operands]
         arguments = arguments_of(op)
         args = (*before, *(value_of(argument, read) for argument in arguments.positional))
@@ -153,7 +155,8 @@ class _Writer:
     def _item(
         self, call: torch.fx.Node, index: int, value: Any, original: torch.fx.Node | None = None, copied: bool = False
     ) -> torch.fx.Node:
-        """An element of what a call returns. `original`: the node that takes it in the graph that was imported."""
+        """Return an element of what a call returns. `original`: the node that takes it in the graph that was
+        imported."""
         name = None if original is None else f"{original.name}_recomputed" if copied else original.name
         node = self.graph.create_node("call_function", operator.getitem, (call, index), name=name)
         node.meta = {**call.meta, "val": value}
@@ -192,7 +195,7 @@ def _origin(original: torch.fx.Node, copied: bool) -> dict[str, str]:
 
 
 def _state_like(value: Any) -> torch.Tensor:
-    """A fake random state of the device of a fake tensor."""
+    """Return a fake random state of the device of a fake tensor."""
     (first, *_) = _tensors(value)
     with first.fake_mode:
         return torch.empty(STATE_BYTES[first.device.type], dtype=torch.uint8, device="cpu")

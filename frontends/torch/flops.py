@@ -12,7 +12,7 @@ from torch.utils.flop_counter import flop_registry
 
 
 def flops_of(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], value: Any) -> int | None:
-    """PyTorch's count for a call; None for operations that it does not count. `value`: what the call returns."""
+    """Return PyTorch's count for a call; None for operations that it does not count. `value`: what the call returns."""
     formula: Any = flop_registry.get(target._overloadpacket)
     if formula is None:
         return None
@@ -22,7 +22,8 @@ def flops_of(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any],
 
 
 def _hinted(value: Any) -> Any:
-    """The shape of a tensor and the hint of a symbolic size: to ask for either itself would specialize the step."""
+    """Return the shape of a tensor and the hint of a symbolic size: to ask for either itself would specialize
+    the step."""
     if isinstance(value, torch.Tensor):
         return tuple(_hinted(size) for size in value.shape)
     return value.node.hint if isinstance(value, torch.SymInt) else value

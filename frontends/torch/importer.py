@@ -43,7 +43,7 @@ def is_backward(node: torch.fx.Node) -> bool:
 
 
 def read_joint(joint: torch.fx.GraphModule, num_fwd_outputs: int, marked: bool = False) -> ModuleOp:
-    """The module of a joint graph. `marked`: with what the user's program says of single operations.
+    """Return the module of a joint graph. `marked`: with the user's marks on single operations.
 
     Raises `Unsupported` for a node without an encoding.
     """
@@ -59,8 +59,8 @@ def read_joint(joint: torch.fx.GraphModule, num_fwd_outputs: int, marked: bool =
 
 
 def _tags(graph: torch.fx.Graph, num_fwd_outputs: int) -> Mapping[torch.fx.Node, bool]:
-    """Whether each call belongs to the backward pass: by the partitioner's tags, or else behind the last operation that
-    a forward output needs."""
+    """Return whether each call belongs to the backward pass: by the partitioner's tags, or else after the last
+    operation that a forward output needs."""
     calls = [node for node in graph.nodes if node.op not in ("placeholder", "output")]
     if any("partitioner_tag" in node.meta for node in calls):
         return {node: is_backward(node) for node in calls}
@@ -71,7 +71,7 @@ def _tags(graph: torch.fx.Graph, num_fwd_outputs: int) -> Mapping[torch.fx.Node,
 
 
 def written_placeholders(graph: torch.fx.Graph) -> frozenset[torch.fx.Node]:
-    """The arguments that the step writes to, itself or when its caller copies a result into them."""
+    """Return the arguments that the step writes to, itself or when its caller copies a result into them."""
     written = set[torch.fx.Node]()
     for node in graph.nodes:
         if node.op == "call_function" and isinstance(node.target, OpOverload):
@@ -88,7 +88,8 @@ def written_placeholders(graph: torch.fx.Graph) -> frozenset[torch.fx.Node]:
 
 
 def kept_argument(node: torch.fx.Node) -> torch.fx.Node | None:
-    """The argument whose value the exporter has this node keep for the backward pass; None for any other node."""
+    """Return the argument whose value the exporter has this node keep for the backward pass; None for any other
+    node."""
     if not node.meta.get(KEPT) or node.target is not torch.ops.aten.clone.default or is_backward(node):
         return None
     (argument,) = node.args
@@ -139,7 +140,7 @@ class _Reader:
                 (self.reads[argument],) = self._add(argument, READ, [value], [value.type], {})
 
     def module(self) -> ModuleOp:
-        """The module with the function. The block ends with its terminator."""
+        """Return the module with the function. The block ends with its terminator."""
         last = self.block.last_op
         assert last is not None, "the output has been read"
         types = FunctionType.from_lists(
@@ -175,7 +176,7 @@ class _Reader:
     def _seeded(
         self, node: torch.fx.Node, target: OpOverload, args: Sequence[Any], value: Any
     ) -> tuple[SSAValue, Results]:
-        """A draw, then the operation on the state that was drawn. Returns the state and the results."""
+        """Draw a state, then run the operation on it. Returns the state and the results."""
         named: dict[str, Attribute] = {
             OF: StringAttr(qualified_name(target)),
             ARGS: StringAttr(text_of(node, args, node.kwargs, lambda _: 0)),
@@ -191,7 +192,7 @@ class _Reader:
         args: Sequence[Any],
         value: Any,
     ) -> Results:
-        """The operation of a call. `state`: of a random one. `value`: what the call returns, fake."""
+        """Return the operation of a call. `state`: of a random one. `value`: what the call returns, fake."""
         operands, number = list(state), dict[torch.fx.Node, int]()
 
         def operand(read: torch.fx.Node) -> int:
@@ -209,8 +210,8 @@ class _Reader:
         return tuple(results) if _is_tuple(value) else results[0]
 
     def _current(self, read: torch.fx.Node, node: torch.fx.Node) -> SSAValue:
-        """The value of a node; of an argument that the step overwrites, the value that was read before, or, in the
-        backward pass, the value that it has then."""
+        """Return the value of a node; of an argument that the step overwrites, the value that was read before, or, in
+        the backward pass, the value that it has then."""
         value = self._single(read, node)
         if read not in self.written or self._writes(node, read):
             return value
@@ -263,7 +264,7 @@ def _is_tuple(value: Any) -> bool:
 
 
 def _state_type(value: Any, node: torch.fx.Node) -> Attribute:
-    """The type of the random state of the device on which an operation returns this value."""
+    """Return the type of the random state of the device on which an operation returns this value."""
     tensors = (part for part in (value if _is_tuple(value) else (value,)) if isinstance(part, torch.Tensor))
     device = next(tensors).device.type
     if device not in STATE_BYTES:

@@ -57,7 +57,7 @@ class InductorPartitioner(CustomPartitionerFn):
 
     @override
     def uuid(self) -> str | None:
-        """The key of the cache; None, which switches it off, with a planner, which has no text."""
+        """Return the key of the cache; None, which switches it off, with a planner, which has no text."""
         return self._key
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:

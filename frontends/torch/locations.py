@@ -25,7 +25,7 @@ _LINE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 def location_of(node: torch.fx.Node, is_backward: bool) -> LocationAttr:
-    """The location of a node: its module path, its region, its name, and the user's line."""
+    """Return the location of a node: its module path, its region, its name, and the user's line."""
     scope = scope_of(node)
     first, _, inner = scope.partition("/")
     wrapped = f"transpose(jvp({first}))" if is_backward else f"jvp({first})"
@@ -34,7 +34,8 @@ def location_of(node: torch.fx.Node, is_backward: bool) -> LocationAttr:
 
 
 def scope_of(node: torch.fx.Node) -> str:
-    """The module path of a node, or of the forward node that it is the gradient of, with the region around its part."""
+    """Return the module path of a node, or of the forward node that it is the gradient of, with the region around its
+    part."""
     path, region = _path_of(node), _region_of(node)
     if not region:
         return path
@@ -52,7 +53,7 @@ def _region_of(node: torch.fx.Node) -> str:
 
 
 def _outer_paths(graph: torch.fx.Graph) -> dict[tuple[str, str], str]:
-    """By region and module path, the path of the module in which the region was entered.
+    """Map region and module path to the path of the module in which the region was entered.
 
     No node says where it was, but a region is entered in the module that all of its nodes have in common: those that
     follow one another in the forward pass.
@@ -73,7 +74,8 @@ _OUTER = WeakKeyDictionary[torch.fx.Graph, dict[tuple[str, str], str]]()
 
 @cache
 def _path(expression: str) -> str:
-    """`L['self'].blocks[3].attn`, or `L['self']._modules['blocks']._modules['3'].attn`: `blocks.3/attn`.
+    """Convert a path of modules: `L['self'].blocks[3].attn`, or `L['self']._modules['blocks']._modules['3'].attn`, to
+    `blocks.3/attn`.
 
     A number belongs to the name before it, once: `blocks[3][0]` is `blocks.3/0`, inside of `blocks.3`.
     """
@@ -90,7 +92,7 @@ def _path(expression: str) -> str:
 
 @cache
 def _line_of(trace: str | None) -> LocationAttr:
-    """The innermost line of a stack trace."""
+    """Return the innermost line of a stack trace."""
     positions = _LINE.findall(trace or "")
     if not positions:
         return UnknownLoc()

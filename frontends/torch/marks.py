@@ -1,4 +1,4 @@
-"""What the user's program says of single operations: regions with a policy, and checkpoints that are there already."""
+"""Read the marks of the user's program on single operations: regions with a policy, and existing checkpoints."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _OF_CHECKPOINTS = {
 
 
 def marks_of(node: torch.fx.Node) -> dict[str, Attribute]:
-    """The attributes by which passes know what becomes of a forward operation; empty where nothing is said of it.
+    """Return the attributes of a forward operation that mark it as recomputed or saved; empty without a mark.
 
-    A checkpoint is a segment of its own: what leaves it is saved, as PyTorch saves it.
+    A checkpoint is a segment of its own: its outputs are saved, as by PyTorch.
     """
     policy = (node.meta.get("custom") or {}).get(POLICY)
     if policy is not None:

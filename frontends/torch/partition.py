@@ -67,11 +67,11 @@ class Step:
         return sum(value_bytes(argument) for argument, node in arguments if node.name.startswith("tangents"))
 
     def rewritten(self, options: Options) -> Rewritten:
-        """The rewritten step. Raises `Refusal` and `NotProved`."""
+        """Return the rewritten step. Raises `Refusal` and `NotProved`."""
         return _rewrite(self.module, options, self.tangent_bytes)
 
     def split(self, rewritten: Rewritten) -> Partitioned:
-        """The halves of a rewritten step, whose graph is imported again and proved equal to the joint graph.
+        """Return the halves of a rewritten step, whose graph is imported again and proved equal to the joint graph.
 
         Raises `NotProved`, and `Unsupported` for what has no form in FX.
         """
@@ -137,7 +137,8 @@ class Partitioner:
         return halves
 
     def partitioned(self, step: Step) -> tuple[Partitioned, GraphReport]:
-        """The halves of the step that is to run, and the report. Raises `Refusal`, `NotProved`, `Unsupported`."""
+        """Return the halves of the step that is to run, and the report. Raises `Refusal`, `NotProved`,
+        `Unsupported`."""
         rewritten = step.rewritten(self.options)
         return step.split(rewritten), step.report(rewritten)
 
@@ -148,7 +149,7 @@ class Partitioner:
 
 
 def _rewrite(module: ModuleOp, options: Options, tangent_bytes: int) -> Rewritten:
-    """The rewrite; for the budget `min`, the one by segments if it needs less. Raises `Refusal` and `NotProved`.
+    """Return the rewrite; for the budget `min`, the one by segments if it needs less. Raises `Refusal` and `NotProved`.
 
     `tangent_bytes`: of the gradients of what the step returns, which are arguments and part of the peak.
     """
@@ -169,7 +170,7 @@ def _rewrite(module: ModuleOp, options: Options, tangent_bytes: int) -> Rewritte
 
 
 def _limit(budget: str, plain: Timeline, tangent_bytes: int) -> int:
-    """The bytes that a budget leaves for temporaries: a share counts the gradients of the results among them."""
+    """Return the bytes that a budget leaves for temporaries: a share counts the gradients of the results among them."""
     if is_share(budget):
         return (parse_budget(budget, plain.peak_bytes + tangent_bytes) or 0) - tangent_bytes
     return (parse_budget(budget, 1) or 0) - plain.argument_bytes
@@ -181,8 +182,8 @@ def _peak_bytes(rewritten: Rewritten) -> int:
 
 
 def _for_graph(settings: dict[str, Any], graph: torch.fx.GraphModule) -> dict[str, Any]:
-    """The keywords of the default partitioner with nodes of the new graph in place of those of the old one, and without
-    those of Inductor's."""
+    """Return the keywords of the default partitioner with nodes of the new graph in place of those of the old one, and
+    without those of Inductor's."""
     keywords = {name: value for name, value in settings.items() if name in _KEYWORDS}
     nodes = keywords.get("static_lifetime_input_nodes")
     if not nodes:

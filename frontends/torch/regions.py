@@ -1,4 +1,4 @@
-"""Name a part of the forward pass, and say what becomes of it."""
+"""Name a part of the forward pass, and mark it to be recomputed or saved."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def region(name: str, policy: str = "") -> Generator[None]:
 
     Args:
         name: The name of the segment.
-        policy: `"recompute"` or `"save"` decides for the operations inside, whatever the options say; empty for no
+        policy: `"recompute"` or `"save"` decides for the operations inside, regardless of the options; empty for no
             decision.
 
     Raises:

@@ -2,7 +2,7 @@
 
 The peak of a compiled step differs from that of program order, since Inductor fuses and reorders. A plan is made for a
 bound in program order; the measured peak of the compiled step, divided by the planned one, corrects the bound of the
-next plan. If no plan of ours keeps the budget, the plans of PyTorch's own partitioner are tried, where they are right:
+next plan. If no plan of ours keeps the budget, the plans of PyTorch's own partitioner are tried if they are correct:
 below a budget of 1 it draws random numbers again and reads overwritten buffers.
 """
 
@@ -30,13 +30,13 @@ from .schemas import draws
 COMPILES = 4
 """The maximum number of steps that are compiled for a budget; the plain step is not counted."""
 OF_OURS = 3
-"""How many of them are for our plans if PyTorch's may be tried, too."""
+"""The number of these steps that are reserved for our plans if PyTorch's may be tried, too."""
 CLOSE = 0.95
 """A measured peak of at least this share of the limit is close enough: no looser plan is tried."""
 MARGIN = 0.99
-"""Of a bound that is extrapolated: the ratio differs between plans."""
+"""The factor on an extrapolated bound, since the ratio differs between plans."""
 TORCH_BUDGETS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05)
-"""Values of `activation_memory_budget` that are looked at; the partition with a fitting prediction is compiled."""
+"""Values of `activation_memory_budget` that are considered; the partition with a fitting prediction is compiled."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Candidate:
     """A way to split the step.
 
     Attributes:
-        words: What it is.
+        words: A description.
         halves: The forward and the backward half.
         planned_bytes: The peak in program order.
         flops: FLOPs of products.
@@ -59,7 +59,7 @@ class Candidate:
 
 
 def partitioned_within(step: Step, options: Options) -> tuple[Partitioned, GraphReport]:
-    """The halves of the step with the least extra work whose compiled peak is within the budget.
+    """Return the halves of the step with the least extra work whose compiled peak is within the budget.
 
     Raises `BudgetNotKept` if none of those that were compiled is, and `NotMeasured` if the plain step cannot be
     measured.
@@ -94,7 +94,7 @@ class _Search:
         return tried[chosen].halves, self._report(tried[chosen], plain_bytes, chosen, rounds)
 
     def _limit(self, plain_bytes: int) -> int | None:
-        """The bytes for the step beside weights, buffers and inputs; None for the budget `min`."""
+        """Return the bytes for the step beside weights, buffers and inputs; None for the budget `min`."""
         budget = self.options.budget or MINIMUM
         if budget == MINIMUM:
             return None
@@ -102,7 +102,7 @@ class _Search:
         return limit if is_share(budget) else limit - self._unchanged.input_bytes
 
     def _candidates(self, limit: int | None, plain_bytes: int, rounds: list[Round]) -> Iterator[Candidate]:
-        """Candidates to compile, each chosen by what `rounds` says of those before."""
+        """Yield candidates to compile, each chosen by the measurements in `rounds`."""
         most = OF_OURS if self._torch_is_right else COMPILES
         ours = self._least() if limit is None else self._ours(limit, plain_bytes, rounds, most)
         yield from ours
@@ -111,7 +111,8 @@ class _Search:
             yield from self._torch(limit, plain_bytes, left, rounds)
 
     def _ours(self, limit: int, plain_bytes: int, rounds: list[Round], most: int) -> Iterator[Candidate]:
-        """Plans of ours: for the bound that the measurements so far make likely to be the loosest that fits."""
+        """Yield the plans of ours: for the bound that the measurements so far make likely to be the loosest
+        that fits."""
         ratio = plain_bytes / self._unchanged.plain_bytes
         bound = int(limit / ratio)
         bounds = set[int]()
@@ -127,7 +128,8 @@ class _Search:
             bound = next_bound(limit, [(each.planned_bytes, each.peak_bytes) for each in rounds])
 
     def _least(self) -> Iterator[Candidate]:
-        """Plans of ours for the budget `min`: the smallest in program order, and two that leave Inductor more room."""
+        """Yield the plans of ours for the budget `min`: the smallest in program order, and two that leave Inductor more
+        room."""
         smallest = self._smallest()
         if smallest is None:
             return
@@ -138,7 +140,7 @@ class _Search:
                 yield candidate
 
     def _torch(self, limit: int | None, plain_bytes: int, count: int, rounds: list[Round]) -> Iterator[Candidate]:
-        """Partitions of PyTorch's partitioner: the loosest that is predicted to fit, then smaller ones."""
+        """Yield the partitions of PyTorch's partitioner: the loosest that is predicted to fit, then smaller ones."""
         ratio = plain_bytes / self._plain.planned_bytes
         candidates = list(self._of_torch())
         while candidates and count:
@@ -156,7 +158,7 @@ class _Search:
             ratio = max(ratio, rounds[-1].peak_bytes / chosen.planned_bytes)
 
     def _within(self, bound: int) -> Candidate | None:
-        """Our plan for a bound in program order; None if there is none."""
+        """Make our plan for a bound in program order; None if there is none."""
         budget = f"{bound + self._unchanged.input_bytes}B"
         return self._of_ours(budget, f"plan within {bound} bytes in program order")
 
@@ -180,7 +182,7 @@ class _Search:
 
     @cached_property
     def _plain(self) -> Candidate:
-        """What Inductor does without us."""
+        """The partition that Inductor makes without this project."""
         return self._by_min_cut("PyTorch's partitioner")
 
     def _by_min_cut(self, words: str) -> Candidate:
@@ -223,7 +225,7 @@ class _Search:
 
 
 def next_bound(limit: int, pairs: list[tuple[int, int]]) -> int:
-    """The bound in program order of the next plan. `pairs`: planned and measured peaks of those before."""
+    """Return the bound in program order of the next plan. `pairs`: planned and measured peaks of those before."""
     planned, measured = pairs[-1]
     over = [pair for pair in pairs if pair[1] > limit]
     within = [pair for pair in pairs if pair[1] <= limit]
@@ -249,7 +251,7 @@ def _flops(halves: Partitioned) -> int:
 
 
 def _not_reached(budget: str, limit: int, plain_bytes: int, rounds: list[Round]) -> str:
-    """The message of the refusal: the smallest peak, then each step that was compiled."""
+    """Return the message of the refusal: the smallest peak, then each step that was compiled."""
     words = f"no compiled step keeps the budget {budget}, {limit} of {plain_bytes} bytes beside weights and inputs"
     least = (
         f"the least of {len(rounds)} compiled needs {min(each.peak_bytes for each in rounds)}"

@@ -1,4 +1,4 @@
-"""What was done with each graph: peaks, work, the plan, and the reasons for what was left alone."""
+"""Report on each graph: peaks, work, the plan, and the reasons for unchanged parts."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Report:
 
     @property
     def reason(self) -> str:
-        """Why no graph with a backward pass was compiled; empty if one was."""
+        """The reason why no graph with a backward pass was compiled; empty if one was."""
         if self.graphs:
             return ""
         if self.without_backward:
@@ -141,7 +141,7 @@ class Report:
 
 
 def report_of(module: ModuleOp, rewritten: Rewritten, tangent_bytes: int) -> GraphReport:
-    """The report on a graph that was rewritten, or left as it is with the reason in its remarks.
+    """Return the report on a graph that was rewritten, or left as it is with the reason in its remarks.
 
     `tangent_bytes`: of the gradients of what the step returns, which are arguments and part of the peak.
     """
@@ -160,7 +160,8 @@ def report_of(module: ModuleOp, rewritten: Rewritten, tangent_bytes: int) -> Gra
 
 
 def peak_with_states(timeline: Timeline) -> int:
-    """The peak in bytes, with the state of the generator that is held while a copy draws again, to be restored."""
+    """Return the peak in bytes, with the state of the generator that is held while a copy draws again, to be
+    restored."""
     operations = zip(timeline.operations, timeline.phases, timeline.live_bytes, strict=True)
     return max((live + _held(name, phase) for name, phase, live in operations), default=0)
 
@@ -170,7 +171,7 @@ def _held(name: str, phase: str) -> int:
 
 
 def unchanged_report(module: ModuleOp, tangent_bytes: int) -> GraphReport:
-    """The report on a graph of which nothing is recomputed by us."""
+    """Return the report on a graph of which nothing is recomputed by us."""
     (plain,) = memory(module).values()
     peak, flops = plain.peak_bytes + tangent_bytes, _flops(module)
     return GraphReport(
@@ -184,7 +185,7 @@ def unchanged_report(module: ModuleOp, tangent_bytes: int) -> GraphReport:
 
 
 def plain_report(error: Any) -> GraphReport:
-    """The report on a graph that was left to PyTorch's partitioner."""
+    """Return the report on a graph that was left to PyTorch's partitioner."""
     return GraphReport(reason=reason_of(error))
 
 

@@ -11,7 +11,7 @@ from torch.fx.graph import _BoxedCodeGen  # pyright: ignore[reportPrivateUsage]
 
 
 def in_order(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
-    """The compiler of the road `aot_eager`: Python code that calls one operation after the other.
+    """Return the compiler of the road `aot_eager`: Python code that calls one operation after the other.
 
     The code takes its arguments as a list and clears it, so that they die at their last use.
     """
@@ -31,17 +31,17 @@ def in_order(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Call
 
 
 def draw_on_cpu(operation: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[torch.Tensor, Any]:
-    """The state of the generator, and what the operation returns that draws from it."""
+    """Run a random operation. Returns the state of the generator before the run, and the result."""
     return torch.get_rng_state(), operation(*args, **kwargs)
 
 
 def draw_on_cuda(operation: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[torch.Tensor, Any]:
-    """As `draw_on_cpu`, on the current CUDA device."""
+    """Draw as `draw_on_cpu` does, on the current CUDA device."""
     return torch.cuda.get_rng_state(), operation(*args, **kwargs)
 
 
 def again_on_cpu(state: torch.Tensor, operation: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What the operation returns with the generator in this state; the generator stays where it is."""
+    """Run the operation with the generator in this state, and restore the generator."""
     now = torch.get_rng_state()
     torch.set_rng_state(state)
     try:
@@ -51,7 +51,7 @@ def again_on_cpu(state: torch.Tensor, operation: Callable[..., Any], *args: Any,
 
 
 def again_on_cuda(state: torch.Tensor, operation: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """As `again_on_cpu`, on the current CUDA device."""
+    """Run the operation as `again_on_cpu` does, on the current CUDA device."""
     now = torch.cuda.get_rng_state()
     torch.cuda.set_rng_state(state)
     try:

@@ -1,4 +1,4 @@
-"""What schemas and tags say of the operations that nodes call."""
+"""Read the schemas and tags of the operations that nodes call."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ STATE_BYTES = {"cpu": 5056, "cuda": 16}
 
 @cache
 def draws(target: OpOverload) -> bool:
-    """Whether the operation draws from a generator of random numbers. Inductor's read a seed that was drawn before."""
+    """Return whether the operation draws from a generator of random numbers. Inductor's read a seed that was drawn
+    before."""
     return torch.Tag.nondeterministic_seeded in target.tags and qualified_name(target) not in OF_SEEDS
 
 
 @cache
 def written_arguments(target: OpOverload) -> tuple[int, ...]:
-    """The positions of the arguments that the operation writes to."""
+    """Return the positions of the arguments that the operation writes to."""
     arguments = target._schema.arguments
     return tuple(
         index
@@ -33,19 +34,19 @@ def written_arguments(target: OpOverload) -> tuple[int, ...]:
 
 
 def is_on_sizes(target: Any) -> bool:
-    """Whether it is a function of Python or PyTorch on symbolic sizes, such as `operator.mul`."""
+    """Return whether it is a function of Python or PyTorch on symbolic sizes, such as `operator.mul`."""
     return any(getattr(module, getattr(target, "__name__", ""), None) is target for module in _ON_SIZES)
 
 
 def qualified_name(target: Any) -> str:
-    """`aten.mm.default`; `python.mul.default` of functions on sizes."""
+    """Return the qualified name of a target: `aten.mm.default`; `python.mul.default` for functions on sizes."""
     if not isinstance(target, OpOverload):
         return f"python.{target.__name__}.default"
     return f"{target.namespace}.{target._schema.name.split('::')[1]}.{target._overloadname}"
 
 
 def target_named(name: str) -> Any:
-    """The operation or function of a qualified name."""
+    """Return the operation or function of a qualified name."""
     namespace, packet, overload = name.split(".")
     if namespace == "python":
         return next(getattr(module, packet) for module in _ON_SIZES if hasattr(module, packet))

@@ -37,7 +37,7 @@ NONE = NoneType()
 
 
 def type_of(value: Any, node: torch.fx.Node) -> Attribute:
-    """The type of a fake value. Raises `Unsupported` for what is neither a tensor nor None."""
+    """Return the type of a fake value. Raises `Unsupported` for a value that is neither a tensor nor None."""
     if value is None:
         return NONE
     if isinstance(value, bool | torch.SymBool):
@@ -63,7 +63,7 @@ def _of(dtype: torch.dtype, shape: tuple[int, ...]) -> Attribute:
 
 
 def _extent(size: int | torch.SymInt, node: torch.fx.Node) -> int:
-    """The size, or the hint of a symbolic one: plans are made for the shapes at hand, and hold for all."""
+    """Return the size, or the hint of a symbolic one: plans are made for the shapes at hand, and hold for all."""
     if isinstance(size, int):
         return size
     if not size.node.has_hint():

@@ -14,7 +14,7 @@ class NothingSaved(UserWarning):
 
 
 def reason_of(error: Exception) -> str:
-    """The reason of a refusal, in one line; of any other error its kind, too."""
+    """Return the reason of a refusal, in one line; of any other error its kind, too."""
     if isinstance(error, Refusal):
         return error.reason
     return str(error) if isinstance(error, Unsupported | NotProved) else f"{type(error).__name__}: {error}"

@@ -35,7 +35,7 @@ def read_unsigned(values: Array) -> Array:
 
 
 def wrapped(values: Array, dtype: DType) -> Array:
-    """The low bits of wider integers."""
+    """Return the low bits of wider integers."""
     if dtype == np.bool_:
         return owned(np.asarray(values) & 1 != 0, dtype)
     return owned(np.asarray(values), dtype)
@@ -102,7 +102,7 @@ def integer(op: Operation) -> Kernel:
 
 
 def extended(op: Operation) -> Kernel:
-    """The low and the high half of a sum or product, computed in integers of any size."""
+    """Return the low and the high half of a sum or product, computed in integers of any size."""
     width, (low, high) = bit_width(dtype_at(op.operands[0])), (dtype_at(result) for result in op.results)
     read = read_signed if op.name == "arith.mulsi_extended" else read_unsigned
     compute = np.add if op.name == "arith.addui_extended" else np.multiply
@@ -260,7 +260,7 @@ def math_as_stablehlo(op: Operation) -> Kernel:
 
 
 def of_floats(op: Operation) -> Kernel:
-    """Computed in f32 for smaller floats, and rounded once."""
+    """Make the kernel of a function of floats: computed in f32 for smaller floats, and rounded once."""
     compute, dtype = FLOATS[op.name], dtype_at(op.results[0])
     return lambda *operands: (owned(compute(*(row_by_row(operand, wide(dtype)) for operand in operands)), dtype),)
 
@@ -292,7 +292,7 @@ def float_to_integer_power(op: Operation) -> Kernel:
 
 
 def fused_multiply_add(op: Operation) -> Kernel:
-    """Rounded once. In f64 it would need more digits than numpy has."""
+    """Make the kernel of a multiply-add that is rounded once. In f64 it would need more digits than numpy has."""
     dtype = dtype_at(op.results[0])
     if dtype.itemsize > 4:
         raise ValueError("a fused multiply-add of f64 needs more digits than numpy has")

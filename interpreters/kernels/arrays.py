@@ -23,7 +23,7 @@ from ...support.type_guards import is_shaped
 
 Array: TypeAlias = NDArray[Any]
 Compute: TypeAlias = Callable[..., Array]
-"""From operands to one result, in any layout; a numpy scalar is allowed for a tensor of rank 0."""
+"""A function from operands to one result, in any layout; a numpy scalar is allowed for a tensor of rank 0."""
 Kernel: TypeAlias = Callable[..., tuple[Array, ...]]
 Combine: TypeAlias = Callable[..., tuple[Array, ...]]
 """A region on scalars, applied to vectors of them: two for each combined value, then its captures."""
@@ -44,17 +44,17 @@ WIDER: dict[DType, DType] = {
 
 
 def wide(dtype: DType) -> DType:
-    """The type that elements of `dtype` are computed in."""
+    """Return the type that elements of `dtype` are computed in."""
     return WIDER.get(dtype, dtype)
 
 
 def kind_of(dtype: DType) -> str:
-    """`b`, `i`, `u`, `f` or `c`; numpy itself calls the types of `ml_dtypes` void."""
+    """Return `b`, `i`, `u`, `f` or `c`; numpy itself calls the types of `ml_dtypes` void."""
     return wide(dtype).kind
 
 
 def dtype_at(value: SSAValue) -> DType:
-    """The numpy type of a tensor's elements, or of a scalar. Raises `ValueError` if there is none."""
+    """Return the numpy type of a tensor's elements, or of a scalar. Raises `ValueError` if there is none."""
     if _is_unranked(value.type):
         raise ValueError(f"the rank of {value.type} is not known, and only static shapes are executed")
     return dtype_of(value.type.element_type if is_shaped(value.type) else value.type)
@@ -65,7 +65,7 @@ def _is_unranked(type_: Attribute) -> bool:
 
 
 def shape_at(value: SSAValue) -> tuple[int, ...]:
-    """The shape of the array of a value; a scalar has rank 0. Raises `ValueError` for a dynamic shape."""
+    """Return the shape of the array of a value; a scalar has rank 0. Raises `ValueError` for a dynamic shape."""
     shape = value.type.get_shape() if is_shaped(value.type) else ()
     if any(extent < 0 for extent in shape):
         raise ValueError(f"the shape of {value.type} is dynamic, and only static shapes are executed")
@@ -73,7 +73,7 @@ def shape_at(value: SSAValue) -> tuple[int, ...]:
 
 
 def on_one(compute: Callable[[Array], Array]) -> Kernel:
-    """The kernel of an operation with one operand and one result."""
+    """Return the kernel of an operation with one operand and one result."""
 
     def run(operand: Array) -> tuple[Array, ...]:
         return (compute(operand),)
@@ -82,7 +82,7 @@ def on_one(compute: Callable[[Array], Array]) -> Kernel:
 
 
 def on_two(compute: Callable[[Array, Array], Array]) -> Kernel:
-    """The kernel of an operation with two operands and one result."""
+    """Return the kernel of an operation with two operands and one result."""
 
     def run(left: Array, right: Array) -> tuple[Array, ...]:
         return (compute(left, right),)
@@ -91,7 +91,7 @@ def on_two(compute: Callable[[Array, Array], Array]) -> Kernel:
 
 
 def row_by_row(values: Array, dtype: DType | None = None) -> Array:
-    """The same array if it is row-major, otherwise a row-major copy.
+    """Return the same array if it is row-major, otherwise a row-major copy.
 
     numpy adds and evaluates functions in another order or with other instructions for other layouts, so that bits would
     depend on the views through which a value was passed.
@@ -100,7 +100,7 @@ def row_by_row(values: Array, dtype: DType | None = None) -> Array:
 
 
 def owned(values: Array, dtype: DType) -> Array:
-    """A row-major array, not a scalar, that owns its buffer; a copy only if `values` is not one already."""
+    """Return a row-major array, not a scalar, that owns its buffer; a copy only if `values` is not one already."""
     array = np.asarray(values).astype(dtype, order="C", copy=False)
     return array if array.flags.owndata else array.copy()
 
@@ -109,7 +109,7 @@ ValueKernel: TypeAlias = Callable[..., tuple[Any, ...]]
 
 
 def tuple_(op: Operation) -> ValueKernel:
-    """The operands themselves, not copies."""
+    """Return the operands themselves, not copies."""
 
     def run(*values: Any) -> tuple[Any, ...]:
         return (values,)
@@ -127,7 +127,7 @@ def element(op: GetTupleElementOp) -> ValueKernel:
 
 
 def token(op: Operation) -> ValueKernel:
-    """A token orders operations, which run in order anyway."""
+    """Return a token orders operations, which run in order anyway."""
 
     def run(*tokens: None) -> tuple[Any, ...]:
         return (None,)
@@ -136,7 +136,7 @@ def token(op: Operation) -> ValueKernel:
 
 
 def leaves(value: Any) -> list[Any]:
-    """The arrays of a value, from nested tuples in order."""
+    """Return the arrays of a value, from nested tuples in order."""
     if not isinstance(value, tuple):
         return [value]
     parts: tuple[Any, ...] = value  # pyright: ignore[reportUnknownVariableType]

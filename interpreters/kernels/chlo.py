@@ -49,7 +49,8 @@ def elementwise(op: Operation) -> Kernel:
 
 
 def special(word: str, op: Operation) -> Kernel:
-    """Computed in f32 for smaller floats, and rounded once. Raises `ValueError` if scipy is needed and missing."""
+    """Make the kernel of a special function: computed in f32 for smaller floats, and rounded once. Raises `ValueError`
+    if scipy is needed and missing."""
     operand, dtype = dtype_at(op.operands[0]), dtype_at(op.results[0])
     compute = COMPLEX.get(word) if kind_of(operand) == "c" else None
     compute, working = compute or NUMPY.get(word) or _from_scipy(SCIPY[word]), computed_in(operand)
@@ -65,19 +66,20 @@ def _from_scipy(word: str) -> Compute:
 
 
 def next_after(op: Operation) -> Kernel:
-    """The neighbouring number of the type itself; no computation in a wider type."""
+    """Return the neighbouring number of the type itself; no computation in a wider type."""
     return on_two(lambda a, b: owned(np.nextafter(row_by_row(a), row_by_row(b)), a.dtype))
 
 
 def multiply_high(op: Operation) -> Kernel:
-    """The upper half of the product, computed in Python's exact integers."""
+    """Return the upper half of the product, computed in Python's exact integers."""
     dtype = dtype_at(op.results[0])
     width = bit_width(dtype)
     return on_two(lambda a, b: ((a.astype(object) * b.astype(object)) >> width).astype(dtype))
 
 
 def top_k(op: TopKOp) -> Kernel:
-    """Ordered by IEEE 754's total order, as in XLA: -0.0 < 0.0, and the NaNs at both ends. Of equals the first."""
+    """Make the kernel of `chlo.top_k`: ordered by IEEE 754's total order, as in XLA: -0.0 < 0.0, and the NaNs at both
+    ends. Of equal elements the first is taken."""
     k, dtype, indices = op.k.value.data, dtype_at(op.values), dtype_at(op.indices)
     rank = total_order if kind_of(dtype) == "f" else np.asarray
 

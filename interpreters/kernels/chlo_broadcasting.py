@@ -49,7 +49,7 @@ def broadcast_select(op: BroadcastSelectOp) -> Kernel:
 
 
 def constant_like(op: ConstantLikeOp) -> Kernel:
-    """Raises `ValueError` for a value that is no integer or float."""
+    """Make the kernel of `chlo.constant_like`. Raises `ValueError` for a value that is not an integer or float."""
     dtype, value = dtype_at(op.result), op.value
     if not isinstance(value, FloatAttr | IntegerAttr):
         raise ValueError(f"{op.name} is executed for integers and floats, not for {value}")

@@ -1,6 +1,6 @@
 """The kernel of `chlo.ragged_dot`: one product for each group, of which the rows or sums of the group are taken.
 
-Rows behind the last group are zero, as in JAX.
+Rows after the last group are zero, as in JAX.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from .conversion import convert
 
 
 def ragged_dot(op: RaggedDotOp) -> Kernel:
-    """Products and sums in the element type of the result, in f32 for smaller floats."""
+    """Make the kernel of `chlo.ragged_dot`: products and sums in the element type of the result, in f32 for smaller
+    floats."""
     numbers = op.numbers
     count = len(shape_at(op.lhs))
     left, right = list(ascii_letters[:count]), list(ascii_letters[count : count + len(shape_at(op.rhs))])
@@ -63,7 +64,8 @@ def ragged_dot(op: RaggedDotOp) -> Kernel:
 
 
 def _aligned(values: Array, letters: list[str], target: list[str]) -> Array:
-    """The values with these dimensions, transposed and extended by extents of 1 to the dimensions of the target."""
+    """Return the values with these dimensions, transposed and extended by extents of 1 to the dimensions of the
+    target."""
     order = sorted(range(len(letters)), key=lambda index: target.index(letters[index]))
     places = [index for index, letter in enumerate(target) if letter not in letters]
     return np.expand_dims(values.transpose(order), tuple(places))

@@ -30,21 +30,22 @@ COUNTS = ("mhlo.num_replicas", "mhlo.num_partitions")
 
 
 def collective(op: Operation) -> Kernel:
-    """With a single participant the results are the operands. Raises `ValueError` if others take part."""
+    """Make the kernel of a collective with a single participant, which returns its operands. Raises `ValueError` if
+    others take part."""
     _check_alone(op, "replica_groups")
     if [shape_at(result) for result in op.results] != [shape_at(operand) for operand in op.operands]:
         raise ValueError("its results have other shapes than its operands, and one process is run")
     dtypes = [dtype_at(result) for result in op.results]
 
     def run(*operands: Array) -> tuple[Array, ...]:
-        # Captures of a region come behind the operands.
+        # Captures of a region come after the operands.
         return tuple(convert(operand, dtype) for operand, dtype in zip(operands, dtypes, strict=False))
 
     return run
 
 
 def permute_alone(op: Operation) -> Kernel:
-    """Zeros if no process sends to this one."""
+    """Return zeros if no process sends to this one."""
     receives = bool(_check_alone(op, "source_target_pairs"))
     return on_one(lambda operand: operand.copy() if receives else np.zeros(operand.shape, operand.dtype))
 
@@ -79,7 +80,7 @@ Values: TypeAlias = tuple[Array, ...]
 
 
 class SimulatedDevice(ABC):
-    """One of `replicas` x `partitions` devices."""
+    """A simulated device, one of `replicas` x `partitions`."""
 
     def __init__(self, number: int, replicas: int, partitions: int):
         self.number, self.replicas, self.partitions = number, replicas, partitions
@@ -94,10 +95,10 @@ class SimulatedDevice(ABC):
 
     @abstractmethod
     def exchange(self, group: Group, channel: int, values: Values) -> list[Values]:
-        """The values that all devices of the group give, in its order."""
+        """Return the values that all devices of the group give, in its order."""
 
     def group_of(self, op: CollectiveOp, across_partitions: bool) -> Group | None:
-        """The group that this device belongs to; None if it belongs to none.
+        """Return the group that this device belongs to; None if it belongs to none.
 
         across_partitions: groups of an operation with a channel are groups of partitions, not of replicas.
         """
@@ -116,7 +117,7 @@ class SimulatedDevice(ABC):
         return next((group for group in members if self.number in group), None)
 
     def _groups_of_replicas(self, rows: Sequence[Sequence[int]], joins_partitions: bool) -> list[list[int]]:
-        """Groups of replicas: within each partition, or of all partitions together."""
+        """Return the groups of replicas: within each partition, or of all partitions together."""
         by_partition = [
             [[replica * self.partitions + partition for replica in row] for row in rows]
             for partition in range(self.partitions)
@@ -129,7 +130,7 @@ class SimulatedDevice(ABC):
 def _exchanged(
     op: CollectiveOp, device: SimulatedDevice, values: Values, across_partitions: bool = False
 ) -> list[Values] | None:
-    """The operands of all devices of the group of this one; None if it belongs to no group."""
+    """Return the operands of all devices of the group of this one; None if it belongs to no group."""
     group = device.group_of(op, across_partitions)
     return None if group is None else device.exchange(group, channel_field(op.channel_handle, "handle"), values)
 
@@ -179,7 +180,7 @@ def collective_broadcast(op: CollectiveOp, device: SimulatedDevice) -> Kernel:
 
 
 def collective_permute(op: CollectivePermuteOp, device: SimulatedDevice) -> Kernel:
-    """Zeros if no device sends to this one."""
+    """Return zeros if no device sends to this one."""
     pairs, channel = rows_of(op.source_target_pairs) or [], channel_field(op.channel_handle, "handle")
     numbers = range(device.partitions if channel > 0 else device.replicas)
     own = device.partition if channel > 0 else device.replica
@@ -197,7 +198,7 @@ def collective_permute(op: CollectivePermuteOp, device: SimulatedDevice) -> Kern
 
 
 def _combined(op: CollectiveOp, combine: Combine, exchanged: Sequence[Array], captured: Values) -> Array:
-    """The elements of all devices, combined in the order of the group."""
+    """Return the elements of all devices, combined in the order of the group."""
     dtype = dtype_at(op.regions[0].block.args[0])
     result = convert(exchanged[0], dtype).reshape(-1)
     for other in exchanged[1:]:
@@ -232,7 +233,7 @@ def reduce_scatter(op: ReduceScatterOp, device: SimulatedDevice, combine: Combin
 
 
 def collective_reduce(op: CollectiveOp, device: SimulatedDevice, combine: Combine) -> Kernel:
-    """The result for the root of the group, zeros for the others."""
+    """Return the result for the root of the group, zeros for the others."""
     count = len(op.operands)
 
     def run(*values: Array) -> Values:

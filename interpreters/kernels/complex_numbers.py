@@ -19,7 +19,7 @@ SPLIT = 2.0**27 + 1
 
 
 def of_parts(real: Array, imaginary: Array) -> Array:
-    """Not `real + 1j * imaginary`, where infinities become NaN and zeros lose their sign."""
+    """Combine parts without `real + 1j * imaginary`, where infinities become NaN and zeros lose their sign."""
     result = np.empty(np.shape(real), np.complex128)
     result.real, result.imag = real, imaginary
     return result
@@ -35,7 +35,8 @@ def exponential(a: Array) -> Array:
 
 
 def exponential_minus_one(a: Array) -> Array:
-    """`e^x cos y - 1`, without cancellation near 0: `(e^x - 1) cos y - 2 sin²(y / 2)`."""
+    """Compute `e^a - 1`. The real part `e^x cos y - 1` is `(e^x - 1) cos y - 2 sin²(y / 2)` near 0, without
+    cancellation."""
     x, y = parts_of(a)
     real, imaginary = parts_of(exponential(a))
     near = np.expm1(x) * np.cos(y) - 2 * np.sin(y / 2) ** 2
@@ -43,7 +44,8 @@ def exponential_minus_one(a: Array) -> Array:
 
 
 def log_plus_one(a: Array) -> Array:
-    """The real part is `log(|1 + a|)`: near the unit circle around -1 by `log1p(|1 + a|² - 1) / 2`."""
+    """Compute `log(1 + a)`. The real part is `log(|1 + a|)`, near the unit circle around -1 `log1p(|1 + a|² -
+    1) / 2`."""
     x, y = parts_of(a)
     is_near = (np.abs(x) < 3) & (np.abs(y) < 2)
     high, low = _squared_size_less_one(np.where(is_near, x, 0), np.where(is_near, y, 0))
@@ -55,7 +57,7 @@ def log_plus_one(a: Array) -> Array:
 
 
 def _squared_size_less_one(x: Array, y: Array) -> tuple[Array, Array]:
-    """`2x + x² + y²`, whose terms may cancel: computed in twice the digits, as a sum of two numbers."""
+    """Compute `2x + x² + y²`, whose terms may cancel, in twice the digits; returns a sum of two numbers."""
     (x_squared, x_error), (y_squared, y_error) = _square(x), _square(y)
     first, error = _sum(2 * x, x_squared)
     second, more = _sum(first, y_squared)
@@ -63,7 +65,7 @@ def _squared_size_less_one(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def _square(a: Array) -> tuple[Array, Array]:
-    """The square, and its rounding error (Dekker, 1971)."""
+    """Return the square, and its rounding error (Dekker, 1971)."""
     product = a * a
     high = SPLIT * a - (SPLIT * a - a)
     low = a - high
@@ -71,7 +73,7 @@ def _square(a: Array) -> tuple[Array, Array]:
 
 
 def _sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """The sum, and its rounding error (Knuth's TwoSum)."""
+    """Return the sum, and its rounding error (Knuth's TwoSum)."""
     total = a + b
     back = total - a
     return total, (a - (total - back)) + (b - back)
@@ -88,7 +90,7 @@ def divide(a: Array, b: Array) -> Array:
 
 
 def _scaled(a: Array) -> tuple[Array, Array, Array]:
-    """Both parts divided by the power of two of the larger one, and its exponent."""
+    """Return both parts divided by the power of two of the larger one, and its exponent."""
     x, y = parts_of(a)
     size = np.maximum(np.abs(x), np.abs(y))
     exponent = np.where(np.isfinite(size), np.frexp(size)[1], 0)
@@ -96,7 +98,7 @@ def _scaled(a: Array) -> tuple[Array, Array, Array]:
 
 
 def _recovered(a: Array, b: Array, otherwise: Array) -> Array:
-    """Nonzero / 0 and infinite / finite are infinite, finite / infinite is 0."""
+    """Correct quotients: nonzero / 0 and infinite / finite are infinite, finite / infinite is 0."""
     (x, y), endless = parts_of(a), np.copysign(np.inf, np.real(b))
     of_infinite, by_infinite = _times_conjugate(_corner(a), b), _times_conjugate(a, _corner(b))
     cases = [
@@ -108,7 +110,7 @@ def _recovered(a: Array, b: Array, otherwise: Array) -> Array:
 
 
 def _is_infinite(a: Array) -> Array:
-    """Whether either part is infinite."""
+    """Return whether either part is infinite."""
     real, imaginary = parts_of(a)
     return np.isinf(real) | np.isinf(imaginary)
 
@@ -125,14 +127,15 @@ def _times_conjugate(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def power(a: Array, b: Array) -> Array:
-    """For small negative integer exponents numpy divides by a product that may be infinite: divide separately."""
+    """Compute powers; for small negative integer exponents numpy divides by a product that may be infinite, so this
+    divides separately."""
     real, imaginary = parts_of(b)
     is_divided = (imaginary == 0) & (real < 0) & (real == np.trunc(real)) & (a != 0)
     return np.where(is_divided, divide(np.ones_like(a), np.power(a, -b)), np.power(a, b))
 
 
 def cbrt(a: Array) -> Array:
-    """The principal root: a third of the angle."""
+    """Return the principal root: a third of the angle."""
     angle, size = np.angle(a) / 3, np.cbrt(np.abs(a))
     return of_parts(size * np.cos(angle), size * np.sin(angle))
 
@@ -146,19 +149,20 @@ def logistic(a: Array) -> Array:
 
 
 def sign(a: Array) -> Array:
-    """NaN in both parts if either is NaN; 0 for any zero."""
+    """Return the sign; NaN in both parts if either is NaN; 0 for any zero."""
     (x, y), size = parts_of(a), np.abs(a)
     direction = np.where(size == 0, 0, of_parts(x / size, y / size))
     return np.where(np.isnan(a), NAN, direction)
 
 
 def square(a: Array) -> Array:
-    """`(x + y)(x - y)`, which neither overflows nor cancels where `x² - y²` would."""
+    """Compute the square. The real part is `(x + y)(x - y)`, which neither overflows nor cancels where `x² -
+    y²` would."""
     x, y = parts_of(a)
     is_diagonal = (np.abs(x) == np.abs(y)) & np.isfinite(a)
     return of_parts(np.where(is_diagonal, 0, (x + y) * (x - y)), 2 * (x * y))
 
 
 def atan2(y: Array, x: Array) -> Array:
-    """The principal value, `-i log((x + iy) / sqrt(x² + y²))`."""
+    """Return the principal value, `-i log((x + iy) / sqrt(x² + y²))`."""
     return -1j * np.log(divide(x + 1j * y, np.sqrt(x * x + y * y)))

@@ -22,7 +22,7 @@ _FINFO: Any = ml_dtypes.finfo
 
 
 def convert(values: Array, dtype: DType) -> Array:
-    """A new array with the numbers of type `dtype` nearest to `values`.
+    """Return a new array with the numbers of type `dtype` nearest to `values`.
 
     Integers wrap; a float becomes an integer by rounding towards zero, the nearest one when out of range, and 0 for
     NaN, as in XLA. Nonzero values are true. The imaginary part is dropped if the result is real.
@@ -97,7 +97,7 @@ def bitcast_convert(op: BitcastConvertOp) -> Kernel:
 
 
 def _regrouped(values: Array, dtype: DType) -> Array:
-    """The significant bits of all elements, the lowest first, split into elements of `dtype`."""
+    """Return the significant bits of all elements, the lowest first, split into elements of `dtype`."""
     columns = np.unpackbits(values.view(np.uint8).reshape(-1, values.dtype.itemsize), axis=-1, bitorder="little")
     row = columns[:, : bit_width(values.dtype)].reshape(-1, bit_width(dtype))
     padded = np.pad(row, ((0, 0), (0, 8 * dtype.itemsize - bit_width(dtype))))
@@ -117,11 +117,12 @@ class _Scale:
         self.zero_points = np.array(type_.zero_points, np.int64).reshape(shape)
 
     def real(self, stored: Array) -> Array:
-        """The real numbers of stored integers."""
+        """Return the real numbers of stored integers."""
         return (stored.astype(np.int64) - self.zero_points).astype(self.working) * self.scales
 
     def nearest(self, real: Array) -> Array:
-        """The stored integers nearest to real numbers; ties go to even ones, and what is out of range is clamped."""
+        """Return the stored integers nearest to real numbers; ties go to even ones, and what is out of range is
+        clamped."""
         steps = np.rint(convert(real, self.working) / self.scales) + self.zero_points
         return owned(np.clip(steps, self.type.low, self.type.high), self.storage)
 
@@ -132,7 +133,7 @@ def _scale_of(value: SSAValue) -> _Scale | None:
 
 
 def uniform_quantize(op: UniformQuantizeOp) -> Kernel:
-    """Raises `ValueError` for a type that is quantized in another way."""
+    """Make the kernel. Raises `ValueError` for a type that is quantized in another way."""
     source, target = _scale_of(op.operand), _scale_of(op.result)
     if target is None:
         raise ValueError(f"the type {op.result.type} is not executed")
@@ -140,7 +141,7 @@ def uniform_quantize(op: UniformQuantizeOp) -> Kernel:
 
 
 def uniform_dequantize(op: UniformDequantizeOp) -> Kernel:
-    """Raises `ValueError` for a type that is quantized in another way."""
+    """Make the kernel. Raises `ValueError` for a type that is quantized in another way."""
     source = _scale_of(op.operand)
     if source is None:
         raise ValueError(f"the type {op.operand.type} is not executed")

@@ -31,7 +31,7 @@ def _check_shape(shape: tuple[int, ...], stated: Array) -> None:
 
 
 def dynamic_reshape(op: DynamicReshapeOp) -> Kernel:
-    """A view if the operand is row-major."""
+    """Return a view if the operand is row-major."""
     shape = shape_at(op.result)
 
     def run(operand: Array, stated: Array) -> tuple[Array, ...]:
@@ -42,7 +42,7 @@ def dynamic_reshape(op: DynamicReshapeOp) -> Kernel:
 
 
 def dynamic_broadcast_in_dim(op: DynamicBroadcastInDimOp) -> Kernel:
-    """A view that repeats elements with stride zero."""
+    """Return a view that repeats elements with stride zero."""
     shape, repeat = shape_at(op.result), broadcast_to(shape_at(op.result), op.broadcast_dimensions.get_values())
 
     def run(operand: Array, stated: Array) -> tuple[Array, ...]:
@@ -75,7 +75,7 @@ def dynamic_pad(op: DynamicPadOp) -> Kernel:
 
 
 def real_dynamic_slice(op: RealDynamicSliceOp) -> Kernel:
-    """Raises `ValueError` for a range that is not within the operand, whose slice is undefined."""
+    """Make the kernel. It raises `ValueError` for a range that is not within the operand, whose slice is undefined."""
     shape = shape_at(op.result)
 
     def run(operand: Array, *numbers: Array) -> tuple[Array, ...]:
@@ -97,7 +97,7 @@ def get_dimension_size(op: GetDimensionSizeOp) -> Kernel:
 
 
 def set_dimension_size(op: SetDimensionSizeOp) -> Kernel:
-    """The operand, if its size is that of the result; a smaller size has a type with a dynamic extent."""
+    """Return the operand, if its size is that of the result; a smaller size has a type with a dynamic extent."""
     shape, dimension = shape_at(op.result), op.dimension.value.data
 
     def run(operand: Array, size: Array) -> tuple[Array, ...]:

@@ -17,14 +17,14 @@ from .conversion import convert
 
 
 def maximum(a: Array, b: Array) -> Array:
-    """IEEE 754-2019 maximum: NaN wins, and 0.0 is greater than -0.0, unlike in numpy."""
+    """Compute the maximum of IEEE 754-2019: NaN wins, and 0.0 is greater than -0.0, unlike in numpy."""
     larger = np.maximum(a, b)
     zero = _both_zero(a, b)
     return np.where(zero, a + b, larger) if zero.any() else larger
 
 
 def minimum(a: Array, b: Array) -> Array:
-    """IEEE 754-2019 minimum: NaN wins, and -0.0 is less than 0.0."""
+    """Compute the minimum of IEEE 754-2019: NaN wins, and -0.0 is less than 0.0."""
     smaller = np.minimum(a, b)
     zero = _both_zero(a, b)
     return np.where(zero, -(-a - b), smaller) if zero.any() else smaller
@@ -35,7 +35,7 @@ def _both_zero(a: Array, b: Array) -> Array:
 
 
 def sign(a: Array) -> Array:
-    """-1, 1, or the operand itself where it is a zero or NaN."""
+    """Return -1, 1, or the operand itself where it is a zero or NaN."""
     return np.where((a == 0) | np.isnan(a), a, np.copysign(a.dtype.type(1), a))
 
 
@@ -53,19 +53,20 @@ def logistic(a: Array) -> Array:
 
 
 def divide_integers(a: Array, b: Array) -> Array:
-    """Quotient rounded towards zero; division by zero sets all bits, as in XLA, and the lowest number wraps."""
+    """Divide and round towards zero; division by zero sets all bits, as in XLA, and the lowest number wraps."""
     # Exact, since the remainder is subtracted first; the lowest number wraps.
     quotient = np.floor_divide(a - np.fmod(a, b), b)
     return np.where(b == 0, np.invert(np.zeros_like(b)), quotient)
 
 
 def remainder_of_integers(a: Array, b: Array) -> Array:
-    """Remainder with the sign of the dividend; by zero it is the dividend, as in XLA."""
+    """Return the remainder with the sign of the dividend; by zero it is the dividend, as in XLA."""
     return np.where(b == 0, a, np.fmod(a, b))
 
 
 def power_of_integers(base: Array, exponent: Array) -> Array:
-    """By squaring, with wrap-around; a negative exponent gives the whole part of the fraction, 0 for a base of 0."""
+    """Compute powers by squaring, with wrap-around; a negative exponent gives the whole part of the fraction, 0 for a
+    base of 0."""
     result = np.ones_like(base)
     square, left = base.copy(), np.where(exponent < 0, 0, exponent)
     while np.any(left):
@@ -77,7 +78,7 @@ def power_of_integers(base: Array, exponent: Array) -> Array:
 
 
 def unsigned(a: Array, width: int) -> Array:
-    """The bits of integers of `width` bits, in unsigned integers that may be wider."""
+    """Return the bits of integers of `width` bits, in unsigned integers that may be wider."""
     bits = a.view(f"u{a.dtype.itemsize}")
     return bits & ((1 << width) - 1) if width < 8 * a.dtype.itemsize else bits
 
@@ -89,7 +90,8 @@ def shift_right_logical(a: Array, amount: Array, width: int) -> Array:
 
 
 def shift_right_arithmetic(a: Array, amount: Array, width: int) -> Array:
-    """The highest bit comes in from the left, whether or not it is a sign: unsigned integers are shifted like others.
+    """Shift right and fill with the highest bit, whether or not it is a sign: unsigned integers are shifted like
+    others.
 
     An amount beyond the width, or negative, leaves that bit alone.
     """
@@ -120,7 +122,7 @@ def count_trailing_zeros(a: Array, width: int) -> Array:
 
 
 def rounded_sum_of_product(a: Array, b: Array, c: Array, dtype: DType) -> Array:
-    """`a * b + c`, rounded once to f32 or a smaller float.
+    """Compute `a * b + c`, rounded once to f32 or a smaller float.
 
     The product is exact in f64. The sum is rounded to odd there, by the error that Knuth's TwoSum finds, so that the
     second rounding is exact (Boldo and Melquiond, 2008).
@@ -214,7 +216,7 @@ BY_TABLE = EXACT.keys() | FLOAT.keys() | ROUNDED.keys() | INTEGER.keys() | BITS.
 
 
 def compute_for(op: str, dtype: DType) -> Compute | None:
-    """The function of the operation on elements of `dtype`, in the wider type; None if it is not defined."""
+    """Return the function of the operation on elements of `dtype`, in the wider type; None if it is not defined."""
     if op in EXACT:
         return EXACT[op]
     kind = kind_of(dtype)
@@ -226,7 +228,8 @@ def compute_for(op: str, dtype: DType) -> Compute | None:
 
 
 def computed_in(dtype: DType) -> DType:
-    """Functions of complex numbers are computed in f64 and rounded once, whatever their type, as in the reference."""
+    """Return the type of the computation: functions of complex numbers are computed in f64 and rounded once, as in the
+    reference."""
     return np.dtype(np.complex128) if kind_of(dtype) == "c" else wide(dtype)
 
 
@@ -235,7 +238,7 @@ def from_tables(op: Operation) -> Kernel:
 
 
 def named(name: str, op: Operation) -> Kernel:
-    """The kernel of the StableHLO operation `name`, for an operation of any dialect."""
+    """Return the kernel of the StableHLO operation `name`, for an operation of any dialect."""
     dtype, result = dtype_at(op.operands[0]), dtype_at(op.results[0])
     compute = compute_for(name, dtype)
     if compute is None:
@@ -276,7 +279,7 @@ def compare(op: CompareOp) -> Kernel:
 
 
 def total_order(a: Array) -> Array:
-    """Integers in the order -NaN < -inf < … < -0.0 < 0.0 < … < inf < NaN of the floats (IEEE 754, totalOrder)."""
+    """Map floats to integers in the order -NaN < -inf < … < -0.0 < 0.0 < … < inf < NaN (IEEE 754, totalOrder)."""
     width = bit_width(a.dtype)
     bits = row_by_row(a).view(f"u{a.dtype.itemsize}").astype(np.int64)
     # Below eight bytes the sign is extended by hand; the bits of an f64 are those of an i64 already.

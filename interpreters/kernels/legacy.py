@@ -11,7 +11,8 @@ from .conversion import convert
 
 
 def dot(op: DotOp) -> Kernel:
-    """Products and sums in the element type of the result, in f32 for smaller floats."""
+    """Make the kernel of `stablehlo.dot`: products and sums in the element type of the result, in f32 for smaller
+    floats."""
     dtype = dtype_at(op.result)
     working = wide(dtype)
     return on_two(lambda lhs, rhs: owned(np.matmul(_in(lhs, working), _in(rhs, working)), dtype))
@@ -22,13 +23,14 @@ def _in(values: Array, dtype: DType) -> Array:
 
 
 def broadcast(op: BroadcastOp) -> Kernel:
-    """A view that repeats elements with stride zero."""
+    """Return a view that repeats elements with stride zero."""
     shape = shape_at(op.result)
     return on_one(lambda operand: np.broadcast_to(operand, shape))
 
 
 def einsum(op: EinsumFormatOp) -> Kernel:
-    """Products and sums in the element type of the result, in f32 for smaller floats."""
+    """Make the kernel of `stablehlo.einsum`: products and sums in the element type of the result, in f32 for smaller
+    floats."""
     equation, dtype = op.equation, dtype_at(op.result)
     working = wide(dtype)
     # numpy takes any numbers for labels.
@@ -46,7 +48,7 @@ def einsum(op: EinsumFormatOp) -> Kernel:
 
 
 def torch_index_select(op: TorchIndexSelectOp) -> Kernel:
-    """An index that is out of range is clamped, as in the gather that XLA makes of the operation."""
+    """Return an index that is out of range is clamped, as in the gather that XLA makes of the operation."""
     shape, dimension, batch = shape_at(op.operand), op.dim.value.data, op.batch_dims.value.data
 
     def run(operand: Array, index: Array) -> tuple[Array, ...]:

@@ -18,7 +18,8 @@ from .properties import flag, word
 
 
 def dot_general(op: DotGeneralOp) -> Kernel:
-    """Products and sums in the element type of the result, in f32 for smaller floats.
+    """Make the kernel of `stablehlo.dot_general`: products and sums in the element type of the result, in f32 for
+    smaller floats.
 
     A lower precision or an algorithm that the operation allows is not made use of.
     """
@@ -71,7 +72,7 @@ def fft(op: FftOp) -> Kernel:
 
 
 def cholesky(op: CholeskyOp) -> Kernel:
-    """Only the requested triangle is read, and the other one is zero.
+    """Make the kernel of `stablehlo.cholesky`: only the requested triangle is read, and the other one is zero.
 
     A matrix that is not positive definite, which is undefined, gives NaN, as in JAX.
     """
@@ -89,7 +90,7 @@ def cholesky(op: CholeskyOp) -> Kernel:
 
 
 def _factor(matrix: Array) -> Array:
-    """The lower triangular factor, from the lower triangle."""
+    """Return the lower triangular factor, from the lower triangle."""
     try:
         return np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
@@ -101,7 +102,7 @@ def _adjoint(matrices: Array) -> Array:
 
 
 def triangular_solve(op: Operation) -> Kernel:
-    """The `x` with `a x = b`, or `x a = b`, by substitution. Only the named triangle of `a` is read.
+    """Return the `x` with `a x = b`, or `x a = b`, by substitution. Only the named triangle of `a` is read.
 
     A zero on the diagonal gives infinities and NaN.
     """

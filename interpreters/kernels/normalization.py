@@ -32,11 +32,11 @@ class _Features:
         return convert(values, self.working)
 
     def along(self, values: Array) -> Array:
-        """One value for each feature, along the dimension of the features."""
+        """Return one value for each feature, along the dimension of the features."""
         return self.widened(values).reshape(self.shape)
 
     def sums(self, values: Array) -> Array:
-        """The sum for each feature: rows in memory, so that layouts do not change the order of additions."""
+        """Return the sum for each feature: rows in memory, so that layouts do not change the order of additions."""
         rows = np.ascontiguousarray(np.moveaxis(values, self.dimension, 0)).reshape(values.shape[self.dimension], -1)
         return np.sum(rows, axis=1, dtype=self.working)
 

@@ -48,7 +48,7 @@ def rng_bit_generator(op: RngBitGeneratorOp) -> Kernel:
 
 
 def halves(values: Array) -> list[Array]:
-    """The low and the high 32 bits of 64-bit values."""
+    """Return the low and the high 32 bits of 64-bit values."""
     words = np.asarray(values, U64)
     return [np.asarray(words & U64(0xFFFFFFFF)).astype(U32), np.asarray(words >> U64(32)).astype(U32)]
 
@@ -72,7 +72,7 @@ def three_fry(state: Array, shape: Sequence[int], wide: bool) -> Bits:
 
 
 def _split(shape: Sequence[int]) -> int | None:
-    """Neighbours lie along the first even dimension, otherwise along the longest."""
+    """Return the dimension along which neighbours lie: the first even dimension, otherwise the longest."""
     even = (d for d, extent in enumerate(shape) if extent % 2 == 0)
     longest = max(range(len(shape)), key=shape.__getitem__) if shape else None
     return next(even, longest)
@@ -89,7 +89,7 @@ def _counted(state: Array, place: int, count: int) -> Array:
 
 
 def scrambled(key: Sequence[Array], counter: Sequence[Array]) -> list[Array]:
-    """Threefry-2x32 with 20 rounds."""
+    """Run Threefry-2x32 with 20 rounds."""
     keys = [*key, key[0] ^ key[1] ^ U32(THREEFRY_PARITY)]
     low, high = counter[0] + keys[0], counter[1] + keys[1]
     for group in range(THREEFRY_GROUPS):
@@ -120,7 +120,7 @@ def philox(state: Array, shape: Sequence[int], wide: bool) -> Bits:
 
 
 def mixed_up(key: Sequence[Array], counter: Sequence[Array]) -> Sequence[Array]:
-    """Philox-4x32 with 10 rounds."""
+    """Run Philox-4x32 with 10 rounds."""
     for number in range(PHILOX_ROUNDS):
         first, second = (
             halves(counter[place].astype(U64) * U64(multiplier))

@@ -25,7 +25,7 @@ from .elementwise import compute_for
 
 
 def map_(op: Operation, combine: Combine) -> Kernel:
-    """Raises `ValueError` if the region does not match: xDSL has no verifier for the operation."""
+    """Make the kernel of `stablehlo.map`. Raises `ValueError` for a mismatched region, which xDSL does not verify."""
     count, shape, dtypes = len(op.operands), shape_at(op.results[0]), [dtype_at(result) for result in op.results]
     element_types = [dtype_at(argument) for argument in op.regions[0].block.args]
     if element_types != [dtype_at(operand) for operand in op.operands] or any(
@@ -43,7 +43,7 @@ def map_(op: Operation, combine: Combine) -> Kernel:
 
 Arrays: TypeAlias = Sequence[Array]
 ReduceRows: TypeAlias = Callable[[Arrays, Arrays, Arrays], Arrays]
-"""From tables, initial values and captures to one element for each row of the tables."""
+"""A function from tables, initial values and captures to one element for each row of the tables."""
 
 UFUNCS: dict[str, np.ufunc] = {
     "stablehlo.add": np.add,
@@ -57,7 +57,7 @@ UFUNCS: dict[str, np.ufunc] = {
 
 
 def reduce(op: ReduceOp, combine: Combine) -> Kernel:
-    """The order of elements is implementation-defined: numpy's pairwise sums are comparatively exact."""
+    """Return the order of elements is implementation-defined: numpy's pairwise sums are comparatively exact."""
     dimensions = op.dimensions.get_values()
     shape, count = shape_of(op.inputs[0]), len(op.inputs)
     kept = [dimension for dimension in range(len(shape)) if dimension not in dimensions]
@@ -75,15 +75,15 @@ def reduce(op: ReduceOp, combine: Combine) -> Kernel:
 
 
 def rows_reducer(block: Block, dtype: DType, combine: Combine) -> ReduceRows:
-    """The reducer of rows for a region with results of type `dtype`."""
+    """Return the reducer of rows for a region with results of type `dtype`."""
     combiner = single_combiner(block)
     return _fold(combine) if combiner is None else _with_ufunc(combiner, dtype)
 
 
 def single_combiner(block: Block) -> str | None:
-    """The name of the operation, where the region computes one commutative operation of its two arguments. Barriers,
-    marks and operations that nothing reads do not count, as they do not for the proof: elements that are combined in
-    another order have other bits."""
+    """Return the name of the operation, where the region computes one commutative operation of its two arguments.
+    Barriers, marks and operations that nothing reads do not count, as they do not for the proof: elements that are
+    combined in another order have other bits."""
     last = block.last_op
     if not isinstance(last, ReturnOp) or len(last.operands) != 1 or len(block.args) != 2:
         return None
@@ -94,7 +94,7 @@ def single_combiner(block: Block) -> str | None:
 
 
 def _seen_through(value: SSAValue) -> SSAValue:
-    """The source of a value behind barriers, dependencies and marks."""
+    """Return the source of a value behind barriers, dependencies and marks."""
     while isinstance(value, OpResult):
         if not isinstance(value.op, OptimizationBarrierOp | DependOp) and not is_mark(value.op):
             break
@@ -169,7 +169,7 @@ def sort(op: SortOp, combine: Combine) -> Kernel:
 
 
 def merge_sorted(order: Array, precedes: Precedes) -> Array:
-    """Positions of each line in sorted order, by runs that double in length."""
+    """Return the positions of each line in sorted order, by runs that double in length."""
     length = order.shape[1]
     width = 1
     while width < length:
@@ -191,7 +191,8 @@ def _numbers(length: int) -> Array:
 
 
 def _ahead(order: Array, low: Array, high: Array, is_left: Array, precedes: Precedes) -> Array:
-    """The number of elements of the other run, from `low` to `high`, before each element; of equals the left first."""
+    """Return the number of elements of the other run, from `low` to `high`, before each element; of equals the left
+    first."""
     first = np.broadcast_to(low, order.shape)
     below, above = first.copy(), np.broadcast_to(high, order.shape).copy()
     while np.any(below < above):

@@ -15,13 +15,13 @@ from .arrays import Array, Kernel, on_one, row_by_row
 
 
 def resharded(op: Operation) -> Kernel:
-    """The operand in another sharding: a view if it is row-major."""
+    """Return the operand in another sharding: a view if it is row-major."""
     return on_one(lambda operand: row_by_row(operand).view())
 
 
 def reduced(op: Operation) -> Kernel:
-    """The operand, if the reduced axes are unreduced in it. Raises `ValueError` otherwise: the values on the devices
-    are then copies of the whole value, and their sum depends on the partitioner."""
+    """Return the operand, if the reduced axes are unreduced in it. Raises `ValueError` otherwise: the values on the
+    devices are then copies of the whole value, and their sum depends on the partitioner."""
     assert isinstance(op, ReducingOp), "the table maps collectives that reduce"
     operand = sharding_of(op.tensor)
     mesh = mesh_of(op, parse_sharding(op.out_sharding.data).mesh)
@@ -42,7 +42,7 @@ def _is_within(part: Axis, axis: Axis, mesh: Mesh) -> bool:
 
 
 def grouped(op: Operation) -> Kernel:
-    """Nothing: a sharding group has no results."""
+    """Make a kernel that does nothing: a sharding group has no results."""
 
     def run(operand: Array) -> tuple[Array, ...]:
         return ()

@@ -25,7 +25,7 @@ Space = tuple[list[AffineMap], list[bool]]
 
 
 def space_of(op: Operation) -> Space:
-    """The maps from loops to elements. Raises `ValueError` for an operation whose loops are unknown."""
+    """Return the maps from loops to elements. Raises `ValueError` for an operation whose loops are unknown."""
     if isinstance(op, LinalgStructuredOperation):
         kinds = [kind.data is IteratorType.PARALLEL for kind in op.get_iterator_types()]
         return [attr.data for attr in op.get_indexing_maps()], kinds
@@ -45,7 +45,8 @@ def _kept(rank: int, dropped: Sequence[int]) -> AffineMap:
 
 
 def structured(op: Operation, combine: Combine, indices: Sequence[int]) -> Kernel:
-    """`combine` takes an element of each operand, the loop numbers `indices`, and the captures of the body."""
+    """Make the kernel. `combine` takes an element of each operand, the loop numbers `indices`, and the captures of the
+    body."""
     maps, parallel = space_of(op)
     loops = _Loops.of(op.operands, maps, parallel, len(op.results))
     count, outputs = len(op.operands), len(op.results)
@@ -98,7 +99,7 @@ class _Loops:
         return tuple(extent if vector else 1 for vector, extent in zip(self.at_once, self.extents, strict=True))
 
     def by_loop(self, values: Array, map_: AffineMap) -> Array:
-        """The operand with one dimension for each loop, of extent one where it does not depend on the loop.
+        """Return the operand with one dimension for each loop, of extent one where it does not depend on the loop.
 
         A view if every index is a loop number, otherwise a copy of the elements read.
         """
@@ -114,7 +115,7 @@ class _Loops:
         return values[tuple(places)]
 
     def at(self, view: Array, point: tuple[int, ...]) -> Array:
-        """The elements for a point of the loops that run one after the other, as one vector."""
+        """Return the elements for a point of the loops that run one after the other, as one vector."""
         return np.broadcast_to(view[self._window(view, point)], self.vector).reshape(-1)
 
     def write(self, view: Array, point: tuple[int, ...], new: Array) -> None:
@@ -127,7 +128,7 @@ class _Loops:
         return (*(slice(None) if vector else slice(start, start + 1) for vector, start in pairs), ...)
 
     def number(self, loop: int, point: tuple[int, ...]) -> Array:
-        """The number of the loop's iteration, for every element of the vector."""
+        """Return the number of the loop's iteration, for every element of the vector."""
         line = np.arange(self.extents[loop]) if self.at_once[loop] else np.array([point[loop]])
         return np.broadcast_to(_along(loop, line, len(self.extents)), self.vector).reshape(-1)
 
@@ -137,6 +138,6 @@ def _along(loop: int, line: Array, rank: int) -> Array:
 
 
 def _plain(map_: AffineMap) -> list[int] | None:
-    """The loop of each index, if each index is a loop of its own; else None."""
+    """Return the loop of each index, if each index is a loop of its own; else None."""
     loops = [result.position for result in map_.results if isinstance(result, AffineDimExpr)]
     return loops if len(loops) == len(map_.results) == len(set(loops)) else None

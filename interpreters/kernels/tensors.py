@@ -17,7 +17,7 @@ DYNAMIC = -(1 << 63)
 
 
 def empty(op: tensor.EmptyOp) -> Kernel:
-    """Zeros: the elements are unspecified, and runs should be reproducible."""
+    """Make a kernel that returns zeros: the elements are unspecified, and runs should be reproducible."""
     shape, dtype = shape_at(op.tensor), dtype_at(op.tensor)
     return lambda *sizes: (np.zeros(shape, dtype),)
 
@@ -42,14 +42,14 @@ def dim(op: tensor.DimOp) -> Kernel:
 
 
 def cast(op: tensor.CastOp) -> Kernel:
-    """A view: shapes are static here, so nothing changes."""
+    """Return a view: shapes are static here, so nothing changes."""
     if shape_at(op.source) != shape_at(op.dest):
         raise ValueError("the shapes differ")
     return on_one(lambda source: source)
 
 
 def reshape(op: Operation) -> Kernel:
-    """A view if the operand is row-major. Further operands repeat the shape of the type."""
+    """Return a view if the operand is row-major. Further operands repeat the shape of the type."""
     shape = shape_at(op.results[0])
 
     def run(source: Array, *sizes: Array) -> tuple[Array, ...]:
@@ -90,7 +90,7 @@ def _inside(index: Array, extent: int) -> int:
 
 
 def extract_slice(op: tensor.ExtractSliceOp) -> Kernel:
-    """A copy; dimensions of extent one that the result does not have are dropped."""
+    """Return a copy; dimensions of extent one that the result does not have are dropped."""
     slices, shape = _Slices(op), shape_at(op.result)
 
     def run(source: Array, *sizes: Array) -> tuple[Array, ...]:
@@ -119,7 +119,7 @@ class _Slices:
         self.static = [_numbers(numbers) for numbers in lists]
 
     def of(self, shape: Sequence[int], dynamic: Sequence[Array]) -> tuple[slice, ...]:
-        """The slices of an array of this shape. Raises `ValueError` for a slice out of bounds."""
+        """Return the slices of an array of this shape. Raises `ValueError` for a slice out of bounds."""
         remaining = iter(dynamic)
         lists = [
             [int(next(remaining)) if number == DYNAMIC else number for number in numbers] for numbers in self.static
@@ -138,7 +138,7 @@ def _numbers(values: DenseArrayBase[IntegerType]) -> tuple[int, ...]:
 
 
 def pad(op: tensor.PadOp, combine: Combine) -> Kernel:
-    """The padding is the value of the region for the indices."""
+    """Make the kernel of `tensor.pad`: the padding is the value of the region for the indices."""
     shape, dtype = shape_at(op.result), dtype_at(op.result)
     low, high, count = _numbers(op.static_low), _numbers(op.static_high), len(op.operands)
     if DYNAMIC in (*low, *high) or any(amount < 0 for amount in (*low, *high)):

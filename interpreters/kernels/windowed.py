@@ -21,7 +21,7 @@ from .scalar_bodies import rows_reducer
 
 
 def windows_over(values: Array, fill: Array, moves: Sequence[DimWindow]) -> Array:
-    """A view with a dimension for each place of the windows, then one for each position within them.
+    """Return a view with a dimension for each place of the windows, then one for each position within them.
 
     `moves` are those of the last dimensions; the first ones are kept.
     """
@@ -40,7 +40,7 @@ def windows_over(values: Array, fill: Array, moves: Sequence[DimWindow]) -> Arra
 
 
 def reduce_window(op: ReduceWindowOp, combine: Combine) -> Kernel:
-    """Padding outside of the tensor is the initial value."""
+    """Make the kernel of `stablehlo.reduce_window`: padding outside of the tensor is the initial value."""
     sizes, count = op.window_dimensions.get_values(), len(op.inputs)
     moves = windows(sizes, op.window_strides, op.padding, op.base_dilations, op.window_dilations)
     results = [(shape_of(result), dtype_at(result)) for result in op.result]
@@ -63,19 +63,20 @@ def convolution(op: ConvolutionOp) -> Kernel:
 
 
 def _spatial(op: ConvolvingOp) -> list[str]:
-    """The labels of the dimensions that the windows move along, in order."""
+    """Return the labels of the dimensions that the windows move along, in order."""
     return sorted((label for label in op.dimension_numbers.data.rhs if label.isdigit()), key=int)
 
 
 def moves_of(op: ConvolvingOp, padding: Attribute | None) -> list[DimWindow]:
-    """How the windows move along each spatial dimension."""
+    """Return the window of each spatial dimension."""
     numbers = op.dimension_numbers.data
     sizes = [shape_of(op.rhs)[numbers.rhs.index(label)] for label in _spatial(op)]
     return windows(sizes, op.window_strides, padding, op.lhs_dilation, op.rhs_dilation)
 
 
 def convolve(op: ConvolvingOp, moves: Sequence[DimWindow]) -> Callable[[Array, Array], Array]:
-    """A function of both operands. Products and sums in the element type of the result, in f32 for smaller floats."""
+    """Return a function of both operands. Products and sums in the element type of the result, in f32 for smaller
+    floats."""
     numbers, spatial = op.dimension_numbers.data, _spatial(op)
     image = [numbers.lhs.index(label) for label in ("b", "f", *spatial)]
     kernel = [numbers.rhs.index(label) for label in ("o", "i", *spatial)]
@@ -108,7 +109,8 @@ def convolve(op: ConvolvingOp, moves: Sequence[DimWindow]) -> Callable[[Array, A
 
 
 def select_and_scatter(op: SelectAndScatterOp, select: Combine, scatter: Combine) -> Kernel:
-    """Of several candidates the first is selected; values for one element are combined in the order of windows."""
+    """Make the kernel of `stablehlo.select_and_scatter`: of several candidates the first is selected; values for one
+    element are combined in the order of windows."""
     shape, dtype = shape_of(op.operand), dtype_at(op.result)
     sizes = op.window_dimensions.get_values() if op.window_dimensions is not None else (1,) * len(shape)
     places = windows_over(
@@ -126,7 +128,7 @@ def select_and_scatter(op: SelectAndScatterOp, select: Combine, scatter: Combine
         return (result.reshape(shape),)
 
     def _chosen(values: Array, captured: tuple[Array, ...]) -> Array:
-        """The position of the selected element of each window; -1 for a window outside of the operand."""
+        """Return the position of the selected element of each window; -1 for a window outside of the operand."""
         best = np.full(len(places), -1)
         for candidate in places.T:
             (stays,) = select(values[best], values[candidate], *captured)

@@ -32,7 +32,8 @@ class HandedOn:
         self._carries = dict[Operation, frozenset[int]]()
 
     def carries(self, loop: Operation) -> frozenset[int]:
-        """The carries that an iteration yields unchanged. `loop`: with a condition and a body of one block each."""
+        """Return the carries that an iteration yields unchanged. `loop`: with a condition and a body of one
+        block each."""
         if loop not in self._carries:
             body = loop.regions[1].block
             following = () if body.last_op is None else body.last_op.operands
@@ -43,7 +44,7 @@ class HandedOn:
         return self._carries[loop]
 
     def _source(self, value: SSAValue) -> SSAValue:
-        """The source of a value, seen through barriers and loops."""
+        """Return the source of a value, seen through barriers and loops."""
         while isinstance(value, OpResult) and not attributes_of(op := value.op):
             name = name_of(op)
             if not (
@@ -89,7 +90,8 @@ class Counter:
 def counter_of(
     terms: Terms, integers: Integers, condition: int, carries: tuple[int, ...], initial: tuple[int, ...]
 ) -> Counter | None:
-    """The carry that the condition compares with a constant, provided that it grows by ones, which is not checked."""
+    """Return the carry that the condition compares with a constant, provided that it grows by ones, which is not
+    checked."""
     head, operands = terms.head_of(condition), terms.operands_of(condition)
     if head.kind != "operation" or head.name != "stablehlo.compare":
         return None
@@ -103,7 +105,7 @@ def counter_of(
 
 
 def _is_less(terms: Terms, integers: Integers, condition: int) -> bool:
-    """Whether a comparison is `LT`, with the signedness of its operands' type."""
+    """Return whether a comparison is `LT`, with the signedness of its operands' type."""
     head = terms.head_of(condition)
     attributes = {name: terms.attributes.text(number).strip("<>").split()[-1:] for name, number in head.attributes}
     kind = ["UNSIGNED" if integers.is_unsigned(terms.head_of(terms.operands_of(condition)[0])) else "SIGNED"]
@@ -112,7 +114,7 @@ def _is_less(terms: Terms, integers: Integers, condition: int) -> bool:
 
 
 def numbered(loop: Opened, derived: Container[int], number: int) -> Opened:
-    """A counting loop over the iteration number, without the `derived` carries, which follow from it."""
+    """Return a counting loop over the iteration number, without the `derived` carries, which follow from it."""
 
     def without(listed: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(item for index, item in enumerate(listed) if index not in derived)
@@ -140,7 +142,7 @@ class Slice:
 
 
 def sliced(terms: Terms, loop: Opened, index: int) -> Slice:
-    """The part of the loop that one carry depends on."""
+    """Return the part of the loop that one carry depends on."""
     order = carries_behind(terms, loop, index)
     arguments = tuple(loop.bound[carry] for carry in order)
     types = tuple(loop.types[carry] for carry in order)
@@ -156,7 +158,7 @@ def sliced(terms: Terms, loop: Opened, index: int) -> Slice:
 
 
 def carries_behind(terms: Terms, loop: Opened, index: int) -> list[int]:
-    """This carry, those that it is computed from, and those of the condition, in the order of discovery."""
+    """Return this carry, those that it is computed from, and those of the condition, in the order of discovery."""
     number = {bound: carry for carry, bound in enumerate(loop.bound)}
     order, visited = [index], set[int]()
     if not loop.counts:
@@ -183,7 +185,7 @@ def _discover(
 
 
 def reaches(terms: Terms, roots: tuple[int, ...], target: frozenset[int], depth: int) -> bool:
-    """Whether a root is computed from one of the `target` terms, all of which have at least this depth."""
+    """Return whether a root is computed from one of the `target` terms, all of which have at least this depth."""
     pending, visited = list(roots), set[int]()
     while pending:
         term = pending.pop()

@@ -97,8 +97,8 @@ class LoopNumbering(Numbering):
         return number
 
     def _branches(self, op: Operation, scope: RegionScope) -> Sequence[int] | None:
-        """The results of a conditional without effects as terms over those of its regions; None for a conditional that
-        is compared literally."""
+        """Return the results of a conditional without effects as terms over those of its regions; None for a
+        conditional that is compared literally."""
         refuse_symbols(op, self.module)
         if len(op.operands) != 1 or attributes_of(op) or any(not region.blocks for region in op.regions):
             return None
@@ -129,7 +129,7 @@ class LoopNumbering(Numbering):
         ]
 
     def _loop(self, op: Operation, scope: RegionScope) -> Sequence[int] | None:
-        """The results of a loop; None for a loop that is compared literally."""
+        """Return the results of a loop; None for a loop that is compared literally."""
         refuse_symbols(op, self.module)
         if len(op.regions) != 2 or any(not region.blocks for region in op.regions) or attributes_of(op):
             return None
@@ -155,8 +155,8 @@ class LoopNumbering(Numbering):
         return results
 
     def _keeps_types(self, op: Operation, cond: Block, body: Block) -> bool:
-        """Whether operands, arguments, yielded values and results agree in number and type, and the regions end with
-        plain terminators."""
+        """Return whether operands, arguments, yielded values and results agree in number and type, and the regions end
+        with plain terminators."""
         ends = cond.last_op, body.last_op
         for end in ends:
             if end is None or not is_known_end(end) or attributes_of(end):
@@ -189,8 +189,8 @@ class LoopNumbering(Numbering):
         scope: RegionScope,
         invariant: frozenset[int],
     ) -> tuple[Opened, _Counted | None] | None:
-        """The loop as terms, and how it counts; None if it holds operations that must keep an order. `invariant`:
-        carries that an iteration yields unchanged."""
+        """Return the loop as terms, and how it counts; None if it holds operations that must keep an order.
+        `invariant`: carries that an iteration yields unchanged."""
         terms, depth = self._terms, scope.depth + 1
         types = self.heads.types(body.args, op)
         bound = [
@@ -275,7 +275,7 @@ class LoopNumbering(Numbering):
         return replace(counted, others=others)
 
     def _at(self, counted: _Counted, progression: Progression) -> int:
-        """The value in the iteration of a counted loop."""
+        """Return the value in the iteration of a counted loop."""
         integers = self._rules.integers
         total = integers.sum_of(counted.number).times(progression.step).plus(progression.start)
         return integers.written(total, self._terms.head_of(counted.number))
@@ -317,7 +317,7 @@ class LoopNumbering(Numbering):
         return True
 
     def _reads(self, loop: Opened, live: Sequence[int], term: int) -> bool:
-        """Whether the condition or one of these carries is computed from the term."""
+        """Return whether the condition or one of these carries is computed from the term."""
         behind = {carry for index in live for carry in carries_behind(self._terms, loop, index)}
         return reaches(self._terms, (loop.lead, *(loop.next[index] for index in behind)), frozenset({term}), loop.depth)
 
@@ -343,7 +343,7 @@ class LoopNumbering(Numbering):
     def _counted(
         self, body: Block, bound: tuple[int, ...], initial: tuple[int, ...], condition: int, depth: int
     ) -> _Counted | None:
-        """How the loop counts, if the carry that the condition compares seems to grow by one: the body is numbered
+        """Find how the loop counts, if the carry that the condition compares seems to grow by one: the body is numbered
         with this assumption, which the caller checks afterwards."""
         integers, last = self._rules.integers, body.last_op
         assert last is not None, "checked"
@@ -384,7 +384,7 @@ class _Counted:
 
 
 def _derived_carries(loop: Opened, counted: _Counted) -> frozenset[int]:
-    """The carries that grow by a constant, and the invariant ones."""
+    """Return the carries that grow by a constant, and the invariant ones."""
     pairs = enumerate(zip(loop.bound, loop.initial, strict=True))
     return frozenset(counted.progressions) | {index for index, (bound, initial) in pairs if bound == initial}
 

@@ -1,4 +1,5 @@
-"""Unread operations in the iterations of a loop: sharding constraints, and operations that may fail.
+"""Operations in loop bodies whose results are unused but that must be accounted for: sharding constraints, and
+operations that may fail.
 
     while n < 8 { %w = sine %x; sdy.sharding_constraint %w }        pattern(n < 8: constraint(sine(history(n, x))))
 
@@ -37,7 +38,7 @@ class Patterns:
         self._no_state = rules.terms.term(Head("state", "nothing"))  # Noted terms have no effects.
 
     def of_iterations(self, loop: Opened, trips: int, term: int) -> int:
-        """The pattern of a term in all iterations of a counting loop."""
+        """Return the pattern of a term in all iterations of a counting loop."""
         # A carry that is the same in all iterations is its initial value already.
         carries = {bound: place for place, bound in enumerate(loop.bound) if bound != loop.initial[place]}
         number, captures = self._terms.close(Inside((loop.lead, *carries, loop.state), (term,)), (), -1, loop.depth)
@@ -56,7 +57,7 @@ class Patterns:
         return self._closed(indices, extents, inner, loop.depth)
 
     def until_it_ends(self, loop: Opened, part: str, term: int) -> int:
-        """The pattern of a term in the condition or body (`part`) of a loop that does not count."""
+        """Make the pattern of a term that runs in `part` (condition or body) of a loop without a known trip count."""
         # Add the term as a carry: its slice holds the carries that it depends on, and those of the condition.
         wider = replace(
             loop,
@@ -69,11 +70,11 @@ class Patterns:
         return self._terms.term(slice_.head._replace(kind="pattern", name=f"until it ends, {part}"), slice_.operands)
 
     def is_repeated(self, pattern: int, others: Iterable[int]) -> bool:
-        """Whether every instance of the pattern is an instance of one of the others."""
+        """Return whether every instance of the pattern is an instance of one of the others."""
         return any(other == pattern or self._indices_in(other, pattern) is not None for other in others)
 
     def is_covered(self, pattern: int, others: Iterable[int]) -> bool:
-        """Whether one of the others holds every instance of the pattern."""
+        """Return whether one of the others holds every instance of the pattern."""
         for other in others:
             if other == pattern:
                 return True
@@ -83,7 +84,7 @@ class Patterns:
         return False
 
     def _index(self, like: Head, depth: int, trips: int) -> int:
-        """A fresh iteration number."""
+        """Return a fresh iteration number."""
         index = self._terms.bound("bound", like.types, depth)
         self._rules.integers.ranges[index] = 0, trips - 1
         return index
@@ -97,7 +98,7 @@ class Patterns:
         return self._terms.term(Head("pattern", "of iterations", types=types, bodies=(body,)), (*trips, *captures))
 
     def _extents(self, pattern: int) -> tuple[int, ...]:
-        """The trip count of each iteration number; empty for a loop that does not count."""
+        """Return the trip count of each iteration number; empty for a loop that does not count."""
         head = self._terms.head_of(pattern)
         if (head.kind, head.name) != ("pattern", "of iterations"):
             return ()
@@ -106,7 +107,7 @@ class Patterns:
         return tuple(extent for extent in extents if extent is not None) if None not in extents else ()
 
     def _opened(self, pattern: int, depth: int) -> tuple[tuple[int, ...], int]:
-        """Fresh iteration numbers at this depth, and the instance of the pattern for them."""
+        """Return fresh iteration numbers at this depth, and the instance of the pattern for them."""
         head, extents = self._terms.head_of(pattern), self._extents(pattern)
         like = [head._replace(types=(type_,)) for type_ in head.types]
         indices = tuple(self._index(head, depth, extent) for head, extent in zip(like, extents, strict=True))
@@ -121,7 +122,8 @@ class Patterns:
         return self._terms.bodies[head.bodies[0]], self._terms.operands_of(pattern)[len(head.types) :]
 
     def _indices_in(self, pattern: int, other: int) -> list[Sum] | None:
-        """The iteration of `pattern` that equals each iteration of `other`, as sums over the numbers of `other`."""
+        """Return the iteration of `pattern` that equals each iteration of `other`, as sums over the numbers of
+        `other`."""
         extents = self._extents(pattern)
         if not extents or not self._extents(other) or not self._may_be_alike(pattern, other):
             return None
@@ -148,7 +150,7 @@ class Patterns:
         return within is not None and within[0] >= 0 and within[1] < extent
 
     def _may_be_alike(self, pattern: int, other: int) -> bool:
-        """Whether the roots of both are the same operation."""
+        """Return whether the roots of both are the same operation."""
         names = list[tuple[object, ...]]()
         for number in (pattern, other):
             body, _ = self._body(number)
@@ -158,7 +160,7 @@ class Patterns:
         return names[0] == names[1]
 
     def _candidates(self, term: int, indices: Sequence[int], depth: int) -> list[int]:
-        """Index expressions in the term: candidates for iteration numbers."""
+        """Return the index expressions in the term: candidates for iteration numbers."""
         candidates = dict.fromkeys(indices)
         pending, visited = [term], set[int]()
         while pending and len(candidates) < MAX_CANDIDATES:
@@ -175,13 +177,13 @@ class Patterns:
         return list(candidates)
 
     def _are_onto(self, places: Sequence[Sum], extents: Sequence[int]) -> bool:
-        """Whether the sums, which must be independent, take all combinations of values below the extents."""
+        """Return whether the sums, which must be independent, take all combinations of values below the extents."""
         bases = [base for place in places for base, _ in place.parts]
         pairs = zip(places, extents, strict=True)
         return len(set(bases)) == len(bases) and all(self._is_onto(place, extent) for place, extent in pairs)
 
     def _is_onto(self, place: Sum, extent: int) -> bool:
-        """Whether a sum takes every value below the extent: its scales are digit weights."""
+        """Return whether a sum takes every value below the extent: its scales are digit weights."""
         covered = 1
         for base, scale in sorted(place.parts, key=lambda part: abs(part[1])):
             interval = self._rules.integers.ranges.get(base)

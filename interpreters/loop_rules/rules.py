@@ -54,7 +54,7 @@ class LoopRules:
         self._histories = dict[tuple[Head, tuple[int, ...]], int]()
 
     def make(self, head: Head, operands: tuple[int, ...]) -> int:
-        """The normal form of a term."""
+        """Return the normal form of a term."""
         key = head, operands
         if (term := self._made.get(key)) is None:
             term = self._made[key] = self._apply(head, operands)
@@ -90,19 +90,19 @@ class LoopRules:
         return self.terms.term(head, operands) if result is None else result
 
     def slice(self, loop: Opened, index: int) -> Slice:
-        """The part of the loop that one carry depends on."""
+        """Return the part of the loop that one carry depends on."""
         bound = loop.bound[index]
         if (part := self._slices.get(bound)) is None:
             part = self._slices[bound] = sliced(self.terms, loop, index)
         return part
 
     def result(self, loop: Opened, index: int) -> int:
-        """A carry after a loop that does not count."""
+        """Return a carry after a loop that does not count."""
         slice_ = self.slice(loop, index)
         return self.terms.term(slice_.head, slice_.operands)
 
     def history(self, loop: Opened, index: int, at: int) -> int:
-        """A carry at the start of iteration `at` of a counting loop."""
+        """Return a carry at the start of iteration `at` of a counting loop."""
         if self.integers.constant(at) == 0:
             return loop.initial[index]
         slice_ = self.slice(loop, index)
@@ -117,7 +117,7 @@ class LoopRules:
         return self.integers.interval(self.integers.sum_of(number))
 
     def opened(self, number: int) -> Opened:
-        """The loop of a `loop` or `history` term, with fresh carries. The term's own carry is the first."""
+        """Return the loop of a `loop` or `history` term, with fresh carries. The term's own carry is the first."""
         if (loop := self._opened.get(number)) is None:
             loop = self._open(self.terms.head_of(number), self.terms.operands_of(number))
             self._opened[number] = loop
@@ -158,7 +158,7 @@ class LoopRules:
         return [numbers[root] for root in self.terms.bodies[body].roots]
 
     def _read(self, head: Head, operands: tuple[int, ...]) -> int | None:
-        """The stored value for a slice of a stack; None if it is unknown."""
+        """Return the stored value for a slice of a stack; None if it is unknown."""
         source, index, *others = operands
         if {name for name, _ in head.attributes} != {"slice_sizes"}:
             return None
@@ -197,7 +197,7 @@ class LoopRules:
         return self.at(stored, self.integers.written(number, like))
 
     def at(self, stored: StoredSlice, number: int) -> int:
-        """The value that the iteration with this number stores."""
+        """Return the value that the iteration with this number stores."""
         loop, read = (
             stored.loop,
             {position for entry in stored.body.entries if entry is not None for position in entry[1]},
@@ -251,7 +251,7 @@ class PieceTerms(Protocol):
 
 
 def continued(rules: PieceTerms, loop: Opened, index: int, at: int) -> int | None:
-    """Carry `index` at the start of iteration `at`, if the loop continues another one; else None."""
+    """Return the carry `index` at the start of iteration `at`, if the loop continues another one; else None."""
     first = loop.initial[index]
     if rules.terms.head_of(first).kind != "history":
         return None
@@ -273,7 +273,7 @@ def continued(rules: PieceTerms, loop: Opened, index: int, at: int) -> int | Non
 
 
 def flattened(rules: PieceTerms, loop: Opened, index: int, at: int) -> int | None:
-    """Carry `index` at the start of iteration `at`, if each iteration runs an inner loop; else None."""
+    """Return the carry `index` at the start of iteration `at`, if each iteration runs an inner loop; else None."""
     terms, integers = rules.terms, rules.integers
     if terms.head_of(loop.next[index]).kind != "history":
         return None
@@ -303,8 +303,8 @@ def flattened(rules: PieceTerms, loop: Opened, index: int, at: int) -> int | Non
 
 
 def _carries_of(rules: PieceTerms, loop: Opened, index: int) -> tuple[int, ...] | None:
-    """For each carry of the inner loop the outer carry that is its initial value; None if one has another initial
-    value, or two share one."""
+    """Return for each carry of the inner loop the outer carry that is its initial value; None if one has another
+    initial value, or two share one."""
     number = {bound: carry for carry, bound in enumerate(loop.bound)}
     begins = rules.opened(loop.next[index]).initial
     order = tuple([number[first] for first in begins if first in number])
@@ -313,13 +313,13 @@ def _carries_of(rules: PieceTerms, loop: Opened, index: int) -> tuple[int, ...] 
 
 
 def _are_alike(rules: PieceTerms, loop: Opened, order: Sequence[int], other: Opened) -> bool:
-    """Whether both loops count in the same type and have equally many carries."""
+    """Return whether both loops count in the same type and have equally many carries."""
     types = [rules.terms.head_of(opened.lead).types for opened in (loop, other)]
     return loop.counts and other.counts and types[0] == types[1] and len(order) == len(other.bound)
 
 
 def _next(rules: PieceTerms, history: int, arguments: Sequence[int]) -> list[int]:
-    """The next carries of a history's loop for these arguments: iteration number, carries, state."""
+    """Return the next carries of a history's loop for these arguments: iteration number, carries, state."""
     terms = rules.terms
     body, operands = terms.bodies[terms.head_of(history).bodies[0]], terms.operands_of(history)
     carries = len(body.types) - 1
@@ -328,7 +328,7 @@ def _next(rules: PieceTerms, history: int, arguments: Sequence[int]) -> list[int
 
 
 def _sum(rules: PieceTerms, number: int, other: int) -> int | None:
-    """The sum of two iteration numbers; None if it is not proved to be one."""
+    """Return the sum of two iteration numbers; None if it is not proved to be one."""
     integers = rules.integers
     total: Sum = integers.sum_of(number).plus(integers.sum_of(other))
     within = integers.interval(total)

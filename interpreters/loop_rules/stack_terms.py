@@ -30,8 +30,9 @@ from .loop_terms import Opened, reaches
 
 @dataclass(frozen=True)
 class StoredSlice:
-    """`body`, `captures`: the slice, closed over the iteration number and the carries; its type is `types`. Iteration n
-    of `trips` writes it at index `scale * n + offset` of the first dimension."""
+    """A slice that a loop stores in a stack. `body`, `captures`: the slice, closed over the iteration number and the
+    carries; its type is `types`. Iteration n of `trips` writes it at index `scale * n + offset` of the first dimension.
+    """
 
     loop: Opened
     trips: int
@@ -42,12 +43,12 @@ class StoredSlice:
     offset: int
 
     def written_at(self, place: Sum) -> Sum:
-        """The iteration that stores at this index."""
+        """Return the iteration that stores at this index."""
         return place.plus(whole(-self.offset)).times(self.scale)
 
 
 def stored_by(terms: Terms, integers: Integers, loop: Opened, trips: int) -> StoredSlice | None:
-    """The values that the loop stores in its first carry in `trips` iterations; None if it is not proved to be a
+    """Return the values that the loop stores in its first carry in `trips` iterations; None if it is not proved to be a
     stack."""
     update = terms.head_of(loop.next[0])
     if update.kind != "operation" or update.name != "stablehlo.dynamic_update_slice" or update.attributes:
@@ -72,19 +73,19 @@ def stored_by(terms: Terms, integers: Integers, loop: Opened, trips: int) -> Sto
 
 
 def _is_within(place: Sum, scale: int, trips: int, extent: int) -> bool:
-    """Whether all indices are in bounds, so that none is clamped and no two iterations write the same slice."""
+    """Return whether all indices are in bounds, so that none is clamped and no two iterations write the same slice."""
     return all(0 <= scale * number + place.offset < extent for number in (0, trips - 1))
 
 
 def extents(terms: Terms, types: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The extents of a type; None if one is dynamic: two values of that type may have different extents."""
+    """Return the extents of a type; None if one is dynamic: two values of that type may have different extents."""
     type_ = terms.attributes.attribute(types[0]) if len(types) == 1 else None
     return type_.get_shape() if isinstance(type_, TensorType) and type_.has_static_shape() else None
 
 
 def keeps_order(terms: Terms, number: int) -> bool:
-    """Whether the term holds exactly the elements of its operand in the same order: a reshape, or a broadcast that only
-    adds dimensions of extent 1."""
+    """Return whether the term holds exactly the elements of its operand in the same order: a reshape, or a broadcast
+    that only adds dimensions of extent 1."""
     head = terms.head_of(number)
     if head.kind != "operation" or head.name not in ("stablehlo.reshape", "stablehlo.broadcast_in_dim"):
         return False
@@ -125,19 +126,19 @@ class RowTermBuilder:
         self._of_histories = dict[int, int]()
 
     def of_history(self, number: int) -> int:
-        """The stack that a loop writes as rows; the term itself if the loop does not write all of them."""
+        """Return the stack that a loop writes as rows; the term itself if the loop does not write all of them."""
         if number not in self._of_histories:
             self._of_histories[number] = self._of_stored(number)
         return self._of_histories[number]
 
     def again(self, head: Head, operands: tuple[int, ...]) -> int:
-        """The rows with other captures."""
+        """Return the rows with other captures."""
         depth = 1 + max(map(self._terms.depth_of, operands), default=0)
         place = self._place(self._terms.bodies[head.bodies[0]].types, depth, self._extent(head))
         return self._closed(place, self._instance(head, operands, place), head.types, depth)
 
     def read(self, number: int, place: Sum, types: tuple[int, ...]) -> int | None:
-        """The row at an index, of these types; None if the index is not proved to be in bounds."""
+        """Return the row at an index, of these types; None if the index is not proved to be in bounds."""
         head = self._terms.head_of(number)
         index = self._terms.bodies[head.bodies[0]].types
         within = self._integers.interval(place)
@@ -150,7 +151,7 @@ class RowTermBuilder:
         return row if self._terms.types_of(row) == types else None
 
     def joined(self, number: int, types: tuple[int, ...]) -> int | None:
-        """The rows of a stack of stacks that is reshaped to this type; None if they are unknown."""
+        """Return the rows of a stack of stacks that is reshaped to this type; None if they are unknown."""
         head = self._terms.head_of(number)
         outer, result = extents(self._terms, head.types), extents(self._terms, types)
         if outer is None or result is None or len(outer) < 2 or result != (outer[0] * outer[1], *outer[2:]):
@@ -183,7 +184,7 @@ class RowTermBuilder:
         return self._closed(place, self._rules.at(stored, iteration), types, depth)
 
     def _place(self, types: tuple[int, ...], depth: int, extent: int) -> int:
-        """A fresh row index."""
+        """Return a fresh row index."""
         place = self._terms.bound("bound", types, depth)
         self._integers.ranges[place] = 0, extent - 1
         return place
@@ -204,7 +205,7 @@ class RowTermBuilder:
 
 
 def part_of_part(rules: RowTerms, source: int, place: Sum) -> tuple[int, Sum] | None:
-    """The array and the index of a slice of extent 1 of a slice, or None:
+    """Return the array and the index of a slice of extent 1 of a slice, or None:
 
     dynamic_slice(reshape(dynamic_slice(reshape(w), q)), r) = dynamic_slice(w, k * q + r)
     """
@@ -235,7 +236,7 @@ def part_of_part(rules: RowTerms, source: int, place: Sum) -> tuple[int, Sum] | 
 
 
 def _operand(terms: Terms, number: int, name: str) -> int | None:
-    """The first operand of an operation with this name and without attributes, else None."""
+    """Return the first operand of an operation with this name and without attributes, else None."""
     head = terms.head_of(number)
     if (head.kind, head.name, head.attributes) != ("operation", name, ()):
         return None

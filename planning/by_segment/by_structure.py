@@ -46,7 +46,7 @@ class Cuts:
         return self.cut_bytes + self.inside_bytes
 
     def segments(self, graph: Graph) -> dict[int, str]:
-        """The segment of each forward operation."""
+        """Return the segment of each forward operation."""
         segment_of = dict[int, str]()
         for number, (start, end) in enumerate(pairwise(self.bounds)):
             segment_of.update({op: f"segment{number}" for op in range(start, end) if graph.forward[op]})
@@ -59,7 +59,7 @@ has as many."""
 
 
 def cuts_by_structure(graph: Graph, most: int = MOST_SEGMENTS) -> list[Cuts]:
-    """The best distinct cuts into at most `most` segments by score, then uneven ones."""
+    """Return the best distinct cuts into at most `most` segments by score, then uneven ones."""
     sizes = _Sizes.of(graph)
     even = sizes.cuts_within([sizes.total // count for count in range(2, most + 1)])
     uneven = sizes.cuts_within([int(sizes.total * share) for share in UNEVEN])
@@ -67,7 +67,7 @@ def cuts_by_structure(graph: Graph, most: int = MOST_SEGMENTS) -> list[Cuts]:
 
 
 def cuts_by_blocks(graph: Graph) -> Cuts | None:
-    """Cuts between repeated blocks: each block is a segment that begins where the fewest bytes are live.
+    """Return the cuts between repeated blocks: each block is a segment that begins where the fewest bytes are live.
 
     None unless repeated sequences of operations, of any size, make up at least half of the forward pass.
     """
@@ -106,7 +106,7 @@ def cut_into(graph: Graph, count: int) -> Cuts | None:
 
 
 def uncut(graph: Graph) -> Cuts | None:
-    """The whole forward pass as one segment, if the gradient begins with cotangent arguments: all of it may be
+    """Return the whole forward pass as one segment, if the gradient begins with cotangent arguments: all of it may be
     recomputed once they are available. None for any other step."""
     first = next((op for op, is_gradient in enumerate(graph.gradient) if is_gradient), -1)
     if first not in graph.needs_cotangent:
@@ -119,7 +119,7 @@ def uncut(graph: Graph) -> Cuts | None:
 class _Sizes:
     """The places where a cut is possible.
 
-    places: the operation behind each place.
+    places: the operation after each place.
     live: bytes live at each place that later forward operations read.
     inside: residual bytes before each place.
     largest: the most residual bytes of one operation.
@@ -150,7 +150,7 @@ class _Sizes:
         )
 
     def cuts_within(self, bounds: Iterable[int]) -> list[Cuts]:
-        """The cheapest distinct cuts for these bounds, the best score first."""
+        """Return the cheapest distinct cuts for these bounds, the best score first."""
         by_bounds = dict[tuple[int, ...], Cuts]()
         for bound in bounds:
             if (cuts := self.cut(max(bound, self.largest))) is not None:
@@ -158,7 +158,7 @@ class _Sizes:
         return sorted(by_bounds.values(), key=lambda cuts: (cuts.score, len(cuts.bounds)))
 
     def cut(self, bound: int) -> Cuts | None:
-        """The cheapest cuts into segments of at most `bound` residual bytes; None if there are none.
+        """Return the cheapest cuts into segments of at most `bound` residual bytes; None if there are none.
 
         A dynamic program over the places with a monotone queue, in linear time.
         """
@@ -186,7 +186,8 @@ class _Sizes:
         return Cuts(tuple(bounds), sum(self.live[index] for index in indices), largest)
 
     def best_place_between(self, bounds: Sequence[int]) -> int | None:
-        """The best cut of the segment with the most residual bytes among those that can be cut; None without one."""
+        """Return the best cut of the segment with the most residual bytes among those that can be cut; None without
+        one."""
         indices = [bisect_left(self.places, place) for place in bounds]
         spans = sorted(pairwise(indices), key=lambda span: self.inside[span[0]] - self.inside[span[1]])
         for start, end in spans:
@@ -200,12 +201,12 @@ class _Sizes:
 
 
 def _end(graph: Graph) -> int:
-    """One past the last forward operation."""
+    """Return the position after the last forward operation."""
     return max([op for op in range(len(graph)) if graph.forward[op]], default=-1) + 1
 
 
 def _residual_bytes(graph: Graph, end: int) -> list[int]:
-    """For each operation the bytes of its results that gradient operations read."""
+    """Return for each operation the bytes of its results that gradient operations read."""
     bytes_of = [0] * end
     for op in range(end):
         if graph.forward[op]:
@@ -215,14 +216,14 @@ def _residual_bytes(graph: Graph, end: int) -> list[int]:
 
 
 NEAR_THE_END = 0.9
-"""Share of the forward pass: if the last primal operation is behind it, primal operations cover the forward pass."""
+"""Share of the forward pass: if the last primal operation is after it, primal operations cover the forward pass."""
 
 
 def _live_bytes(graph: Graph, end: int) -> list[int]:
-    """For each operation, and the end, the bytes made before it that primal operations from it on read.
+    """Return for each operation, and the end, the bytes made before it that primal operations from it on read.
 
     If the last primal operation is before `NEAR_THE_END` of the forward pass, as in a gradient without its loss, all
-    forward operations behind it count too.
+    forward operations after it count too.
     """
     change = [0] * (end + 1)
     last = dict[int, int]()

@@ -1,6 +1,6 @@
 """Plan the copies of target values, segment by segment, in groups behind one token each and in batches within a group.
 
-The copies of a segment form a group in front of their first reader. A segment has several groups in two cases:
+The copies of a segment form a group before their first reader. A segment has several groups in two cases:
 
 - A recomputed output of a segment is needed before the segment's own backward pass, for the copies of later segments.
   If the whole inside were live from then on, nothing would be saved. So the outputs are copied first, on a *spine*
@@ -40,7 +40,8 @@ from .copy_requests import (
 
 
 def freed_bytes(graph: Graph, replaced: Iterable[int], inputs: Iterable[int], before: int) -> int:
-    """Bytes of the storages without readers from `before` on once readers of the `replaced` values read copies."""
+    """Return the bytes of the storages without readers from `before` on once readers of the `replaced` values read
+    copies."""
     held = {graph.root[value] for value in inputs}
     recomputed = dict.fromkeys(replaced)
     roots = dict.fromkeys([graph.root[value] for value in recomputed])
@@ -56,7 +57,7 @@ def freed_bytes(graph: Graph, replaced: Iterable[int], inputs: Iterable[int], be
 
 
 def pinned_bytes(graph: Graph, inputs: Iterable[int], before: int) -> int:
-    """Bytes of the inputs that would otherwise be dead at the operation. Arguments never die."""
+    """Return the bytes of the inputs that would otherwise be dead at the operation. Arguments never die."""
     return sum(
         graph.sizes[root]
         for root in dict.fromkeys([graph.root[value] for value in inputs])
@@ -68,7 +69,7 @@ def pinned_bytes(graph: Graph, inputs: Iterable[int], before: int) -> int:
 
 
 def _last_other_reader(graph: Graph, root: int, replaced: Set[int]) -> int:
-    """The last reader of a storage; backward readers of the `replaced` values do not count."""
+    """Return the last reader of a storage; backward readers of the `replaced` values do not count."""
     return max(
         (
             reader
@@ -81,7 +82,7 @@ def _last_other_reader(graph: Graph, root: int, replaced: Set[int]) -> int:
 
 
 def split(graph: Graph, operations: Sequence[int], freed_bytes: int, beside: bool = False) -> tuple[Batch, ...]:
-    """One batch, or two if delaying the second saves enough. `operations` are in program order.
+    """Return one batch, or two if delaying the second saves enough. `operations` are in program order.
 
     `beside`: split only if a part of the second batch could run concurrently with the first, and is larger than the
     values that the second token stores: a compiler that fuses may not have stored these at all.
@@ -99,7 +100,7 @@ def split(graph: Graph, operations: Sequence[int], freed_bytes: int, beside: boo
 
 
 def in_turn(graph: Graph, groups: Sequence[Sequence[int]], live_out: Set[int]) -> tuple[Batch, ...]:
-    """One batch per group; each waits for the results of the preceding group that are in `live_out`."""
+    """Return one batch per group; each waits for the results of the preceding group that are in `live_out`."""
     batches, read = list[Batch](), set[int]()
     awaited: tuple[int, ...] = ()
     for group in groups:
@@ -113,8 +114,8 @@ def in_turn(graph: Graph, groups: Sequence[Sequence[int]], live_out: Set[int]) -
 
 
 def _runs_beside(graph: Graph, early: Sequence[int], late: Sequence[int]) -> bool:
-    """Whether the operations of the late part that are independent of the early part need more bytes than the early
-    part leaves live."""
+    """Return whether the operations of the late part that are independent of the early part need more bytes than the
+    early part leaves live."""
     waiting = {value for value in graph.results_of(early) if value not in graph.constants}
     free = list[int]()
     for op in late:
@@ -126,13 +127,13 @@ def _runs_beside(graph: Graph, early: Sequence[int], late: Sequence[int]) -> boo
 
 
 def excess_bytes(graph: Graph, part: Sequence[int]) -> int:
-    """Peak bytes of the part run alone, in program order, less its live-out bytes."""
+    """Return the peak bytes of the part run alone, in program order, less its live-out bytes."""
     peak, live_out_bytes = _run_bytes(graph, part)
     return peak - live_out_bytes
 
 
 def _run_bytes(graph: Graph, part: Sequence[int]) -> tuple[int, int]:
-    """Peak bytes of the part run alone, in program order, and its live-out bytes."""
+    """Return the peak bytes of the part run alone, in program order, and its live-out bytes."""
     root = graph.root
     live_out = {root[value] for value in _live_out(graph, part)}
     made = set(graph.results_of(part)) - graph.constants
@@ -149,13 +150,15 @@ def _run_bytes(graph: Graph, part: Sequence[int]) -> tuple[int, int]:
 
 
 def _most_bytes(graph: Graph, part: Sequence[int]) -> int:
-    """An upper bound of `excess_bytes` that is fast to compute: the bytes of all results and of the largest region."""
+    """Return an upper bound of `excess_bytes` that is fast to compute: the bytes of all results and of the largest
+    region."""
     inner = max([graph.inner_bytes[op] for op in part], default=0)
     return sum([graph.stored_bytes[op] for op in part]) + inner
 
 
 def _first_to_run(graph: Graph, operations: Sequence[int], inputs: Sequence[int], freed_bytes: int) -> set[int]:
-    """The part with the largest `excess_bytes`, among parts that consist of all operations on a subset of the inputs.
+    """Return the part with the largest `excess_bytes`, among parts that consist of all operations on a subset of the
+    inputs.
 
     Only the `BATCH_CANDIDATES` parts with the fewest inputs are considered, which bounds the work for large segments.
     """
@@ -171,7 +174,7 @@ def _first_to_run(graph: Graph, operations: Sequence[int], inputs: Sequence[int]
 
 
 def _needed_inputs(graph: Graph, operations: Sequence[int], inputs: Sequence[int]) -> Mapping[int, int]:
-    """For each operation the inputs that it depends on, as a set of bits."""
+    """Return for each operation the inputs that it depends on, as a set of bits."""
     bit = {value: 1 << index for index, value in enumerate(inputs)}
     needs = dict[int, int]()
     for op in operations:
@@ -185,7 +188,7 @@ def _needed_inputs(graph: Graph, operations: Sequence[int], inputs: Sequence[int
 
 
 def _live_out(graph: Graph, part: Sequence[int]) -> list[int]:
-    """The results of the part that operations outside of it read, other than updates."""
+    """Return the results of the part that operations outside of it read, other than updates."""
     inside = set(part)
     return [
         value
@@ -196,7 +199,7 @@ def _live_out(graph: Graph, part: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True)
 class GroupOptions:
-    """How copies are grouped.
+    """Options for the grouping of copies.
 
     Attributes:
         copies: The maximum number of copies of one operation.
@@ -319,7 +322,8 @@ class _Planner:
             self._add(request, replaced, operations, gates)
 
     def _gates(self, request: CopyRequest, replaced: Sequence[int], released: Sequence[int]) -> tuple[int, ...]:
-        """Gates that are defined after the values that the first reader reads, and that delay all `released` values.
+        """Return the gates that are defined after the values that the first reader reads, and that delay all `released`
+        values.
 
         With `joined`, also the cotangents that join them later, which are stored thereby.
         """
@@ -400,7 +404,7 @@ class _Planner:
         )
 
     def _batches(self, operations: Sequence[int], replaced: Sequence[int], freed: int) -> tuple[Batch, ...]:
-        """The batches of a group. Copies of several segments run segment by segment, in forward order."""
+        """Return the batches of a group. Copies of several segments run segment by segment, in forward order."""
         groups = [tuple(group) for _, group in groupby(operations, key=self.targets.segments.__getitem__)]
         if not self.options.staged:
             return (Batch(tuple(operations), self.graph.outside_of(operations)),)

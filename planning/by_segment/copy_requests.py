@@ -54,7 +54,7 @@ class Targets:
         return Targets(self.segments, self.values.difference(values), self.own)
 
     def readers(self, graph: Graph, value: int) -> Sequence[int]:
-        """The readers of the copy of the value, in program order."""
+        """Return the readers of the copy of the value, in program order."""
         if (own := self.own.get(value)) is None:
             return graph.readers[value]
         return [reader for reader in graph.readers[value] if reader in own]
@@ -66,7 +66,7 @@ class Targets:
 
 
 def outputs_of(graph: Graph, targets: Targets) -> frozenset[int]:
-    """Values that a forward operation outside of their segment reads."""
+    """Return the values that a forward operation outside of their segment reads."""
     segments = targets.segments
     return frozenset(
         value
@@ -80,7 +80,8 @@ def outputs_of(graph: Graph, targets: Targets) -> frozenset[int]:
 
 
 def possible(graph: Graph, targets: Targets, refused: Collection[int]) -> Targets:
-    """The targets that may be copied, and are not live after the backward pass. `refused`: must not run twice."""
+    """Return the targets that may be copied, and are not live after the backward pass. `refused`: must not run
+    twice."""
     values = frozenset(
         value
         for value in targets.values
@@ -92,7 +93,8 @@ def possible(graph: Graph, targets: Targets, refused: Collection[int]) -> Target
 
 
 def why_no_copies(graph: Graph, targets: Targets, segment: str, refused: Collection[int]) -> str:
-    """The reason that nothing in a segment with targets is copied. `refused`: operations that must not run twice."""
+    """Return the reason that nothing in a segment with targets is copied. `refused`: operations that must not run
+    twice."""
     operations = (op for op, name in targets.segments.items() if name == segment)
     read = [op for op in operations if any(graph.gradient_readers[value] for value in graph.makes[op])]
     once = [op for op in read if op in refused and not targets.values.isdisjoint(graph.makes[op])]
@@ -137,7 +139,7 @@ def with_views(graph: Graph, targets: Targets, marked: Collection[int]) -> Targe
 
 
 def later_entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> Iterator[int]:
-    """The first uses of the later entries of a segment whose earlier entries have no uses left by then.
+    """Yield the first uses of the later entries of a segment whose earlier entries have no uses left by then.
 
     `uses`: the first use of each operation whose copy is needed. An entry must have the same operation names as the one
     before it: unconnected parts of one entry stay together.
@@ -153,7 +155,7 @@ def later_entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[in
 
 
 def _connected(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> Iterable[list[int]]:
-    """The connected components of the operations of `uses`."""
+    """Yield the connected components of the operations of `uses`."""
     leader = _leaders(graph, uses, is_inside)
     parts = dict[int, list[int]]()
     for op in uses:
@@ -162,7 +164,7 @@ def _connected(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int],
 
 
 def _leaders(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> dict[int, int]:
-    """A union-find forest of the operations inside: the parent of each operation; a root is its own parent.
+    """Return a union-find forest of the operations inside: the parent of each operation; a root is its own parent.
 
     Values of other segments connect their readers; arguments connect nothing, since all entries have the same weights.
     """
@@ -179,7 +181,7 @@ def _leaders(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], b
 
 
 def _leader(leader: dict[int, int], op: int) -> int:
-    """The root of the component of `op`, with path halving."""
+    """Return the root of the component of `op`, with path halving."""
     while (parent := leader[op]) != op:
         leader[op] = leader[parent]
         op = parent
@@ -192,7 +194,7 @@ def _last_read(graph: Graph, operations: Iterable[int]) -> int:
 
 
 def first_uses(graph: Graph, targets: Targets, operations: Iterable[int], values: Collection[int]) -> dict[int, int]:
-    """For each operation the first gradient operation that needs a copy of it.
+    """Return for each operation the first gradient operation that needs a copy of it.
 
     Either a gradient operation reads one of its `values`, or the copy of another of the `operations` does. Operations
     without such a use are omitted; the others are in program order.
@@ -213,7 +215,7 @@ def first_uses(graph: Graph, targets: Targets, operations: Iterable[int], values
 
 
 def arrivals(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> list[int]:
-    """The first uses of the entries of a segment.
+    """Return the first uses of the entries of a segment.
 
     If a path leaves a segment and returns to it through other forward operations, the segment is entered twice, and the
     cotangent of the first entry depends on the gradients of the second: one barrier over both would be a cycle, and
@@ -230,7 +232,7 @@ def _after_their_originals(uses: Mapping[int, int], starts: set[int]) -> list[in
     """Add arrivals, so that no operation is copied before it has run: relevant if a gradient follows another one."""
     arrival_places = sorted(starts)
     operations = sorted(uses)
-    # The first use of an operation or of a later one is behind the operation itself.
+    # The first use of an operation or of a later one is after the operation itself.
     soonest = list(accumulate((uses[op] for op in reversed(operations)), min))
     for op, use in zip(operations, reversed(soonest), strict=True):
         if arrival_places[bisect_right(arrival_places, uses[op]) - 1] < op:
@@ -239,7 +241,8 @@ def _after_their_originals(uses: Mapping[int, int], starts: set[int]) -> list[in
 
 
 def _entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> dict[int, int]:
-    """For each operation how often a path from the segment's first operations leaves and re-enters the segment."""
+    """Return for each operation how often a path from the segment's first operations leaves and re-enters the
+    segment."""
     entry, next_entry = dict[int, int](), dict[int, int]()
     for op in range(min(uses), max(uses) + 1) if uses else ():
         producers = graph.producers[op]
@@ -264,7 +267,7 @@ class CopyRequest:
 
 
 def copy_requests(graph: Graph, targets: Targets, outputs: frozenset[int], copies: int) -> list[CopyRequest]:
-    """One request for each arrival at each segment, and one for each reader of outputs, in program order."""
+    """Return one request for each arrival at each segment, and one for each reader of outputs, in program order."""
     makers = {graph.maker[value] for value in targets.values}
     uses = first_uses(graph, targets, makers, targets.values)
     members = dict[str, list[int]]()
@@ -289,18 +292,18 @@ def copy_requests(graph: Graph, targets: Targets, outputs: frozenset[int], copie
 
 
 def is_part_of(segment: str | None, whole: str) -> bool:
-    """Whether a segment is `whole` or nested in it."""
+    """Return whether a segment is `whole` or nested in it."""
     return segment is not None and (segment == whole or (bool(whole) and segment.startswith(f"{whole}/")))
 
 
 def _others_enter(entries: Sequence[int], early: int, own: int) -> bool:
-    """Whether the backward pass enters another segment after the first use of the outputs and before `own`."""
+    """Return whether the backward pass enters another segment after the first use of the outputs and before `own`."""
     return bisect_left(entries, early) < bisect_left(entries, own)
 
 
 def _by_arrival(graph: Graph, targets: Targets, segment: str, rank: int, due: Mapping[int, int]) -> list[CopyRequest]:
-    """One request for each point at which the backward pass enters the segment (an *arrival*); each operation is copied
-    at the arrival that needs it first."""
+    """Return one request for each point at which the backward pass enters the segment (an *arrival*); each operation is
+    copied at the arrival that needs it first."""
     starts = arrivals(graph, due, lambda op: is_part_of(targets.segments.get(op), segment))
     parts: dict[int, list[int]] = {start: [] for start in starts}
     for op, use in due.items():

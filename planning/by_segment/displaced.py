@@ -7,7 +7,7 @@ the first layer, and keeps them live. Making them wait for the input of their ow
 
 Sink operations outside of segments into the backward pass if only the backward pass reads them.
 
-Masks and local derivatives are computed in the forward pass, next to their operation. A copy behind a gradient replaces
+Masks and local derivatives are computed in the forward pass, next to their operation. A copy after a gradient replaces
 the original, which becomes dead, so no arithmetic is added. The caller must check that bytes are saved: sinking a
 comparison, for example, pins its large operand in place of its small result.
 """
@@ -33,12 +33,12 @@ class Early:
 
     @property
     def waiting(self) -> tuple[int, ...]:
-        """The operands of a barrier in front of the part: the values it waits for, and the values it delays."""
+        """The operands of a barrier before the part: the values it waits for, and the values it delays."""
         return tuple(dict.fromkeys((*self.awaited, *self.inputs)))
 
 
 def early_parts(graph: Graph, segment_of: Mapping[int, str]) -> list[Early]:
-    """The part of each segment that is worth delaying, and can wait without being moved.
+    """Return the part of each segment that is worth delaying, and can wait without being moved.
 
     `segment_of`: the segments of forward operations, in program order.
     """
@@ -50,7 +50,7 @@ def early_parts(graph: Graph, segment_of: Mapping[int, str]) -> list[Early]:
 
 
 def _turns(graph: Graph, segment_of: Mapping[int, str]) -> list[int]:
-    """For each operation the number of segments on the longest dependence path to its results."""
+    """Return for each operation the number of segments on the longest dependence path to its results."""
     turns = list[int]()
     for op, producers in enumerate(graph.producers):
         if (own := segment_of.get(op)) is None:
@@ -81,13 +81,14 @@ def _early(graph: Graph, segment: str, operations: Sequence[int], turns: Sequenc
 
 
 def _saved_bytes(graph: Graph, operations: Sequence[int]) -> int:
-    """Residual bytes of the segment without recomputation."""
+    """Return the residual bytes of the segment without recomputation."""
     values = graph.results_of(operations)
     return sum(graph.sizes[value] for value in values if graph.root[value] == value and graph.gradient_readers[value])
 
 
 def sinkable(graph: Graph, taken: Collection[int]) -> list[list[int]]:
-    """Groups of operations, each in program order, whose results only gradient operations and the group read.
+    """Return the groups of operations, each in program order, whose results only gradient operations and the group
+    read.
 
     `taken`: operations in a segment or with a mark, which are not moved.
     """
@@ -103,7 +104,7 @@ def sinkable(graph: Graph, taken: Collection[int]) -> list[list[int]]:
 
 
 def _connected(graph: Graph, operations: Collection[int]) -> list[list[int]]:
-    """The connected components of the operations under use-def edges."""
+    """Return the connected components of the operations under use-def edges."""
     group = {op: [op] for op in operations}
     for op in operations:
         for producer in graph.producers[op]:

@@ -43,7 +43,7 @@ def in_each_pass(graph: Graph, plan: Plan) -> Plan:
 
 
 def _visits(graph: Graph, groups: Sequence[CopyGroup]) -> list[list[int]]:
-    """For each group the readers at which the backward pass enters it.
+    """Return for each group the readers at which the backward pass enters it.
 
     These are its first reader, and each reader with reads of at least half of the other groups since the previous one.
     """
@@ -61,12 +61,12 @@ def _visits(graph: Graph, groups: Sequence[CopyGroup]) -> list[list[int]]:
 
 
 def _readers(graph: Graph, group: CopyGroup, values: Iterable[int]) -> set[int]:
-    """The gradient operations that read copies of these values from the group."""
+    """Return the gradient operations that read copies of these values from the group."""
     return {reader for value in values for reader in graph.gradient_readers[value] if reader >= group.before}
 
 
 def _repeat(graph: Graph, group: CopyGroup, start: int, until: int) -> CopyGroup | None:
-    """The copies of the group that are read from the reader `start` on, in front of it; None without a gate."""
+    """Return the copies of the group that are read from the reader `start` on, before it; None without a gate."""
     read = [value for value in group.replaces if any(reader >= start for reader in graph.gradient_readers[value])]
     needed = set(read)
     operations = list[int]()

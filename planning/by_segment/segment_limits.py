@@ -41,12 +41,12 @@ NODES_ALONE = 2000
 
 
 def least_kept(piece: SegmentProblem) -> frozenset[int]:
-    """The set of storages with the fewest bytes that can be kept, by a minimum cut; no smaller set exists."""
+    """Return the set of storages with the fewest bytes that can be kept, by a minimum cut; no smaller set exists."""
     return _cut(piece, Fraction(1), bytes_alone=True)
 
 
 def keep_within(piece: SegmentProblem, most: int) -> frozenset[int] | None:
-    """The storages to keep of at most `most` bytes; None if there is no such set."""
+    """Return the storages to keep of at most `most` bytes; None if there is no such set."""
     plain = _cut(piece, Fraction(0))
     if piece.bytes(plain) <= most:
         return plain
@@ -73,7 +73,7 @@ def _by_prices(piece: SegmentProblem, most: int, more: frozenset[int], less: fro
 
 
 def _fill_budget(piece: SegmentProblem, kept: frozenset[int], most: int) -> frozenset[int]:
-    """Greedily keep further storages that fit, the one that saves the most work first."""
+    """Keep further storages greedily while they fit, the one that saves the most work first."""
     while True:
         least_work, best = _work(piece, kept), None
         for storage in sorted(piece.again(kept) - piece.never):
@@ -90,7 +90,7 @@ def _work(piece: SegmentProblem, kept: frozenset[int]) -> int:
 
 
 def _cut(piece: SegmentProblem, price: Fraction, bytes_alone: bool = False) -> frozenset[int]:
-    """The minimum cut at a price. `price`: the work that a byte is worth; with `bytes_alone` work is free."""
+    """Return the minimum cut at a price. `price`: the work that a byte is worth; with `bytes_alone` work is free."""
     per_byte, unit = price.numerator, price.denominator
     too_much = per_byte * sum(piece.sizes.values()) + unit * sum(piece.work.values()) + 1
     cost = {v: too_much if v in piece.never else per_byte * size for v, size in piece.sizes.items()}
@@ -277,7 +277,7 @@ class SegmentInfeasible:
 
 @dataclass
 class StorageRestrictions:
-    """Restrictions on storages that accumulate over several plans.
+    """Restrictions on storages, accumulated while plans are retried.
 
     stays: storages that turned out not to be recomputable, with the reason. again: storages that must be recomputed.
     read: storages that are saved in any case, since other segments read them.

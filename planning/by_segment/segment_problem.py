@@ -22,7 +22,7 @@ from ..simulate import as_graph, simulate
 
 
 def saved_storages(graph: Graph, operations: Iterable[int]) -> frozenset[int]:
-    """The saved storages that these forward operations make, by their owners."""
+    """Return the saved storages that these forward operations make, by their owners."""
     free = graph.constants | {graph.root[value] for value in graph.returned}
     return frozenset(
         value
@@ -37,7 +37,7 @@ def is_read_by_gradient(graph: Graph, storage: int) -> bool:
 
 
 def saved_after(graph: Graph, plan: Plan, operations: Iterable[int]) -> frozenset[int]:
-    """`saved_storages` under a plan, with the value numbers of the graph."""
+    """Return the `saved_storages` under a plan, with the value numbers of the graph."""
     program = simulate(graph, plan, ordered=False)
     members = set(operations)
     instructions = enumerate(program.operations)
@@ -50,7 +50,7 @@ def bytes_of(graph: Graph, storages: Iterable[int]) -> int:
 
 
 def saved_bytes(graph: Graph, segments: Mapping[str, Iterable[int]], plan: Plan | None = None) -> dict[str, int]:
-    """Saved bytes of each segment. `segments`: the operations of each."""
+    """Return the saved bytes of each segment. `segments`: the operations of each."""
     if plan is not None and plan.copies:
         return _bytes_after(graph, segments, plan)
     return {name: bytes_of(graph, saved_storages(graph, operations)) for name, operations in segments.items()}
@@ -101,7 +101,7 @@ class SegmentProblem:
         return sum(self.sizes[storage] for storage in storages)
 
     def again(self, kept: Set[int]) -> frozenset[int]:
-        """The storages that must be recomputed if these are kept."""
+        """Return the storages that must be recomputed if these are kept."""
         recomputed, pending = set[int](), [storage for storage in self.needed if storage not in kept]
         while pending:
             storage = pending.pop()
@@ -111,16 +111,16 @@ class SegmentProblem:
         return frozenset(recomputed)
 
     def used(self, kept: Set[int]) -> frozenset[int]:
-        """The kept storages that the backward pass or a recomputed operation reads."""
+        """Return the kept storages that the backward pass or a recomputed operation reads."""
         read = {need for storage in self.again(kept) for need in self.needs.get(storage, ())}
         return frozenset(storage for storage in kept if storage in self.needed or storage in read)
 
     def work_of(self, again: Collection[int]) -> int:
-        """The work to recompute these storages; an operation with several results runs once for all of them."""
+        """Return the work to recompute these storages; an operation with several results runs once for all of them."""
         return sum(self.work[op] for op in {self.maker[storage] for storage in again})
 
     def reads_outside(self, again: Collection[int]) -> frozenset[int]:
-        """The storages of other segments that recomputing these reads."""
+        """Return the storages of other segments that recomputing these reads."""
         return frozenset[int]().union(*(self.outside[self.maker[storage]] for storage in again))
 
 
@@ -157,7 +157,7 @@ class Restrictions:
 def segment_problem(
     graph: Graph, operations: Collection[int], rules: SegmentRules, restrictions: Restrictions
 ) -> SegmentProblem:
-    """The problem of a segment. `operations`: those of the segment, all in the forward pass."""
+    """Return the problem of a segment. `operations`: those of the segment, all in the forward pass."""
     inside, returned = frozenset(operations), {graph.root[value] for value in graph.returned}
     free = graph.constants | returned
     made = [v for op in sorted(inside) for v in graph.makes[op] if graph.root[v] == v and v not in free]

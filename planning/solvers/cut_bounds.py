@@ -20,7 +20,7 @@ from .sequence import at_first_need, evaluate, sequence_of
 from .stage_program import StageProgram, stage_program
 
 BEHIND = (-1, 0, 1, 2, 3, 4, 6, 9, 13, 20)
-"""Candidate cuts relative to the first backward operation: the best is usually a few operations behind it."""
+"""Candidate cuts relative to the first backward operation: the best is usually a few operations after it."""
 BEST_CUTS = 3
 TOLERANCE = 1e-3
 """Gap between cost and bound, in percentage points, at which the integer program stops."""
@@ -97,7 +97,7 @@ class CutBounds:
 
 
 def cuts_to_try(problem: Problem) -> list[int]:
-    """Cuts around the start of the backward pass, and at the peak of the plain step."""
+    """Return cuts around the start of the backward pass, and at the peak of the plain step."""
     n = len(problem)
     first = problem.earliest if problem.earliest > 0 else n // 2
     plain = evaluate(problem, sequence_of(problem, ()))
@@ -107,12 +107,13 @@ def cuts_to_try(problem: Problem) -> list[int]:
 
 
 def near(problem: Problem) -> int:
-    """The distance up to which two operations count as one place."""
+    """Return the distance up to which two operations count as one place."""
     return max(1, len(problem) // 128)
 
 
 def above_budget(problem: Problem, pairs: Collection[Pair], budget: int) -> list[int]:
-    """Operations at which the copies exceed the budget, the largest overflow first, one per place (see `near`)."""
+    """Return the operations at which the copies exceed the budget, the largest overflow first, one per place (see
+    `near`)."""
     over, places = overflow(problem, pairs, budget), list[int]()
     for t in np.argsort(-over, kind="stable").tolist():
         if not over[t]:
@@ -123,7 +124,7 @@ def above_budget(problem: Problem, pairs: Collection[Pair], budget: int) -> list
 
 
 def overflow(problem: Problem, pairs: Collection[Pair], budget: int) -> Ints:
-    """Bytes above the budget in the stage of each operation."""
+    """Return the bytes above the budget in the stage of each operation."""
     sequence = sequence_of(problem, pairs)
     peaks = np.zeros(len(problem) + 1, np.int64)
     np.maximum.at(peaks, _stages(problem, sequence), evaluate(problem, sequence).bytes_at)
@@ -148,14 +149,14 @@ def cutting_off(cuts: Collection[int], overflows: Collection[Ints], near: int) -
 
 
 def _stages(problem: Problem, sequence: Ints) -> Ints:
-    """The stage of each position: the number of first executions before it."""
+    """Return the stage of each position: the number of first executions before it."""
     first = np.zeros(len(sequence), np.int64)
     first[np.unique(sequence, return_index=True)[1]] = 1
     return np.minimum(np.cumsum(first) - first, len(problem))
 
 
 def second_cuts(problem: Problem, cut: int, count: int = 8) -> Iterator[tuple[int, int]]:
-    """Pairs of `cut` and one more cut, spread over the operations behind it."""
+    """Yield the pairs of `cut` and one more cut, spread over the operations after it."""
     n = len(problem)
     for share in range(1, count + 1):
         other = cut + (n - 1 - cut) * share // (count + 1)
@@ -169,7 +170,7 @@ def _name_of(cuts: Sequence[int]) -> str:
 
 
 def _copies(problem: Problem, stages: StageProgram, answer: ProgramSolution) -> frozenset[Pair]:
-    """The copies of a solution, each operation at its first use in its segment."""
+    """Return the copies of a solution, each operation at its first use in its segment."""
     assert answer.values is not None
     pairs, ends = set[Pair](), (*stages.cuts[1:], len(problem))
     kept = [*(stages.alive(answer.values, k) for k in range(len(stages.cuts))), np.flatnonzero(problem.output).tolist()]

@@ -42,17 +42,19 @@ class Effort:
 
     @staticmethod
     def brief() -> Effort:
-        """For a compiler's pass: seconds, not a minute."""
+        """Return limits for use inside a compiler pass: the search takes seconds."""
         return Effort(rounds=20, seeds=1, nodes=300, pairs=False, many=False)
 
     @staticmethod
     def long() -> Effort:
-        """For thorough searches: ten minutes and more for tight budgets of small graphs, mostly for the bound."""
+        """Return limits for thorough searches: ten minutes and more for tight budgets of small graphs, mostly for the
+        bound."""
         return Effort(seeds=6, nodes=64_000)
 
     @staticmethod
     def once_more() -> Effort:
-        """After `brief` found nothing: rounds of ruin and recreate by size, a second or two up to `SMALL`."""
+        """Return limits for a second search after `brief` found nothing: rounds of ruin and recreate by size, a second
+        or two up to `SMALL`."""
         return replace(Effort.brief(), rounds=None, seeds=3)
 
     def rounds_for(self, operations: int) -> int:
@@ -70,7 +72,7 @@ def closed(best: Incumbent, bounds: Bounds, within: float = CLOSED) -> bool:
 
 
 def searched_on(best: Incumbent, effort: Effort, bounds: Bounds, within: float) -> bool:
-    """Whether to search further: the problem is small and has a plan whose gap is above `within`."""
+    """Return whether to search further: the problem is small and has a plan whose gap is above `within`."""
     small = len(best.problem) <= SMALL and effort.many and best.pairs is not None
     return small and not closed(best, bounds, within) and not best.stopped()
 
@@ -83,12 +85,13 @@ SLOW = (
 
 
 def is_compiled() -> bool:
-    """Whether numba compiles the inner loops of the search."""
+    """Return whether numba compiles the inner loops of the search."""
     return find_spec("numba") is not None and os.environ.get("RECOMPUTE_PLAN_PATH") != "plain"
 
 
 def limited(seconds: float = SECONDS_AS_PYTHON) -> Callable[[], bool]:
-    """A predicate that says when to stop: never with numba, otherwise once `seconds` have passed since this call."""
+    """Return a predicate that says when to stop: never with numba, otherwise once `seconds` have passed since this
+    call."""
     if is_compiled():
         return lambda: False
     end = monotonic() + seconds

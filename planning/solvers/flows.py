@@ -1,6 +1,6 @@
 """Lower bounds and starts by minimum cuts, for problems that are too large for integer programs.
 
-At a cut of the step each storage that is needed behind it is saved or recomputed, and a recomputed operation needs its
+At a cut of the step each storage that is needed after it is saved or recomputed, and a recomputed operation needs its
 operands: for a byte price mu the cheapest choice is a minimum cut, and
 
     mincut(mu) - mu (budget - bytes that the operation at the cut needs)
@@ -68,7 +68,7 @@ class CutNetwork:
         values = np.flatnonzero(~self.free)
         readers, read = problem.reader[:count], problem.reads[:count]
         inner = ~self.free[read] & (problem.again[readers] == 1)
-        # Nodes: storages 0 … made - 1, operations behind them, source, sink.
+        # Nodes: storages 0 … made - 1, operations after them, source, sink.
         self.source, self.sink = made + cut + 1, made + cut + 2
         operations = np.arange(cut + 1, dtype=np.int64)
         self.tails = np.concatenate(
@@ -80,7 +80,7 @@ class CutNetwork:
         self.values, self.operations, self.inner_count = values, operations, int(inner.sum())
 
     def choose(self, price: float) -> CutChoice:
-        """The cheapest choice if a byte costs `price`."""
+        """Return the cheapest choice if a byte costs `price`."""
         problem = self.problem
         weights = problem.sizes[self.values] * price
         costs = self.costs[self.operations].astype(np.float64)
@@ -111,7 +111,8 @@ class CutNetwork:
         )
 
     def _unit(self, weights: Any, costs: Any) -> float:
-        """The unit of capacities, coarse enough to avoid overflow: from the total cost or the price of all storages."""
+        """Return the unit of capacities, coarse enough to avoid overflow: from the total cost or the price of all
+        storages."""
         reach = float(weights.sum())
         if self.problem.again[: self.cut + 1].all():
             reach = min(reach, float(costs.sum()))
@@ -137,7 +138,7 @@ def _reachable(residual: Any, source: int, size: int) -> Any:
 
 @dataclass
 class FlowBounds:
-    """As `CutBounds`, by minimum cuts: bounds from exact costs, starts from perturbed costs."""
+    """The counterpart of `CutBounds` by minimum cuts: bounds from exact costs, starts from perturbed costs."""
 
     problem: Problem
     budget: int
@@ -184,8 +185,8 @@ class FlowBounds:
 
 
 def _hull(network: CutNetwork, room: int, stop: Stop) -> list[tuple[float, CutChoice]]:
-    """Choices at the prices of Newton's method: the next price is that at which a choice above `room` bytes and one
-    within cost the same."""
+    """Return the choices at the prices of Newton's method: the next price is that at which a choice above `room` bytes
+    and one within cost the same."""
     scale = 1.0 if network.costs is network.problem.costs else 64.0 * (1 + PERTURBATION / 2)
     whole = float(network.costs[: network.cut + 1].sum())
     cheap, expensive = network.choose(0.0), network.choose(whole)

@@ -15,7 +15,7 @@ The result for a graph file, as JSON: copies by the ids of their nodes.
      "bound_percent": …, "bound_by": "…", "solver": "…", "finished": true,
      "copies": [{"operation": "17", "before": "1841"}, …]}
 
-`before`: the node in front of which the operation runs again, or `end`; nodes `copy:<id>` are copies of views.
+`before`: the node before which the operation runs again, or `end`; nodes `copy:<id>` are copies of views.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _nodes(text: str, name: str) -> list[Node]:
 
 
 def _why_no_shape(shape: object) -> str | None:
-    """The reason that the shape of a node is invalid; None for valid and for unknown shapes."""
+    """Return the reason that the shape of a node is invalid; None for valid and for unknown shapes."""
     if shape is None:
         return None
     if not isinstance(shape, list):
@@ -181,7 +181,7 @@ def _deps(reading: _Reading, node: Node) -> list[int]:
 
 
 def _values(reading: _Reading, dep: int) -> list[int]:
-    """The storages that a read of the node reads."""
+    """Return the storages that a read of the node reads."""
     value = reading.storage.get(dep)
     if value is not None:
         return [value]

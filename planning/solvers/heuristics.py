@@ -23,7 +23,7 @@ from .sequence import Evaluation, at_first_need, evaluate, sequence_of
 
 
 def chen(problem: Problem, budget: int) -> frozenset[Pair] | None:
-    """The cheapest segmentation within the budget, or None."""
+    """Return the cheapest segmentation within the budget, or None."""
     best, cheapest = None, -1
     for count in range(2, 3 * isqrt(max(4, problem.earliest)) + 2):
         pairs = segmented(problem, count)
@@ -38,7 +38,8 @@ def chen(problem: Problem, budget: int) -> frozenset[Pair] | None:
 
 
 def segmented(problem: Problem, count: int) -> frozenset[Pair]:
-    """Copies of all but the last of `count` segments of the forward pass, at their first uses in the backward pass."""
+    """Return the copies of all but the last of `count` segments of the forward pass, at their first uses in the
+    backward pass."""
     first = problem.earliest
     segment = [op * count // max(1, first) for op in range(first)]
     kept, again = set[int](), {op for op in range(first) if segment[op] < count - 1 and problem.again[op]}
@@ -52,8 +53,8 @@ def segmented(problem: Problem, count: int) -> frozenset[Pair]:
 
 
 def at_peak(problem: Problem, budget: int) -> frozenset[Pair] | None:
-    """Copies within the budget; None if no candidate lowers the peak. Each step evaluates the whole order: for small
-    problems."""
+    """Return copies within the budget; None if no candidate lowers the peak. Each step evaluates the whole order: for
+    small problems."""
     pairs = set[Pair]()
     current = evaluate(problem, sequence_of(problem, pairs))
     while current.peak_bytes > budget:
@@ -70,7 +71,7 @@ def at_peak(problem: Problem, budget: int) -> frozenset[Pair] | None:
 
 
 def _is_better(after: Evaluation, before: Evaluation, budget: int) -> bool:
-    """Whether the overflow is lower at an equal peak, as with several equal peaks."""
+    """Return whether the overflow is lower at an equal peak, as with several equal peaks."""
     return after.peak_bytes == before.peak_bytes and _overflow(after, budget) < _overflow(before, budget)
 
 
@@ -80,8 +81,8 @@ def _overflow(evaluation: Evaluation, budget: int) -> int:
 
 
 def _candidates(problem: Problem, pairs: set[Pair], evaluation: Evaluation) -> list[Pair]:
-    """Copies in front of the next use of storages that are live at the peak but not used there, the most bytes per cost
-    first."""
+    """Return the copies before the next use of storages that are live at the peak but not used there, the most bytes
+    per cost first."""
     n, stage = len(problem), _stage_of(problem, pairs, evaluation.position)
     runs = dict[int, list[int]]()
     for t, op in pairs:
@@ -102,7 +103,7 @@ def _candidates(problem: Problem, pairs: set[Pair], evaluation: Evaluation) -> l
 
 
 def _stage_of(problem: Problem, pairs: set[Pair], position: int) -> int:
-    """The stage of a position in the flat order."""
+    """Return the stage of a position in the flat order."""
     remaining = position
     counts = [0] * (len(problem) + 1)
     for t, _ in pairs:
@@ -119,13 +120,13 @@ MAX_COPIES = 40
 
 
 class _Short(Exception):
-    """Memory is not sufficient with any eviction."""
+    """Memory is insufficient with any eviction."""
 
 
 @dataclass
 class _Eviction:
-    """`memory`: live storages; `stage`: the next operation to run for the first time; `pinned`: number of pending reads
-    of storages that must not be evicted."""
+    """The state of a run with eviction. `memory`: live storages; `stage`: the next operation to run for the first time;
+    `pinned`: number of pending reads of storages that must not be evicted."""
 
     problem: Problem
     budget: int
@@ -188,8 +189,8 @@ class _Eviction:
 
 
 def eviction(problem: Problem, budget: int) -> frozenset[Pair] | None:
-    """The copies of the run, or None if memory was not sufficient. The order of copies within a stage may differ from
-    the run, so the peak may slightly exceed the budget, and the copies need repair."""
+    """Return the copies of the run, or None if memory was not sufficient. The order of copies within a stage may differ
+    from the run, so the peak may slightly exceed the budget, and the copies need repair."""
     n = len(problem)
     run = _Eviction(
         problem,

@@ -48,8 +48,8 @@ class CoverRows:
 
 @dataclass(frozen=True)
 class CoverProgram:
-    """Minimise `costs` times the columns, each from `low` to 1, all rows at least their bounds. `following`: columns
-    that may be continuous, since they can be integral whenever the others are."""
+    """An integer program: minimise `costs` times the columns, each from `low` to 1, all rows at least their bounds.
+    `following`: columns that may be continuous, since they can be integral whenever the others are."""
 
     costs: Doubles
     low: Doubles
@@ -74,7 +74,7 @@ class ProgramSolution:
 
 @dataclass(frozen=True)
 class ProgramLimits:
-    """When to stop solving a program.
+    """Limits on the solution of a program.
 
     Attributes:
         seconds, nodes: The maximum number of each; None for no limit.

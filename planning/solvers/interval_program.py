@@ -3,7 +3,7 @@
 Each execution in the window keeps each of its results for an interval of positions; the intervals of all results share
 the budget; each read is inside of an interval of its operand; a storage that the rest of the step reads has an interval
 up to the end of the window. Storages from before the window may be kept up to it if the stages in between have enough
-free bytes; behind its end nothing changes. The model may count too many bytes, never too few, for a use that reads an
+free bytes; after its end nothing changes. The model may count too many bytes, never too few, for a use that reads an
 instance other than the latest; the flat evaluator decides. The model is that of Moccasin (Bartan et al., ICML 2023),
 restricted to windows as in large-neighbourhood search; the present copies are a complete hint.
 
@@ -35,8 +35,8 @@ def _cp_model() -> Any:
 def better(
     problem: Problem, budget: int, pairs: Collection[Pair], window: StageWindow, work: float
 ) -> frozenset[Pair] | None:
-    """The copies with those of the window re-optimised; None if CP-SAT finds none of lower cost. `work`: limit in
-    deterministic seconds of CP-SAT."""
+    """Return the copies with those of the window re-optimised; None if CP-SAT finds none of lower cost. `work`: limit
+    in deterministic seconds of CP-SAT."""
     cp_model = _cp_model()
     inside = [(t, op) for t, op in pairs if window.first <= t < window.last]
     model = _Model(cp_model, problem, budget, window, inside)
@@ -55,7 +55,7 @@ def better(
 def chosen_anew(
     problem: Problem, budget: int, pairs: frozenset[Pair], first: int, last: int, work: float
 ) -> frozenset[Pair]:
-    """The plan with a window of it re-optimised, or unchanged if that is not cheaper or exceeds the budget."""
+    """Return the plan with a window of it re-optimised, or unchanged if that is not cheaper or exceeds the budget."""
     candidate = better(problem, budget, pairs, window_of(problem, pairs, first, last), work)
     if candidate is None or evaluate(problem, sequence_of(problem, candidate)).peak_bytes > budget:
         return pairs
@@ -108,8 +108,8 @@ class _Model:
         return self.model.new_int_var(low, self.window.end if high is None else high, "")
 
     def _entries(self) -> Iterator[_Execution]:
-        """Storages that exist before the window: each is kept up to a position in it, or dropped beforehand, which
-        frees its bytes."""
+        """Yield the storages that exist before the window: each is kept up to a position in it, or dropped beforehand,
+        which frees its bytes."""
         kept = dict[int, Any]()
         for v in sorted(self.window.may_enter):
             end, kept[v] = self._end(-1), self.model.new_bool_var("")
@@ -126,7 +126,7 @@ class _Model:
             yield _Execution(t, at, None, {v: self._end(at) for v in self.problem.makes_of(t)}, at)
 
     def _copies(self, inside: Collection[Pair]) -> Iterator[_Execution]:
-        """As many copies of each candidate as there are now, and one more."""
+        """Yield as many copies of each candidate as there are now, and one more."""
         for op in self.window.candidates:
             present = sorted(self.window.position(t, c) for t, c in inside if c == op)
             positions = [self.window.position(t, op) for t in range(self.window.first, self.window.last) if t > op]
@@ -213,7 +213,7 @@ class _Model:
 
 
 def hint_is_complete(problem: Problem, budget: int, pairs: Collection[Pair], window: StageWindow) -> bool:
-    """Whether the hints cover all variables, and form a solution of the model."""
+    """Return whether the hints cover all variables, and form a solution of the model."""
     cp_model = _cp_model()
     inside = [(t, op) for t, op in pairs if window.first <= t < window.last]
     model = _Model(cp_model, problem, budget, window, inside).model

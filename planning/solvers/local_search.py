@@ -23,12 +23,12 @@ from .problem import Ints, Pair, Problem
 from .result import Stop, never
 
 LARGE_STEP = 5000
-"""From this number of operations on, the greedy accepts a slightly worse candidate without trying the next one."""
+"""Number of operations from which the greedy accepts a slightly worse candidate without trying the next one."""
 TRIALS = 1 << 60
 
 
 class Search:
-    """Greedy, reverse delete and annealing on one problem. Callers confirm results with `evaluate`."""
+    """A local search on one problem: greedy, reverse delete and annealing. Callers confirm results with `evaluate`."""
 
     def __init__(self, problem: Problem, earliest: int | None = None):
         self.problem = problem
@@ -52,7 +52,7 @@ class Search:
     def annealed(
         self, budget: int, pairs: Collection[Pair], count: int, seed: int = 1, stop: Stop = never, good: float = -1.0
     ) -> frozenset[Pair] | None:
-        """The cheapest copies after `count` rounds of ruin and recreate, or once they cost at most `good`.
+        """Return the cheapest copies after `count` rounds of ruin and recreate, or once they cost at most `good`.
 
         From copies above the budget, the search first reduces the overflow. None if no copies are within the budget.
         """
@@ -101,7 +101,7 @@ def _column(rows: Ints, index: int) -> list[int]:
 
 
 def _chunk(operations: int) -> int:
-    """The number of rounds between two calls of `stop`."""
+    """Return the number of rounds between two calls of `stop`."""
     return max(1, min(200, 20_000 // max(1, operations)))
 
 
@@ -118,7 +118,7 @@ def annealed(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) ->
 def annealed_from(
     best: Incumbent, search: Search, effort: Effort, bounds: Bounds, starts: Sequence[tuple[str, frozenset[Pair]]]
 ) -> None:
-    """Ruin and recreate from each of these plans; plans above the budget are first brought within it."""
+    """Run ruin and recreate from each of these plans; plans above the budget are first brought within it."""
     problem, rounds = best.problem, effort.rounds_for(len(best.problem))
     good = (bounds.percent + CLOSED) * problem.total_cost / 100
     for seed, (by, start) in enumerate(starts if rounds else ()):
@@ -130,7 +130,7 @@ def annealed_from(
 
 
 def from_the_start(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> Search:
-    """On small problems, ruin and recreate with copies in the forward pass too. Returns the search to continue with:
+    """Run ruin and recreate on small problems with copies in the forward pass too. Returns the search to continue with:
     the wider one if it improved the plan."""
     earlier = best.problem.everywhere and best.problem.earliest > 0
     if not earlier or not searched_on(best, effort, bounds, OPEN):
@@ -143,7 +143,8 @@ def from_the_start(best: Incumbent, search: Search, effort: Effort, bounds: Boun
 
 
 def annealed_longer(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
-    """A longer, slower anneal from the best plan: it improves plans for which short runs end with different costs."""
+    """Anneal longer and more slowly from the best plan, which improves plans for which short runs end with different
+    costs."""
     if effort.rounds is not None or best.pairs is None or not searched_on(best, effort, bounds, OPEN):
         return
     rounds = min(MOST_ROUNDS, LONGER // max(1, len(best.problem)))

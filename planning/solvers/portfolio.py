@@ -67,7 +67,7 @@ def spread(alike: Repeats, pairs: Collection[Pair], first: int, width: int = 1) 
 
 
 def _rows(count: int, tries: int) -> Iterator[tuple[int, int]]:
-    """The first block and the width of each row to try; evenly spaced if there are more rows than tries."""
+    """Yield the first block and the width of each row to try; evenly spaced if there are more rows than tries."""
     step = max(1, -(-count * len(WIDTHS) // tries))
     for width in WIDTHS:
         for first in range(0, count - width + 1, step):
@@ -135,7 +135,7 @@ def _with_cuts(best: Incumbent, search: Search, bounds: CutBounds, cuts: Collect
 
 
 FLOWS = 2500
-"""From this number of operations on, cuts are solved as integer programs only if minimum cuts leave a gap."""
+"""Number of operations from which cuts are solved as integer programs only if minimum cuts leave a gap."""
 MET = 1e-4
 FAR = 1.0
 """Gap in percentage points above which small problems are re-optimised window by window."""
@@ -204,7 +204,7 @@ def result_of(best: Incumbent, bound: float, by: str) -> Result:
 
 
 def bounds_for(best: Incumbent, effort: Effort, closer: bool = False) -> Bounds:
-    """Bounds and starts from single cuts. `closer`: use integer programs up to `INTEGER` operations."""
+    """Return bounds and starts from single cuts. `closer`: use integer programs up to `INTEGER` operations."""
     if len(best.problem) <= (INTEGER if closer else FLOWS) and integer_program.available():
         bounds = CutBounds(best.problem, best.budget, best.stopped, best.left, effort.nodes)
     else:

@@ -27,7 +27,7 @@ class SmallView:
     """A view that is smaller than its storage.
 
     label: its node. value: the storage. bytes: the size of the view.
-    after: the operation behind whose first execution the view can be copied.
+    after: the operation after whose first execution the view can be copied.
     readers: the operations that read the storage only through this view.
     """
 
@@ -110,11 +110,11 @@ class Problem:
         return self.users[self.user_start[value] : self.user_start[value + 1]].tolist()
 
     def cost_of(self, pairs: Iterable[Pair]) -> int:
-        """The total cost of the copies."""
+        """Return the total cost of the copies."""
         return sum(int(self.costs[op]) for _, op in pairs)
 
     def percent(self, cost: float) -> float:
-        """A cost in percent of one plain execution of the step."""
+        """Return a cost in percent of one plain execution of the step."""
         return 100.0 * cost / self.total_cost if self.total_cost else 0.0
 
 
@@ -181,6 +181,6 @@ def _starts(counts: Sequence[int]) -> Ints:
 
 
 def _sums(values: Ints, starts: Ints) -> Ints:
-    """The sum of each slice between two starts."""
+    """Return the sum of each slice between two starts."""
     total = np.concatenate([[0], np.cumsum(values)]).astype(np.int64)
     return total[starts[1:]] - total[starts[:-1]]

@@ -24,15 +24,15 @@ LONGEST = 4096
 
 @dataclass(frozen=True, eq=False)
 class Repeats:
-    """For each operation its `block`, first layer first, and its `place` in it; `OUTSIDE` if it is in no block.
-    `count`: the number of blocks."""
+    """The repeated blocks of a step. For each operation its `block`, first layer first, and its `place` in it;
+    `OUTSIDE` if it is in no block. `count`: the number of blocks."""
 
     block: Ints
     place: Ints
     count: int
 
     def shifted(self, op: int, by: int) -> int | None:
-        """The operation at the same place `by` blocks later; None if there is none."""
+        """Return the operation at the same place `by` blocks later; None if there is none."""
         return self._at.get((int(self.place[op]), int(self.block[op]) + by)) if self.inside(op) else None
 
     def inside(self, op: int) -> bool:
@@ -58,7 +58,7 @@ class RepeatedRun:
 
 
 def repeats(problem: Problem) -> Repeats | None:
-    """The repeated blocks that make up most of the step; None without such blocks."""
+    """Return the repeated blocks that make up most of the step; None without such blocks."""
     signatures, first = _signatures(problem), _first_backward(problem)
     forward, backward = longest_run(signatures[:first]), longest_run(signatures[first:])
     if forward is None or backward is None:
@@ -79,13 +79,14 @@ def repeats(problem: Problem) -> Repeats | None:
 
 
 def longest_run(signatures: Ints) -> RepeatedRun | None:
-    """The longest run if it is at least half of a sequence, else None; of nearly equal runs the shortest period."""
+    """Return the longest run if it is at least half of a sequence, else None; of nearly equal runs the shortest
+    period."""
     run = _longest(signatures)
     return run if run is not None and 2 * run.length >= len(signatures) else None
 
 
 def runs_in(signatures: Ints, start: int = 0) -> list[RepeatedRun]:
-    """Disjoint runs, in order: the longest one, and recursively those in front of it and behind it."""
+    """Return the disjoint runs, in order: the longest one, and recursively those before it and after it."""
     run = _longest(signatures)
     if run is None:
         return []
@@ -102,7 +103,7 @@ def _longest(signatures: Ints) -> RepeatedRun | None:
 
 
 def _run(signatures: Ints, period: int) -> RepeatedRun | None:
-    """The longest run of this period."""
+    """Return the longest run of this period."""
     same = np.concatenate([[0], signatures[:-period] == signatures[period:], [0]]).astype(np.int8)
     starts, ends = np.flatnonzero(np.diff(same) == 1), np.flatnonzero(np.diff(same) == -1)
     if not len(starts):
@@ -113,7 +114,7 @@ def _run(signatures: Ints, period: int) -> RepeatedRun | None:
 
 
 def _signatures(problem: Problem) -> Ints:
-    """A number for each operation: equal for operations of equal costs that read and make equal sizes."""
+    """Return a number for each operation: equal for operations of equal costs that read and make equal sizes."""
     numbers = dict[tuple[object, ...], int]()
     sizes = problem.sizes.tolist()
     signatures = list[int]()
@@ -130,7 +131,8 @@ def _first_backward(problem: Problem) -> int:
 
 
 def _opposite(problem: Problem, forward: RepeatedRun, backward: RepeatedRun) -> int | None:
-    """The forward period that matches the first backward one: the one whose results the backward periods read most."""
+    """Return the forward period that matches the first backward one: the one whose results the backward periods read
+    most."""
     votes = Counter[int]()
     for op in backward.operations:
         for v in problem.reads_of(op):

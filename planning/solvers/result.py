@@ -68,7 +68,7 @@ class Infeasible:
 
 
 def refusal(problem: Problem, budget: int) -> Infeasible | None:
-    """The refusal if a single working set exceeds the budget, so that no schedule exists; else None."""
+    """Return the refusal if a single working set exceeds the budget, so that no schedule exists; else None."""
     least = largest_working_set(problem)
     if least.bytes <= budget:
         return None

@@ -23,8 +23,9 @@ from .problem import Ints, Pair, Problem
 
 @dataclass(frozen=True)
 class Evaluation:
-    """`peak_bytes`, and its `position` in the sequence; `cost` of all executions, `extra_cost` of those after the first
-    of each operation; `bytes_at`: live bytes at each position, including the operation that runs there."""
+    """The evaluation of an order of execution. `peak_bytes`, and its `position` in the sequence; `cost` of all
+    executions, `extra_cost` of those after the first of each operation; `bytes_at`: live bytes at each position,
+    including the operation that runs there."""
 
     peak_bytes: int
     position: int
@@ -34,7 +35,7 @@ class Evaluation:
 
 
 def sequence_of(problem: Problem, pairs: Collection[Pair]) -> Ints:
-    """The operations as they run: before each operation its stage's copies, in the order of the operations.
+    """Return the operations as they run: before each operation its stage's copies, in the order of the operations.
 
     Raises `ValueError` for a copy before its operation, of an operation that must not run twice, or a duplicate copy.
     """
@@ -102,8 +103,8 @@ def _check(problem: Problem, sequence: Ints) -> None:
 
 
 def _lives(problem: Problem, sequence: Ints) -> tuple[Ints, Ints, Ints]:
-    """Definition, last use and storage of every instance: definitions and uses are sorted by storage and time, and each
-    definition is the head of its group."""
+    """Return the definition, last use and storage of every instance: definitions and uses are sorted by storage and
+    time, and each definition is the head of its group."""
     steps = np.arange(len(sequence), dtype=np.int64)
     made_at, made = _expand(problem.make_start, None, sequence, steps)
     used_at, used = _expand(problem.read_start, problem.reads, sequence, steps)
@@ -120,7 +121,7 @@ def _lives(problem: Problem, sequence: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def _expand(starts: Ints, entries: Ints | None, sequence: Ints, steps: Ints) -> tuple[Ints, Ints]:
-    """For each execution its entries of a table of rows: the steps, and the entries."""
+    """Return for each execution its entries of a table of rows: the steps, and the entries."""
     counts = starts[sequence + 1] - starts[sequence]
     when = np.repeat(steps, counts)
     offset = np.arange(len(when), dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -136,7 +137,7 @@ def at_first_need(
     end: int | None = None,
     live_at_end: Collection[int] = (),
 ) -> frozenset[Pair]:
-    """Copies behind the cut, up to stage `end`, of the operations `again`, for storages not `alive` at the cut.
+    """Return copies after the cut, up to stage `end`, of the operations `again`, for storages not `alive` at the cut.
 
     `live_at_end`: storages that must be live at the end; those without an earlier use are recomputed there.
     """

@@ -3,8 +3,8 @@
     RecomputeOptions(planner=planner_within("8GiB"))
 
 The budget is for temporaries in program order, as `evaluate.peak_bytes` counts them: without arguments, captured values
-and results. A share is relative to the peak of the plain step. Forward operations may run again in front of operations
-of the backward pass. The peak of a plan is computed on the rewritten graph.
+and results. A share is relative to the peak of the plain step. Forward operations may run again before operations of
+the backward pass. The peak of a plan is computed on the rewritten graph.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_SOLVES = 5
 
 
 def problem_of_graph(graph: Graph) -> Problem:
-    """The problem of a graph, with the same operation numbers.
+    """Return the problem of a graph, with the same operation numbers.
 
     Views are looked through; `with_views` copies the views that a copy needs. The cost of an execution is that of the
     graph plus one. Storages that are handed out beside others of one operation are live all the time.
@@ -63,13 +63,15 @@ def problem_of_graph(graph: Graph) -> Problem:
 
 
 def _may_run_again(graph: Graph, op: int) -> bool:
-    """Whether the operation may be copied: a forward operation without effects whose results own their storage."""
+    """Return whether the operation may be copied: a forward operation without effects whose results own their
+    storage."""
     plain = graph.forward[op] and graph.effects[op] is None and op not in graph.copies and op not in graph.literals
     return plain and op not in graph.showing and not graph.handed_out.issuperset(graph.makes[op])
 
 
 def _handed_out_beside_others(graph: Graph) -> frozenset[int]:
-    """Storages that are handed out, of operations whose other results need not live on: these may run again."""
+    """Return the returned storages of operations with other results that need not be live to the end: these operations
+    may be recomputed."""
     mixed = (op for op, made in enumerate(graph.makes) if len(made) > 1 and not graph.handed_out.issuperset(made))
     return graph.handed_out.intersection(value for op in mixed for value in graph.makes[op])
 
@@ -92,7 +94,7 @@ def with_views(graph: Graph, pairs: Iterable[Pair]) -> set[Pair]:
 def plan_within(
     graph: Graph, budget: int, solver: str = "auto", chain: bool = False, stop: Callable[[], bool] = never
 ) -> Plan:
-    """A plan within the budget.
+    """Return a plan within the budget.
 
     Args:
         budget: bytes of temporaries in program order.
@@ -133,7 +135,7 @@ def plan_within(
 
 
 def _least_known(problem: Problem, held: TwoPointBound, least: int) -> str:
-    """The least budget with a plan (bytes), and the proven lower bound, as text."""
+    """Return the least budget with a plan (bytes), and the proven lower bound, as text."""
     proved = max(held.bytes, largest_working_set(problem).bytes)
     return f"the least that was found needs {least} bytes, and none needs less than {proved}"
 
@@ -178,7 +180,8 @@ def _refusal_with(problem: Problem, reason: str, proved: bool) -> Infeasible:
 
 
 def _reason_for(problem: Problem, budget: int, refused: Infeasible | None, needed: int) -> str:
-    """The reason for a refusal. `needed`: bytes of the last plan whose rewritten graph exceeded the budget, or 0."""
+    """Return the reason for a refusal. `needed`: bytes of the last plan whose rewritten graph exceeded the budget, or
+    0."""
     words = f"no plan within {budget} bytes of temporaries ({format_bytes(budget)})"
     if refused is None:
         working = largest_working_set(problem)
@@ -191,7 +194,7 @@ def _reason_for(problem: Problem, budget: int, refused: Infeasible | None, neede
 
 
 def planner_within(budget: str, less: int = 0) -> Callable[[Graph], Plan]:
-    """A planner for a budget: `8GiB`, `50%`, `0.5` or `min`. `less`: bytes to subtract from it.
+    """Return a planner for a budget: `8GiB`, `50%`, `0.5` or `min`. `less`: bytes to subtract from it.
 
     Raises `ValueError` for an invalid budget; the planner raises `NoPlan`.
     """
@@ -200,6 +203,6 @@ def planner_within(budget: str, less: int = 0) -> Callable[[Graph], Plan]:
 
 
 def bytes_within(graph: Graph, budget: str) -> int:
-    """The budget in bytes of temporaries of this step."""
+    """Return the budget in bytes of temporaries of this step."""
     limit = parse_budget(budget, peak_bytes(graph))
     return least_budget(problem_of_graph(graph)) if limit is None else limit

@@ -23,12 +23,12 @@ Solver = Callable[[Problem, int, Effort], frozenset[Pair] | None]
 
 
 def greedy(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
-    """Overflow-integral greedy and reverse delete, from the plain step."""
+    """Run the overflow-integral greedy and reverse delete from the plain step."""
     return Search(problem).repaired(budget)
 
 
 def anneal(problem: Problem, budget: int, effort: Effort) -> frozenset[Pair] | None:
-    """The greedy, then ruin and recreate."""
+    """Run the greedy solver, then ruin and recreate."""
     search = Search(problem)
     start = search.repaired(budget)
     rounds = max(20, effort.rounds_for(len(problem)))
@@ -36,7 +36,7 @@ def anneal(problem: Problem, budget: int, effort: Effort) -> frozenset[Pair] | N
 
 
 def mincut(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
-    """Lagrangian minimum cuts between saving and recomputing, repaired and cleaned up."""
+    """Take Lagrangian minimum cuts between saving and recomputing, then repair them and delete needless copies."""
     bounds, search = FlowBounds(problem, budget), Search(problem)
     bounds.single_cuts()
     plans = [search.repaired(budget, pairs) for _, pairs in bounds.starts]
@@ -44,13 +44,13 @@ def mincut(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
 
 
 def evicted(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
-    """Look-ahead eviction, repaired and cleaned up."""
+    """Run look-ahead eviction, then repair the plan and delete needless copies."""
     pairs = eviction(problem, budget)
     return None if pairs is None else Search(problem).repaired(budget, pairs)
 
 
 def windowed(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
-    """The greedy's copies, re-optimised window by window with CP-SAT, in one pass. None without OR-tools."""
+    """Re-optimize the greedy's copies window by window with CP-SAT, in one pass. Returns None without OR-tools."""
     pairs = Search(problem).repaired(budget)
     if pairs is None or not interval_program.available():
         return None
@@ -81,7 +81,7 @@ def solve(
     starts: Iterable[Collection[Pair]] = (),
     effort: Effort | None = None,
 ) -> Result | Infeasible:
-    """The cheapest copies that the solver finds within the budget, with a proven bound.
+    """Return the cheapest copies that the solver finds within the budget, with a proven bound.
 
     Args:
         best: the incumbent, with progress callback, time limit and interrupt.

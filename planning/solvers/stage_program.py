@@ -8,7 +8,7 @@ With K = 1, relaxed, it is the minimum cut between saving and recomputing.
 
     minimise sum cost_i X[k, i]
     (1) sum of bytes_v S[k, v] <= B at each cut; S[k, v] = 1 for all v that p_k reads or makes
-    (2) S[k, v] + X[k, maker v] >= 1 for all v from before p_k that operations behind p_k, up to p_k+1, read; outputs at
+    (2) S[k, v] + X[k, maker v] >= 1 for all v from before p_k that operations after p_k, up to p_k+1, read; outputs at
         the end
     (3) X[k, i] <= S[k, v] + X[k, maker v] for every input v of i
     (4) S[k+1, v] <= S[k, v] + X[k, maker v]
@@ -16,10 +16,10 @@ With K = 1, relaxed, it is the minimum cut between saving and recomputing.
         H[k, v] >= S[k+1, v] - X[k, maker v], in the last segment for outputs
 
 The relaxation is weaker with two cuts than with one: two half runs in adjacent segments satisfy readers in both. So
-with several cuts Y[k, i] = 1 means that i runs again anywhere behind p_k, and (6) is (2) and (3) as if p_k were the
-only cut. These rows are redundant for integral points, but the solver is six to ten times as fast with them.
+with several cuts Y[k, i] = 1 means that i runs again anywhere after p_k, and (6) is (2) and (3) as if p_k were the only
+cut. These rows are redundant for integral points, but the solver is six to ten times as fast with them.
 
-    (6) S[k, v] + Y[k, maker v] >= 1 for all v from before p_k that any operation behind p_k reads;
+    (6) S[k, v] + Y[k, maker v] >= 1 for all v from before p_k that any operation after p_k reads;
         Y[k, i] <= S[k, v] + Y[k, maker v]
         X[k, i] <= Y[k, i], Y[k+1, i] <= Y[k, i] <= X[k, i] + Y[k+1, i], and for the last cut Y is X
 
@@ -53,15 +53,15 @@ class StageProgram:
     ever: tuple[dict[int, int], ...]
 
     def point(self, problem: Problem, pairs: Collection[Pair]) -> Doubles:
-        """The feasible point of a schedule."""
+        """Return the feasible point of a schedule."""
         return _point(self, problem, pairs)
 
     def recomputed(self, values: Doubles, at: int = 0) -> frozenset[int]:
-        """The operations that run again behind the cut number `at` in a solution."""
+        """Return the operations that run again after the cut number `at` in a solution."""
         return frozenset([op for op, column in self.again[at].items() if values[column] > 0.5])
 
     def alive(self, values: Doubles, at: int = 0) -> frozenset[int]:
-        """The storages that are live at the cut number `at` in a solution."""
+        """Return the storages that are live at the cut number `at` in a solution."""
         return frozenset([value for value, column in self.saved[at].items() if values[column] > 0.5])
 
 
@@ -103,7 +103,8 @@ class _StageProgramWriter:
         return len(self.costs) - 1
 
     def _needed(self, k: int) -> tuple[set[int], set[int]]:
-        """Storages from before the cut that are needed behind it, and operations that could recompute them."""
+        """Return the storages from before the cut that are needed after it, and operations that could recompute
+        them."""
         cut, problem = self.cuts[k], self.problem
         values = {v for op in range(cut + 1, len(problem)) for v in self.reads[op] if self.maker[v] <= cut}
         values |= {v for v in np.flatnonzero(problem.output).tolist() if self.maker[v] <= cut}
@@ -129,7 +130,7 @@ class _StageProgramWriter:
         return {op: self._column(self.percent[op]) for op in sorted(needed[1])}
 
     def _held(self, k: int, saved: Sequence[dict[int, int]], again: Sequence[dict[int, int]]) -> dict[int, int]:
-        """Columns of H, and the first half of rows (5)."""
+        """Add the columns of H and the first half of rows (5)."""
         cut, columns = self.cuts[k], dict[int, int]()
         last = k + 1 == len(self.cuts)
         kept = [v for v in saved[k] if self.problem.output[v]] if last else [v for v in saved[k + 1] if v in saved[k]]
@@ -159,8 +160,8 @@ class _StageProgramWriter:
                 self.rows.at_least(0.0, [(column, -1.0), *here, *self._make(again[k], v)])
 
     def _read(self, k: int, end: int, saved: dict[int, int], again: dict[int, int]) -> None:
-        """Rows (2) and (3): storages read behind a cut, up to operation `end`, are live at the cut or recomputed, and
-        so are the operands of recomputed operations."""
+        """Add rows (2) and (3): storages read after a cut, up to operation `end`, are live at the cut or recomputed,
+        and so are the operands of recomputed operations."""
         cut, behind = self.cuts[k], range(self.cuts[k] + 1, min(end + 1, len(self.problem)))
         needed = {v for op in behind for v in self.reads[op] if self.maker[v] <= cut}
         if end == len(self.problem):
@@ -174,7 +175,7 @@ class _StageProgramWriter:
                     self.rows.at_least(0.0, [(column, -1.0), (saved[v], 1.0), *self._make(again, v)])
 
     def _ever(self, saved: Sequence[dict[int, int]], again: Sequence[dict[int, int]]) -> tuple[dict[int, int], ...]:
-        """Rows (6)."""
+        """Add rows (6); returns the columns of Y."""
         ever = [again[-1]]
         for k in reversed(range(len(self.cuts) - 1)):
             later, here = ever[0], dict[int, int]()
@@ -189,7 +190,7 @@ class _StageProgramWriter:
         return tuple(ever)
 
     def _working_sets(self, k: int, again: dict[int, int], held: dict[int, int]) -> None:
-        """The second half of rows (5); rows that always hold are omitted."""
+        """Add the second half of rows (5); rows that always hold are omitted."""
         working, problem = self.problem.working_bytes, self.problem
         together = sum(self.sizes[v] for v in held)
         for op, column in again.items():
@@ -226,7 +227,7 @@ def _point(stages: StageProgram, problem: Problem, pairs: Collection[Pair]) -> D
 
 
 def _alive_at(problem: Problem, runs: dict[int, list[int]], v: int, cut: int) -> bool:
-    """Whether an instance from before the first execution of `cut` is live at it: read or kept afterwards."""
+    """Return whether an instance from before the first execution of `cut` is live at it: read or kept afterwards."""
     op = int(problem.maker[v])
     until = next((t for t in runs.get(op, ()) if t > cut), None)
     if until is None and problem.output[v]:

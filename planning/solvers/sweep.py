@@ -29,7 +29,8 @@ NOT_TRIED = Infeasible("not tried: the search was stopped before", False, 0)
 
 
 def sweep(budgets: Sequence[int], solved: Solved, stop: Stop = never) -> list[Outcome]:
-    """An outcome for each budget, in their order; the lowest is solved first, and its plan is a start for the next.
+    """Return an outcome for each budget, in their order; the lowest is solved first, and its plan is a start for the
+    next.
 
     Once `stop` is true, no further budget is tried: each gets the cheapest plan so far, marked as not finished.
     """
@@ -60,12 +61,12 @@ def _cheapest(own: Outcome, results: Iterable[Result], budget: int) -> Outcome:
 
 
 def least_budget(problem: Problem, stop: Stop = never) -> int:
-    """The least budget for which the greedy finds a plan; see `least_plan`."""
+    """Return the least budget for which the greedy finds a plan; see `least_plan`."""
     return least_plan(problem, stop)[0]
 
 
 def least_plan(problem: Problem, stop: Stop = never) -> tuple[int, frozenset[Pair]]:
-    """The plan of the greedy with the lowest peak, and that peak in bytes.
+    """Return the plan of the greedy with the lowest peak, and that peak in bytes.
 
     By bisection above the largest working set; each plan is a start of the next search, so that a single search with
     this budget may find no plan.
@@ -87,7 +88,7 @@ def least_plan(problem: Problem, stop: Stop = never) -> tuple[int, frozenset[Pai
 
 
 def _plans_within(search: Search, budget: int, pairs: frozenset[Pair]) -> list[tuple[int, frozenset[Pair]]]:
-    """The plans of the greedy within the budget, with their peaks, from a plan and from the plain step."""
+    """Return the plans of the greedy within the budget, with their peaks, from a plan and from the plain step."""
     problem, starts = search.problem, (pairs, frozenset[Pair]())
     plans = [plan for start in starts if (plan := search.repaired(budget, start)) is not None]
     peaks = [evaluate(problem, sequence_of(problem, plan)).peak_bytes for plan in plans]

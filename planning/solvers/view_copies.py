@@ -1,8 +1,8 @@
-"""Problems of foreign graphs with views smaller than their storage: which views become copies of their own.
+"""Model copies of views: for graphs whose views are smaller than their storage, decide which views to copy out.
 
 Copies of views: a slice of a gradient keeps the whole buffer live; a copy of the slice needs its own bytes only.
 
-    with_copies(problem, views)      the step with an operation `copy:<node>` for each view, behind the viewed storage
+    with_copies(problem, views)      the step with an operation `copy:<node>` for each view, after the viewed storage
     views_apart(problem)             a relaxation of the step with any copies of views, for bounds
 
 A copy costs as much as data movement in the graphs: 16 per byte read or written. It is an ordinary operation: it can
@@ -57,7 +57,7 @@ def with_copies(problem: Problem, views: Sequence[SmallView]) -> Problem:
 
 
 def views_apart(problem: Problem) -> Problem:
-    """The relaxation in the docstring of the module. Its operations have the numbers of the problem."""
+    """Return the relaxation in the docstring of the module. Its operations have the numbers of the problem."""
     parts = dict[int, list[SmallView]]()
     for view in problem.views:
         parts.setdefault(view.value, []).append(view)
@@ -84,7 +84,8 @@ def views_apart(problem: Problem) -> Problem:
 
 
 def _pieces(size: int, views: Sequence[SmallView]) -> dict[str, int]:
-    """Bytes of the parts of a storage, by the label of the view and "" for the remainder: in total at most `size`."""
+    """Return the bytes of the parts of a storage, by the label of the view and "" for the remainder: in total at most
+    `size`."""
     total = sum(view.bytes for view in views)
     parts = {view.label: view.bytes * size // max(size, total) for view in views} if total else {}
     return {"": max(0, size - total), **parts}
@@ -105,13 +106,13 @@ def _row(problem: Problem, op: int) -> OperationRow:
 MAX_SINGLE_VIEWS = 48
 """Maximum number of views that are tried one by one: those that free the most bytes."""
 MANY_OPERATIONS = 5000
-"""From this number of operations on, either all views are copied, or none."""
+"""Number of operations from which either all views are copied, or none."""
 
 
 def auto_with_views(
     best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effort | None = None
 ) -> Result | Infeasible:
-    """As `auto`. The bound holds for all schedules, with any copies of views."""
+    """Solve as `auto` does, with copies of views. The bound holds for all schedules, with any copies of views."""
     problem, budget, effort = best.problem, best.budget, effort or Effort()
     relaxed = Incumbent(views_apart(problem), budget, best.seconds, best.progress, best.interrupt)
     if (refused := refusal(relaxed.problem, budget)) is not None:
@@ -148,7 +149,8 @@ def _solve_with(best: Incumbent, views: Sequence[SmallView], effort: Effort) -> 
 
 
 def _select_views(best: Incumbent, cost: int | None) -> list[SmallView]:
-    """The profitable views by the greedy. `cost`: the extra cost without copies of views; None without a plan."""
+    """Return the profitable views by the greedy. `cost`: the extra cost without copies of views; None without a
+    plan."""
     problem = best.problem
     views = sorted(problem.views, key=lambda view: view.bytes - int(problem.sizes[view.value]))[:MAX_SINGLE_VIEWS]
     chosen = views
@@ -173,7 +175,8 @@ def _select_views(best: Incumbent, cost: int | None) -> list[SmallView]:
 
 
 def _first_feasible(best: Incumbent, views: Sequence[SmallView]) -> tuple[list[SmallView], int | None]:
-    """The first feasible selection among single views and all views but one: copying all may exceed the budget."""
+    """Return the first feasible selection among single views and all views but one: copying all may exceed the
+    budget."""
     selections = [[view] for view in views] + [[view for view in views if view is not other] for other in views]
     for selection in selections if len(best.problem) <= MANY_OPERATIONS else ():
         if best.stopped():
@@ -184,7 +187,8 @@ def _first_feasible(best: Incumbent, views: Sequence[SmallView]) -> tuple[list[S
 
 
 def _cost(problem: Problem, budget: int, views: Sequence[SmallView]) -> int | None:
-    """The extra cost of the greedy's plan relative to the plain step without copies of views; None without a plan."""
+    """Return the extra cost of the greedy's plan relative to the plain step without copies of views; None without a
+    plan."""
     changed = with_copies(problem, views)
     pairs = Search(changed).repaired(budget)
     return None if pairs is None else changed.cost_of(pairs) + changed.total_cost - problem.total_cost

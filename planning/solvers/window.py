@@ -28,7 +28,7 @@ class StageWindow:
 
     candidates: the operations that may run again in the window, in order.
     before: storages that are live at its start in the current plan.
-    after: storages that are read or kept behind its end.
+    after: storages that are read or kept after its end.
     may_enter: storages that could be kept up to its start, within `rooms`.
     """
 
@@ -51,7 +51,7 @@ class StageWindow:
         return (self.last - self.first) * self.width
 
     def position(self, stage: int, op: int) -> int:
-        """The position of an operation in a stage: copies first, in the order of the operations."""
+        """Return the position of an operation in a stage: copies first, in the order of the operations."""
         rank = self.candidates.index(op) if op < stage else self.width - 1
         return (stage - self.first) * self.width + rank
 
@@ -59,8 +59,8 @@ class StageWindow:
 def window_of(
     problem: Problem, pairs: Collection[Pair], first: int, last: int, most: int = MOST_CANDIDATES
 ) -> StageWindow:
-    """The window of stages `first` to `last` (exclusive) of a plan. Raises `ValueError` outside of the stages in which
-    copies may run."""
+    """Return the window of stages `first` to `last` (exclusive) of a plan. Raises `ValueError` outside of the stages in
+    which copies may run."""
     if not problem.earliest <= first < last <= len(problem) + 1:
         raise ValueError(f"stages {first} to {last} are not a window of copies")
     inside = {op for t, op in pairs if first <= t < last}
@@ -74,13 +74,14 @@ def window_of(
 
 
 def windows(problem: Problem, width: int) -> Iterator[tuple[int, int]]:
-    """Overlapping windows over all stages in which copies may run, the last first; each stage is in two windows."""
+    """Yield the overlapping windows over all stages in which copies may run, the last first; each stage is in two
+    windows."""
     for last in range(len(problem) + 1, problem.earliest, -max(1, width // 2)):
         yield max(problem.earliest, last - width), last
 
 
 def _makers(problem: Problem, inside: Collection[int], first: int, last: int) -> Iterator[int]:
-    """The re-executable makers of storages that the window reads, the nearest first."""
+    """Yield the re-executable makers of storages that the window reads, the nearest first."""
     queue = [*range(first, min(last, len(problem))), *sorted(inside)]
     visited = set(inside)
     for op in queue:
@@ -93,7 +94,7 @@ def _makers(problem: Problem, inside: Collection[int], first: int, last: int) ->
 
 
 def _live_at(problem: Problem, pairs: Collection[Pair], stage: int) -> frozenset[int]:
-    """The live storages at the start of a stage."""
+    """Return the live storages at the start of a stage."""
     sequence = sequence_of(problem, [(t, op) for t, op in pairs if t >= stage]).tolist()
     alive = {v for v in range(len(problem.sizes)) if problem.output[v]}
     # In this sequence only first executions precede the stage.
@@ -104,7 +105,7 @@ def _live_at(problem: Problem, pairs: Collection[Pair], stage: int) -> frozenset
 
 
 def _rooms(problem: Problem, pairs: Collection[Pair], first: int, may_enter: Collection[int]) -> Iterator[Room]:
-    """The rooms before the window; they change at the last uses before it of the storages that may be kept."""
+    """Yield the rooms before the window; they change at the last uses before it of the storages that may be kept."""
     early = [(t, op) for t, op in pairs if t < first]
     head = sequence_of(problem, early).tolist()[: first + len(early)]
     born, used, change = dict[int, int](), dict[int, int](), [0] * (len(head) + 1)

@@ -16,8 +16,8 @@ from .problem import Ints, Problem
 
 @dataclass(frozen=True)
 class WorkingSet:
-    """`bytes` that are live in any plan while `operation` runs, including its inner bytes; or the bytes of the outputs
-    if `operation` is None. `values`: the live storages, the largest first."""
+    """A set of storages that is live in any plan. `bytes`: live while `operation` runs, including its inner bytes; or
+    the bytes of the outputs if `operation` is None. `values`: the live storages, the largest first."""
 
     bytes: int
     operation: int | None
@@ -25,7 +25,7 @@ class WorkingSet:
 
 
 def largest_working_set(problem: Problem) -> WorkingSet:
-    """The working set with the most bytes, or the outputs, which are live at the end: no plan peaks below it."""
+    """Return the working set with the most bytes, or the outputs, which are live at the end: no plan peaks below it."""
     lasts = pinned_until(problem)
     needed = _needed_bytes(problem, lasts)
     op = int(needed.argmax())
@@ -38,7 +38,7 @@ def largest_working_set(problem: Problem) -> WorkingSet:
 
 
 def pinned_until(problem: Problem) -> Ints:
-    """For each storage the last operation up to which it must be live from its definition on."""
+    """Return for each storage the last operation up to which it must be live from its definition on."""
     lasts = problem.maker.copy()
     first = 0 if problem.everywhere else problem.earliest
     served = (problem.again[problem.maker[problem.reads]] != 0) & (problem.reader >= first)
@@ -48,7 +48,7 @@ def pinned_until(problem: Problem) -> Ints:
 
 
 def _needed_bytes(problem: Problem, lasts: Ints) -> Ints:
-    """For each operation the bytes of pinned storages, of its other operands, and its inner bytes."""
+    """Return for each operation the bytes of pinned storages, of its other operands, and its inner bytes."""
     change = np.zeros(len(problem) + 1, dtype=np.int64)
     np.add.at(change, problem.maker, problem.sizes)
     np.add.at(change, lasts + 1, -problem.sizes)
@@ -63,7 +63,7 @@ def _by_size(problem: Problem, values: list[int] | set[int]) -> tuple[int, ...]:
 
 
 def held_up_by(problem: Problem, working_set: WorkingSet, most: int = 5) -> tuple[str, ...]:
-    """The operation and its largest values, by name, for messages."""
+    """Return the operation and its largest values, by name, for messages."""
     named = [f"{problem.value_names[v]}: {int(problem.sizes[v])} bytes" for v in working_set.values[:most]]
     if len(working_set.values) > most:
         named.append(f"… and {len(working_set.values) - most} more")

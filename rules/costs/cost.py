@@ -56,8 +56,8 @@ class Cost:
 
 
 def cost_named(name: str) -> Cost:
-    """The cost model of this name. Raises `BadCost` for an unknown name, and for a file that cannot be read or has no
-    costs."""
+    """Return the cost model of this name. Raises `BadCost` for an unknown name, and for a file that cannot be read or
+    has no costs."""
     if name == FLOPS:
         return Cost(name, "FLOPs", _each(flops))
     if name == "bytes":
@@ -83,14 +83,14 @@ def _device(name: str) -> Device:
 
 
 def device_of(cost: str) -> Device | None:
-    """The device of a roofline cost; None for other costs. Raises `BadCost` as `cost_named` does."""
+    """Return the device of a roofline cost; None for other costs. Raises `BadCost` as `cost_named` does."""
     match = _ROOFLINE.fullmatch(cost)
     return None if match is None else _device(match["device"] or DEFAULT_DEVICE)
 
 
 def picoseconds(op: Operation, device: Device) -> int:
-    """A lower bound on the time of one execution in picoseconds, rounded up. Regions are not counted: they compute
-    scalars. Raises `Refusal` for values of unknown size.
+    """Return a lower bound on the time of one execution in picoseconds, rounded up. Regions are not counted: they
+    compute scalars. Raises `Refusal` for values of unknown size.
 
     A fetch from the host is charged for both directions, at the speed of its offload, without overlap.
     """
@@ -102,7 +102,7 @@ def picoseconds(op: Operation, device: Device) -> int:
 
 
 def _computing(op: Operation, device: Device) -> float:
-    """The seconds of computation at the device's peak."""
+    """Return the seconds of computation at the device's peak."""
     if is_free(op):
         return 0.0
     op_work, facts = work(op), facts_of(op)
@@ -120,8 +120,8 @@ def _each(cost_of: Callable[[Operation], int]) -> CostsOf:
 
 
 def _in_regions(cost_of: Callable[[Operation], int], op: Operation) -> int:
-    """The cost of an operation; of a loop or branch that of its regions, as often as they run, or of the most expensive
-    branch."""
+    """Return the cost of an operation; of a loop or branch that of its regions, as often as they run, or of the most
+    expensive branch."""
     facts = facts_of(op)
     if facts is None or not facts.regions or facts.body_runs is None:
         return cost_of(op)

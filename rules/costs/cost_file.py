@@ -44,7 +44,7 @@ class CostFile:
 
     @classmethod
     def read(cls, path: str) -> CostFile:
-        """Raises `BadCost` for a file that cannot be read, or that has no costs."""
+        """Read a cost file. Raises `BadCost` if the file cannot be read or has no costs."""
         try:
             return cls.of(parsed(Path(path).read_text()), path)
         except OSError as error:
@@ -54,7 +54,7 @@ class CostFile:
 
     @classmethod
     def of(cls, data: object, path: str) -> CostFile:
-        """The costs in `data`, the parsed JSON. Raises `BadCost` for anything but valid costs."""
+        """Make the costs in `data`, the parsed JSON. Raises `BadCost` for anything but valid costs."""
         fields = as_object(data, path)
         for name in fields.keys() - set(_FIELDS):
             raise BadCost(f"{path} has an unknown field '{name}'; known are {', '.join(_FIELDS)}")
@@ -74,7 +74,7 @@ class CostFile:
         )
 
     def of_step(self, operations: Sequence[Operation]) -> tuple[int, ...]:
-        """The costs of the operations of one function, in their order.
+        """Return the costs of the operations of one function, in their order.
 
         Raises `Refusal` for an operation without a cost, and for a cost of an unknown operation or function.
         """
@@ -90,7 +90,7 @@ class CostFile:
         return tuple([self._of(op, name, number, numbered) for number, op in enumerate(operations)])
 
     def _check_names(self, operations: Sequence[Operation]) -> None:
-        """Raises `Refusal` for an unknown operation or function: a typo would silently give a wrong cost."""
+        """Raise `Refusal` for an unknown operation or function: a typo would silently give a wrong cost."""
         present = set(map(name_of, operations))
         for name in self.operations:
             if name not in present and facts_named(name) is None:
@@ -116,7 +116,7 @@ class CostFile:
 
 
 def _sibling_functions(op: Operation) -> list[FuncOp]:
-    """All functions of the operation's module; empty if it is not in a function of a module."""
+    """Return all functions of the operation's module; empty if it is not in a function of a module."""
     function = op.parent_op()
     module = function.parent_op() if function is not None else None
     return [sibling for sibling in module.ops if isinstance(sibling, FuncOp)] if isinstance(module, ModuleOp) else []

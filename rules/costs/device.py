@@ -68,8 +68,8 @@ class Device:
     host_bytes_per_second: float | None = None
 
     def product_rate(self, element: str) -> float:
-        """The rate of an element type, spelled as in MLIR. A type without its own rate takes that of the next wider
-        type that has one; integers other than i8 that of f32."""
+        """Return the rate of an element type, spelled as in MLIR. A type without its own rate takes that of the next
+        wider type that has one; integers other than i8 that of f32."""
         kind = _kind(element)
         wider = {"f8": ("f8", "f16", "bf16"), "f16": ("f16", "bf16"), "bf16": ("bf16", "f16")}.get(kind, (kind,))
         return next((self.products[name] for name in wider if name in self.products), self.products["f32"])
@@ -111,7 +111,7 @@ def read_device(path: str) -> Device:
 
 
 def device_from(data: object, where: str) -> Device:
-    """The device in `data`, the parsed JSON. Raises `BadCost` for anything but a valid device."""
+    """Return the device in `data`, the parsed JSON. Raises `BadCost` for anything but a valid device."""
     fields = as_object(as_object(data, where).get("device"), f"{where}: device")
     for name in fields.keys() - set(_FIELDS):
         raise BadCost(f"{where}: device has an unknown field '{name}'; known are {', '.join(_FIELDS)}")
@@ -133,7 +133,7 @@ def device_from(data: object, where: str) -> Device:
 
 
 def to_json(device: Device) -> str:
-    """The text of a device file, as `read_device` reads it."""
+    """Return the text of a device file, as `read_device` reads it."""
     fields = {
         "name": device.name,
         "products": dict(device.products),
@@ -146,7 +146,7 @@ def to_json(device: Device) -> str:
 
 
 def as_object(data: object, where: str) -> dict[str, Any]:
-    """Raises `BadCost` if the value is not a JSON object."""
+    """Return the value if it is a JSON object. Raises `BadCost` if it is not."""
     if not isinstance(data, dict):
         raise BadCost(f"{where} is no object")
     return cast(dict[str, Any], data)

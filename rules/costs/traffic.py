@@ -23,7 +23,8 @@ Moved: TypeAlias = Iterable[tuple[int, Iterable[SSAValue]]]
 
 
 def traffic(op: Operation) -> int:
-    """The bytes of one execution, without regions, which compute scalars or are counted by the caller.
+    """Count the bytes read and written by one execution. Regions are excluded: they compute scalars, or the caller
+    counts them.
 
     Raises `Refusal` for values of unknown size.
     """
@@ -34,7 +35,8 @@ def traffic(op: Operation) -> int:
 
 
 def is_free(op: Operation) -> bool:
-    """Whether it moves and computes nothing: views, constants, terminators, and operations that only order others."""
+    """Return whether the operation moves and computes nothing: views, constants, terminators, and operations that only
+    order others."""
     facts = facts_of(op)
     is_view_or_terminator = facts is not None and (facts.view is not None or facts.effect is Effect.TERMINATOR)
     return is_view_or_terminator or is_constant(op) or is_ordering(op)
@@ -49,7 +51,7 @@ def _cut(op: Operation) -> Moved:
 
 
 def _cut_at(op: Operation) -> Moved:
-    """Of the indices of a dynamic slice, XLA counts only the first."""
+    """Return the values that a dynamic slice moves; of its indices, XLA counts only the first."""
     return (2, op.results), (1, op.operands[1:2])
 
 
@@ -63,7 +65,7 @@ def _scattered(op: Operation) -> Moved:
 
 
 def _triangle(op: Operation) -> Moved:
-    """Half of the matrix is read and half is written: as many bytes as the operand has."""
+    """Return the operand once: half of the matrix is read and half is written."""
     return ((1, op.operands),)
 
 

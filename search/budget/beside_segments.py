@@ -1,7 +1,7 @@
-"""A budget for a step whose segments have budgets of their own: first the segments, then the rest.
+"""Plan a budget for a step whose segments have budgets of their own: first the segments, then the rest.
 
-The planner sees the step with the segments' copies in it. What is computed from values of these segments that are not
-saved does not run again for it, so that they save no more.
+The planner sees the step with the segments' copies in it. Operations that read unsaved values of these segments are not
+recomputed for the rest, because the segments would have to save more values for them.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ STAYS = "a segment under a budget of its own is not to save more"
 
 @dataclass(frozen=True)
 class BesideSegments:
-    """The demands of a module's steps, by the fingerprints of their graphs; none where no segment has a budget."""
+    """The copies that segment budgets demand, by the fingerprint of each step's graph; empty if no segment has a
+    budget."""
 
     demands: Mapping[str, SegmentLimits]
 
     @classmethod
     def of(cls, module: ModuleOp, options: RecomputeOptions) -> BesideSegments:
-        """Raises `Refusal` as `prepare` does."""
+        """Find the demands of each step of the module. Raises `Refusal` as `prepare` does."""
         if not options.selection.segment_budgets:
             return cls({})
         prepared = prepare(module, replace(options, offload=""))
@@ -42,20 +43,20 @@ class BesideSegments:
         return cls({fingerprint: demand for fingerprint, demand in named if demand is not None})
 
     def least(self, graph: Graph) -> Plan:
-        """The plan that the budgets of segments demand."""
+        """Return the plan that the segment budgets demand."""
         demand = self.demands.get(graph.fingerprint)
         return Plan() if demand is None else demand.plan
 
     def plan(self, graph: Graph, planner: Callable[[Graph], Plan], chain: bool = False) -> Plan:
-        """The demanded copies, and those of the planner besides. `chain`: as in `plan_of_pairs`.
+        """Combine the demanded copies with those of the planner. `chain`: as in `plan_of_pairs`.
 
-        Raises what the planner raises, and `NoPlan` where the two cannot be put together."""
+        Raises the errors of the planner, and `NoPlan` if the two cannot be combined."""
         demand = self.demands.get(graph.fingerprint)
         return planner(graph) if demand is None else _beside(graph, demand, planner, chain)
 
 
 def _beside(graph: Graph, demand: SegmentLimits, planner: Callable[[Graph], Plan], chain: bool) -> Plan:
-    # The solvers bring numba along, where it is installed: only who asks waits for it.
+    # The solvers import numba, if it is installed: only callers that need them wait for it.
     from ...planning.solvers.result import NoPlan
     from ...planning.solvers.solve_graph import with_views
 
@@ -76,7 +77,8 @@ def _beside(graph: Graph, demand: SegmentLimits, planner: Callable[[Graph], Plan
 
 
 def _with_fixed(graph: Graph, demand: SegmentLimits, program: SimulatedProgram) -> Graph:
-    """The step with the demanded copies, in which nothing runs again that would have a segment save more."""
+    """Build the graph of the step with the demanded copies; operations whose recomputation would make a segment save
+    more are not recomputable in it."""
     members = frozenset[int]().union(*demand.segments.values())
     saved = saved_after(graph, demand.plan, members)
     dropped = {v for op in members for v in graph.makes[op] if graph.root[v] == v} - saved - graph.constants
@@ -88,7 +90,7 @@ def _with_fixed(graph: Graph, demand: SegmentLimits, program: SimulatedProgram) 
 
 
 def _places(program: SimulatedProgram) -> list[int]:
-    """For each operation that of the plain step in front of which it stands, or which it is."""
+    """Map each operation of the program to the original operation that it is, or before which the copy stands."""
     places, behind = list[int](), -1
     for operation in reversed(program.operations):
         behind = behind if operation.is_new else operation.origin

@@ -1,4 +1,4 @@
-"""Memory budgets: parsed, and as bytes of temporaries of each function."""
+"""Memory budgets: parse them, and convert them to bytes of temporaries for each function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...support.units import format_bytes, is_share, parse_budget, readable_byte
 from ...transforms.preparation.timelines import MODELS, ORDER, XLA, timelines_of
 
 ERROR = "which is 0.93 to 1.11 times what XLA:CPU allocates on the examples"
-"""What `benchmarks/calibrate_xla_model.py` finds of the model `xla`, plain and recomputed."""
+"""The error of the model `xla` as measured by `benchmarks/calibrate_xla_model.py`, plain and recomputed."""
 
 
 BOUNDS = "a budget needs bounds, so lower the step for the largest shapes that are to fit"
@@ -23,15 +23,18 @@ BOUNDS = "a budget needs bounds, so lower the step for the largest shapes that a
 
 @dataclass(frozen=True)
 class Budget:
-    """`text`: `8GiB` of the device, `50%` or `0.5` of the unmarked step's temporaries, or `min`; by the memory `model`,
-    order or xla."""
+    """A memory budget under a memory model.
+
+    text: `8GiB` of the device, `50%` or `0.5` of the unmarked step's temporaries, or `min`. model: `order` or `xla`.
+    """
 
     text: str
     model: str
 
     @classmethod
     def of(cls, text: str, model: str, target: str) -> Budget:
-        """Parse a budget. `model`: empty for that of the target. Raises `ValueError` for an invalid budget or model."""
+        """Parse a budget. `model`: empty for the default of the target. Raises `ValueError` for an invalid budget or
+        model."""
         parse_budget(text, 1)
         if model not in ("", *MODELS):
             raise ValueError(f"unknown memory model '{model}'{suggestion(model, MODELS)}")
@@ -39,13 +42,14 @@ class Budget:
 
     @property
     def by(self) -> str:
-        """The model, in words."""
+        """The model as a phrase for messages."""
         return "in program order" if self.model == ORDER else "by the model of XLA:CPU"
 
 
 @dataclass(frozen=True)
 class BudgetLimits:
-    """Bytes of temporaries of each public function: of the plain step, and the limit; None for the minimum."""
+    """Bytes of temporaries of each public function: those of the plain step, and the limit. `bytes` is None for
+    `min`."""
 
     plain: Mapping[str, int]
     bytes: Mapping[str, int] | None
@@ -55,18 +59,19 @@ class BudgetLimits:
         return self.bytes is not None and all(self.plain[name] <= most for name, most in self.bytes.items())
 
     def share(self, peaks: Mapping[str, int]) -> float:
-        """The largest share of the limit, or of the plain step for the minimum."""
+        """Return the largest ratio of a peak to its limit, or for `min` to the peak of the plain step."""
         of = self.plain if self.bytes is None else self.bytes
         return max((peaks[name] / max(most, 1) for name, most in of.items()), default=0.0)
 
     def over(self, peaks: Mapping[str, int]) -> int:
-        """The most bytes above a limit; negative if all limits are kept."""
+        """Return the largest excess over a limit in bytes; negative if all limits are kept."""
         limits = self.bytes or {}
         return max((peaks[name] - most for name, most in limits.items()), default=0)
 
 
 def budget_limits(module: ModuleOp, budget: Budget) -> BudgetLimits:
-    """Raises `Refusal` for dynamic shapes, and where arguments and results alone need more."""
+    """Convert a budget to bytes for each function. Raises `Refusal` for dynamic shapes, and if arguments and results
+    alone exceed the budget."""
     try:
         lines = dict(timelines_of(module, budget.model))
     except DynamicShape as error:
@@ -78,7 +83,7 @@ def budget_limits(module: ModuleOp, budget: Budget) -> BudgetLimits:
 
 
 def _temporaries(module: ModuleOp, budget: Budget, name: str, line: Timeline) -> int:
-    """The limit on temporaries: a number of bytes includes arguments and results."""
+    """Return the limit on temporaries; a budget in bytes includes arguments and results, which are subtracted."""
     limit = parse_budget(budget.text, line.peak_bytes)
     assert limit is not None, "as little as can be was asked for elsewhere"
     if is_share(budget.text):

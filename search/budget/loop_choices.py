@@ -1,7 +1,7 @@
 """Candidates for cutting loops under a budget: which loops, and how much of their stacks is saved.
 
-From loops as they are over the corners of `analysis/copies/loop_cuts.py` to the smallest sets of stacks, and past
-these to carries that are kept every so many iterations.
+The candidates range from uncut loops over the corners of `analysis/copies/loop_cuts.py` to the smallest sets of stacks,
+and further to carries that are saved only at intervals of several iterations.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ PERIODIC = "periodic(auto)"
 
 
 def loop_choices(module: ModuleOp, options: RecomputeOptions) -> Sequence[Loops]:
-    """The choices from the least work to the fewest bytes; a schedule of the user, or uncut loops."""
+    """List the choices from the least work to the fewest bytes; a schedule that the user gave is tried beside uncut
+    loops only."""
     loops = options.loops
     if loops is False:
         return (False,)
@@ -41,12 +42,12 @@ def loop_choices(module: ModuleOp, options: RecomputeOptions) -> Sequence[Loops]
 
 
 def loops_option(loops: Loops) -> str:
-    """The choice in the syntax of pass options."""
+    """Print the choice in the syntax of pass options."""
     return f"loops={str(loops).lower()}" if isinstance(loops, bool) else f'loops="{loops}"'
 
 
 def _kept(choices: Sequence[Corner]) -> Sequence[Loops]:
-    """Choices that are spread over the range of bytes."""
+    """Return at most `CORNERS` choices, spread over the range of bytes."""
     inner = [choice for choice in choices[1:-1] if choices[-1].kept_bytes < choice.kept_bytes < choices[0].kept_bytes]
     every = max(1, -(-len(inner) // CORNERS))
     return [f"keep({choice.kept_bytes}B)" for choice in inner[::every]]

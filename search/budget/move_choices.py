@@ -23,7 +23,7 @@ from .within import BudgetResult
 
 
 def with_moves(module: ModuleOp, options: RecomputeOptions) -> RecomputeOptions:
-    """The options with the option `offload` parsed. Raises `Refusal` at the module."""
+    """Parse the option `offload`. Raises `Refusal` at the module if it is invalid."""
     try:
         return replace(options, offload=options.moves)
     except (BadOffload, BadCost) as error:
@@ -31,14 +31,14 @@ def with_moves(module: ModuleOp, options: RecomputeOptions) -> RecomputeOptions:
 
 
 def waits_for(moved: Moves, offload: Offload, steps: Steps) -> int:
-    """The time that the step waits for moves, less what the plans were charged for them."""
+    """Compute the time that the step waits for moves, less the time that the plans were charged for them."""
     forward = sum(plain_cost(step, step.graph.forward) for _, step in steps)
     backward = sum(plain_cost(step, step.graph.gradient) for _, step in steps)
     return moved.waiting(offload.speed, forward, backward) - moved.charged(offload.reckoned)
 
 
 def require_order_model(module: ModuleOp, offload: Offload, budget: Budget) -> None:
-    """Raises `Refusal` for moves in the model of an executor that makes none."""
+    """Raise `Refusal` if values may move to the host under the model `xla`, whose executor moves nothing."""
     if offload.offers and budget.model != ORDER:
         raise Refusal(
             module,
@@ -48,8 +48,8 @@ def require_order_model(module: ModuleOp, offload: Offload, budget: Budget) -> N
 
 
 def cheapest_moves(module: ModuleOp, within: Callable[[Offload], BudgetResult[O]], offload: Offload) -> BudgetResult[O]:
-    """The least work of what keeps the budget, with what is marked alone and with more and more values offered; of
-    equals that with fewer. Raises the `Refusal` of the first where none does."""
+    """Select the result within the budget with the least work: try the marked moves alone, then ever more offered
+    values; fewer moves win ties. Raises the `Refusal` of the first try if no try succeeds."""
     alone = _result_or_refusal(within, offload)
     results = [] if isinstance(alone, Refusal) else [alone]
     for variant in offload.variants():
@@ -73,7 +73,7 @@ def _result_or_refusal(within: Callable[[Offload], BudgetResult[O]], offload: Of
 
 
 def _summary(offload: Offload, best: BudgetResult[O], alone: BudgetResult[O] | Refusal) -> str:
-    """`alone`: with what is marked."""
+    """Summarize the moves in a remark. `alone`: the result with the marked moves alone."""
     moved, cost = best.outcome.moved, cost_named(offload.cost)
     if not moved:
         return "nothing is moved to the host: to make values again costs less"

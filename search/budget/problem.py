@@ -1,4 +1,4 @@
-"""A step that is rewritten within a budget: its limits, and the rewrites that are measured against them."""
+"""A step to be rewritten within a budget: its limits, and the rewrites that are measured against them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ the outcome."""
 
 @dataclass(frozen=True)
 class Evaluated(Generic[O]):
-    """A rewrite, with the peaks in bytes of its functions. `module`: None where the step stays as it is."""
+    """A rewrite, with the peaks in bytes of its functions. `module`: None if the step stays unchanged."""
 
     module: ModuleOp | None
     outcome: O
@@ -76,7 +76,7 @@ class BudgetProblem(Generic[O]):
         return Evaluated(module, outcome, peaks, loops)
 
     def living(self, result: Evaluated[O]) -> Mapping[str, int]:
-        """The peaks without dead code, which a rewrite drops, and which plans do not see."""
+        """Return the peaks without dead code, which a rewrite drops and plans do not contain."""
         if result.module is not None:
             return result.peaks
         module = flat(self.module)
@@ -87,7 +87,8 @@ class BudgetProblem(Generic[O]):
         return self.limits.bytes is not None and self.limits.over(result.peaks) <= 0
 
     def eager_excess(self, result: Evaluated[O]) -> int:
-        """Bytes above the budget for an executor that starts operations as soon as it can, where tokens order it."""
+        """Return the bytes above the budget for an executor that starts operations as soon as it can; 0 if tokens do
+        not order it."""
         if not self.options.emission.is_ordered or self.limits.bytes is None:
             return 0
         return int(result.outcome.eager / EAGER_SHARE) - max(self.limits.bytes.values(), default=0)

@@ -1,6 +1,6 @@
-"""A budget in program order: apply a plan of the solvers, measure the result, and retry with a lower budget.
+"""Keep a budget in program order: apply a plan of the solvers, measure the result, and retry with a lower budget.
 
-The CSE after copying may extend live ranges beyond the plan. The choice without a budget is taken where it fits and is
+The CSE after copying may extend live ranges beyond the plan. The choice without a budget is taken if it fits and is
 cheaper.
 """
 
@@ -27,7 +27,7 @@ because a plan that avoids all of it may cost far more."""
 
 
 def in_program_order(problem: BudgetProblem[O]) -> Evaluated[O]:
-    """Raises `Refusal`, with the proven minimum."""
+    """Find the cheapest rewrite within the budget in program order. Raises `Refusal`, with the proven minimum."""
     return _InOrder(problem).best()
 
 
@@ -36,7 +36,7 @@ class _InOrder(Generic[O]):
     problem: BudgetProblem[O]
 
     def best(self) -> Evaluated[O]:
-        """Loops are cut as little as leaves a plan, and further while that may take less work. Raises `Refusal`."""
+        """Cut loops as little as leaves a plan, and further while that may take less work. Raises `Refusal`."""
         results, refused, seen = list[Evaluated[O]](), None, set[frozenset[str]]()
         choices = loop_choices(self.problem.module, self.problem.options)
         for loops in choices:
@@ -59,14 +59,15 @@ class _InOrder(Generic[O]):
         return min(results, key=self._order_of)
 
     def _order_of(self, result: Evaluated[O]) -> tuple[float, float, int]:
-        """The sort key: fits an eager executor, then the bytes for the budget `min`, then the work."""
+        """Return the sort key: whether it exceeds the budget of an eager executor, the peak for the budget `min`, and
+        the work."""
         least = self.problem.limits.share(result.peaks) if self.problem.limits.bytes is None else 0.0
         return self.problem.eager_excess(result) > 0, least, result.outcome.extra_cost
 
     def _with_loops(
         self, loops: Loops, results: Sequence[Evaluated[O]], seen: set[frozenset[str]]
     ) -> Evaluated[O] | None:
-        """The best result with these loop cuts.
+        """Find the best result with these loop cuts.
 
         None if the cut loops alone cost at least as much as one of the `results`, or if no loop was cut (the same
         graphs are in `seen`). Raises `Refusal`.
@@ -102,7 +103,8 @@ class _InOrder(Generic[O]):
         return min(candidates, key=self._order_of)
 
     def _planned(self, around: _Around, loops: Loops, segments: BesideSegments) -> Evaluated[O]:
-        """Where tokens are to hold for executors that start what they can, they are chained, then less is asked for."""
+        """Plan, rewrite and measure until the budget is kept. If the peak of an eager executor exceeds it, chain the
+        tokens first, then lower the budget."""
         from ...planning.solvers.result import NoPlan
         from ...planning.solvers.solve_graph import bytes_within, plan_within
 
@@ -143,13 +145,15 @@ class _InOrder(Generic[O]):
 
 @dataclass(frozen=True)
 class _Around:
-    """The function of each graph, and the bytes that it needs around the step: a step inside of a loop is outlined."""
+    """For each graph its function, and the bytes that this function needs around the step (a step inside of a loop is
+    outlined)."""
 
     of_graph: Mapping[str, tuple[str, int]]
 
     @classmethod
     def of(cls, plans: Iterable[StepPlan], peaks: Mapping[str, int], graphs: Mapping[str, Graph]) -> _Around:
-        """`peaks`: of the functions, before anything is copied, without dead code."""
+        """Measure the bytes around each step. `peaks`: of the functions before anything is copied, without dead
+        code."""
         from ...planning.liveness import peak_bytes
 
         around = dict[str, tuple[str, int]]()
@@ -160,6 +164,6 @@ class _Around:
         return cls(around)
 
     def limit_of(self, graph: Graph, limits: Mapping[str, int] | None) -> tuple[int | None, int]:
-        """What its step may need, None for as little as can be, and what is needed around it."""
+        """Return the limit of the step (None for `min`) and the bytes around it."""
         function, besides = self.of_graph[graph.fingerprint]
         return None if limits is None else limits[function] - besides, besides

@@ -1,6 +1,7 @@
-"""The budget loop: take the candidate that is expected to fit with the least work, measure it, correct the forecasts.
+"""The budget loop: take the candidate with the least work that is expected to fit, measure it, correct the forecasts.
 
-Callers say what measures a candidate: a model of memory (`within.py`), or a compiler (`frontends/jax/budget.py`).
+The caller supplies the function that measures a candidate: by a memory model (`within.py`) or by a compiler
+(`frontends/jax/budget.py`).
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ class Rounds(Generic[T]):
 
     Attributes:
         pool: The candidates, with their forecasts; others are added while the search runs.
-        limit: What a candidate may need, in the unit of `measure`; None for the budget `min`.
-        plain: What the plain step needs: its forecast, and its measurement.
+        limit: The maximum need of a candidate, in the unit of `measure`; None for the budget `min`.
+        plain: The need of the plain step: its forecast, and its measurement.
         measure: Rewrites and measures a candidate, whose expected need is given. Returns what it needs, and a result to
             keep; None if its plans do not apply.
         stop: Ends the search once there is a result. is_over: ends the planning of more candidates.
@@ -45,7 +46,7 @@ class Rounds(Generic[T]):
     results: dict[int, T] = field(default_factory=dict[int, T])
 
     def best(self, rounds: int) -> T | None:
-        """Measure at most so many candidates beyond the known ones.
+        """Measure at most `rounds` candidates beyond the known ones.
 
         Before a search gives up, it measures up to `MORE` candidates of kinds without a measurement that should fit.
         Returns the result within the limit with the least work, or for the budget `min` the one that needs least; None

@@ -1,4 +1,4 @@
-"""A rewrite within a memory budget: plan, rewrite, measure, and plan again.
+"""Rewrite within a memory budget: plan, rewrite, measure, and plan again.
 
 In program order (`program_order.py`) the solvers plan with proven bounds, and plan again with a lower budget where the
 CSE after copying extends live ranges. The model of XLA:CPU sees a program in another order, so plans of all kinds are
@@ -34,7 +34,7 @@ MAX_REWRITES = 6
 
 
 def by_model(problem: BudgetProblem[O]) -> Evaluated[O]:
-    """Raises `Refusal`."""
+    """Find the cheapest rewrite within the budget under the model of XLA:CPU. Raises `Refusal`."""
     limits = problem.limits
 
     def measure(candidate: Candidate, _: float) -> tuple[float, Evaluated[O]] | None:
@@ -65,9 +65,9 @@ def _not_reached(problem: BudgetProblem[O], reached: Sequence[Mapping[str, int]]
 
 @dataclass(frozen=True)
 class BudgetResult(Generic[O]):
-    """A module that keeps the budget, None where the step stays as it is, what was done, and what is said of it.
+    """The result of a rewrite within a budget. `module`: None if the step stays unchanged.
 
-    `loops`: which of them the plans are for.
+    `loops`: the loop schedule that the plans refer to.
     """
 
     module: ModuleOp | None
@@ -80,7 +80,8 @@ class BudgetResult(Generic[O]):
 def within_budget(
     module: ModuleOp, budget: Budget, options: RecomputeOptions, run: RunRewrite[O], stop: Stop
 ) -> BudgetResult[O]:
-    """`run` leaves the module as it is. Raises `Refusal`, with the proven minimum where there is one."""
+    """Rewrite the module within the budget. `run` must leave the module unchanged. Raises `Refusal`, with the minimum
+    if it is proven."""
     limits = budget_limits(module, budget)
     problem = BudgetProblem(module, budget, run, limits, options, stop)
     if limits.is_kept:

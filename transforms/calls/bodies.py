@@ -61,7 +61,7 @@ class CallReading:
             self._read(index, op)
 
     def pairs(self, op: Operation, was: Operation) -> Iterator[tuple[Operation, Operation]]:
-        """The operation and those in its regions, each with its counterpart in the template."""
+        """Yield the operation and those in its regions, each with its counterpart in the template."""
         inside, before = every_operation(op), every_operation(was)
         if len(inside) != len(before):
             raise LeftInlined("its loop holds other operations than before")
@@ -108,7 +108,7 @@ class CallReading:
 
 
 def _is_inside(value: SSAValue, op: Operation) -> bool:
-    """Whether the value is defined in a region of the operation."""
+    """Return whether the value is defined in a region of the operation."""
     holder = value.owner.parent_op() if op.regions else None
     while holder is not None and holder is not op:
         holder = holder.parent_op()
@@ -116,7 +116,7 @@ def _is_inside(value: SSAValue, op: Operation) -> bool:
 
 
 def _later(first: SSAValue, second: SSAValue) -> SSAValue:
-    """Of a value and the same value behind barriers, the latter: a call that waits longer is correct too."""
+    """Return the later of a value and the same value behind barriers: a call that waits longer is also correct."""
     if first is second or _passes(first, second):
         return first
     if _passes(second, first):

@@ -1,14 +1,14 @@
 """Attributes of calls: shared by the operations that are inlined, and of functions that are kept whole.
 
-Move attributes between a call and its operations: copy number, segment, phase and location. The called functions do
-not carry them, since originals and copies share the functions.
+Move attributes between a call and its operations: copy number, segment, phase and location. The called functions do not
+carry them, since originals and copies share the functions.
 
 Keep calls whose inlining would lose foreign attributes of the call or the callee.
 
     %1 = call @f(%0) {mhlo.frontend_attributes = {_xla_compute_type = "host"}}
 
-`recompute` inlines such calls to decide, and then outlines them again with their attributes. Where this fails, the step
-is rewritten again while the functions are marked `recompute.whole`, which the inliner skips.
+`recompute` inlines these calls for planning, and then outlines them again with their attributes. If this fails, the
+step is rewritten again while the functions are marked `recompute.whole`, which the inliner skips.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ OF_THE_ORIGINAL = frozenset({Names.RECOMPUTE, Names.PHASE, Names.CHECKPOINT})
 
 
 def foreign_attributes(attributes: Mapping[str, Attribute], function: FuncOp) -> list[str]:
-    """Names of foreign attributes on a call or its callee, which inlining the call would lose."""
+    """Return the names of foreign attributes on a call or its callee, which inlining the call would lose."""
     end = function.body.block.last_op if function.body.blocks else None
     stated = [attributes, function.attributes, {} if end is None else end.attributes]
     for listed in (function.properties.get("arg_attrs"), function.properties.get("res_attrs")):
@@ -105,7 +105,7 @@ def _shared_attribute(members: Sequence[Operation], name: str) -> Attribute | No
 
 
 def _location(instance: InlinedCall) -> LocationAttr:
-    """The location of the call within the function that is not inlined itself."""
+    """Return the location of the call within the function that is not inlined itself."""
     around = instance.at.instance
     return instance.location if around is None else called_from(_location(around), instance.location)
 
@@ -116,7 +116,7 @@ def _backward(location: LocationAttr) -> LocationAttr:
 
 
 def called_from(call: LocationAttr, location: LocationAttr) -> LocationAttr:
-    """The location of an inlined operation: the call's path, then its own; its own source position."""
+    """Return the location of an inlined operation: the call's path, then its own; its own source position."""
     outer, own = path_of(call), path_of(location)
     if not outer:
         return location
@@ -138,7 +138,8 @@ class Inherited:
         self._first: int | None = None
 
     def hand_on(self, call: CallOp, op: Operation, index: int) -> None:
-        """`index`: the position of the operation in the body."""
+        """Add the attributes of the call to an inlined operation. `index`: the position of the operation in the
+        body."""
         attributes = call.attributes
         for name in (Names.RECOMPUTE, Names.SEGMENT, Names.PHASE, Names.COPY, Names.DUPLICATED):
             if name in attributes and not isinstance(attributes[name], ArrayAttr):
@@ -162,7 +163,7 @@ def is_private(function: FuncOp) -> bool:
 
 
 def attributed(module: ModuleOp) -> dict[FuncOp, str]:
-    """The private functions with foreign attributes, on them or on a call, and the names of the attributes."""
+    """Return the private functions with foreign attributes, on them or on a call, and the names of the attributes."""
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and is_private(op)}
     attribute_names = dict[FuncOp, str]()
     for call in every_operation(module):

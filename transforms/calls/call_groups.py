@@ -6,8 +6,8 @@ Find the insertion point for the call of a group of operations, which need not b
     %3 = g %x                          ->      %4 = call @f(%x, %3)
     %4 = h %1, %3    // of the call
 
-The call is inserted at the first of them, or behind the last definition that it reads. Operations that read its results
-and stand before that point move behind the call. If the call reads one of those too, there is no valid point.
+The call is inserted at the first of them, or after the last definition that it reads. Operations that read its results
+and stand before that point move after the call. If the call reads one of those too, there is no valid point.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class Positions:
         self.of = {op: float(index) for index, op in enumerate(self.block.ops)}
 
     def definition(self, value: SSAValue) -> Operation | None:
-        """The operation of the block that defines the value."""
+        """Return the operation of the block that defines the value."""
         return value.owner if isinstance(value.owner, Operation) and value.owner in self.of else None
 
     def inserted(self, operations: Sequence[Operation]) -> None:
-        """Number operations, one behind the other, that were inserted or moved."""
+        """Number operations, one after the other, that were inserted or moved."""
         previous, following = operations[0].prev_op, operations[-1].next_op
         low = self.of[previous] if previous is not None else -1.0
         high = self.of[following] if following is not None else low + 2.0
@@ -87,7 +87,7 @@ def place_of(members: Collection[Operation], inputs: Collection[SSAValue], posit
 
 @dataclass(frozen=True)
 class Effects:
-    """`pure`: calls of functions without effects. All other calls count as effects."""
+    """The order of effects in a block. `pure`: calls of functions without effects. All other calls count as effects."""
 
     pure: set[Operation] = field(default_factory=set[Operation])
 
@@ -150,7 +150,7 @@ class Group:
 def whole_body(
     group: Group, reading: CallReading, needed: Collection[SSAValue], passed: Mapping[int, SSAValue]
 ) -> InlinedBody | None:
-    """The body if it is that of the unmodified function, else None; `passed`: values of unread arguments."""
+    """Return the body if it is that of the unmodified function, else None; `passed`: values of unread arguments."""
     template = reading.template
     operations = len(reading.members.keys() | reading.cloned.keys())
     if operations != template.length - 1 or (group.copy and template.is_marked):
@@ -168,7 +168,7 @@ def whole_body(
 
 
 def part_body(reading: CallReading, needed: Iterable[SSAValue]) -> InlinedBody:
-    """A body of the remaining operations of the function. Raises `LeftInlined`."""
+    """Return a body of the remaining operations of the function. Raises `LeftInlined`."""
     template = reading.template
     if template.is_marked:
         raise LeftInlined("operations of the function are marked")

@@ -41,8 +41,9 @@ class InlinedCall:
 
 @dataclass(frozen=True)
 class Origin:
-    """`index`: the operation's position in its function, in `walk` order. `instance`: None if it was not inlined.
+    """The call and the position in its callee that an operation was inlined from.
 
+    `index`: the operation's position in its function, in `walk` order. `instance`: None if it was not inlined.
     `copy`: 0 for the operation itself, otherwise the number of the copy.
     """
 
@@ -135,7 +136,7 @@ def _is_deep(instance: InlinedCall) -> bool:
 
 
 def _around(instance: InlinedCall) -> Iterator[InlinedCall]:
-    """The instance and its enclosing calls, the innermost first."""
+    """Yield the instance and its enclosing calls, the innermost first."""
     current: InlinedCall | None = instance
     while current is not None:
         yield current
@@ -143,14 +144,14 @@ def _around(instance: InlinedCall) -> Iterator[InlinedCall]:
 
 
 def _is_gone(value: SSAValue) -> bool:
-    """Whether the definition of the value is erased."""
+    """Return whether the definition of the value is erased."""
     if isinstance(value, OpResult):
         return value.op.parent is None
     return isinstance(value, BlockArgument) and value not in value.block.args
 
 
 def _are_alike(original: Operation, copy: Operation) -> bool:
-    """Whether both still hold the same operations; one of two loops may have been cut since."""
+    """Return whether both still hold the same operations; one of two loops may have been cut since."""
     originals, copies = every_operation(original), every_operation(copy)
     return [op.name for op in originals] == [op.name for op in copies] and all(
         len(a.operands) == len(b.operands) for a, b in zip(originals, copies, strict=True)
@@ -173,7 +174,7 @@ def _values(original: Operation, copy: Operation) -> dict[SSAValue, SSAValue]:
 def _copied(
     instance: InlinedCall, mapping: Mapping[SSAValue, SSAValue], moved: dict[InlinedCall, InlinedCall]
 ) -> InlinedCall:
-    """The instance of a call in a copied loop, for the copy of the loop."""
+    """Return the instance of a call in a copied loop, for the copy of the loop."""
     if instance not in moved:
         at = instance.at
         if at.instance is not None:
@@ -186,7 +187,7 @@ def _copied(
 def _within(
     around: InlinedCall, inner: InlinedCall, mapping: Mapping[SSAValue, SSAValue], moved: dict[InlinedCall, InlinedCall]
 ) -> InlinedCall:
-    """The instance of a call inside of a body, for the clone of the body whose instance is `around`."""
+    """Return the instance of a call inside of a body, for the clone of the body whose instance is `around`."""
     if inner not in moved:
         outer = around if inner.at.instance is None else _within(around, inner.at.instance, mapping, moved)
         operands = tuple(mapping.get(value, value) for value in inner.operands)

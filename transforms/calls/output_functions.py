@@ -1,6 +1,6 @@
 """The functions of the output: the unmodified ones, and parts of them.
 
-Equal functions are merged. A part is inserted behind its whole function, and has that name with a number: `silu_1`.
+Equal functions are merged. A part is inserted after its whole function, and has that name with a number: `silu_1`.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class OutputFunctions:
 
     @classmethod
     def of(cls, original: ModuleOp, templates: Templates) -> OutputFunctions:
-        """`original`: the module before inlining."""
+        """Collect the functions of the module before inlining (`original`)."""
         taken = {name.data for op in original.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
         return cls(original, templates, taken | {op.sym_name.data for op in original.ops if isinstance(op, FuncOp)})
 
     def name_of_part(self, template: CallTemplate, body: InlinedBody) -> str:
-        """The name of a part with this body, which is added if no equal part exists."""
+        """Return the name of a part with this body, which is added if no equal part exists."""
         whole = template.function.sym_name.data
         parts = self.parts.setdefault(whole, [])
         function = _function(template, body)
@@ -76,7 +76,7 @@ class OutputFunctions:
         module.body.block.add_ops(listed)
 
     def _called(self, module: ModuleOp, here: Iterable[str]) -> set[str]:
-        """Names of the functions in the module and of those that they call, transitively."""
+        """Return the names of the functions in the module and of those that they call, transitively."""
         parts = {part.sym_name.data: part for listed in self.parts.values() for part in listed}
         names, waiting = set(here), list[Operation](module.ops)
         while waiting:
@@ -103,7 +103,7 @@ def _part(template: CallTemplate, body: InlinedBody) -> CallPart:
 
 
 def _function(template: CallTemplate, body: InlinedBody) -> FuncOp:
-    """The template's function with another body; the remaining arguments and results keep their attributes."""
+    """Return the template's function with another body; the remaining arguments and results keep their attributes."""
     whole = template.function
     types = FunctionType.from_lists(
         [argument.type for argument in body.block.args], [value.type for value in body.returned]

@@ -27,7 +27,8 @@ BEFORE, AFTER = "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"
 
 
 def gather_reserved(module: ModuleOp) -> None:
-    """Move the neighbours of each such call next to it, in place, but not across another effect."""
+    """Move the operations that XLA expects beside each call of a reserved name next to it, in place, never across an
+    effect."""
     for call in every_operation(module):
         if not isinstance(call, CallOp) or not is_reserved(call.callee.string_value()):
             continue
@@ -44,7 +45,7 @@ def _is_neighbour(op: Operation | Block, target: str) -> TypeGuard[CustomCallOp]
 
 
 def _reads_only(reader: Operation, op: Operation) -> bool:
-    """Whether the reader reads results of `op` only and is their only reader."""
+    """Return whether the reader reads results of `op` only and is their only reader."""
     return all(value.owner is op for value in reader.operands) and all(
         use.operation is reader for result in op.results for use in result.uses
     )
@@ -55,7 +56,7 @@ def _may_pass(operations: Iterable[Operation]) -> bool:
 
 
 def _between(first: Operation, last: Operation) -> Iterator[Operation]:
-    """The operations between two operations of one block."""
+    """Yield the operations between two operations of one block."""
     op = first.next_op
     while op is not None and op is not last:
         yield op

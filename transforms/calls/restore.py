@@ -40,8 +40,8 @@ Waiting = dict[int, dict[tuple[InlinedCall, int, Block], Group]]
 
 @dataclass(frozen=True)
 class Restored:
-    """Number of outlined calls; of those, calls of unmodified functions; number of groups left inlined, by reason.
-    `lost`: functions of which a call with foreign attributes is left inlined."""
+    """The result of outlining calls: the number of outlined calls; of those, calls of unmodified functions; the number
+    of groups left inlined, by reason. `lost`: functions of which a call with foreign attributes is left inlined."""
 
     calls: int
     whole: int
@@ -53,7 +53,7 @@ NOTHING_RESTORED = Restored(0, 0, {})
 
 
 def nothing_restored(module: ModuleOp) -> Restored:
-    """The result if all calls stay inlined. `module`: before inlining."""
+    """Return the result if all calls stay inlined. `module`: before inlining."""
     calls = [op for op in every_operation(module) if isinstance(op, CallOp)]
     functions = {
         op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and Names.WHOLE not in op.attributes
@@ -68,7 +68,8 @@ def nothing_restored(module: ModuleOp) -> Restored:
 
 
 def restore_calls(module: ModuleOp, original: ModuleOp, origins: Origins) -> Restored:
-    """Change `module` in place. `original`: the module before inlining, which stays unchanged."""
+    """Outline the inlined calls of `module` again, in place. `original`: the module before inlining, which stays
+    unchanged."""
     with part("calls"):
         return _Restoring(module, original, origins).run()
 
@@ -173,7 +174,7 @@ class _Restoring:
     def _body(
         self, group: Group, reading: CallReading, results: Mapping[SSAValue, SSAValue]
     ) -> tuple[InlinedBody, bool]:
-        """The body, and whether it is that of the unmodified function."""
+        """Return the body, and whether it is that of the unmodified function."""
         returned = reading.template.returned
         # Constant expressions that are not returned stay in place for other readers.
         read_values = {
@@ -186,7 +187,7 @@ class _Restoring:
         return part_body(reading, read_values), False
 
     def _now(self, value: SSAValue, block: Block) -> SSAValue | None:
-        """The current value of a call's operand, or None if it is erased or not visible from the block."""
+        """Return the current value of a call's operand, or None if it is erased or not visible from the block."""
         while value in self.replaced:
             value = self.replaced[value]
         made_in = value.owner.parent if isinstance(value.owner, Operation) else value.owner
@@ -211,7 +212,7 @@ class _Restoring:
                 reader.operands[index] = new_results[original]
 
     def _function_around(self, group: Group) -> CallTemplate:
-        """The unmodified function that contained the call."""
+        """Return the unmodified function that contained the call."""
         if (around := group.instance.at.instance) is not None:
             return self.templates.of(around.callee)
         function = group.block.parent_op()

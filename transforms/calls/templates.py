@@ -98,7 +98,7 @@ def bare_attributes(op: Operation) -> dict[str, Attribute]:
 
 
 def part_called(op: Operation, was: Operation, parts: Parts) -> CallPart | None:
-    """The part that `op` calls where `was` calls the whole function, or None."""
+    """Return the part that `op` calls where `was` calls the whole function, or None."""
     if not parts or not isinstance(op, CallOp) or not isinstance(was, CallOp):
         return None
     part = parts.get(op.callee.string_value())
@@ -106,7 +106,7 @@ def part_called(op: Operation, was: Operation, parts: Parts) -> CallPart | None:
 
 
 def same_kind(op: Operation, was: Operation, parts: Parts) -> bool:
-    """Whether `op` computes the same as the bare operation `was`, or a part of it, from its operands."""
+    """Return whether `op` computes the same as the bare operation `was`, or a part of it, from its operands."""
     if name_of(op) != name_of(was) or bare_attributes(op) != was.attributes:
         return False
     return part_called(op, was, parts) is not None or (
@@ -118,13 +118,13 @@ def same_kind(op: Operation, was: Operation, parts: Parts) -> bool:
 
 
 def operand_pairs(op: Operation, was: Operation, parts: Parts) -> list[tuple[int, SSAValue]]:
-    """The index of each operand, and the operand of the template there."""
+    """Return the index of each operand, and the operand of the template there."""
     part = part_called(op, was, parts)
     return list(enumerate(was.operands if part is None else (was.operands[index] for index in part.arguments)))
 
 
 def result_pairs(op: Operation, was: Operation, parts: Parts) -> list[tuple[SSAValue, SSAValue]]:
-    """Each result with that of the template; results that the template lacks are left out."""
+    """Return each result with that of the template; results that the template lacks are left out."""
     part = part_called(op, was, parts)
     if part is None:
         return list(zip(op.results, was.results, strict=True))
@@ -133,7 +133,7 @@ def result_pairs(op: Operation, was: Operation, parts: Parts) -> list[tuple[SSAV
 
 
 def same_body(block: Block, other: Block) -> bool:
-    """Whether two bodies are equal up to names and locations; xDSL's comparison ignores result types."""
+    """Return whether two bodies are equal up to names and locations; xDSL's comparison ignores result types."""
     return block.is_structurally_equivalent(other) and all(
         tuple(op.result_types) == tuple(other_op.result_types)
         for op, other_op in zip(block.walk(), other.walk(), strict=True)

@@ -1,1 +1,1 @@
-"""Steps that run on each device (`shard_map`): both passes as one function, and split again."""
+"""Rewrite `shard_map` steps: join the forward and backward body into one function, and split it afterwards."""

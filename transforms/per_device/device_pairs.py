@@ -51,7 +51,8 @@ class OperandSource:
 
 @dataclass(frozen=True)
 class DevicePair:
-    """`links`: the source of each operand of the gradient, or None if it is neither, as for a cotangent."""
+    """Two bodies per device that are a forward pass and its gradient. `links`: the source of each operand of the
+    gradient, or None if it is neither, as for a cotangent."""
 
     forward: ManualComputationOp
     backward: ManualComputationOp
@@ -88,7 +89,7 @@ def _pairs_in(block: Block) -> Iterator[DevicePair]:
 
 
 def _is_gradient(op: ManualComputationOp) -> bool:
-    """Whether all operations run backward. A body with both directions is a step of its own."""
+    """Return whether all operations run backward. A body with both directions is a step of its own."""
     return _directions(op) == {Direction.BACKWARD}
 
 
@@ -134,7 +135,8 @@ def _link(forward: ManualComputationOp, backward: ManualComputationOp, index: in
 
 @dataclass(frozen=True)
 class Arrival:
-    """`left` is the last operation of the forward pass, `arrived` the first one of the gradient."""
+    """The delay of the cotangents of a pair: `left` is the last operation of the forward pass, `arrived` the first one
+    of the gradient."""
 
     left: UnrealizedConversionCastOp
     arrived: UnrealizedConversionCastOp
@@ -167,7 +169,7 @@ def take_out(arrival: Arrival) -> None:
 
 
 def come_late(pair: DevicePair) -> bool:
-    """Whether a cotangent is not a constant."""
+    """Return whether a cotangent is not a constant."""
     block = pair.backward.parent
     assert block is not None, "the body stands in a block"
     constants = Order.of(block).constants
@@ -177,7 +179,7 @@ def come_late(pair: DevicePair) -> bool:
 
 
 def held_between(pair: DevicePair, pairs: Sequence[DevicePair]) -> int:
-    """Bytes per device of the residuals of pairs that run between the two bodies of this pair."""
+    """Return bytes per device of the residuals of pairs that run between the two bodies of this pair."""
     block = pair.forward.parent
     assert block is not None, "the body stands in a block"
     position = {op: index for index, op in enumerate(block.ops)}

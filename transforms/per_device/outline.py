@@ -59,7 +59,7 @@ def _continued(location: LocationAttr, prefix: str, start: str) -> LocationAttr:
 
 
 def is_stand_in(op: Operation) -> bool:
-    """Whether `op` is a placeholder for operations that are outlined meanwhile; reports skip it."""
+    """Return whether `op` is a placeholder for operations that are outlined meanwhile; reports skip it."""
     if isinstance(op, ManualComputationOp):
         return isinstance(op.body.block.first_op, UnrealizedConversionCastOp)
     return isinstance(op, UnrealizedConversionCastOp)

@@ -42,7 +42,7 @@ NO_TENSOR = "the gradient on each device would read a {type} of the forward pass
 
 
 def part_type(step: DeviceStep, value: SSAValue) -> TensorType[Attribute]:
-    """The type of a residual on one device. Raises `Refusal` unless it is a tensor of static shape."""
+    """Return the type of a residual on one device. Raises `Refusal` unless it is a tensor of static shape."""
     type_ = value.type
     if not is_tensor(type_) or DYNAMIC_INDEX in type_.get_shape():
         raise Refusal(step.forward, NO_TENSOR.format(type=type_))
@@ -50,7 +50,7 @@ def part_type(step: DeviceStep, value: SSAValue) -> TensorType[Attribute]:
 
 
 def whole_type(step: DeviceStep, part: TensorType[Attribute]) -> TensorType[Attribute]:
-    """The type of the parts of all devices together."""
+    """Return the type of the parts of all devices together."""
     sizes = axes_of_mesh(step.forward, step.mesh)
     rows, *others = part.get_shape()
     devices = prod(sizes[axis] for axis in step.forward.manual_axes.data)

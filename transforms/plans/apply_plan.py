@@ -59,12 +59,12 @@ def copy_of_original(
 
 
 def beside(location: LocationAttr, word: str) -> LocationAttr:
-    """The location of a token: the same scope as the copies that wait for it."""
+    """Return the location of a token: the same scope as the copies that wait for it."""
     return _at(location, as_backward("/".join([*split_path(path_of(location))[:-1], word])))
 
 
 def _at(location: LocationAttr, path: str) -> LocationAttr:
-    """The same source position under another path."""
+    """Return the same source position under another path."""
     position = location.location if isinstance(location, NameLoc) else location
     return NameLoc(StringAttr(path), position)
 
@@ -83,7 +83,7 @@ class Numbers:
         return cls(count(first), free_channels(module))
 
     def id_of(self, op: Operation) -> int:
-        """The id of an original: its own, or the next one."""
+        """Return the id of an original: its own, or the next one."""
         stated = op.attributes.get(Names.ID)
         return stated.value.data if isinstance(stated, IntegerAttr) else next(self.ids)
 
@@ -142,7 +142,8 @@ class _Cloner:
     def _copies_behind_a_token(
         self, batch: Batch, gates: Iterable[SSAValue], mapping: dict[SSAValue, SSAValue], copy_of: Mapping[int, int]
     ) -> list[Operation]:
-        """`mapping`: from originals and inputs to their copies; extended by those of the batch."""
+        """Insert the copies of a batch behind a token. `mapping`: from originals and inputs to their copies; extended
+        by those of the batch."""
         numbered = self.step.numbered
         inputs = [value for value in numbered.values_of(batch.inputs) if value not in mapping]
         token = TokenOp([*(mapping[value] for value in numbered.values_of(batch.awaited)), *gates])
@@ -160,11 +161,11 @@ class _Cloner:
         return [*waiting, *copies]
 
     def _now(self, value: SSAValue) -> SSAValue:
-        """The latest copy of a value, or the value itself if it has none."""
+        """Return the latest copy of a value, or the value itself if it has none."""
         return self.latest[value].value if value in self.latest else value
 
     def read_delayed(self) -> None:
-        """Redirect gradient operations behind a group to the group's delayed inputs, those of the latest group.
+        """Redirect gradient operations after a group to the group's delayed inputs, those of the latest group.
 
         Otherwise both a value and its delayed twin would be live.
         """
@@ -192,7 +193,8 @@ class _Cloner:
                     reader.attributes[Names.TARGET_GRAD] = UnitAttr()
 
     def _later_reader(self, use: Use, before: int) -> Operation | None:
-        """The using operation of the step, at or behind `before`; None for forward operations, which read originals."""
+        """Return the using operation of the step, at or after `before`; None for forward operations, which read
+        originals."""
         reader = self.step.phases.order.owner_here(use.operation)
         if reader is None or self.step.phases.is_forward(reader) or self.step.position(reader) < before:
             return None

@@ -129,7 +129,7 @@ def _name(function: FuncOp) -> str:
 
 
 def of_rest(selection: Selection) -> Selection:
-    """The selection for segments without a budget: none, unless the selection names them."""
+    """Return the selection for segments without a budget: none, unless the selection names them."""
     is_open = selection.segments == AUTO.segments and selection.checkpoints is None and not selection.segment_count
     if selection.segment_budgets and is_open:
         return replace(selection, segments="none", segment_budgets=())
@@ -146,7 +146,7 @@ def _refuse_unknown(steps: Steps, budget: SegmentBudget) -> None:
 
 @dataclass
 class _Chooser:
-    """Chooses what the segments of one step recompute."""
+    """A search for the operations to recompute under the segment budgets of one step."""
 
     step: Step
     targets: Sequence[BudgetedSegment]
@@ -155,7 +155,7 @@ class _Chooser:
     forced: frozenset[Operation] = frozenset()
 
     def choose(self) -> SegmentLimits:
-        """Raises `Refusal`."""
+        """Choose the values that the segments save within their budgets. Raises `Refusal`."""
         self.forced = frozenset(op for target in self.targets for op in target.operations if _is_forced(op))
         step, graph = self.step, self.step.graph
         segments = {target.name: self._segment(target) for target in self.targets}
@@ -186,7 +186,7 @@ class _Chooser:
         return Segment(operations, target.budget.most(plain))
 
     def _marked(self, members: Iterable[int]) -> StorageRestrictions:
-        """The constraints that the user's marks put on operations."""
+        """Return the constraints that the user's marks put on operations."""
         stays, again = dict[int, str](), set[int]()
         for op in members:
             for value in self.step.graph.makes[op]:
@@ -198,7 +198,7 @@ class _Chooser:
         return StorageRestrictions(stays, frozenset(again))
 
     def _late(self, saved: Collection[int]) -> frozenset[int]:
-        """Values that are saved although the selection does not keep them."""
+        """Return the values that are saved although the selection does not keep them."""
         return frozenset(saved).difference(*(solution.kept for solution in self.solutions.values()))
 
     def _write(self) -> None:
@@ -255,6 +255,6 @@ class _Chooser:
 
 
 def _is_forced(op: Operation) -> bool:
-    """Whether a user's mark fixes the choice."""
+    """Return whether a user's mark fixes the choice."""
     policies = {mark_of(result) for result in op.results}
     return Names.RECOMPUTE in op.attributes and not policies <= {None, Policy.PREFER_SAVE, Policy.PREFER_RECOMPUTE}

@@ -21,7 +21,8 @@ T = TypeVar("T")
 
 @dataclass
 class Misfits:
-    """`misfits`: functions with the error of the selection. `fits`: number of functions to which it applies."""
+    """The functions to which a selection does not apply, with the error (`misfits`), and the number of functions to
+    which it applies (`fits`)."""
 
     misfits: list[tuple[FuncOp, BadSelection]] = field(default_factory=list[tuple[FuncOp, BadSelection]])
     fits: int = 0

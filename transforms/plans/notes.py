@@ -16,7 +16,7 @@ _NOTED = (Names.SEGMENT, Names.RECOMPUTE, Names.CHECKPOINT)
 
 
 def notes_of(step: Step) -> Iterator[Note]:
-    """Yield a note for each operation that has such an attribute."""
+    """Yield a note for each operation with a segment, mark or checkpoint attribute."""
     for number, op in enumerate(step.numbered.operations):
         if any(name in op.attributes for name in _NOTED):
             segment, mark = op.attributes.get(Names.SEGMENT), op.attributes.get(Names.RECOMPUTE)

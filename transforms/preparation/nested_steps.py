@@ -7,7 +7,7 @@
 
 Examples are gradients accumulated over microbatches, and `value_and_grad` inside of a `shard_map`. While passes run,
 such a block is a function of its own, so every pass over steps applies to it; a placeholder takes its place. A block
-with several gradients, one behind the other, holds several steps:
+with several gradients, one after the other, holds several steps:
 
     forward; gradient; forward; gradient    ->    forward; gradient; placeholder        func.func @"main+1"(...)
 
@@ -53,12 +53,12 @@ _SUFFIXES = re.compile(r"(?:/(?:devices)?\d+|\+\d+)+$")
 
 
 def function_around(name: str) -> str:
-    """The name of the function that holds a step: `main` for `main/0`, `main/devices0` and `main+1`."""
+    """Return the name of the function that holds a step: `main` for `main/0`, `main/devices0` and `main+1`."""
     return _SUFFIXES.sub("", name)
 
 
 def outline_nested_steps(module: ModuleOp) -> Sequence[NestedStep]:
-    """Outline every nested block that is a step, the innermost first, then every step behind the first one of a
+    """Outline every nested block that is a step, the innermost first, then every step after the first one of a
     function's body, the last first."""
     nested = [
         _outline_block(module, block, f"{function.sym_name.data}/{number}")
@@ -75,7 +75,7 @@ def outline_nested_steps(module: ModuleOp) -> Sequence[NestedStep]:
 
 
 def put_back(nested: Sequence[NestedStep], is_held_back: bool = False) -> None:
-    """Inline each function at its placeholder. `is_held_back`: with a barrier in front of each later step, so that no
+    """Inline each function at its placeholder. `is_held_back`: with a barrier before each later step, so that no
     executor begins its forward pass before the gradient of the previous step is complete."""
     for step in reversed(nested):
         inside, holder = step.function.body.block, step.placeholder.parent
@@ -96,8 +96,8 @@ def put_back(nested: Sequence[NestedStep], is_held_back: bool = False) -> None:
 
 
 def _hold_back(operations: Sequence[Operation]) -> None:
-    """Put a barrier in front of the values that the forward pass of a step reads. Its gate is a value of the previous
-    step's gradient: one that the forward pass reads, or else the last gradient."""
+    """Put a barrier before the values that the forward pass of a step reads. Its gate is a value of the previous step's
+    gradient: one that the forward pass reads, or else the last gradient."""
     block = operations[0].parent
     assert block is not None, "a step stands in a block"
     order, phase_sources = Order.of(block), sources()
@@ -143,7 +143,7 @@ def _has_direction(phase_sources: Sequence[PhaseSource], op: Operation, directio
 
 
 def _direction(phase_sources: Sequence[PhaseSource], op: Operation) -> Direction | None:
-    """The direction that the first source with an answer gives."""
+    """Return the direction that the first source with an answer gives."""
     return next((stated for source in phase_sources if (stated := source.direction(op)) is not None), None)
 
 
@@ -218,7 +218,7 @@ def _blocks_of_steps(function: FuncOp) -> Iterator[Block]:
 
 
 def _is_step(block: Block) -> bool:
-    """Whether the block holds operations of both directions by any of the phase sources."""
+    """Return whether the block holds operations of both directions by any of the phase sources."""
     phase_sources, directions = sources(), set[Direction]()
     for op in block.ops:
         directions.update(stated for source in phase_sources if (stated := source.direction(op)) is not None)
@@ -226,7 +226,7 @@ def _is_step(block: Block) -> bool:
 
 
 def _later_steps(block: Block) -> list[list[Operation]]:
-    """The operations of each step but the first, which also holds the operations that belong to no step."""
+    """Return the operations of each step but the first, which also holds the operations that belong to no step."""
     order = Order.of(block)
     *operations, _ = order.operations
     if any(stated_phase(op) is not None for op in operations):

@@ -51,7 +51,7 @@ def _carried(loop: WhileOp) -> int:
 
 
 def _loops_in(block: Block) -> Iterator[WhileOp]:
-    """The loops of the block and of its branches, without loops inside of loops."""
+    """Yield the loops of the block and of its branches, without loops inside of loops."""
     for op in block.ops:
         if isinstance(op, WhileOp):
             yield op
@@ -94,7 +94,7 @@ def _rebuild(loop: WhileOp, operands: Sequence[SSAValue], kept: Sequence[int], r
 
 
 def _needed(loop: WhileOp) -> set[int]:
-    """The carries that the condition reads, whose results are read, or that such a carry is computed from."""
+    """Return the carries that the condition reads, whose results are read, or that such a carry is computed from."""
     block, last = loop.body.block, loop.body.block.last_op
     assert last is not None, "verified: a body ends"
     needed = {argument.index for argument in loop.cond.block.args if any(argument.uses)}

@@ -155,7 +155,7 @@ def _forward_in_slots(slots: Slots, schedule: Reversal, numbers: Numbers, replac
 
 
 def _with_first(place: Builder, value: SSAValue, slots: int) -> SSAValue:
-    """Slots with the value in the first, and one more for the carry of the last iteration."""
+    """Return the slots with the value in the first, and one more for the carry of the last iteration."""
     empty = place.empty(slots + 1, shape_of(value), element_of(value))
     return place.write(empty, place.as_slice(value), place.number(0))
 

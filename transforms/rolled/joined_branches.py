@@ -4,9 +4,9 @@
     …                                            ->     …
     %g   = case %c { loop reads %r#1; return %d }       %g = case %c { loop; loop reads %s; return %d }
 
-While loops are cut, the operations of a forward branch stand in front of those of its gradient, so that stacks connect
-loops of one block. Afterwards they move back, and the forward conditional returns the values that are still read. New
-results have zeros in the other branches, as JAX writes them.
+While loops are cut, the operations of a forward branch stand before those of its gradient, so that stacks connect loops
+of one block. Afterwards they move back, and the forward conditional returns the values that are still read. New results
+have zeros in the other branches, as JAX writes them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class JoinedBranches:
 
 
 def join_branches(block: Block, crossings: Crossings) -> list[JoinedBranches]:
-    """Move the branches of each forward conditional of the block in front of those of its gradient."""
+    """Move the branches of each forward conditional of the block before those of its gradient."""
     joined, paired = list[JoinedBranches](), set[Operation]()
     conditionals = [op for op in block.ops if isinstance(op, _CONDITIONALS)]
     for number, backward in enumerate(conditionals):
@@ -99,7 +99,7 @@ def _are_pair(forward: Operation, backward: Operation, crossings: Crossings) -> 
 
 
 def _is_same(first: SSAValue, second: SSAValue) -> bool:
-    """Whether both are one value, or computed by equal chains of unary operations from one value."""
+    """Return whether both are one value, or computed by equal chains of unary operations from one value."""
     while first is not second:
         if not (isinstance(first, OpResult) and isinstance(second, OpResult)):
             return False
@@ -112,7 +112,7 @@ def _is_same(first: SSAValue, second: SSAValue) -> bool:
 
 
 def _reads(holder: Operation, value: SSAValue) -> bool:
-    """Whether the value is read in the regions of an operation."""
+    """Return whether the value is read in the regions of an operation."""
     return any(_is_inside(use.operation, holder) for use in value.uses)
 
 
@@ -160,7 +160,8 @@ def _ops_before(marker: Operation) -> list[Operation]:
 
 
 def _crossing(operations: Sequence[Operation], marker: Operation) -> list[OpResult]:
-    """The values of the forward branch that the gradient reads; constants are cloned into the gradient instead."""
+    """Return the values of the forward branch that the gradient reads; constants are cloned into the gradient
+    instead."""
     results = {result for op in operations for result in op.results}
     read, current = dict[SSAValue, None](), marker.next_op
     while current is not None:
@@ -234,7 +235,7 @@ def _returned_already(block: Block) -> set[SSAValue]:
 
 
 def _slots(values: Sequence[Sequence[OpResult]]) -> list[Attribute]:
-    """The types of the new results: each type as often as the branch that returns most of it."""
+    """Return the types of the new results: each type as often as the branch that returns most of it."""
     needed = dict[Attribute, int]()
     for listed in values:
         counts = dict[Attribute, int]()
@@ -249,7 +250,7 @@ def _largest(counts: Mapping[Attribute, int], other: Mapping[Attribute, int]) ->
 
 
 def _zeros(type_: Attribute, before: Operation, like: Operation) -> SSAValue:
-    """Zeros that a branch returns where another branch returns a value that the gradient reads."""
+    """Return the zeros that a branch returns where another branch returns a value that the gradient reads."""
     assert is_tensor(type_), "checked: all values are tensors"
     element = type_.element_type
     zero = ConstantOp(DenseAttr.get(TensorType(element, []), bytes(dtype_of(element).itemsize)))

@@ -57,7 +57,7 @@ class Builder:
         return self.value(SubtractOp(self.number(number), value))
 
     def of_chunk(self, chunk: SSAValue, every: int, within: SSAValue) -> SSAValue:
-        """`chunk * every + within`."""
+        """Emit `chunk * every + within`."""
         return self.add_up(chunk if every == 1 else self.value(MultiplyOp(chunk, self.number(every))), within)
 
     def add_up(self, left: SSAValue, right: SSAValue) -> SSAValue:
@@ -67,12 +67,12 @@ class Builder:
         return self.value(ConstantOp(DenseAttr.from_numpy(np.array(numbers), self._element)))
 
     def empty(self, slices: int, shape: Sequence[int], element: Attribute) -> SSAValue:
-        """A stack of zeros, all of which are overwritten."""
+        """Return a stack of zeros, all of which are overwritten."""
         zero = self.value(ConstantOp(DenseAttr.get(TensorType(element, []), bytes(dtype_of(element).itemsize))))
         return self.value(BroadcastInDimOp(zero, [], TensorType(element, [slices, *shape])))
 
     def as_slice(self, value: SSAValue) -> SSAValue:
-        """The value with a first dimension of one."""
+        """Return the value with a first dimension of one."""
         shape = shape_of(value)
         return self.value(BroadcastInDimOp(value, range(1, len(shape) + 1), TensorType(element_of(value), [1, *shape])))
 
@@ -80,11 +80,11 @@ class Builder:
         return self.value(DynamicUpdateSliceOp(stack, part, self._starts(stack, place)))
 
     def read(self, stack: SSAValue, place: SSAValue) -> SSAValue:
-        """The slice, with a first dimension of one."""
+        """Emit a `dynamic_slice` of one row; the result keeps a leading dimension of 1."""
         return self.value(DynamicSliceOp(stack, self._starts(stack, place), [1, *shape_of(stack)[1:]]))
 
     def read_value(self, stack: SSAValue, place: SSAValue) -> SSAValue:
-        """The slice, without its first dimension."""
+        """Emit a `dynamic_slice` of one row and drop its leading dimension."""
         slice_ = self.read(stack, place)
         return self.value(ReshapeOp(slice_, TensorType(element_of(stack), shape_of(stack)[1:])))
 
@@ -220,7 +220,7 @@ class Iterations:
 
 @dataclass(frozen=True)
 class Rerun:
-    """Rerun a loop for the slices that it stacks."""
+    """A second run of a loop for the slices that it stacks."""
 
     loop: CountedLoop
     needs: LoopPart

@@ -77,7 +77,7 @@ def _read_in_body(loop: WhileOp) -> Iterator[tuple[SSAValue, SSAValue]]:
 
 
 def _is_read_in(loop: WhileOp, op: Operation) -> bool:
-    """Whether the operation stands in the body and is not its terminator."""
+    """Return whether the operation stands in the body and is not its terminator."""
     current: Operation | None = op
     while current is not None and current.parent is not loop.body.block:
         current = current.parent_op()
@@ -85,7 +85,7 @@ def _is_read_in(loop: WhileOp, op: Operation) -> bool:
 
 
 def _chain(value: SSAValue) -> list[Operation]:
-    """The shape operations from the smallest value to this one; empty if this one is not larger."""
+    """Return the shape operations from the smallest value to this one; empty if this one is not larger."""
     chain, smallest, best = list[Operation](), value_bytes(value), 0
     while isinstance(value, OpResult) and name_of(value.op) in _SHAPES:
         chain.append(value.op)
@@ -126,7 +126,7 @@ class StackedValue:
 
 
 def _empty_stack(value: SSAValue, loop: CountedLoop) -> SSAValue:
-    """A stack of zeros in front of the loop, all of which are overwritten."""
+    """Return a stack of zeros before the loop, all of which are overwritten."""
     element = element_of(value)
     zero = ConstantOp(DenseAttr.get(TensorType(element, []), bytes(dtype_of(element).itemsize)))
     zeros = BroadcastInDimOp(zero.output, [], TensorType(element, [loop.trips, *shape_of(value)]))
@@ -165,7 +165,7 @@ class _Repetition:
     written: Affine
 
     def instead_of(self, readings: Sequence[StackRead], kept: Sequence[StackedValue]) -> int:
-        """Replace the readings by copies in front of the first one. Returns the number of copies."""
+        """Replace the readings by copies before the first one. Returns the number of copies."""
         ops = {reading.op for reading in readings}
         place = next(op for op in self.cut.link.reader.block.ops if op in ops)
         mapping = self._inputs(kept, place)
@@ -198,7 +198,7 @@ class _Repetition:
         return mapping
 
     def _of_reader(self, scale: int, offset: int) -> Affine:
-        """`scale * written + offset` as a function of the reading loop's iteration."""
+        """Return `scale * written + offset` as a function of the reading loop's iteration."""
         return Affine(scale * self.written.scale, scale * self.written.offset + offset)
 
     def _number(self, number: Affine, like: SSAValue, before: Operation) -> SSAValue:
@@ -244,7 +244,7 @@ def _read_unsliced(slice_: SSAValue, value: SSAValue) -> None:
 
 
 def _before(op: Operation) -> Iterator[Operation]:
-    """The operations in front of `op`, the nearest first."""
+    """Yield the operations before `op`, the nearest first."""
     while (previous := op.prev_op) is not None:
         yield previous
         op = previous

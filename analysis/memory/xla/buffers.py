@@ -25,10 +25,13 @@ _BEFORE = 1
 
 
 class OccupiedPlaces:
-    """`throughout`: the places that one `put` occupied for all steps of a node; `somewhere`: for some of them."""
+    """The occupied places of each step, in a tree of ranges of steps.
+
+    `throughout`: the places that one `put` occupied for all steps of a node; `somewhere`: for some of them.
+    """
 
     def __init__(self, steps: int):
-        """All steps are less than `steps`."""
+        """Make an empty set of places for the steps 0 to `steps` - 1."""
         self._leaves = 1 << (steps + _BEFORE).bit_length()
         self._throughout = [0] * (2 * self._leaves)
         self._somewhere = [0] * (2 * self._leaves)
@@ -43,7 +46,8 @@ class OccupiedPlaces:
                 node >>= 1
 
     def first_free(self, candidates: int, first: int, last: int) -> int | None:
-        """The lowest place of the bit set `candidates` that is free at all these steps; None if there is none."""
+        """Return the lowest place of the bit set `candidates` that is free at all these steps; None if there is
+        none."""
         taken = 0
         for node in self._nodes(first, last):
             taken |= self._somewhere[node]
@@ -54,7 +58,7 @@ class OccupiedPlaces:
         return (free & -free).bit_length() - 1 if free else None
 
     def _nodes(self, first: int, last: int) -> Iterator[int]:
-        """The disjoint nodes that cover exactly these steps."""
+        """Yield the disjoint nodes that cover exactly these steps."""
         low, high = self._leaves + first + _BEFORE, self._leaves + last + _BEFORE + 1
         while low < high:
             if low & 1:
@@ -78,7 +82,7 @@ class Life:
 
 
 def lives(fused: Fusion, schedule: Sequence[int]) -> list[Life]:
-    """The live range of each storage that is made in the block, in the order of the schedule."""
+    """Return the live range of each storage that is made in the block, in the order of the schedule."""
     program, owners = fused.program, storage_owners(fused)
     position = {op: index for index, op in enumerate(schedule)}
     last = dict[int, int]()
@@ -96,7 +100,8 @@ def lives(fused: Fusion, schedule: Sequence[int]) -> list[Life]:
 
 
 def storage_owners(fused: Fusion) -> Mapping[int, int]:
-    """Values that pass a barrier or a loop, or are updated in place, with the value whose place each shares."""
+    """Return the values that pass a barrier or a loop, or are updated in place, with the value whose place each
+    shares."""
     program, readers, owners = fused.program, _readers(fused), dict[int, int]()
     for op in fused.kernels:
         forwards = program.names[op] in FORWARDS
@@ -115,7 +120,7 @@ def storage_owners(fused: Fusion) -> Mapping[int, int]:
 
 
 def all_before(op: int, others: Set[int], fused: Fusion) -> bool:
-    """Whether use-def edges order all `others` before `op`."""
+    """Return whether use-def edges order all `others` before `op`."""
     remaining, pending, visited = set(others), [op], set[int]()
     while pending and remaining:
         for value in fused.reads[pending.pop()]:
@@ -158,7 +163,7 @@ def written_in_place(live_ranges: Sequence[Life], fused: Fusion, schedule: Seque
 
 
 def outside_results(live_ranges: Sequence[Life], places: Sequence[list[Life]]) -> list[Life]:
-    """The lives that do not fit into the place of a result of at least their size, assigned largest first.
+    """Return the lives that do not fit into the place of a result of at least their size, assigned largest first.
 
     Each of `places` begins with the result; assigned lives are appended to it.
     """
@@ -182,7 +187,7 @@ def outside_results(live_ranges: Sequence[Life], places: Sequence[list[Life]]) -
 
 
 def copied_bytes(body: Fusion) -> int:
-    """Bytes of the carried values that are copied in an iteration."""
+    """Return the bytes of the carried values that are copied in an iteration."""
     program, owners, total = body.program, storage_owners(body), 0
     readers = _carry_readers(body, owners)
     for old, value in enumerate(program.returned[: program.arguments]):
@@ -197,7 +202,7 @@ def copied_bytes(body: Fusion) -> int:
 
 
 def _carry_readers(body: Fusion, owners: Mapping[int, int]) -> Mapping[int, Set[int]]:
-    """The kernels that read each storage, without the terminator."""
+    """Return the kernels that read each storage, without the terminator."""
     readers = dict[int, set[int]]()
     for op, values in body.reads.items():
         for value in values if op != body.program.terminator else ():
@@ -206,7 +211,8 @@ def _carry_readers(body: Fusion, owners: Mapping[int, int]) -> Mapping[int, Set[
 
 
 def _all_read_before(maker: int, readers: Set[int], body: Fusion) -> bool:
-    """Whether all `readers` have run when `maker` writes; an elementwise `maker` may overwrite its own operand."""
+    """Return whether all `readers` have run when `maker` writes; an elementwise `maker` may overwrite its own
+    operand."""
     program = body.program
     by_element = program.traits[maker] & Trait.FUSIBLE and maker not in body.library
     itself = {maker} if program.names[maker] in WRITES_OVER or by_element else set[int]()

@@ -33,13 +33,14 @@ _LOOP = "stablehlo.while"
 
 
 def overwritten(program: KernelProgram, op: int) -> Sequence[int]:
-    """The operands that an operation may write over."""
+    """Return the operands whose buffers the operation may overwrite in place."""
     name, operands = program.names[op], program.operands[op]
     return operands if name == _LOOP else operands[:1] if name in WRITES_OVER else ()
 
 
 def places_of_alike_values(program: KernelProgram) -> Mapping[int, tuple[int, int]]:
-    """For each number of `Program.alike` the operation and the operand number that overwrite the value itself."""
+    """Return for each number of `Program.alike` the operation and the operand number that overwrite the value
+    itself."""
     alike = program.alike
     last = {
         alike[value]: (op, index)
@@ -61,7 +62,7 @@ def places_of_alike_values(program: KernelProgram) -> Mapping[int, tuple[int, in
 
 
 def _is_captured(program: KernelProgram, op: int, number: int) -> bool:
-    """Whether the regions of the loop capture the value too."""
+    """Return whether the regions of the loop capture the value too."""
     captured = set(program.reads[op]).difference(program.operands[op])
     return any(program.alike.get(value) == number for value in captured)
 
@@ -79,7 +80,8 @@ def _all_before(program: KernelProgram, op: int, others: Set[int]) -> bool:
 
 @dataclass
 class Pools:
-    """Expands pools. `iotas`: index arrays by shape and dimension, which operands of one shape share."""
+    """A rewriter that expands pools. `iotas`: index arrays by shape and dimension, which operands of one shape
+    share."""
 
     new: Draft
     iotas: dict[tuple[tuple[int, ...], int], int] = field(default_factory=dict[tuple[tuple[int, ...], int], int])
@@ -157,7 +159,7 @@ class _KernelWriter:
             self.new.keep(op, operands, self._captured(op))
 
     def _simplified_operands(self, op: int) -> Sequence[int]:
-        """The operands after XLA's simplification of the operation."""
+        """Return the operands after XLA's simplification of the operation."""
         program = self.program
         if op in program.numbers:
             return ()
@@ -167,7 +169,8 @@ class _KernelWriter:
         return [operands[program.reshapes[op]]] if op in program.reshapes else operands
 
     def _add_product(self, op: int, operands: Sequence[int]) -> None:
-        """XLA turns a product with a converted mask into a select by the mask itself, which its library lacks."""
+        """Add a product. XLA turns a product with a converted mask into a select by the mask itself, which its library
+        lacks."""
         read = [self._mask(value) for value in operands]
         self.new.keep(op, read, without=Trait.LIBRARY if read != list(operands) else Trait.NONE)
 
@@ -177,7 +180,7 @@ class _KernelWriter:
         return self.new.columns.operands[maker][0] if is_mask else value
 
     def _is_duplicate(self, op: int) -> bool:
-        """Whether an earlier operation makes the same value from constants. Records the operation."""
+        """Return whether an earlier operation makes the same value from constants. Records the operation."""
         is_duplicate = False
         for value in self.program.makes[op]:
             if (alike := self.program.alike.get(value)) is not None:
@@ -186,14 +189,15 @@ class _KernelWriter:
         return is_duplicate
 
     def _is_duplicate_broadcast(self, op: int, operand: int) -> bool:
-        """Whether an earlier broadcast makes the same value. Records the broadcast."""
+        """Return whether an earlier broadcast makes the same value. Records the broadcast."""
         (value,) = self.program.makes[op]
         key = self.program.spreads[op], self.new.columns.root[operand]
         self.replacement[value] = self.first_spread.setdefault(key, value)
         return self.replacement[value] != value
 
     def _is_scaled(self, op: int) -> bool:
-        """Whether the product with a broadcast is multiplied by a scalar: XLA folds the scalar into the broadcast."""
+        """Return whether the product with a broadcast is multiplied by a scalar: XLA folds the scalar into the
+        broadcast."""
         for _ in range(2):
             if len(readers := self.program.readers[op]) != 1 or self.program.names[readers[0]] not in _PRODUCTS:
                 return False
@@ -201,14 +205,14 @@ class _KernelWriter:
         return any(self.program.maker[value] in self.program.numbers for value in self.program.operands[op])
 
     def _captured(self, op: int) -> Sequence[int]:
-        """The values that the regions of an operation capture."""
+        """Return the values that the regions of an operation capture."""
         operands, reads = self.program.operands[op], self.program.reads[op]
         if operands == reads:
             return ()
         return [self.replacement.get(value, value) for value in reads if value not in operands]
 
     def _with_own_operands(self, op: int, operands: Sequence[int]) -> Sequence[int]:
-        """The operands with a copy in place of each overwritten operand that has other readers."""
+        """Return the operands with a copy in place of each overwritten operand that has other readers."""
         own, unchanged = list(operands), self.program.handed_on.get(op, frozenset())
         for index, value in enumerate(operands[: len(overwritten(self.program, op))]):
             alike = self.program.alike.get(value)
@@ -226,7 +230,7 @@ class _KernelWriter:
             self.replacement[wide] = self._copy(op, _CAST, _IN_LIBRARY | Trait.EXPENSIVE, wide, narrow)
 
     def _converted(self, op: int, operands: Sequence[int], kernel: Kernel) -> Sequence[int]:
-        """The operands in the element types and layouts of the kernel."""
+        """Return the operands in the element types and layouts of the kernel."""
         converted = list(operands)
         for index, size in enumerate(kernel.wide):
             if size:

@@ -35,7 +35,7 @@ _LARGEST = 100
 
 
 def library_kernels(program: KernelProgram) -> Mapping[int, int]:
-    """For each operation inside of a library kernel the root of the kernel, whose result is stored."""
+    """Return for each operation inside of a library kernel the root of the kernel, whose result is stored."""
     grouping = _Grouping(program)
     for op in reversed(range(len(program))):
         if program.traits[op] & Trait.STARTS and op not in grouping.group_of:
@@ -95,7 +95,7 @@ class _Grouping:
         return changed
 
     def _above(self, group: _Group, ops: Iterable[int]) -> Iterator[tuple[int, bool]]:
-        """Producers of the operands that have no reader outside of the group."""
+        """Yield the producers of the operands that have no reader outside of the group."""
         program = self.program
         for op in ops:
             for source in program.sources[op]:
@@ -126,8 +126,11 @@ class _Grouping:
 
 @dataclass(frozen=True)
 class Fusion:
-    """`reads`: for each operation that is the root of a kernel, the stored values that the kernel reads. `library`: the
-    operations inside of library kernels."""
+    """The kernels of a block.
+
+    `reads`: for each operation that is the root of a kernel, the stored values that the kernel reads.
+    `library`: the operations inside of library kernels.
+    """
 
     program: KernelProgram
     reads: Mapping[int, tuple[int, ...]]
@@ -173,7 +176,7 @@ class _Descendants:
         self._rows[op] = row
 
     def include(self, op: int, producer: int) -> bool:
-        """Whether `op` reads the producer, which was added last, directly or through other operations."""
+        """Return whether `op` reads the producer, which was added last, directly or through other operations."""
         return op > producer and bool(self._rows[producer] >> (op - producer - 1) & 1)
 
 
@@ -195,7 +198,7 @@ class _Rules:
         return self.is_stored(op)
 
     def is_stored(self, op: int) -> bool:
-        """Whether a reader needs the result in memory. Reshapes share the memory of their operand."""
+        """Return whether a reader needs the result in memory. Reshapes share the memory of their operand."""
         is_stored = self.stored.get(op)
         if is_stored is None:
             is_stored = self.stored[op] = self._needs_memory(op)
@@ -211,11 +214,11 @@ class _Rules:
         return not all(self.fuses(op, reader) for reader in program.readers[op])
 
     def may_be_inside(self, op: int) -> bool:
-        """Whether the operation can be fused into a kernel."""
+        """Return whether the operation can be fused into a kernel."""
         return bool(self.program.traits[op] & Trait.FUSIBLE) or op in self.library
 
     def is_inside(self, producer: int, reader: int) -> bool:
-        """As `fuses`, but true for every producer that is not stored: it is computed in every reader."""
+        """Return whether the producer is not stored, or can be inside of a kernel and `fuses` into the reader."""
         return not self.is_stored(producer) or (self.may_be_inside(producer) and self.fuses(producer, reader))
 
     def fuses(self, producer: int, reader: int) -> bool:
@@ -224,7 +227,7 @@ class _Rules:
         return self.may_fuse(producer, reader) and not self.do_not_duplicate(producer)
 
     def may_fuse(self, producer: int, reader: int) -> bool:
-        """Whether this edge permits fusion, regardless of the other readers."""
+        """Return whether this edge permits fusion, regardless of the other readers."""
         program = self.program
         traits, taking = program.traits[producer], program.traits[reader]
         if not traits & Trait.FUSIBLE or producer in self.library or reader in self.library:
@@ -242,14 +245,14 @@ class _Rules:
         return library_kernels(self.program)
 
     def is_computed_once(self, producer: int) -> bool:
-        """Whether all readers are computed inside of one kernel."""
+        """Return whether all readers are computed inside of one kernel."""
         kernels = set[int]()
         for reader in self.program.readers[producer]:
             kernels |= self.kernels(reader)
         return len(kernels) == 1
 
     def kernels(self, op: int) -> frozenset[int]:
-        """The kernels that compute an operation: itself, or all kernels that it is fused into."""
+        """Return the kernels that compute an operation: itself, or all kernels that it is fused into."""
         if op not in self.computed_in:
             self.computed_in[op] = frozenset([op])
             if op not in self.library and not self.is_stored(op):
@@ -269,7 +272,8 @@ class _Rules:
         return members
 
     def do_not_duplicate(self, producer: int) -> bool:
-        """Whether to fuse into all readers or none: duplicates would read more memory than the result occupies."""
+        """Return whether to fuse into all readers or none: duplicates would read more memory than the result
+        occupies."""
         if producer not in self.shared_everywhere:
             program = self.program
             self.shared_everywhere[producer] = False
@@ -282,8 +286,8 @@ class _Rules:
         return self.shared_everywhere[producer]
 
     def fuses_on_all_paths(self, producer: int, reader: int) -> bool:
-        """Whether the producer, which was placed last, is fused into the reader directly and on all paths through other
-        operands of it."""
+        """Return whether the producer, which was placed last, is fused into the reader directly and on all paths
+        through other operands of it."""
         pending, visited = [reader], {reader}
         while pending:
             current = pending.pop()
@@ -299,7 +303,7 @@ class _Rules:
         return True
 
     def large_operands(self, op: int) -> Sequence[int]:
-        """Operands of at least the rank of the result, without broadcasts and constants."""
+        """Return the operands of at least the rank of the result, without broadcasts and constants."""
         program = self.program
         rank = program.ranks[program.makes[op][0]]
         return [
@@ -309,7 +313,7 @@ class _Rules:
         ]
 
     def reads(self, op: int) -> tuple[int, ...]:
-        """The stored values that the kernel of `op` reads, including those of operations fused into it."""
+        """Return the stored values that the kernel of `op` reads, including those of operations fused into it."""
         program, stored = self.program, dict[int, None]()
         pending, visited = [op], {op}
         while pending:

@@ -29,7 +29,7 @@ from .traits import Trait
 
 
 def xla_form(function: FuncOp, order: Order | None = None) -> tuple[KernelProgram, Sequence[Operation]]:
-    """The program, and for each of its operations the operation of the function that it comes from.
+    """Return the program, and for each of its operations the operation of the function that it comes from.
 
     `order`: the order of the block, if it is already computed. Raises `Refusal` for dynamic shapes.
     """
@@ -50,7 +50,7 @@ def _without_dead_code(function: FuncOp, order: Order | None) -> tuple[KernelPro
 
 
 def xla_timeline(function: FuncOp, phases: Phases | None = None, labels: Labels | None = None) -> Timeline:
-    """Live bytes over XLA's schedule, with one step per kernel. `labels`: for reports.
+    """Return the live bytes over XLA's schedule, with one step per kernel. `labels`: for reports.
 
     Raises `Refusal` for dynamic shapes.
     """
@@ -72,7 +72,7 @@ def xla_timeline(function: FuncOp, phases: Phases | None = None, labels: Labels 
 
 
 def temporaries(donated: Mapping[int, int], run: ScheduledKernels) -> list[Life]:
-    """The lives outside of the places of arguments and results. `donated`: see `donations`."""
+    """Return the lives outside of the places of arguments and results. `donated`: see `donations`."""
     places = {life.value: [life] for life in run.lives if life.value in run.returned}
     own_lives = run.temporaries()
     for donation in donations(donated, run):
@@ -106,7 +106,7 @@ class Plain:
         return cls(program_of(single_block(function), order), donated_for(function))
 
     def peak_bytes(self, rewritten: SimulatedProgram) -> int:
-        """Peak bytes of the temporaries of the rewritten program, by the model of `memory.py`."""
+        """Compute the peak bytes of the temporaries of the rewritten program under the memory model `xla`."""
         run = ScheduledKernels.of(with_kernel_copies(_program(self.program, rewritten)).program)
         return max(live_bytes(temporaries(self.donated, run), run.inner_bytes()), default=0)
 
@@ -147,7 +147,7 @@ def _program(plain: KernelProgram, new: SimulatedProgram) -> KernelProgram:
 
 
 def _places(plain: KernelProgram, new: SimulatedProgram) -> Sequence[Sequence[int]]:
-    """For each operation of the plain program, the new operation and its copies."""
+    """Return for each operation of the plain program, the new operation and its copies."""
     places: list[list[int]] = [[] for _ in range(len(plain))]
     for op, instruction in enumerate(new.operations):
         if instruction.origin != BARRIER:
@@ -161,7 +161,7 @@ def _at(places: Sequence[Sequence[int]], attributes: Mapping[int, T]) -> dict[in
 
 
 def _operands(plain: KernelProgram, instruction: Instruction) -> tuple[int, ...]:
-    """The operands of an instruction, with the repetitions of the original."""
+    """Return the operands of an instruction, with the repetitions of the original."""
     origin = instruction.origin
     if origin == BARRIER or plain.operands[origin] == plain.reads[origin]:
         return instruction.reads
@@ -170,7 +170,8 @@ def _operands(plain: KernelProgram, instruction: Instruction) -> tuple[int, ...]
 
 
 def _roots(plain: KernelProgram, new: SimulatedProgram, reshapes: Mapping[int, int]) -> tuple[int, ...]:
-    """The owners of storage: results of reshapes share the storage of their operand, all other values own theirs."""
+    """Return the owners of storage: results of reshapes share the storage of their operand, all other values own
+    theirs."""
     roots = list(range(len(new.stands_for)))
     roots[: len(plain.root)] = plain.root
     for op in sorted(reshapes):

@@ -34,7 +34,7 @@ class ColumnFields(TypedDict):
 
 @dataclass
 class Columns:
-    """Growing columns, as in `Program`; the number of an operation is its index."""
+    """The growing columns of a `KernelProgram`; the number of an operation is its index."""
 
     names: list[str] = field(default_factory=list[str])
     traits: list[Traits] = field(default_factory=list[Traits])
@@ -205,7 +205,7 @@ class XlaForm:
 
 @dataclass
 class Draft:
-    """Builds a new program from `program`. The values of `program` keep their numbers."""
+    """A builder of a new program from `program`. The values of `program` keep their numbers."""
 
     program: KernelProgram
     origin: list[int] = field(default_factory=list[int])

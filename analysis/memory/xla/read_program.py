@@ -32,7 +32,7 @@ from .traits import WANTED, Trait, Traits, copied, divides_cheaply, does_nothing
 
 @dataclass(frozen=True)
 class SplatNumber:
-    """A splat: all elements are one number. Equal for equal numbers."""
+    """A splat, whose elements are all the same number; two instances are equal if their numbers are."""
 
     key: Hashable
     literal: DenseAttr | None = field(default=None, compare=False)
@@ -40,14 +40,15 @@ class SplatNumber:
 
 @dataclass(frozen=True)
 class Computed:
-    """A value that is computed at run time: equal for equal computations."""
+    """A value computed at run time; two instances are equal if their computations are."""
 
     key: Hashable
 
 
 @dataclass
 class FromConstants:
-    """Classifies values; operations whose operands all come from constants must be added in program order."""
+    """A classifier of values that are computed from constants; operations whose operands all come from constants must
+    be added in program order."""
 
     classes: dict[SSAValue, SplatNumber | Computed] = field(default_factory=dict[SSAValue, "SplatNumber | Computed"])
 
@@ -56,7 +57,7 @@ class FromConstants:
             self.classes[op.results[0]] = classified
 
     def alike(self, value: SSAValue) -> tuple[Hashable, Attribute] | None:
-        """A key that is equal for values that XLA makes once; None for values that cost nothing."""
+        """Return a key that is equal for values that XLA makes once; None for values that cost nothing."""
         classified = self.classes.get(value)
         if classified is None or not is_tensor(value.type) or not value.type.get_shape():
             return None
@@ -66,7 +67,8 @@ class FromConstants:
         return isinstance(self.classes.get(value), SplatNumber)
 
     def passed_through_operand(self, op: Operation) -> SSAValue | None:
-        """The operand that the operation returns unchanged: `x` of `x + 0` or of a maximum with minus infinity."""
+        """Return the operand that the operation returns unchanged: `x` of `x + 0` or of a maximum with minus
+        infinity."""
         neutral = _NEUTRAL.get(name_of(op))
         if neutral is None:
             return None
@@ -173,7 +175,7 @@ def program_of(block: Block, order: Order | None = None) -> KernelProgram:
 
 @dataclass
 class _ProgramReader:
-    """Numbers operations and values. Values are keyed by their ids: they live as long as the block."""
+    """A reader that numbers operations and values. Values are keyed by their ids: they live as long as the block."""
 
     order: Order
     constant: Set[SSAValue]
@@ -263,7 +265,7 @@ class _ProgramReader:
         return made
 
     def _measures(self, value: SSAValue, free: bool) -> tuple[int, int]:
-        """Bytes and rank of a value. A `free` value has no memory of its own, and may have an unknown size."""
+        """Return bytes and rank of a value. A `free` value has no memory of its own, and may have an unknown size."""
         type_ = value.type
         if (entry := self.measured.get(id(type_))) is not None:
             return entry[1:]
@@ -305,7 +307,7 @@ class _ProgramReader:
         )
 
     def _bodies_of(self, op: Operation, cache: dict[Key, tuple[KernelProgram, ...]]) -> tuple[KernelProgram, ...]:
-        """The programs of the regions; structurally equal operations share one object, which is counted once."""
+        """Return the programs of the regions; structurally equal operations share one object, which is counted once."""
         captured = captured_values(op)
         if any(_reshaped(value) is not None for value in captured):
             # The operands of captured reshapes matter too, and are not in the key.
@@ -321,7 +323,7 @@ def _programs(op: Operation) -> tuple[KernelProgram, ...]:
 
 
 def _reshaped(value: SSAValue) -> SSAValue | None:
-    """The operand that the value is a reshape of; None if it is none."""
+    """Return the operand that the value is a reshape of; None if it is none."""
     return _viewed_by(value.owner) if isinstance(value.owner, Operation) else None
 
 
@@ -334,7 +336,7 @@ def _is_broadcast(value: SSAValue) -> bool:
 
 
 def handed_on(loop: Operation) -> frozenset[int]:
-    """The numbers of the carried values that no iteration changes, also not in nested loops."""
+    """Return the numbers of the carried values that no iteration changes, also not in nested loops."""
     body = loop.regions[1].blocks[0]
     assert body.last_op is not None, "a loop's body has a terminator"
     pairs = zip(body.args, body.last_op.operands, strict=True)

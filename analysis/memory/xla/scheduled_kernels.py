@@ -31,7 +31,7 @@ _TUPLED = frozenset({"stablehlo.optimization_barrier", "recompute.depend", "stab
 
 
 def breadth_first(needs: Mapping[int, Set[int]], names: Sequence[str]) -> Sequence[int]:
-    """The keys of `needs` in topological order; those that are ready from the start keep their given order."""
+    """Return the keys of `needs` in topological order; those that are ready from the start keep their given order."""
     ready = Ready(needs)
     queue = deque((op, _steps(names[op])) for op in ready.at_start())
     schedule = list[int]()
@@ -81,12 +81,12 @@ class ScheduledKernels:
         return self.fused.program
 
     def temporaries(self) -> list[Life]:
-        """The live ranges of the storages that the block does not return."""
+        """Return the live ranges of the storages that the block does not return."""
         in_place = written_in_place(self.lives, self.fused, self.schedule, self.returned)
         return [life for life in in_place if life.value not in self.returned]
 
     def inner_bytes(self) -> tuple[int, ...]:
-        """For each step the bytes inside of its regions; for a loop including copies of carried values."""
+        """Return for each step the bytes inside of its regions; for a loop including copies of carried values."""
         program, peaks = self.program, dict[int, int]()
         for op, bodies in program.bodies.items():
             # Structurally equal operations share one object for their bodies.
@@ -102,14 +102,15 @@ class ScheduledKernels:
 
 
 def live_bytes(lives: Sequence[Life], inner: Sequence[int]) -> tuple[int, ...]:
-    """Live bytes at each step, counted as in every other model: the sum of the lives and the inner bytes."""
+    """Return the live bytes at each step, counted as in every other model: the sum of the lives and the inner bytes."""
     rows = np.array([(life.value, life.bytes, life.first, life.last) for life in lives], np.int64).reshape(-1, 4)
     return tuple(bytes_at_each_step(StorageRanges(*rows.T), np.array(inner, np.int64)).tolist())
 
 
 @dataclass(frozen=True)
 class Donation:
-    """`held`: the live range of the argument in the place of `result`; `copy`: the live range of its copy, if any."""
+    """A donated argument in whose place a result is written. `held`: the live range of the argument; `copy`: the live
+    range of its copy, if any."""
 
     result: int
     held: Life
@@ -117,7 +118,7 @@ class Donation:
 
 
 def donated_for(function: FuncOp) -> Mapping[int, int]:
-    """For each argument of `function` with `tf.aliasing_output`, the number of the result."""
+    """Return for each argument of `function` with `tf.aliasing_output`, the number of the result."""
     if not isinstance(function.arg_attrs, ArrayAttr):
         return {}
     targets = ((index, entry.data.get("tf.aliasing_output")) for index, entry in enumerate(function.arg_attrs.data))
@@ -125,7 +126,7 @@ def donated_for(function: FuncOp) -> Mapping[int, int]:
 
 
 def donations(donated: Mapping[int, int], run: ScheduledKernels) -> Iterator[Donation]:
-    """The donations of a run. `donated`: arguments, and the numbers of the results that they are donated for."""
+    """Yield the donations of a run. `donated`: arguments, and the numbers of the results that they are donated for."""
     if not donated:
         return
     readers, needed = _readers(run), _all_needed(run)
@@ -136,7 +137,8 @@ def donations(donated: Mapping[int, int], run: ScheduledKernels) -> Iterator[Don
 
 
 def _donation(argument: int, result: int, run: ScheduledKernels, readers: Sequence[int], before: int) -> Donation:
-    """`readers`: the steps that read the argument. `before`: bits of the result's step and the steps it depends on."""
+    """Find the live range of a donated argument and of its copy. `readers`: the steps that read the argument. `before`:
+    bits of the result's step and the steps it depends on."""
     size = run.program.sizes[argument]
     alive = Life(argument, size, 0, max(readers, default=0))
     if all(before >> index & 1 for index in readers):
@@ -145,7 +147,7 @@ def _donation(argument: int, result: int, run: ScheduledKernels, readers: Sequen
 
 
 def _readers(run: ScheduledKernels) -> dict[int, list[int]]:
-    """For each value the steps that read it."""
+    """Return for each value the steps that read it."""
     readers = dict[int, list[int]]()
     for index, op in enumerate(run.schedule):
         for value in run.fused.reads[op]:
@@ -154,7 +156,7 @@ def _readers(run: ScheduledKernels) -> dict[int, list[int]]:
 
 
 def _all_needed(run: ScheduledKernels) -> dict[int, int]:
-    """For each kernel its step and those of all kernels that it depends on, as bits."""
+    """Return for each kernel its step and those of all kernels that it depends on, as bits."""
     needed = dict[int, int]()
     for index, op in enumerate(run.schedule):
         needed[op] = 1 << index

@@ -1,6 +1,4 @@
-"""Traits of operations for XLA:CPU: layouts, calls of its libraries, and what can be fused.
-
-Layouts that XLA:CPU's kernels require of their operands.
+"""Operation traits for the XLA:CPU model: layouts, library calls, and what can be fused.
 
 Convolutions require `[b, 0, 1, f]` and `[0, 1, i, o]`; matrix products require the contracted dimensions last on the
 left and first on the right. A plain matrix may have either layout, since its transpose is folded into the product,
@@ -60,7 +58,7 @@ def _drops_a_batch(op: Operation) -> bool:
 
 
 def _is_read_either_way(permutation: Sequence[int], contracted: int) -> bool:
-    """Whether the permutation only exchanges the last two dimensions of a matrix or of a batch of matrices."""
+    """Return whether the permutation only exchanges the last two dimensions of a matrix or of a batch of matrices."""
     *batch, row, column = permutation if len(permutation) > 1 else (0, 1)
     return contracted == 1 and batch == sorted(batch) and batch == list(range(len(batch))) and row > column
 
@@ -84,7 +82,7 @@ WANTED: Mapping[str, Callable[[Operation], Sequence[Sequence[int]]]] = {
 
 
 def copied(op: Operation) -> tuple[bool, ...]:
-    """For each operand, whether it is transposed into a copy."""
+    """Return for each operand, whether it is transposed into a copy."""
     return tuple([_is_moved(required) for required in WANTED[name_of(op)](op)])
 
 
@@ -109,7 +107,7 @@ def starts_a_library_kernel(op: Operation) -> bool:
 
 
 def in_two_steps(op: Operation) -> bool:
-    """Whether a reduction is rewritten as a windowed reduction and a reduction of its results."""
+    """Return whether a reduction is rewritten as a windowed reduction and a reduction of its results."""
     if name_of(op) != "stablehlo.reduce" or in_library(op):
         return False
     shape = _shape(op.operands[0])
@@ -129,7 +127,7 @@ def _reduces(op: Operation) -> bool:
 
 
 def _reduces_windows(op: Operation) -> bool:
-    """Whether the library supports the windowed reduction: only adjacent windows without overlap."""
+    """Return whether the library supports the windowed reduction: only adjacent windows without overlap."""
     size, step = integers(op, "window_dimensions"), integers(op, "window_strides")
     dilated = any(integer != 1 for name in ("base_dilations", "window_dilations") for integer in integers(op, name))
     side_by_side = all(step[i] == size[i] for i in range(len(size)) if size[i] > 1 or step[i] > 1)
@@ -213,7 +211,7 @@ class Trait:
 
 
 def traits_of(op: Operation, constant: Container[SSAValue]) -> Traits:
-    """`constant`: the values that are computed from constants alone."""
+    """Return the traits of an operation. `constant`: the values that are computed from constants alone."""
     name, traits = name_of(op), Trait.NONE
     if name in FUSIBLE and not _is_copied_row_by_row(op):
         traits |= Trait.FUSIBLE
@@ -231,7 +229,8 @@ def traits_of(op: Operation, constant: Container[SSAValue]) -> Traits:
 
 
 def is_mask_as_numbers(op: Operation) -> bool:
-    """Whether the operation converts a mask to numbers. XLA turns a product with it into a select by the mask."""
+    """Return whether the operation converts a mask to numbers. XLA turns a product with it into a select by the
+    mask."""
     return name_of(op) == "stablehlo.convert" and _element(op.operands[0]) == i1
 
 
@@ -239,8 +238,8 @@ _OFTEN_NOTHING = frozenset(f"stablehlo.{name}" for name in ("pad", "slice", "con
 
 
 def does_nothing(op: Operation) -> bool:
-    """Whether XLA:CPU removes the operation: moves to the host, which is the device, and padding, slices and casts
-    without effect, which differentiation generates."""
+    """Return whether XLA:CPU removes the operation: moves to the host, which is the device, and padding, slices and
+    casts without effect, which differentiation generates."""
     if is_placement(op):
         return True
     if name_of(op) == "stablehlo.broadcast_in_dim":
@@ -260,7 +259,7 @@ def _is_expensive(op: Operation, constant: Container[SSAValue]) -> bool:
 
 
 def divides_cheaply(op: Operation, constant: Container[SSAValue]) -> bool:
-    """Whether a division becomes a multiplication: by a constant, or by a broadcast of reciprocals."""
+    """Return whether a division becomes a multiplication: by a constant, or by a broadcast of reciprocals."""
     return op.operands[1] in constant or _is_spread(op.operands[1].owner)
 
 
@@ -269,7 +268,7 @@ def _is_spread(maker: Operation | Block) -> bool:
 
 
 def _reuses_elements(op: Operation) -> bool:
-    """Whether it reads elements of its first operand more than once, or only some, at dynamic indices."""
+    """Return whether it reads elements of its first operand more than once, or only some, at dynamic indices."""
     if name_of(op) == "stablehlo.broadcast_in_dim":
         return _elements(op.results[0]) > _elements(op.operands[0])
     return name_of(op) == "stablehlo.dynamic_slice"

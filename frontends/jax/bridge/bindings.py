@@ -40,7 +40,7 @@ DEFAULTS: dict[str, dict[str, str]] = {
 
 @cache
 def defaults_of(name: str) -> tuple[tuple[str, Attribute], ...]:
-    """The omitted properties and default values of the operations of this name."""
+    """Return the omitted properties and default values of the operations of this name."""
     context: Context = make_context()
     return tuple(
         (property, ModuleParser(context, text).parse_attribute()) for property, text in DEFAULTS.get(name, {}).items()
@@ -70,13 +70,13 @@ class Texts:
         return parser.to_the_end(parser.parse_attribute())
 
     def dense(self, constant: ir.Attribute) -> tuple[AnyShaped, bytes]:
-        """Type and bits, those of one element for a splat."""
+        """Parse a dense constant; return its type and its raw bytes (one element's bytes for a splat)."""
         parser = self._parser(str(constant))
         parser.parse_keyword("dense")
         return parser.to_the_end(parse_dense(parser))
 
     def dictionaries(self, op: ir.Operation) -> tuple[Dictionary, Dictionary]:
-        """Properties and attributes, as the generic form of the operation separates them."""
+        """Parse properties and attributes, as the generic form of the operation separates them."""
         # With a local scope: otherwise MLIR would number all values of the module to print one operation.
         text: Any = op.get_asm(print_generic_op_form=True, skip_regions=True, use_local_scope=True)
         return self._parser(text).parse_dictionaries()

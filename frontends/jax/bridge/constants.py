@@ -19,7 +19,8 @@ from .bindings import NotBridged, build
 
 
 def bits_in(constant: Any, type: AnyShaped) -> bytes | None:
-    """The bits of one element for a splat, else of all in row-major order; None if the bindings do not expose them."""
+    """Return the bits of one element for a splat, else of all in row-major order; None if the bindings do not expose
+    them."""
     try:
         view = memoryview(constant)
     except BufferError:
@@ -34,19 +35,19 @@ def bits_in(constant: Any, type: AnyShaped) -> bytes | None:
 
 
 def small(type: Attribute, bits: bytes) -> DenseAttr:
-    """The attribute for the value of a `stablehlo.constant`."""
+    """Return the attribute for the value of a `stablehlo.constant`."""
     assert is_tensor(type), "MLIR's constants are tensors"
     return DenseAttr.get(type, bits)
 
 
 def standard(type: Attribute, bits: bytes) -> Attribute:
-    """xDSL's own dense attribute."""
+    """Convert to xDSL's own dense attribute."""
     assert is_shaped(type), "dense constants have a shape"
     return to_standard(type, bits)
 
 
 def constant_out(type: ir.Type, element: Attribute, bits: bytes) -> ir.Attribute:
-    """MLIR's constant from the bits of one element, or of all. MLIR detects splats itself."""
+    """Make MLIR's constant from the bits of one element, or of all. MLIR detects splats itself."""
     dtype = dtype_of(element)
     # MLIR reads elements narrower than a byte from one byte each; of wider ones only the width has to match.
     form = f"u{dtype.itemsize}" if dtype.itemsize <= 8 and dtype.kind != "c" else dtype

@@ -35,7 +35,8 @@ HAS_EXPECTED_FIELDS = has_expected_fields()
 
 
 def can_be_made(kind: type[Operation]) -> bool:
-    """Whether `make` can create operations of this class: it has no own constructor and no default properties."""
+    """Return whether `make` can create operations of this class: it has no own constructor and no default
+    properties."""
     if not HAS_EXPECTED_FIELDS or not issubclass(kind, IRDLOperation) or issubclass(kind, UnregisteredOp):
         return False
     irdl = kind.get_irdl_definition()
@@ -55,7 +56,7 @@ def make(
     location: LocationAttr,
     regions: Sequence[Region],
 ) -> Operation:
-    """Like `kind.create`. The operation takes over the dictionaries and regions, which must not be shared."""
+    """Make an operation as `kind.create` does. It takes over the dictionaries and regions, which must not be shared."""
     op: Any = object.__new__(kind)
     uses: list[Any] = []
     for index, value in enumerate(operands):

@@ -48,7 +48,7 @@ class ValueHints:
     def __init__(self, module: ir.Module):
         self._state = ir.AsmState(module.operation)
         self._are_numbers: dict[str, bool] = {}
-        """By operation name, whether its results have numbers only: a kind of operation names all results or none."""
+        """Whether results have numbers only, by operation name: a kind of operation names all results or none."""
 
     def give(self, name: str, results: Sequence[Any], ours: Sequence[SSAValue]) -> None:
         if self._are_numbers.get(name):
@@ -61,7 +61,7 @@ class ValueHints:
         _give([self._hint(argument) for argument in arguments], ours)
 
     def _hint(self, value: Any) -> str | None:
-        """The name; None for a number, as `%0` or `%0#1`."""
+        """Return the name; None for a number, as `%0` or `%0#1`."""
         name = value.get_name(self._state)[1:].partition("#")[0]
         return None if name.isdecimal() else name
 
@@ -150,7 +150,7 @@ class AttributesIn:
         return converted
 
     def value(self, constant: ir.Attribute) -> Attribute:
-        """The value of a `stablehlo.constant`: a dense constant becomes a `DenseAttr`."""
+        """Return the value of a `stablehlo.constant`: a dense constant becomes a `DenseAttr`."""
         converted = self.values.get(constant)
         if converted is None:
             dense = isinstance(constant, ir.DenseElementsAttr)
@@ -197,7 +197,7 @@ def _resource(attribute: ir.Attribute) -> Attribute:
 
 
 def read(module: ir.Module) -> ModuleOp:
-    """The xDSL module. Raises `NotBridged` for a module that can only be converted through its text."""
+    """Return the xDSL module. Raises `NotBridged` for a module that can only be converted through its text."""
     try:
         with no_collection():
             converted = _OpReader(module).operation(module.operation)
@@ -321,7 +321,7 @@ class _OpReader:
         )
 
     def _dictionaries(self, op: Any, kind: _Kind) -> tuple[Dictionary, Dictionary]:
-        """Properties and attributes, which the bindings do not distinguish."""
+        """Read properties and attributes, which the bindings do not distinguish."""
         source = op.attributes
         if not len(source):
             return {}, {}
@@ -344,7 +344,8 @@ class _OpReader:
         return (dictionary, {}) if dictionary.keys() <= kind.properties.keys() else _split(dictionary, kind)
 
     def _dictionaries_from_text(self, op: Any, kind: _Kind) -> tuple[Dictionary, Dictionary]:
-        """Through text, for an operation with a constant of complex numbers, which the bindings do not expose."""
+        """Read properties and attributes through text, for an operation with a constant of complex numbers, which the
+        bindings do not expose."""
         properties, attributes = self._attributes.texts.dictionaries(op)
         dictionary = properties | attributes
         value = dictionary.get("value")
@@ -354,7 +355,7 @@ class _OpReader:
 
 
 def _split(dictionary: Dictionary, kind: _Kind) -> tuple[Dictionary, Dictionary]:
-    """Properties and attributes, by the definition of the operation."""
+    """Split properties from attributes, by the definition of the operation."""
     return (
         {name: value for name, value in dictionary.items() if name in kind.properties},
         {name: value for name, value in dictionary.items() if name not in kind.properties},

@@ -159,8 +159,8 @@ class AttributesOut:
 
 
 def write(module: ModuleOp, context: ir.Context) -> ir.Module:
-    """The MLIR module in this context. Raises `NotBridged` for a module that can only be converted through its text,
-    and for one that MLIR rejects."""
+    """Return the MLIR module in this context. Raises `NotBridged` for a module that can only be converted through its
+    text, and for one that MLIR rejects."""
     try:
         with no_collection(), context, build.Location.unknown():
             made = _ModuleWriter().module(module)
@@ -181,7 +181,7 @@ class _ModuleWriter:
         self._attributes = AttributesOut()
         self._locations = LocationsOut(self._attributes.get)
         self._values: dict[int, Any] = {}
-        """By the identity of the xDSL value."""
+        """The MLIR values by the identity of the xDSL value."""
         self._names: dict[type[Operation], str] = {}
         self._blocks: dict[Block, ir.Block] = {}
         self._dictionaries: dict[tuple[object, ...], dict[str, ir.Attribute]] = {}
@@ -259,7 +259,7 @@ class _ModuleWriter:
         return converted
 
     def _name(self, op: Operation) -> str:
-        """The operation's name, cached by class. xDSL has a class for each unregistered operation too."""
+        """Return the operation's name, cached by class. xDSL has a class for each unregistered operation too."""
         name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
         self._names[type(op)] = name
         return name

@@ -67,7 +67,7 @@ class Cell(Generic[R]):
 
 
 def _flatten(cell: Cell[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Children and structure. A plain function is part of the structure, not a leaf."""
+    """Return children and structure. A plain function is part of the structure, not a leaf."""
     is_data = not _JAX.tree_util.all_leaves([cell.block])
     return ((cell.block,), (None, cell.switches)) if is_data else ((), (cell.block, cell.switches))
 

@@ -59,14 +59,14 @@ def recompute(
 
 
 def switches_of(caller: str, function: object, preserve_rng_state: object) -> Switches:
-    """The switches of the segment; as in Paddle, every collective may be recomputed. Raises `TypeError`."""
+    """Return the switches of the segment; as in Paddle, every collective may be recomputed. Raises `TypeError`."""
     checked.a_callable(caller, function)
     checked.flags(caller, preserve_rng_state=preserve_rng_state)
     return Switches(preserve_rng_state=bool(preserve_rng_state), parallel_optimizer_comm_recompute=True)
 
 
 def _check_indices(indices: object, count: int) -> list[int]:
-    """The indices in ascending order, without duplicates."""
+    """Return the indices in ascending order, without duplicates."""
     if not isinstance(indices, list | tuple):
         raise TypeError(f"recompute: offload_indices is a list of int, not {kind_of(indices)}")
     checked_indices: set[int] = set()
@@ -80,7 +80,7 @@ def _check_indices(indices: object, count: int) -> list[int]:
 
 
 def _offload_arrays(index: int, argument: Any) -> Any:
-    """The argument, a pytree, with its arrays marked for offloading; other leaves stay unchanged."""
+    """Return the argument, a pytree, with its arrays marked for offloading; other leaves stay unchanged."""
     if not any(map(_is_array, _JAX.tree.leaves(argument))):
         raise TypeError(
             f"recompute: offload_indices has {index}, and that argument, {kind_of(argument)}, has no arrays"
@@ -148,7 +148,7 @@ def _stages(functions: Any) -> Sequence[Callable[..., Any]]:
 
 
 def _borders(segments: object, count: int) -> list[int]:
-    """The number of the first stage of each segment, and the count. Longer segments come first."""
+    """Return the number of the first stage of each segment, and the count. Longer segments come first."""
     if not isinstance(segments, int) or isinstance(segments, bool):
         raise TypeError(f"recompute_sequential: segments is an int, not {kind_of(segments)}")
     if segments < 1:
@@ -160,7 +160,7 @@ def _borders(segments: object, count: int) -> list[int]:
 
 
 def _chain(stages: Sequence[Callable[..., Any]], first: int) -> Callable[..., Any]:
-    """Several stages as one function, whose name becomes that of the segment."""
+    """Join several stages to one function, whose name becomes that of the segment."""
 
     def chain(*args: Any, **kwargs: Any) -> Any:
         result = stages[0](*args, **kwargs)

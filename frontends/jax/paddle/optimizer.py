@@ -56,7 +56,8 @@ class RecomputeOptimizer:
         return f"RecomputeOptimizer({kind_of(self._optimizer)}, checkpoints={list(self._checkpoints.names)})"
 
     def startup(self, parameters: Any) -> Program:
-        """The initial program, as Paddle's startup program makes it: the parameters and the inner optimizer's state.
+        """Return the initial program, as Paddle's startup program makes it: the parameters and the inner optimizer's
+        state.
 
         parameters: A pytree of arrays. The loss of the program is NaN until the first step.
         """
@@ -88,7 +89,7 @@ class RecomputeOptimizer:
         callbacks: Sequence[Callable[[str, Any, Any], Any]] | None = None,
         checkpoints: Sequence[Any] | None = None,
     ) -> Pairs:
-        """The (parameter, gradient) pairs, in the order of the parameters' leaves.
+        """Return the (parameter, gradient) pairs, in the order of the parameters' leaves.
 
         Args:
             loss: A function from the parameters to a scalar.
@@ -109,7 +110,7 @@ class RecomputeOptimizer:
         return pairs
 
     def apply_gradients(self, params_grads: Sequence[tuple[Any, Any]]) -> Program:
-        """The program after the step, from the program of the last `backward` and its pairs.
+        """Return the program after the step, from the program of the last `backward` and its pairs.
 
         Gradients may be replaced, and pairs left out. A parameter without a pair stays bit for bit the same. So does
         its part of the state, in every pytree of the state like that of the parameters (momentum, both moments of
@@ -128,7 +129,8 @@ class RecomputeOptimizer:
     def apply_optimize(
         self, loss: Loss, startup_program: Program | None, params_grads: Sequence[tuple[Any, Any]]
     ) -> Program:
-        """As `apply_gradients`, for this program. The loss is not run; its value is that of `backward`, if it ran."""
+        """Apply gradients to this program, as `apply_gradients` does. The loss is not run; its value is that of
+        `backward`, if it ran."""
         return self._apply(_program("apply_optimize", startup_program), params_grads)
 
     def minimize(
@@ -138,7 +140,8 @@ class RecomputeOptimizer:
         parameter_list: Any = None,
         no_grad_set: Any = None,
     ) -> tuple[Program, Pairs]:
-        """`backward` and `apply_gradients`: the program after the step, with the value of the loss, and the pairs.
+        """Run `backward`, then `apply_gradients`. Returns the updated program, which holds the loss, and the
+        (parameter, gradient) pairs.
 
         A jitted step that donates its program must return only the program: the pairs hold the old parameters.
         """
@@ -147,7 +150,7 @@ class RecomputeOptimizer:
         return applied(self._optimizer, program, paired(program.parameters, pairs), value), pairs
 
     def load(self, state: Any) -> None:
-        """Raises `NotImplementedError`, as Paddle's does."""
+        """Raise `NotImplementedError`, as Paddle's does."""
         raise NotImplementedError(
             "load function is not supported by Recompute Optimizer for now: the state is in the program, so make "
             "a Program(parameters, state) of what was saved"

@@ -47,13 +47,13 @@ class Program:
 
 
 def names_of(parameters: Any) -> list[str]:
-    """The names of the leaves, in their order, as `layers/0/w`."""
+    """Return the names of the leaves, in their order, as `layers/0/w`."""
     paths = [path for path, _ in _JAX.tree.leaves_with_path(parameters)]
     return [_JAX.tree_util.keystr(path, simple=True, separator="/") for path in paths]
 
 
 def chosen(parameters: Any, parameter_list: object, no_grad_set: object) -> list[int]:
-    """The numbers of the leaves to differentiate by: those of `parameter_list`, without those of `no_grad_set`.
+    """Return the numbers of the leaves to differentiate by: those of `parameter_list`, without those of `no_grad_set`.
 
     With None for a list: all floating-point or complex leaves; with None for a set: the empty set.
 
@@ -82,7 +82,7 @@ def _numbers(argument: str, parameters: Any, leaves: Sequence[Any], names: Seque
 
 
 def _find(argument: str, parameter: Any, leaves: Sequence[Any], names: Sequence[str]) -> list[int]:
-    """The leaf numbers of a name or an array. An array is compared by identity, and may be several leaves."""
+    """Return the leaf numbers of a name or an array. An array is compared by identity, and may be several leaves."""
     if isinstance(parameter, str):
         numbers = [number for number, name in enumerate(names) if name == parameter]
     elif isinstance(parameter, jax.Array | np.ndarray):
@@ -107,7 +107,7 @@ def _suggest(parameter: Any, names: Sequence[str]) -> str:
 
 
 def paired(parameters: Any, params_grads: object) -> dict[int, Any]:
-    """The gradients of (parameter, gradient) pairs, by leaf number. A pair with the gradient None is ignored.
+    """Return the gradients of (parameter, gradient) pairs, by leaf number. A pair with the gradient None is ignored.
 
     Raises `TypeError` for anything but a list of pairs, and `ValueError` for an unknown parameter, for one with several
     pairs, and for a gradient of another shape.
@@ -134,7 +134,7 @@ def _is_pair(value: Any) -> bool:
 
 
 def _next_number(parameter: Any, leaves: Sequence[Any], names: Sequence[str], taken: dict[int, Any]) -> int:
-    """The first leaf number of a parameter that is not taken: an array may be several leaves."""
+    """Return the first leaf number of a parameter that is not taken: an array may be several leaves."""
     numbers = [number for number, leaf in enumerate(leaves) if leaf is parameter]
     if not numbers:
         raise ValueError(
@@ -156,7 +156,8 @@ source_info_util.register_exclusion(__file__)
 def gradients_of(
     checkpoints: Checkpoints, loss: Callable[[Any], Any], parameters: Any, numbers: Sequence[int], set_here: Any
 ) -> tuple[Any, list[Any]]:
-    """The value, and the gradients with respect to the leaves of these numbers; the others are constants of the loss.
+    """Return the value, and the gradients with respect to the leaves of these numbers; the others are constants of the
+    loss.
 
     set_here: Checkpoints for this run; with None, those that are set.
 
@@ -181,7 +182,7 @@ def gradients_of(
 
 
 def _without_tangents(values: Sequence[Any]) -> list[Any]:
-    """The values without their tangents. Raises `ValueError` for a value of an inner trace."""
+    """Return the values without their tangents. Raises `ValueError` for a value of an inner trace."""
     try:
         return [_JAX.lax.stop_gradient(value) for value in values]
     except jax.errors.UnexpectedTracerError as error:
@@ -198,7 +199,7 @@ source_info_util.register_exclusion(__file__)
 
 
 def applied(optimizer: Any, program: Program, gradients: Mapping[int, Any], loss: Any) -> Program:
-    """The program after the update, with this loss. `gradients`: by leaf number.
+    """Return the program after the update, with this loss. `gradients`: by leaf number.
 
     Parameters without a gradient keep their values: the inner optimizer gets zeros for them, and its updates are
     discarded.
@@ -218,7 +219,8 @@ def _add(parameter: Any, update: Any) -> Any:
 
 
 def _merge_states(tree: Any, gradients: Mapping[int, Any], old: Any, new: Any) -> Any:
-    """The new state, but the old one of parameters without a gradient, in each part that is a pytree like theirs."""
+    """Return the new state, but the old one of parameters without a gradient, in each part that is a pytree like
+    theirs."""
 
     def is_like_parameters(part: Any) -> bool:
         return _JAX.tree.structure(part) == tree
@@ -232,5 +234,5 @@ def _merge_states(tree: Any, gradients: Mapping[int, Any], old: Any, new: Any) -
 
 
 def _leaf_pairs(tree: Any, before: Any, after: Any) -> Iterator[tuple[int, tuple[Any, Any]]]:
-    """The subtrees of two pytrees at each leaf of `tree`, numbered."""
+    """Yield the subtrees of two pytrees at each leaf of `tree`, numbered."""
     return enumerate(zip(tree.flatten_up_to(before), tree.flatten_up_to(after), strict=True))

@@ -46,7 +46,7 @@ ADDED, REMOVED, LOCAL = 0, 1, 2
 
 @compiled
 def last_use(m: Board, v: int, start: int, until: int) -> int:
-    """The last stage before `until` in which storage v is used; `start` if there is none after it."""
+    """Return the last stage before `until` in which storage v is used; `start` if there is none after it."""
     latest = start
     for at in range(m[m[USER_START] + v], m[m[USER_START] + v + 1]):
         user = m[m[USERS] + at]
@@ -123,7 +123,7 @@ def _add(m: Board, t: int, i: int) -> None:
 
 @compiled
 def used_in(m: Board, v: int, t: int) -> bool:
-    """Whether storage v is used in stage t."""
+    """Return whether storage v is used in stage t."""
     for at in range(m[m[USER_START] + v], m[m[USER_START] + v + 1]):
         if m[m[USERS] + at] <= t and has(m, m[m[USERS] + at], t):
             return True
@@ -202,7 +202,7 @@ def undo(m: Board, mark: int) -> None:
 
 @compiled
 def local_bytes(m: Board, t: int) -> int:
-    """The maximum of the live bytes inside of stage t relative to its start: one backward scan of the stage."""
+    """Return the maximum of the live bytes inside of stage t relative to its start: one backward scan of the stage."""
     m[STAMP] += 1
     stamp, n = m[STAMP], m[N]
     copies, base = m[m[ROW_LENGTH] + n + t], m[m[ROW_AT] + n + t]

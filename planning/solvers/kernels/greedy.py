@@ -2,7 +2,7 @@
 
 Candidates: a storage that is live between two uses, across stages above the budget.
 
-The move recomputes it in front of the later use. The initial key of a candidate is a lower bound of the cost of its
+The move recomputes it before the later use. The initial key of a candidate is a lower bound of the cost of its
 move per byte of removed overflow: evaluating the candidate can only raise it.
 
 Greedy: apply the move with the least cost per freed overflow, until no stage exceeds the budget.
@@ -161,7 +161,7 @@ def greedy(m: Board, keys: Keys, tolerance: float, noise: float, forget: bool, l
 
 @compiled
 def _is_held(m: Board, v: int, t: int) -> bool:
-    """Whether storage v is live at the start of stage t, and used in it or later."""
+    """Return whether storage v is live at the start of stage t, and used in it or later."""
     maker = m[m[MAKER] + v]
     k = below(m, maker, t) - 1
     return k >= 0 and m[m[m[ROW_AT] + 2 * m[N] + 1 + v] + k] >= t
@@ -169,7 +169,7 @@ def _is_held(m: Board, v: int, t: int) -> bool:
 
 @compiled
 def trial(m: Board, t: int, i: int) -> tuple[float, int]:
-    """The best score of the move, and its mode; `NEVER` if it frees nothing. Restores the state."""
+    """Return the best score of the move, and its mode; `NEVER` if it frees nothing. Restores the state."""
     best, chosen = NEVER, HOLD
     for mode in (HOLD, AGAIN, CHEAPER):
         mark, over, cost = m[LOG], m[OVER], m[COST]

@@ -145,7 +145,7 @@ def set_budget(m: Board, budget: int) -> None:
 
 @compiled
 def most_bytes(m: Board) -> int:
-    """The peak. Nothing may be pending."""
+    """Return the peak. Nothing may be pending."""
     most = 0
     for block in range(m[N] // BLOCK + 1):
         most = max(most, m[m[MOST] + block])

@@ -47,7 +47,7 @@ LARGEST = 48
 
 @compiled
 def is_dead(m: Board, u: int, t: int) -> bool:
-    """Whether storage u is dead in stage t, and may be recomputed."""
+    """Return whether storage u is dead in stage t, and may be recomputed."""
     maker = m[m[MAKER] + u]
     if m[m[MAY_AGAIN] + maker] == 0 or maker >= t:
         return False
@@ -98,7 +98,7 @@ def _close(m: Board, t: int, i: int, most: int) -> bool:
 
 @compiled
 def _drop_cheaper(m: Board, t: int, i: int) -> bool:
-    """The move in mode CHEAPER: depth first, the inputs of the last added copy first; at most `LARGEST` copies."""
+    """Try the move in mode CHEAPER: depth first, the inputs of the last added copy first; at most `LARGEST` copies."""
     m[m[CLOSED]] = i
     count, added, first = 1, 0, True
     while count > 0 and added < LARGEST:
@@ -198,7 +198,7 @@ def strip(m: Board, t: int, i: int) -> None:
 
 @compiled
 def _is_idle(m: Board, t: int, i: int) -> bool:
-    """Whether the results of operation i in stage t have no uses."""
+    """Return whether the results of operation i in stage t have no uses."""
     k = below(m, i, t)
     for v in range(m[m[MAKE_START] + i], m[m[MAKE_START] + i + 1]):
         until = m[m[m[ROW_AT] + 2 * m[N] + 1 + v] + k]

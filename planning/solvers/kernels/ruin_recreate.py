@@ -85,7 +85,7 @@ def rounds(m: Board, keys: Keys, first: int, last: int, total: int, whole: float
 
 @compiled
 def change(m: Board, keys: Keys) -> None:
-    """One round: ruin, possibly force copies and weigh stages, then greedy and reverse delete."""
+    """Run one round: ruin, possibly force copies and weigh stages, then greedy and reverse delete."""
     _ruin(m)
     settle(m)
     if draw(m, 10) < 4:
@@ -142,7 +142,7 @@ def _ruin(m: Board) -> None:
 
 @compiled
 def _tight_stage(m: Board) -> int:
-    """The next stage from a random one on whose bytes are at least 99 % of the budget."""
+    """Return the next stage from a random one on whose bytes are at least 99 % of the budget."""
     n, first = m[N], draw(m, m[N] + 1)
     allowed = m[BUDGET] - m[BUDGET] // 100
     for step in range(n + 1):
@@ -154,7 +154,7 @@ def _tight_stage(m: Board) -> int:
 
 @compiled
 def _spans(m: Board, t: int, i: int, stage: int) -> bool:
-    """Whether the copy of operation i in stage t is live in `stage`."""
+    """Return whether the copy of operation i in stage t is live in `stage`."""
     if t > stage:
         return False
     k = below(m, i, t)
@@ -166,7 +166,7 @@ def _spans(m: Board, t: int, i: int, stage: int) -> bool:
 
 @compiled
 def _force(m: Board) -> None:
-    """Recompute a random storage in front of a random use, with its dead inputs."""
+    """Recompute a random storage before a random use, with its dead inputs."""
     v = draw(m, space(m, SIZES))
     i, users = m[m[MAKER] + v], m[m[USER_START] + v + 1] - m[m[USER_START] + v]
     if m[m[MAY_AGAIN] + i] == 0 or users == 0:

@@ -45,12 +45,12 @@ COSTS, INNER, READ_START, READS, MAKE_START, SIZES, OUTPUT, MAY_AGAIN, MAKER, US
 POOL, ROW_AT, ROW_LENGTH, ROW_ROOM, FREE = range(30, 35)
 """For each row: its start on the board, its length and its capacity. FREE: for each size class the first free place."""
 ALIVE, LOCALS, WEIGHT, IS_PENDING, PENDING_LIST = range(35, 40)
-"""By stage: ALIVE, the peak bytes in it, less LAZY of its block; LOCALS, the part of these above the live bytes at its
-start; IS_PENDING, whether LOCALS must be recounted."""
+"""Fields of a stage: ALIVE, the peak bytes in it, less LAZY of its block; LOCALS, the part of these above the live
+bytes at its start; IS_PENDING, whether LOCALS must be recounted."""
 LAZY, MOST, LEAST, WEIGHTED, WEIGHTS, BLOCK_OVER, OVER_WEIGHT, IS_DIRTY, DIRTY_LIST = range(40, 49)
-"""By block: LAZY, a pending change of all its stages; MOST and LEAST bytes; WEIGHTED sum of bytes, sum of WEIGHTS;
-BLOCK_OVER, the overflow, and OVER_WEIGHT, the weights of the stages above the budget; IS_DIRTY, whether these must be
-recomputed."""
+"""Fields of a block: LAZY, a pending change of all its stages; MOST and LEAST bytes; WEIGHTED sum of bytes, sum of
+WEIGHTS; BLOCK_OVER, the overflow, and OVER_WEIGHT, the weights of the stages above the budget; IS_DIRTY, whether these
+must be recomputed."""
 LOGGED, MARKS, SEEN, CLOSED, SCRATCH, ORDERED = range(49, 55)
 """LOGGED: the log for undo, three entries each: kind, stage, operation or former value. MARKS: a stamp by storage,
 SEEN: by operation. CLOSED: the operations of one move. SCRATCH and ORDERED: space for sorting."""
@@ -62,7 +62,7 @@ END = 60
 
 @compiled
 def space(m: Board, part: int) -> int:
-    """The number of entries of a part."""
+    """Return the number of entries of a part."""
     return m[part + 1] - m[part]
 
 
@@ -81,7 +81,7 @@ def board_of(problem: Problem, earliest: int | None = None) -> tuple[Board, Keys
 
 
 def _facts(problem: Problem) -> list[Any]:
-    """The parts with the fields of the problem, in the order of FACTS."""
+    """Return the parts with the fields of the problem, in the order of FACTS."""
     minus_log = np.round(-np.log((np.arange(1024) + 0.5) / 1024) * 1e6).astype(np.int64)
     return [
         problem.costs,
@@ -100,7 +100,7 @@ def _facts(problem: Problem) -> list[Any]:
 
 
 def _rooms(problem: Problem) -> list[int]:
-    """The number of entries of each part of the state, in the order of their names."""
+    """Return the number of entries of each part of the state, in the order of their names."""
     n, m, reads = len(problem), len(problem.sizes), len(problem.reads)
     blocks, rows = (n + BLOCK) // BLOCK + 1, 2 * n + 1 + m
     scratch, heap = 16 * (n + reads) + 4096, 6 * (reads + m) + 4096
@@ -120,14 +120,14 @@ MODULUS = 2147483647
 
 @compiled
 def draw(m: Board, count: int) -> int:
-    """A number from 0 to count - 1 (Park and Miller's generator)."""
+    """Return a number from 0 to count - 1 (Park and Miller's generator)."""
     m[SEED] = m[SEED] * 48271 % MODULUS
     return m[SEED] * count // MODULUS
 
 
 @compiled
 def sort_keys(m: Board, start: int, count: int) -> None:
-    """Shell's sort of `count` entries from `start` on, in place, smallest first (gaps of Tokuda)."""
+    """Sort `count` entries from `start` on in place, smallest first, by Shell's sort (gaps of Tokuda)."""
     gap = 1
     while gap < count:
         gap = gap * 9 // 4 + 1
@@ -161,7 +161,7 @@ def push(m: Board, keys: Keys, size: int, key: float, value: int, stage: int, ve
 
 @compiled
 def _less(m: Board, keys: Keys, at: int, key: float, value: int, stage: int) -> bool:
-    """Whether the entry at `at` precedes or equals the given one."""
+    """Return whether the entry at `at` precedes or equals the given one."""
     if keys[at] != key:
         return keys[at] < key
     if m[m[HEAP_VALUE] + at] != value:
@@ -202,7 +202,7 @@ def sink(m: Board, keys: Keys, size: int) -> None:
 
 @compiled
 def below(m: Board, row: int, x: int) -> int:
-    """The number of entries of the row that are less than x."""
+    """Return the number of entries of the row that are less than x."""
     base, low, high = m[m[ROW_AT] + row], 0, m[m[ROW_LENGTH] + row]
     while low < high:
         middle = (low + high) // 2
