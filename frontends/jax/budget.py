@@ -315,7 +315,7 @@ class _CompilerSearch:
         return rewritten
 
     def _not_reached(self) -> str:
-        """Return the message of the refusal: a line with the smallest size, then one for each candidate that was compiled."""
+        """Return the message of the refusal: a line with the smallest size, then a line for each compiled candidate."""
         limit = f"{format_bytes(self.limit or 0)} of {format_bytes(self.plain_bytes)} of temporaries"
         sizes = [candidate.needs for candidate in self.rounds if candidate.needs is not None]
         least = "nothing can be recomputed"
