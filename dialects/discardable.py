@@ -26,8 +26,8 @@ def _is_bool(value: Attribute) -> bool:
 
 
 def _is_decision(value: Attribute) -> bool:
-    """Return whether it is a decision for all results, or a list with one per result; unit in the list means no
-    decision."""
+    """Return whether the attribute is a decision for all results, or a list with one per result; unit in the list means
+    no decision."""
     if isinstance(value, ArrayAttr):
         entries = cast(ArrayAttr[Attribute], value)
         return all(
@@ -50,8 +50,8 @@ def _is_path(value: Attribute) -> bool:
 
 
 def _is_name(value: Attribute) -> bool:
-    """Return whether it is a name or a list: an operation that an inlined call returns has the call's name and
-    its own."""
+    """Return whether the attribute is a name or a list: an operation that an inlined call returns has the call's name
+    and its own."""
     if isinstance(value, ArrayAttr):
         return all(isinstance(name, StringAttr) for name in cast(ArrayAttr[Attribute], value))
     return isinstance(value, StringAttr)

@@ -118,7 +118,7 @@ def rewrite(step: ModuleOp | str | HasText, options: RecomputeOptions = DEFAULT,
 
     Raises:
         TypeError: For a step of another type.
-        ParseError: For text that is no MLIR.
+        ParseError: For text that is not MLIR.
         Refusal: For a step that cannot be rewritten with these options.
         NotProved: If the result was not proved equal.
         ValueError: For options that contradict one another, an unknown target, or a plan that cannot be parsed.
@@ -206,8 +206,8 @@ def _start(original: ModuleOp, options: RecomputeOptions) -> ModuleOp:
 
 
 def prove(before: ModuleOp | str | HasText, after: ModuleOp | str | HasText) -> Proof:
-    """Try to prove that both compute the same numbers, bit for bit. Raises `ParseError`, and `Refusal` where one of
-    them does not verify."""
+    """Try to prove that both compute the same numbers, bit for bit. Raises `ParseError`, and `Refusal` if one of them
+    does not verify."""
     modules = _module(before, "before"), _module(after, "after")
     for module in modules:
         verify_module(module)

@@ -183,7 +183,7 @@ def fit(
 
     Raises:
         TypeError: For a step of another type.
-        ParseError: For text that is no MLIR.
+        ParseError: For text that is not MLIR.
         Refusal: For a module without a gradient or with dynamic shapes.
         ValueError: For an invalid budget.
     """

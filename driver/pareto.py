@@ -178,7 +178,7 @@ def swept_by_model(module: ModuleOp, count: int, progress: Progress, stop: Stop)
 
     Once `stop` is true, no further plan is written.
 
-    The module stays as it is. Raises `Refusal` where there is no gradient, and for dynamic shapes."""
+    The module stays as it is. Raises `Refusal` if there is no gradient, and for dynamic shapes."""
     plain = {name: line.peak_bytes for name, line in timelines_of(module, XLA)}
     written = _Written(module, pool_of(module, DEFAULT, stop), stop, plain)
     shares = [at / count for at in range(1, count)]

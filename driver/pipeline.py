@@ -39,7 +39,7 @@ def new_name_of_pass(name: str) -> str | None:
 
 
 def new_name_of_option(spec: ArgSpec) -> str | None:
-    """Return the first option of ours that is spelled as it was before, in words; None where there is none."""
+    """Return the first option of ours that is spelled as it was before, in words; None if there is none."""
     if not spec.name.startswith("recompute") and spec.name != "explain":
         return None
     for option, values in spec.parameters.items():

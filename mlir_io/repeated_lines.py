@@ -140,7 +140,8 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
 
 
 def _has_implied_body(op: Operation, line: SimpleLine) -> bool:
-    """Return whether it has no region, or one that the line does not spell, all at the operation's location."""
+    """Return whether the operation has no region, or one that the line does not spell, all at the operation's
+    location."""
     if not op.regions:
         return True
     places = [place.location for block in op.regions[0].blocks for place in (*block.args, *block.ops)]

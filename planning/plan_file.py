@@ -31,7 +31,7 @@ class JsonFields:
 
     @classmethod
     def of(cls, data: object, where: str, names: Iterable[str]) -> JsonFields:
-        """Wrap an object. Raises `BadPlan` if `data` is no object, or has fields that are not in `names`."""
+        """Wrap an object. Raises `BadPlan` if `data` is not an object, or has fields that are not in `names`."""
         if not isinstance(data, dict):
             raise BadPlan(f"{where} is no object")
         fields = cls(cast(dict[str, Any], data), where)
@@ -138,7 +138,7 @@ def _group_data(group: CopyGroup) -> dict[str, object]:
 
 
 def _note_data(note: Note) -> dict[str, object]:
-    """Return the fields of a note without defaults; `recompute` false, which keeps an operation, is no default."""
+    """Return the fields of a note without defaults; `recompute` false, which keeps an operation, is not a default."""
     note_fields = asdict(note)
     if not note.checkpoint:
         del note_fields["checkpoint"]

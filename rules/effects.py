@@ -18,7 +18,7 @@ from .registry import REMEDY, OperationNames, facts_of
 
 
 def is_constant(op: Operation) -> bool:
-    """Return whether it is a constant: free, without operands to keep live, and mergeable across phases."""
+    """Return whether the operation is a constant: free, without operands to keep live, and mergeable across phases."""
     return _is(op, OpClass.CONSTANT)
 
 
@@ -28,17 +28,17 @@ def is_collective(op: Operation) -> bool:
 
 
 def is_cast(op: Operation) -> bool:
-    """Return whether it converts the operand to another element type."""
+    """Return whether the operation converts the operand to another element type."""
     return _is(op, OpClass.CAST)
 
 
 def is_product(op: Operation) -> bool:
-    """Return whether it is a matrix product or a convolution."""
+    """Return whether the operation is a matrix product or a convolution."""
     return _is(op, OpClass.PRODUCT)
 
 
 def is_ordering(op: Operation) -> bool:
-    """Return whether it only orders other operations, and computes nothing."""
+    """Return whether the operation only orders other operations, and computes nothing."""
     return _is(op, OpClass.ORDERING)
 
 

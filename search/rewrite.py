@@ -160,7 +160,7 @@ class _Draft:
         module, outcome: As in `Written`; gradient regions are not outlined yet.
         is_structured: Whether the module had gradient regions.
         loops_alone: The remarks if only the loops of the step are worth cutting; None if the copies are worth it too.
-        peaks_without_calls: The peaks in bytes before functions were called again; empty where that cannot matter.
+        peaks_without_calls: The peaks in bytes before functions were called again; empty if that cannot matter.
     """
 
     module: ModuleOp | None

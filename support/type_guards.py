@@ -57,5 +57,5 @@ def is_integer_attribute(attribute: Attribute) -> TypeIs[IntegerAttr[IntegerType
 
 
 def is_unsigned(attribute: Attribute) -> bool:
-    """Return whether it is an integer type that says so; signless ones are not."""
+    """Return whether the type is an unsigned integer type; signless ones are not."""
     return is_integer_type(attribute) and attribute.signedness.data == Signedness.UNSIGNED

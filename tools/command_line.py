@@ -201,7 +201,7 @@ def _instrumentation(options: argparse.Namespace) -> Instrumentation:
 
 
 def _check_names_of_dumped_passes(options: argparse.Namespace, passes: Passes) -> None:
-    """Raise `UsageError` for a name that is no pass."""
+    """Raise `UsageError` for a name that is not a pass."""
     for option in ("print_ir_before", "print_ir_after"):
         for name in _names(getattr(options, option)):
             if name not in passes:

@@ -65,7 +65,7 @@ class OperationCounts:
 class SavedValue:
     """One forward value that the backward pass reads.
 
-    `crosses`: other segments whose forward operations read it. `reason`: why it is saved; None where it is recomputed.
+    `crosses`: other segments whose forward operations read it. `reason`: why it is saved; None if it is recomputed.
     `module` and `type`: as of `memory.labels.Buffer`.
     """
 

@@ -43,7 +43,7 @@ class Affine:
         return self.scale * number + self.offset
 
     def covers(self, trips: int) -> bool:
-        """Return whether it takes each value 0 … trips - 1 once while the number runs from 0 to trips - 1."""
+        """Return whether the function takes each value 0 … trips - 1 once while the number runs from 0 to trips - 1."""
         return abs(self.scale) == 1 and min(self.at(0), self.at(trips - 1)) == 0
 
 

@@ -48,7 +48,7 @@ class Guess:
 
 
 def guessed_phases(function: FuncOp) -> Guess | None:
-    """Guess the end of the forward pass; None if an operation has a phase, or the function is no training step."""
+    """Guess the end of the forward pass; None if an operation has a phase, or the function is not a training step."""
     operations = every_operation(function)
     if len(function.body.blocks) != 1 or any(map(_has_phase_source, operations)):
         return None

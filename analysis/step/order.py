@@ -93,7 +93,7 @@ class Order:
     def add_constants(self, values: set[SSAValue]) -> None:
         """Extend a set of captured constants with the values of this block that are computed from constants alone."""
         for op, read in zip(self.operations, self.reads, strict=True):
-            # The first operand of most operations is no constant, so the test ends early.
+            # The first operand of most operations is not a constant, so the test ends early.
             is_constant = all(map(values.__contains__, read))
             if is_constant and why_impure(op) is None and not is_allocated(op):
                 values.update(op.results)

@@ -144,7 +144,7 @@ def gates_of(function: Recomputed, delay: Operation) -> list[SSAValue]:
 
 
 def is_gradient_value(function: Recomputed, value: SSAValue) -> bool:
-    """Return whether the value is made in the backward pass, is no constant, and is not a delayed forward value."""
+    """Return whether the value is made in the backward pass, is not a constant, and is not a delayed forward value."""
     while (delay := function.delays(value)) is not None:
         value = delay.operands[delay.results.index(value)]
     owner = value.owner

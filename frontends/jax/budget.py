@@ -151,8 +151,8 @@ def within(
 ) -> BudgetedCompile:
     """Compile the step within the budget, or with the best candidate when its time limit or a Ctrl-C ends the search.
 
-    line: Where progress is shown. Raises `Refusal` if no compiled candidate keeps the budget, and if the compiler or
-    the device reports no sizes.
+    line: The line on which progress is shown. Raises `Refusal` if no compiled candidate keeps the budget, and if the
+    compiler or the device reports no sizes.
     """
     plain = compilers.plain()
     plain_bytes = reported_bytes(module, plain, "a budget")

@@ -34,7 +34,7 @@ def written_arguments(target: OpOverload) -> tuple[int, ...]:
 
 
 def is_on_sizes(target: Any) -> bool:
-    """Return whether it is a function of Python or PyTorch on symbolic sizes, such as `operator.mul`."""
+    """Return whether the target is a function of Python or PyTorch on symbolic sizes, such as `operator.mul`."""
     return any(getattr(module, getattr(target, "__name__", ""), None) is target for module in _ON_SIZES)
 
 

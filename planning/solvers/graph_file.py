@@ -36,7 +36,7 @@ Node = dict[str, Any]
 
 
 class BadGraph(ValueError):
-    """A graph that cannot be parsed. The message begins with `file:line:col: error:` if the text is no JSON, else it
+    """A graph that cannot be parsed. The message begins with `file:line:col: error:` if the text is not JSON, else it
     names the node."""
 
 

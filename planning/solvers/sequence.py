@@ -54,7 +54,7 @@ def sequence_of(problem: Problem, pairs: Collection[Pair]) -> Ints:
 
 
 def evaluate(problem: Problem, sequence: Ints) -> Evaluation:
-    """Evaluate an order of execution. Raises `ValueError` for an order that is no program."""
+    """Evaluate an order of execution. Raises `ValueError` for an order that is not a program."""
     _check(problem, sequence)
     births, deaths, values = _lives(problem, sequence)
     sizes = problem.sizes[values].astype(np.float64)

@@ -70,7 +70,7 @@ class CallAttributes:
     def of(cls, instance: InlinedCall, number: int, members: Sequence[Operation]) -> CallAttributes:
         """Collect those of the operations of an instance, or of its copy with this number.
 
-        Raises `LeftInlined` where the operations disagree.
+        Raises `LeftInlined` if the operations disagree.
         """
         attributes, location = dict(instance.attributes), _location(instance)
         if number:

@@ -116,7 +116,7 @@ class EmittedPlan(Protocol):
 
 
 def check_limits(module: ModuleOp, demands: Mapping[str, SegmentLimits], emitted_plans: Iterable[EmittedPlan]) -> None:
-    """Raise `Refusal` where a segment saves more than its limit because other recomputation reads from it."""
+    """Raise `Refusal` if a segment saves more than its limit because other recomputation reads from it."""
     for emitted in emitted_plans:
         demand = demands.get(emitted.function)
         if demand is not None and (why := demand.broken(emitted.graph, emitted.plan)) is not None:

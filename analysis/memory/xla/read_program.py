@@ -323,7 +323,7 @@ def _programs(op: Operation) -> tuple[KernelProgram, ...]:
 
 
 def _reshaped(value: SSAValue) -> SSAValue | None:
-    """Return the operand that the value is a reshape of; None if it is none."""
+    """Return the operand that the value is a reshape of; None if it is not a reshape."""
     return _viewed_by(value.owner) if isinstance(value.owner, Operation) else None
 
 

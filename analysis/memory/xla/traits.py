@@ -268,7 +268,8 @@ def _is_spread(maker: Operation | Block) -> bool:
 
 
 def _reuses_elements(op: Operation) -> bool:
-    """Return whether it reads elements of its first operand more than once, or only some, at dynamic indices."""
+    """Return whether the operation reads elements of its first operand more than once, or only some, at dynamic
+    indices."""
     if name_of(op) == "stablehlo.broadcast_in_dim":
         return _elements(op.results[0]) > _elements(op.operands[0])
     return name_of(op) == "stablehlo.dynamic_slice"
