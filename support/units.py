@@ -98,6 +98,12 @@ def format_bytes(count: int) -> str:
     return f"{'-' if count < 0 else ''}{digits} {UNITS[power]}"
 
 
+def readable_bytes(count: int) -> str:
+    """Spell `count` bytes in binary units, with the exact number, which can be a budget: 2.0 MiB (2130792 bytes)."""
+    exact = f"{count} bytes"
+    return exact if abs(count) < 1024 else f"{format_bytes(count)} ({exact})"
+
+
 def _tenths(size: int, power: int) -> int:
     """Return `size` in tenths of the unit 1024 ** `power`, rounded half up."""
     unit = 1024**power

@@ -26,7 +26,7 @@ from ...search.pool import Candidate, Pool, pool_of
 from ...support.diagnostics import Refusal
 from ...support.interrupts import stopping
 from ...support.progress import ProgressLine
-from ...support.units import MINIMUM, budget_text, is_share, parse_budget
+from ...support.units import MINIMUM, budget_text, format_bytes, is_share, parse_budget, readable_bytes
 from ...transforms.plans.limit_segments import of_rest
 from ...transforms.take_marks import take_marks
 from .allocation import fixed_bytes, reported_bytes, temporary_bytes
@@ -77,8 +77,9 @@ class Round:
         if self.needs is None:
             return f"{self.words}: cannot be applied"
         verdict = {True: ", within the budget", False: ", above the budget", None: ""}[self.fits]
-        predicted = "" if self.prediction is None else f"{self.prediction} bytes predicted, "
-        return f"{self.words}: {predicted}{self.needs} by the compiler{verdict}; {self.extra_flops} FLOPs more"
+        predicted = "" if self.prediction is None else f"{format_bytes(self.prediction)} predicted, "
+        needs = f"{format_bytes(self.needs)} by the compiler{verdict}"
+        return f"{self.words}: {predicted}{needs}; {self.extra_flops:.3g} FLOPs more"
 
 
 @dataclass(frozen=True)
@@ -185,8 +186,8 @@ def _temporaries_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled
     if device_bytes is None or device_bytes < fixed:
         raise Refusal(
             module,
-            f"no plan keeps the budget {budget}, {device_bytes} bytes of the device: arguments and results, which no "
-            f"plan changes, need {fixed}",
+            f"no plan keeps the budget {budget}, {format_bytes(device_bytes or 0)} of the device: arguments and "
+            f"results, which no plan changes, need {readable_bytes(fixed)}",
         )
     return device_bytes - fixed
 
@@ -314,8 +315,10 @@ class _CompilerSearch:
         return rewritten
 
     def _not_reached(self) -> str:
-        """Return the message of the refusal: the smallest size, then every candidate that was compiled."""
-        words = f"no plan keeps the budget {self.budget}, {self.limit} of {self.plain_bytes} bytes of temporaries"
+        """Return the message of the refusal: a line with the smallest size, then a line for each compiled candidate."""
+        limit = f"{format_bytes(self.limit or 0)} of {format_bytes(self.plain_bytes)} of temporaries"
         sizes = [candidate.needs for candidate in self.rounds if candidate.needs is not None]
-        least = f"the least of {len(sizes)} compiled needs {min(sizes)}" if sizes else "nothing can be recomputed"
-        return "; ".join([f"{words}: {least}", *map(str, self.rounds)])
+        least = "nothing can be recomputed"
+        if sizes:
+            least = f"the least of {len(sizes)} compiled needs {readable_bytes(min(sizes))}"
+        return "\n  ".join([f"no plan keeps the budget {self.budget}, {limit}: {least}", *map(str, self.rounds)])

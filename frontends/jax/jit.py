@@ -158,7 +158,11 @@ def jit(fn: Callable[P, R], /, **keywords: Unpack[Keywords]) -> Jitted[P, R]: ..
 @overload
 def jit(**keywords: Unpack[Keywords]) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 def jit(*fn: Any, **keywords: Any) -> Any:
-    """Wrap a training step, gradient included, as `jax.jit` does, in less memory; the results are equal, bit for bit.
+    """Wrap a training step, gradient included, as `jax.jit` does, in less memory.
+
+    The rewritten step is proved to compute each result by the same operations on the same values as the plain one, so
+    that the results are equal, bit for bit, wherever operations run one by one. Compiled code may round the two steps
+    differently, as with `jax.checkpoint` (docs/bits.md).
 
     Args:
         fn: The step. Without it, `jit` is a decorator.

@@ -147,7 +147,7 @@ def next_steps(report: Report) -> Iterator[str]:
     """Yield a line with the next step for the user, and a line with the place of the details."""
     yield ""
     if report.refused:
-        yield f"no plan: {report.refused.partition('; ')[0]}"
+        yield f"no plan: {report.refused.splitlines()[0]}"
     elif report.why is not None:
         large = _large_value(report)
         remedy = report.why.rpartition("; ")[2] if large is None else _IN_PARTS.format(**large)

@@ -11,7 +11,7 @@ from ...analysis.memory.timeline import Timeline
 from ...analysis.step.order import functions_of
 from ...support.diagnostics import DynamicShape, Refusal
 from ...support.suggestions import suggestion
-from ...support.units import is_share, parse_budget
+from ...support.units import format_bytes, is_share, parse_budget, readable_bytes
 from ...transforms.preparation.timelines import MODELS, ORDER, XLA, timelines_of
 
 ERROR = "which is 0.93 to 1.11 times what XLA:CPU allocates on the examples"
@@ -93,7 +93,7 @@ def _temporaries(module: ModuleOp, budget: Budget, name: str, line: Timeline) ->
         function = next((subject for subject in functions_of(module) if subject.sym_name.data == name), module)
         raise Refusal(
             function,
-            f"no plan keeps the budget of {budget.text}, {limit} bytes of the device: arguments and results of "
-            f"@{name}, which no plan changes, need {around}",
+            f"no plan keeps the budget of {budget.text}, {format_bytes(limit)} of the device: arguments and results of "
+            f"@{name}, which no plan changes, need {readable_bytes(around)}",
         )
     return limit - around

@@ -20,6 +20,7 @@ from ...options.recompute_options import RecomputeOptions
 from ...planning.plan import nothing_planned
 from ...planning.solvers.result import Stop
 from ...support.diagnostics import Refusal, Remark, RemarkKind
+from ...support.units import readable_bytes
 from ...transforms.preparation.timelines import ORDER
 from ..pool import Candidate, pool_of
 from .limits import ERROR, Budget, budget_limits
@@ -53,12 +54,13 @@ def by_model(problem: BudgetProblem[O]) -> Evaluated[O]:
 
 
 def _not_reached(problem: BudgetProblem[O], reached: Sequence[Mapping[str, int]]) -> str:
-    words = f"no plan keeps the budget {problem.wording} {problem.budget.by}, {ERROR}"
+    words = f"no plan keeps the budget {problem.wording} {problem.budget.by}"
     if not reached:
         return f"{words}: nothing can be recomputed"
     least = min(reached, key=problem.limits.share)
-    needed = ", ".join(f"{least[name]}" for name in problem.limits.plain)
-    return f"{words}: best of {len(reached)} candidates: {needed} bytes (no lower bound is known)"
+    needed = ", ".join(readable_bytes(least[name]) for name in problem.limits.plain)
+    best = f"the best of {len(reached)} candidates needs {needed}"
+    return f"{words}: {best}; no lower bound is known; bytes are by the model, {ERROR}"
 
 
 @dataclass(frozen=True)

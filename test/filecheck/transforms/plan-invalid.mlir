@@ -15,7 +15,7 @@
 // it up, where that is proved.
 
 // LEAST:  error: no plan within 4096 bytes of temporaries (4.0 KiB): no plan needs less than 12288 bytes: operation 5 (stablehlo.multiply), stablehlo.tanh
-// DEVICE: error: no plan keeps the budget of 1B, 1 bytes of the device: arguments and results of @step, which no plan changes, need 12288
+// DEVICE: error: no plan keeps the budget of 1B, 1 B of the device: arguments and results of @step, which no plan changes, need 12.0 KiB (12288 bytes)
 // UNIT:   error: invalid budget 'much': expected bytes ('8GiB', '500MB'), a share
 // APPLES: error: invalid budget '8apples'
 // SHARE:  error: invalid budget '150%': a share of the plain peak must be above 0 and at most 1

@@ -6,6 +6,7 @@ what was reached."""
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
@@ -17,6 +18,7 @@ from recompute.frontends.jax.budget import COMPILES
 from recompute.frontends.jax.warning import BarriersDropped
 from recompute.search.pool import Pool, forget_pools
 from recompute.support.diagnostics import Refusal
+from recompute.support.units import readable_bytes
 from recompute.test.unit.frontends.steps import batch, far_apart, jax, mlp, temporaries, weights
 from recompute.test.unit.transforms.segment_meter import saved_by_scope
 from recompute.transforms.preparation.timelines import flat
@@ -60,10 +62,11 @@ def flops(compiled: Any) -> float:
 def test_bytes_are_those_of_the_device(plain: Any) -> None:
     analysis = plain.memory_analysis()
     around = analysis.argument_size_in_bytes + analysis.output_size_in_bytes - analysis.alias_size_in_bytes
+    readable = re.escape(readable_bytes(around))
     most = around + temporaries(plain) // 2
     lowered = recompute.jax.jit(STEP, budget=most).lower(*five_layers())
     assert temporaries(lowered.compile()) <= temporaries(plain) // 2
-    with pytest.raises(Refusal, match=f"arguments and results, which no plan changes, need {around}"):
+    with pytest.raises(Refusal, match=rf"1\.0 KiB of the device: arguments and results, .* need {readable}"):
         recompute.jax.jit(STEP, budget="1KiB").lower(*five_layers())
 
 
@@ -112,8 +115,15 @@ def test_nothing_to_do_is_no_warning(plain: Any) -> None:
 
 @pytest.mark.slow
 def test_what_was_reached_is_said() -> None:
-    with pytest.raises(Refusal, match=r"no plan keeps the budget 0.05, \d+ of \d+ bytes .*the least of \d compiled"):
+    with pytest.raises(Refusal) as refused:
         recompute.jax.jit(STEP, budget=0.05)(*five_layers())
+    first, *rounds = refused.value.reason.splitlines()
+    size = r"\d+\.\d [KM]iB"
+    least = rf"the least of \d compiled needs {size} \(\d+ bytes\)"
+    assert re.fullmatch(rf"no plan keeps the budget 0\.05, {size} of {size} of temporaries: {least}", first)
+    assert rounds and all(
+        re.fullmatch(rf"  .*: {size} predicted, {size} by .*; \S+ FLOPs more", line) for line in rounds
+    )
 
 
 @pytest.mark.slow
@@ -132,7 +142,7 @@ def test_the_device_has_to_say_what_is_free(monkeypatch: pytest.MonkeyPatch, pla
 def test_each_round_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "recompute")
     text = recompute.jax.jit(STEP, budget=0.5).report(*five_layers()).details()
-    assert "bytes predicted" in text and "by the compiler, within the budget" in text
+    assert " predicted, " in text and "by the compiler, within the budget" in text
     assert f"step: 1 of {COMPILES}: " in caplog.text
 
 
@@ -233,6 +243,8 @@ def test_explain_searches_for_what_fits(share: float | str) -> None:
 
 def test_explain_says_that_no_plan_fits() -> None:
     explained = recompute.jax.explain(STEP, *five_layers(), budget="1%")
+    (line,) = [line for line in str(explained).splitlines() if line.startswith("no plan: ")]
+    assert "the least of" in line and "by the compiler" not in line
     assert "no plan keeps the budget 1%" in explained.refused and "no plan: " in str(explained)
     assert "fits in 1%" in str(explained)
     assert "arguments and results" in recompute.jax.explain(STEP, *five_layers(), budget="1KiB").refused

@@ -2,7 +2,7 @@ import pytest
 
 from recompute.options.loop_schedule import schedule_of
 from recompute.options.offload_option import offload_named
-from recompute.support.units import budget_text, format_bytes, parse_budget, parse_bytes
+from recompute.support.units import budget_text, format_bytes, parse_budget, parse_bytes, readable_bytes
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,12 @@ def test_a_text_of_bytes_needs_a_unit(text: str):
 )
 def test_budgets_stay_as_they_were_given(budget: float | str, text: str):
     assert budget_text(budget) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 bytes"), (1023, "1023 bytes"), (1024, "1.0 KiB (1024 bytes)"), (2130792, "2.0 MiB (2130792 bytes)")],
+)
+def test_readable_bytes(count: int, text: str):
+    """The exact number is what a budget can be."""
+    assert readable_bytes(count) == text

@@ -133,7 +133,9 @@ def test_it_does_not_fit_and_what_holds_it_up(step: str, capsys: pytest.CaptureF
         ["4.0", "KiB", "stablehlo.multiply", "%g", "(m.py:7:4)"],
     ]
     assert main([step, "--fit", "10KiB"]) == 1
-    assert "arguments and results of @step, which no plan changes, need 12288" in capsys.readouterr().out
+    assert (
+        "arguments and results of @step, which no plan changes, need 12.0 KiB (12288 bytes)" in capsys.readouterr().out
+    )
 
 
 def test_the_model_of_xla_proves_nothing(step: str, capsys: pytest.CaptureFixture[str]) -> None:
