@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import PassFailedException
@@ -39,7 +40,8 @@ def place_of(op: Operation) -> str:
         return position
     names = " ".join(f"%{result.name_hint}" for result in op.results if result.name_hint)
     inside = "" if op is function else f" ({f'{name_of(op)} {names}'.rstrip()})"
-    return f"@{function.sym_name.data}{inside}"
+    name = function.properties.get("sym_name")
+    return f"@{name.data}{inside}" if isinstance(name, StringAttr) else position
 
 
 def _near(op: Operation) -> Iterator[Operation]:

@@ -181,7 +181,7 @@ def _count_from_zero(name: str, value: Any) -> int:
 
 def _sequence(name: str, value: Any, check: Callable[[str, Any], Any], elements: str) -> tuple[Any, ...]:
     if isinstance(value, str) and elements == "str":
-        raise TypeError(f"recompute.jax.jit: {name} is a sequence of str, not str: give ({value!r},)")
+        raise TypeError(f"recompute.jax.jit: {name} must be a sequence of str, not str: give ({value!r},)")
     if not isinstance(value, Sequence) or isinstance(value, str):
         raise _wrong_type(name, f"a sequence of {elements}", value)
     return tuple([check(name, element) for element in value])  # pyright: ignore[reportUnknownVariableType]

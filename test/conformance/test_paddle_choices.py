@@ -89,7 +89,7 @@ def test_paddle_40_operations_are_kept_by_patterns_along_the_data_flow(pattern: 
     done = by_hand(module, Selection("segment", exclude=(pattern,)))
     assert [op.results[0].name_hint for op in done.after.walk() if is_copy(op)] == copied.split()
     assert done.said("nothing is saved") == (not copied)
-    assert done.said("matches nowhere") == ("tanh" in pattern)
+    assert done.said("matches no operations") == ("tanh" in pattern)
 
 
 def test_paddle_40_operations_are_kept_by_attribute() -> None:
@@ -170,7 +170,7 @@ def test_paddle_46_stages_are_split_into_segments(segments: int, copied: list[st
 
 def test_paddle_46_more_segments_than_stages_is_an_error() -> None:
     """Paddle: range() arg 3 must not be zero."""
-    with pytest.raises(Refusal, match="cannot divide 5 segments: block0, block1 into 6 segments"):
+    with pytest.raises(Refusal, match="cannot divide 5 segments: block0, .*, block4 into 6 segments"):
         mark(chain(LAYERS, 5), Selection(segment_count=6))
 
 

@@ -204,7 +204,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // A sum of what is a maximum.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}], unreduced=max{"x"}>}) {
-  // expected-error@+1 {{cannot reduce axes with reduction 'max'; expected 'sum'}}
+  // expected-error@+1 {{cannot reduce 'max' unreduced axes. Expected 'sum'}}
   %0 = sdy.all_reduce {"x"} %m out_sharding=<@mesh, [{}, {}]> : tensor<16x8xf32>
   func.return
 }

@@ -18,7 +18,7 @@
 // CHECK-NOT:  recompute.duplicated
 
 // REMARKS: budget of 70% (14336 bytes of temporaries): 20480 -> 12288 bytes at the peak in program order
-// REMARKS: stablehlo.sine, stablehlo.exponential again in front of stablehlo.multiply: 8192 bytes need not be saved
+// REMARKS: stablehlo.sine, stablehlo.exponential again before stablehlo.multiply: 8192 bytes need not be saved
 
 // DONE:      stablehlo.optimization_barrier
 // DONE-NEXT: recompute.duplicated

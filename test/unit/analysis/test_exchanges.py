@@ -67,4 +67,4 @@ def test_it_is_to_be_allowed() -> None:
 @pytest.mark.parametrize("allowed", [False, True])
 def test_another_effect(allowed: bool) -> None:
     reason = why(loop("%three", CALL), allowed)
-    assert reason is not None and reason.startswith("stablehlo.custom_call in it: ")
+    assert reason is not None and reason.startswith("it contains stablehlo.custom_call: ")

@@ -71,12 +71,12 @@ def test_nobody_tells_without_it() -> None:
                 'sine %x {acme.pass = "forward"} : tensor<4xf32>',
                 'sine %x {acme.pass = "backward"} : tensor<4xf32> loc("jit(f)/jvp(b)/sin")',
             ),
-            "the location 'jit(f)/jvp(b)/sin' says the forward pass, the attribute acme.pass of stablehlo.sine says "
-            "the backward pass",
+            "the location 'jit(f)/jvp(b)/sin' says the forward pass, but the attribute acme.pass of stablehlo.sine "
+            "says the backward pass",
         ),
         (
             ACME.replace("sine %x {", 'sine %x {recompute.phase = "gradient", '),
-            'the attribute recompute.phase = "gradient" says the backward pass, the attribute acme.pass of '
+            'the attribute recompute.phase = "gradient" says the backward pass, but the attribute acme.pass of '
             "stablehlo.sine says the forward pass",
         ),
         (

@@ -171,5 +171,5 @@ def test_a_loop_over_constants_costs_nothing() -> None:
 
 
 def test_dynamic_shapes_are_refused() -> None:
-    with pytest.raises(Refusal, match=r"f.mlir:\d+:\d+: error: the bytes of tensor<\?xf32> are not known"):
+    with pytest.raises(Refusal, match=r"f.mlir:\d+:\d+: error: the size in bytes of tensor<\?xf32> is unknown"):
         measure("  %r = stablehlo.sine %x : tensor<?xf32>", "%x: tensor<?xf32>", "%r : tensor<?xf32>")

@@ -133,7 +133,7 @@ def test_complex():
         ("1.0 / 2.0", "tensor<f32>", "expected a number"),
         ("1.0", "tensor<f80>", "no numpy type holds elements of type f80"),
         ("1.0", "tensor<?xf32>", "static shape"),
-        ("1.0", "vector<2xf32>", "a constant is a tensor"),
+        ("1.0", "vector<2xf32>", "a constant must be a tensor"),
     ],
 )
 def test_refused(literal: str, type: str, words: str):

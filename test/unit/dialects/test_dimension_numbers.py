@@ -49,8 +49,8 @@ RAW = (
     [
         (convolution(window="pad = [[0, 0], [0, 0]], pad = [[0, 0], [0, 0]]"), "pad is given twice"),
         (convolution(window="stride = [1, 1], stride = [1, 1]"), "stride is given twice"),
-        (convolution(window="pad = [[0, 0], [0]]"), r"expected what is added before and after, \[0, 0\]"),
-        (convolution(window="pad = [[0, 0], [0, 0, 0]]"), "expected what is added before and after"),
+        (convolution(window="pad = [[0, 0], [0]]"), r"expected the padding before and after, \[0, 0\]"),
+        (convolution(window="pad = [[0, 0], [0, 0, 0]]"), "expected the padding before and after"),
         (convolution(window="pad = [0, 0]"), r"'\[' expected"),
         (convolution(window="pat = [0]"), "expected one of stride, pad, lhs_dilate, rhs_dilate, reverse"),
         (convolution(window="stride = [1, 1] stride"), "Expected '}'"),
@@ -127,7 +127,10 @@ def test_quantized_constants_are_the_integers_that_are_stored() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("%0 = stablehlo.constant() <{value = dense<1> : tensor<2xi32>}> : (i32) -> tensor<2xi32>", "no operands"),
+        (
+            "%0 = stablehlo.constant() <{value = dense<1> : tensor<2xi32>}> : (i32) -> tensor<2xi32>",
+            "must not have operands",
+        ),
         ("%0 = stablehlo.constant( : tensor<2xi32>", r"Expected '\)'"),
         ("#c = 1 : i32\n%0 = stablehlo.constant #c", "expected the value of the constant"),
     ],

@@ -35,12 +35,12 @@ WRONG = {
     "argument attributes that are no list": (
         f", {TYPE}, arg_attrs = {{}}",
         BODY,
-        "the attributes of the arguments are a list of",
+        "the attributes of the arguments must be a list of",
     ),
     "argument attributes that are no dictionaries": (
         f", {TYPE}, arg_attrs = [1]",
         BODY,
-        "the attributes of the arguments are a list of",
+        "the attributes of the arguments must be a list of",
     ),
     "a visibility that nobody knows": (
         f', {TYPE}, sym_visibility = "odd"',
@@ -76,7 +76,7 @@ def test_refused_where_no_parser_has_looked() -> None:
 
 def test_a_function_without_a_region() -> None:
     text = f'"func.func"() <{{sym_name = "main", {TYPE}}}> : () -> ()'
-    with pytest.raises(ParseError, match="a function has 0 regions, expected one"):
+    with pytest.raises(ParseError, match="a function must have one region"):
         parse_module(text)
 
 
@@ -97,7 +97,7 @@ PREDICATE = (
         ("i32", "cmpi", "predicate = -1 : i64", "the predicate is -1, expected 0 to 9"),
         ("i32", "cmpi", 'predicate = "eq"', "expected the predicate of a comparison to be an i64"),
         ("i32", "cmpi", "", "expected the predicate of a comparison to be an i64"),
-        ("f32", "cmpf", "predicate = 16 : i64, fastmath = #arith.fastmath<none>", "goes from 0 to 15"),
+        ("f32", "cmpf", "predicate = 16 : i64, fastmath = #arith.fastmath<none>", "expected 0 to 15"),
     ],
 )
 def test_predicates_that_do_not_exist(type_: str, name: str, property_: str, said: str) -> None:
@@ -109,5 +109,5 @@ def test_predicates_that_do_not_exist(type_: str, name: str, property_: str, sai
 def test_a_loop_whose_region_takes_something_else_than_it_is_given(before: str) -> None:
     end = '%go = "any.thing"() : () -> i1\n"scf.condition"(%go, %x) : (i1, i32) -> ()'
     loop = f'"scf.while"(%x) ({{\n^bb0({before}):\n{end}\n}}, {{\n^bb0(%k: i32):\n"scf.yield"(%k) : (i32) -> ()\n}})'
-    with pytest.raises(ParseError, match=r"scf\.while: its regions take what the loop is given"):
+    with pytest.raises(ParseError, match=r"scf\.while: the regions of a loop must take values of the types"):
         parse_module(f"func.func @main(%x: i32) {{\n%r = {loop} : (i32) -> i32\nreturn\n}}")

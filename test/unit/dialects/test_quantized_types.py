@@ -184,8 +184,11 @@ def test_broadcasting_operations_keep_the_storage_of_their_operands() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('"stablehlo.if"(%0) ({ stablehlo.return }, { stablehlo.return }) : (tensor<1xi1>) -> ()', "no tensor<i1>"),
-        ('"stablehlo.case"(%0) ({ stablehlo.return }) : (tensor<1xi1>) -> ()', "no tensor<i32>"),
+        (
+            '"stablehlo.if"(%0) ({ stablehlo.return }, { stablehlo.return }) : (tensor<1xi1>) -> ()',
+            "not a tensor<i1>",
+        ),
+        ('"stablehlo.case"(%0) ({ stablehlo.return }) : (tensor<1xi1>) -> ()', "is not a tensor<i32>"),
         ("%1 = stablehlo.optimization_barrier %0 : TYPE", "is quantized along a dimension"),
     ],
 )

@@ -59,7 +59,7 @@ def test_what_contradicts_itself_is_refused() -> None:
         recompute.rewrite(step, recompute.RecomputeOptions(target="gpu"))
     with pytest.raises(ValueError, match="unknown model 'gpu'; expected one of order, xla"):
         recompute.memory(step, "gpu")
-    with pytest.raises(BadPlan, match="no JSON"):
+    with pytest.raises(BadPlan, match="not valid JSON"):
         recompute.rewrite(step, recompute.RecomputeOptions(plan="{"))
     with pytest.raises(ParseError, match="unknown operation 'what'"):
         recompute.rewrite("what")

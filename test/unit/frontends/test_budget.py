@@ -248,7 +248,7 @@ def test_explain_says_that_no_plan_fits() -> None:
     assert "no plan keeps the budget 1%" in explained.refused and "no plan: " in str(explained)
     assert "fits in 1%" in str(explained)
     assert "arguments and results" in recompute.jax.explain(STEP, *five_layers(), budget="1KiB").refused
-    with pytest.raises(TypeError, match=r"recompute\.jax\.explain: budget is a str"):
+    with pytest.raises(TypeError, match=r"recompute\.jax\.explain: budget must be a str"):
         recompute.jax.explain(STEP, *five_layers(), budget=True)
 
 

@@ -160,7 +160,7 @@ def test_wrong_arguments():
             kind("block")
     with pytest.raises(TypeError, match="use_reentrant must be True or False, not 1"):
         ms.recompute(layer, use_reentrant=1)
-    with pytest.raises(TypeError, match="output_recompute is True or False"):
+    with pytest.raises(TypeError, match="output_recompute must be True or False"):
         ms.recompute(layer, output_recompute="no")
     for name in (
         "mp_comm_recompute",

@@ -95,7 +95,7 @@ def test_on_a_cpu_nothing_is_moved_and_that_is_said() -> None:
         ({"offload": True}, TypeError, "offload must be a str, not bool"),
         ({"offload": "fast"}, ValueError, "offload must be marked, auto, or a speed such as 25GB/s, not 'fast'"),
         ({"offload": "auto"}, ValueError, "give cost=roofline"),
-        ({"cost": 3}, TypeError, "cost is a str, not int"),
+        ({"cost": 3}, TypeError, "cost must be a str, not int"),
     ],
 )
 def test_options(options: Any, error: type[Exception], words: str) -> None:

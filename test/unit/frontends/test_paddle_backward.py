@@ -152,7 +152,7 @@ def test_what_minimize_and_apply_optimize_refuse(optimizer: Any, program: Any):
             lambda pairs: pairs[0],
             TypeError,
             r"params_grads must be a list of pairs "
-            "\(parameter, gradient\), but contains",
+            r"\(parameter, gradient\), but contains",
         ),
         (lambda pairs: dict.fromkeys("ab"), TypeError, "params_grads must be a list .* but contains dict"),
         (lambda pairs: [*pairs, (1, 2, 3)], TypeError, "params_grads must be a list .* but contains tuple"),

@@ -45,7 +45,7 @@ def refused(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recompute.frontends.jax.lowering.rewrite", never)
     with pytest.raises(recompute.jax.UnsupportedJax) as error:
         recompute.jax.jit(mlp().step)(weights(), batch())
-    for words in (missing, jax.__version__, "tried with jax 0.10.2", "pip install 'jax==0.10.2'"):
+    for words in (missing, jax.__version__, "tested with jax 0.10.2", "pip install 'jax==0.10.2'"):
         assert words in str(error.value)
 
 

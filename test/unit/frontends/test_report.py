@@ -163,7 +163,7 @@ def test_a_budget_needs_a_unit_and_is_printed_as_given():
     assert "fits in 60MB" in str(recompute.jax.explain(mlp().step, weights(), batch(), budget="60MB"))
     with pytest.raises(ValueError, match="'8' has no unit: write '8GiB' or '8MiB', or 8 for bytes"):
         recompute.jax.explain(mlp().step, weights(), batch(), budget="8")
-    with pytest.raises(ValueError, match=r"jit: '8' has no unit: .*; budget=\"device\" takes what the device has free"):
+    with pytest.raises(ValueError, match=r"jit: '8' has no unit: .*; budget=\"device\" takes the free memory"):
         recompute.jax.jit(mlp().step, budget="8")
 
 

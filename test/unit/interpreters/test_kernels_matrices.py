@@ -165,7 +165,7 @@ def test_a_composite_of_nothing_is_refused() -> None:
 
 def test_a_composite_of_another_type_is_refused() -> None:
     text = COMPOSITE.replace("@twice.impl(%x: tensor<2xf32>)", "@twice.impl(%x: tensor<2xf32>, %y: tensor<f32>)")
-    with pytest.raises(Refusal, match=r"6:8: error: stablehlo.composite cannot be executed: it has type "):
+    with pytest.raises(Refusal, match=r"6:8: error: stablehlo.composite cannot be executed: its type is "):
         execute(function_named(parse_module(text, "f.mlir")), [array([1, 2], "f32")])
 
 

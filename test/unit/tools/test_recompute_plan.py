@@ -114,7 +114,7 @@ def test_a_curve_beside_others(graph: str, tmp_path: Path, capsys: pytest.Captur
 def test_points_that_are_none(graph: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "theirs.json"
     for text, reason in (
-        ("[1, ]", ":1:5: error: the graph is not valid JSON"),
+        ("[1, ]", ":1:5: error: the file is not valid JSON"),
         ('[{"tag": "x"}]', ":1:1: error: point 0: peak_bytes must be a number from 0 to 2**53, not None"),
     ):
         path.write_text(text)

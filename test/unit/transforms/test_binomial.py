@@ -119,7 +119,7 @@ def test_as_many_slots_as_fit() -> None:
 def test_where_slots_hold_more() -> None:
     rolled = recompute_loops(step(8), loops="binomial(8)")
     assert not rolled.copies or all("slots" not in str(one) for one in rolled.remarks)
-    assert any("and its stacks 160" in str(one) for one in rolled.remarks), rolled.remarks
+    assert any("but its stacks need 160" in str(one) for one in rolled.remarks), rolled.remarks
 
 
 def test_no_rule_of_the_proof_knows_it() -> None:
