@@ -170,7 +170,7 @@ def test_paddle_46_stages_are_split_into_segments(segments: int, copied: list[st
 
 def test_paddle_46_more_segments_than_stages_is_an_error() -> None:
     """Paddle: range() arg 3 must not be zero."""
-    with pytest.raises(Refusal, match="cannot divide 5 segments: block0, .*, block4 into 6 segments"):
+    with pytest.raises(Refusal, match=r"cannot divide 5 segments: block0, .*, block4 into 6 segments"):
         mark(chain(LAYERS, 5), Selection(segment_count=6))
 
 
