@@ -113,16 +113,16 @@ def test_bad_graphs(nodes: list[Node], reason: str) -> None:
     [
         (
             '{"nodes": [{"id": 1, "cost": NaN}]}',
-            "step.json:1:1: error: the file is not valid JSON: NaN is not a number of JSON",
+            "step.json:1:1: error: the graph is not valid JSON: NaN is not a number of JSON",
         ),
         (
             '{"nodes": [{"id": 1, "id": 2}]}',
-            "step.json:1:1: error: the file is not valid JSON: the key 'id' occurs twice",
+            "step.json:1:1: error: the graph is not valid JSON: the key 'id' occurs twice",
         ),
-        ('{"nodes": [}', "step.json:1:12: error: the file is not valid JSON: Expecting value"),
+        ('{"nodes": [}', "step.json:1:12: error: the graph is not valid JSON: Expecting value"),
         ("[1]", "step.json: error: a graph must be an object with a list of nodes"),
         ('{"nodes": 3}', "step.json: error: a graph must be an object with a list of nodes"),
-        ("[" * 100_000, "step.json:1:1: error: the file is not valid JSON"),
+        ("[" * 100_000, "step.json:1:1: error: the graph is not valid JSON"),
     ],
 )
 def test_no_graphs(text: str, reason: str) -> None:
