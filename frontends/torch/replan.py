@@ -195,7 +195,7 @@ class _Search:
 
     @cached_property
     def _unchanged(self) -> GraphReport:
-        """The report on the step as it came: its peak in program order, and the bytes of its arguments."""
+        """Return the report on the unchanged step: its peak in program order, and the bytes of its arguments."""
         return self.step.unchanged_report()
 
     @cached_property
