@@ -9,7 +9,7 @@ try.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -29,11 +29,11 @@ Ratio = Callable[["Prediction"], float]
 
 @dataclass(frozen=True)
 class Prediction:
-    """The predicted need of a plan, and its extra work; `kind`: its planner and its segments."""
+    """The predicted need of a plan, and its extra work. Plans of equal `kind` have similar prediction errors."""
 
     need: float
     work: float
-    kind: str
+    kind: Hashable
 
 
 @dataclass

@@ -28,8 +28,8 @@ from ..transforms.plans.limit_segments import SegmentLimits
 from ..transforms.plans.notes import notes_of, write_notes
 from .budget.beside_segments import BesideSegments
 from .choose import ScoredAttempt
+from .plan_origin import PlanOrigin, PlanSource, Reduction
 
-SOLVED = "solver"
 THINNED = 4
 """Number of the smallest segment-based candidates, half by each measure, that are also tried with segments left out."""
 SHARES = (0.16, 0.19, 0.22, 0.25, 0.28, 0.31, 0.34, 0.37, 0.4, 0.45, 0.5, 0.55, 0.7, 0.85)
@@ -50,14 +50,17 @@ NEARLY_FITS = 1.2
 
 @dataclass(frozen=True)
 class StepCandidate:
-    """A plan for one step.
+    """A plan for one step, with its forecast.
 
-    words: A description of the plan. kind: Its planner and its segments. need: A share of the plain step's need. work:
-    Its extra cost.
+    Attributes:
+        origin: The source of the plan.
+        plan: The plan.
+        notes: The marks of the step under the plan.
+        need: The forecast need, as a share of the need of the plain step.
+        work: The extra cost, in the unit that planners minimize; FLOPs by default.
     """
 
-    words: str
-    kind: str
+    origin: PlanOrigin
     plan: Plan
     notes: tuple[Note, ...]
     need: float
@@ -65,15 +68,15 @@ class StepCandidate:
 
     @property
     def prediction(self) -> Prediction:
-        return Prediction(self.need, float(self.work), self.kind)
+        return Prediction(self.need, float(self.work), (self.origin.kind,))
 
 
 @dataclass(frozen=True)
 class _Draft:
-    """A plan that has not been forecast. `segments`: the segments of operations whose early parts are delayed."""
+    """A plan without a forecast. `segments`: the segment of each operation of a segment whose early part may be
+    delayed."""
 
-    words: str
-    kind: str
+    origin: PlanOrigin
     plan: Plan
     notes: tuple[Note, ...]
     segments: Mapping[int, str]
@@ -163,10 +166,11 @@ class StepCandidates:
             write_marks(attempt.planned.decided)
             notes = tuple(notes_of(step))
             write_notes(step, plain)
-            words, plan = str(attempt.planned.attempt), attempt.planned.plan
-            whole = of_step._forecast(_Draft(words, words, plan, notes, attempt.planned.segments), attempt.peaks)
+            planned = attempt.planned
+            draft = _Draft(PlanOrigin(planned.attempt.kind), planned.plan, notes, planned.segments)
+            whole = of_step._forecast(draft, attempt.peaks)
             if whole is not None and at in thinned:
-                of_step._families += [(whole, family) for family in _by_segment(whole, attempt.planned.segments)]
+                of_step._families += [(whole, family) for family in _by_segment(whole, planned.segments)]
         return of_step
 
     @part("plan")
@@ -175,7 +179,7 @@ class StepCandidates:
         if self._solvers is None:
             self._solvers = _Family(self._solver_drafts())
         judge = partial(self._judge, ratio, None)
-        has_limit = not isinf(ratio(Prediction(0.0, 0.0, SOLVED)))
+        has_limit = not isinf(ratio(Prediction(0.0, 0.0, (PlanSource.SOLVER,))))
         self._solvers.search(judge, stop, STRIDE if has_limit else 0)
         if has_limit and not any(ratio(candidate.prediction) <= 1 for candidate in self.forecasts):
             # Needs do not fall steadily with the budgets of the solvers: one that was passed over may fit.
@@ -219,7 +223,7 @@ class StepCandidates:
             return None
         need = self.share(peaks or self.forecast.of_plan(draft.plan, draft.segments))
         work = draft.plan.extra_cost(self.graph.cost)
-        candidate = StepCandidate(draft.words, draft.kind, draft.plan, draft.notes, need, work)
+        candidate = StepCandidate(draft.origin, draft.plan, draft.notes, need, work)
         self._by_plan.append((draft.plan, candidate))
         self.forecasts.append(candidate)
         return candidate
@@ -240,8 +244,7 @@ class StepCandidates:
             plan = segments.plan(self.graph, partial(plan_within, budget=budget, stop=stop))
         except NoPlan:
             return None
-        words = f"a solver's plan for {share_of_peak:.0%} in program order"
-        return _Draft(words, SOLVED, plan, self.notes, {})
+        return _Draft(PlanOrigin(PlanSource.SOLVER, share_of_peak), plan, self.notes, {})
 
 
 def _least(attempts: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> list[int]:
@@ -253,8 +256,8 @@ def _by_segment(whole: StepCandidate, segments: Mapping[int, str]) -> list[_Fami
     """Make the families of a plan with ever fewer segments."""
 
     def draft(kept: frozenset[str], plan: Plan, _: Stop) -> _Draft:
-        words = f"{whole.words}, {len(kept)} of them"
-        return _Draft(words, whole.kind, plan, _without_marks_of_others(whole.notes, kept), segments)
+        origin = whole.origin.reduced(Reduction(len(kept)))
+        return _Draft(origin, plan, _without_marks_of_others(whole.notes, kept), segments)
 
     return [_Family([partial(draft, names, plan) for names, plan in thinned]) for thinned in thinned_out(whole.plan)]
 
@@ -263,8 +266,8 @@ def _by_place(graph: Graph, whole: StepCandidate, steps: int) -> list[_Family]:
     """Make the families of a plan with copies at ever fewer places."""
 
     def draft(left: Sequence[CopyGroup], _: Stop) -> _Draft:
-        words = f"{whole.words}, {len(left)} of its {len(whole.plan.groups)} places"
-        return _Draft(words, whole.kind, with_groups(graph, left), whole.notes, {})
+        origin = whole.origin.reduced(Reduction(len(left), len(whole.plan.groups)))
+        return _Draft(origin, with_groups(graph, left), whole.notes, {})
 
     return [_Family([partial(draft, left) for left in fewer]) for fewer in fewer_groups(whole.plan, steps)]
 

@@ -20,7 +20,7 @@ from ..analysis.step.marks import asks_to_recompute, is_forced, is_to_recompute
 from ..analysis.step.step import Step
 from ..dialects.names import Names
 from ..options.selection import Selection
-from ..planning.by_segment.by_structure import Cuts
+from ..planning.by_segment.by_structure import CutMethod, Cuts
 from ..planning.by_segment.copy_requests import Targets
 from ..planning.by_segment.each_pass import in_each_pass
 from ..planning.objective import AS_GOOD, BLOCK_GAINS, MOSTLY, STRUCTURE_GAINS, STRUCTURES, WORTH_IT
@@ -116,10 +116,15 @@ def _targets_of_decisions(step: Step, decided: Decisions, unheard: Set[Operation
 
 @dataclass(frozen=True)
 class ScoredAttempt:
-    """An attempt with its peaks."""
+    """A planned attempt with the forecast of its peaks."""
 
     planned: PlannedAttempt
     peaks: Peaks
+
+    @property
+    def cut_method(self) -> CutMethod | None:
+        """The method that cut the step into segments; None for named segments."""
+        return self.planned.attempt.kind.cut_method
 
 
 @dataclass(frozen=True)
@@ -249,17 +254,12 @@ def _by_trust(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], i
     The gain is the product of the shares of the peak that both models predict, that of XLA:CPU squared.
     """
     believed = list[ScoredAttempt]()
-    for kind in ("named", "blocks", "structure"):
-        of_kind = [attempt for attempt in scored if _kind(attempt) == kind]
-        gains = BLOCK_GAINS if believed and _kind(believed[0]) == "blocks" else STRUCTURE_GAINS
-        if not believed or (of_kind and _gained(of_kind, size) < gains * _gained(believed, size)):
-            believed = of_kind
+    for method in (None, CutMethod.BLOCKS, CutMethod.STRUCTURE):
+        of_method = [attempt for attempt in scored if attempt.cut_method is method]
+        gains = BLOCK_GAINS if believed and believed[0].cut_method is CutMethod.BLOCKS else STRUCTURE_GAINS
+        if not believed or (of_method and _gained(of_method, size) < gains * _gained(believed, size)):
+            believed = of_method
     return believed
-
-
-def _kind(attempt: ScoredAttempt) -> str:
-    cuts = attempt.planned.attempt.cuts
-    return "named" if cuts is None else cuts.found_by
 
 
 def _gained(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> int:

@@ -43,9 +43,9 @@ from .budget.loop_choices import loop_choices
 from .candidates import StepCandidate, StepCandidates
 from .carry_out import cost_option
 from .choose import ScoredAttempt, choose
+from .plan_origin import PlanOrigin, PlanSource
 from .prepare import prepare
 
-LOOPS = "loops alone"
 SEGMENT_CANDIDATES = 8
 """Number of segment-based candidates."""
 LEVELS = 10
@@ -56,14 +56,22 @@ LEVELS = 10
 class Candidate:
     """A plan for each step of the module after its loops were cut by the schedule `loops`.
 
-    words: a description. prediction: the forecast memory, as a share of the forecast of the plain step, and the extra
-    work.
+    Attributes:
+        origins: The distinct origins of the plans.
+        plans: A plan for each step.
+        loops: The loop schedule.
+        prediction: The forecast need, as a share of the forecast of the plain step, and the extra work.
     """
 
-    words: str
+    origins: tuple[PlanOrigin, ...]
     plans: tuple[StepPlan, ...]
     loops: Loops
     prediction: Prediction
+
+    @property
+    def words(self) -> str:
+        """The origins as text, for remarks and reports."""
+        return "; ".join(map(str, self.origins))
 
 
 @dataclass(frozen=True)
@@ -82,10 +90,10 @@ class _Variant:
                 for (name, step), chosen in zip(self.steps.items(), together, strict=True)
             )
             work = self.extra_flops + sum(chosen.work for chosen in together)
-            words = "; ".join(dict.fromkeys(chosen.words for chosen in together))
-            kind = "; ".join(dict.fromkeys(chosen.kind for chosen in together))
+            origins = tuple(dict.fromkeys(chosen.origin for chosen in together))
+            kinds = tuple(dict.fromkeys(chosen.origin.kind for chosen in together))
             need = max(chosen.need for chosen in together)
-            yield Candidate(words, plans, self.loops, Prediction(need, float(work), kind))
+            yield Candidate(origins, plans, self.loops, Prediction(need, float(work), kinds))
 
 
 @dataclass
@@ -129,10 +137,10 @@ class Pool:
         return self.predictions
 
     def _update(self) -> None:
-        keys = {(candidate.loops, candidate.words, candidate.prediction) for candidate in self.candidates}
+        keys = {(candidate.loops, candidate.origins, candidate.prediction) for candidate in self.candidates}
         for variant in self._variants:
             for candidate in variant.candidates():
-                key = candidate.loops, candidate.words, candidate.prediction
+                key = candidate.loops, candidate.origins, candidate.prediction
                 if key not in keys:
                     keys.add(key)
                     self.candidates.append(candidate)
@@ -153,7 +161,7 @@ def _variant_of(module: ModuleOp, options: RecomputeOptions, references: dict[st
         attempts = _attempts(function, step, replace(options, selection=prepared.selection), forecast)
         steps[name] = StepCandidates.of(step, attempts, forecast, share, prepared.demands.of.get(name))
         if prepared.rolled.copies:
-            steps[name].forecasts.insert(0, StepCandidate(LOOPS, LOOPS, Plan(), (), share(plain), 0))
+            steps[name].forecasts.insert(0, _without_copies(PlanSource.LOOPS_ALONE, share(plain)))
     return _Variant(options.loops, offload, prepared.rolled.extra_flops, steps)
 
 
@@ -187,11 +195,12 @@ def _cheapest(candidates_of_step: Sequence[StepCandidate], need: float) -> StepC
     within = [candidate for candidate in candidates_of_step if candidate.need <= need]
     if within:
         return min(within, key=lambda candidate: candidate.work)
-    return min(
-        candidates_of_step,
-        key=lambda candidate: candidate.need,
-        default=StepCandidate("nothing", LOOPS, Plan(), (), 1.0, 0),
-    )
+    nothing = _without_copies(PlanSource.NO_COPIES, 1.0)
+    return min(candidates_of_step, key=lambda candidate: candidate.need, default=nothing)
+
+
+def _without_copies(source: PlanSource, need: float) -> StepCandidate:
+    return StepCandidate(PlanOrigin(source), Plan(), (), need, 0)
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ applied."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...options.selection import Selection
-from ...planning.by_segment.by_structure import Cuts, cut_into, cuts_by_blocks, cuts_by_structure, uncut
+from ...planning.by_segment.by_structure import CutMethod, Cuts, cut_into, cuts_by_blocks, cuts_by_structure, uncut
 from ...planning.graph import Graph
 
 
@@ -26,15 +26,46 @@ class Attempt:
     chain: bool = False
     each_pass: bool = False
 
+    @property
+    def kind(self) -> AttemptKind:
+        """The attempt without the places of its cuts."""
+        cuts = self.cuts
+        return AttemptKind(cuts and cuts.method, cuts and cuts.segment_count, replace(self, cuts=None))
+
     def __str__(self) -> str:
-        segments = "named segments" if self.cuts is None else str(self.cuts)
+        return str(self.kind)
+
+
+@dataclass(frozen=True)
+class AttemptKind:
+    """The properties of an attempt by which remarks describe it; attempts of one kind have cuts at different places.
+
+    Attributes:
+        cut_method: The method that placed the cuts; None for named segments.
+        segment_count: The number of segments; None for named segments.
+        copying: The attempt without its cuts.
+    """
+
+    cut_method: CutMethod | None
+    segment_count: int | None
+    copying: Attempt
+
+    def __str__(self) -> str:
         variations = [
-            "outputs again for their own gradient" * self.own_outputs,
-            "in two stages" * (not self.beside),
-            "one after the other" * self.chain,
-            "again in each backward pass" * self.each_pass,
+            "outputs again for their own gradient" * self.copying.own_outputs,
+            "in two stages" * (not self.copying.beside),
+            "one after the other" * self.copying.chain,
+            "again in each backward pass" * self.copying.each_pass,
         ]
-        return ", ".join([segments, *filter(None, variations)])
+        return ", ".join([self._segments, *filter(None, variations)])
+
+    @property
+    def _segments(self) -> str:
+        if self.cut_method is None:
+            return "named segments"
+        if self.segment_count == 1:
+            return "all as one segment"
+        return f"{self.segment_count} segments by {self.cut_method.value}"
 
 
 FIRST = Attempt()

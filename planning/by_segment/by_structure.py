@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -22,27 +23,37 @@ from ..objective import MOST_SEGMENTS
 from ..solvers.repeats import runs_in
 
 
+class CutMethod(Enum):
+    """The method that places the cuts: few live bytes at the cuts, or boundaries of repeated blocks. The values are the
+    words of remarks."""
+
+    STRUCTURE = "structure"
+    BLOCKS = "blocks"
+
+
 @dataclass(frozen=True)
 class Cuts:
     """Cuts of the forward pass into segments.
 
-    bounds: the operations at which segments begin, including the first operation and one past the last forward one.
-    cut_bytes: live bytes, summed over all cuts.
-    inside_bytes: bytes of the residuals of the largest segment.
-    found_by: the method, as a word for remarks.
+    Attributes:
+        bounds: The operations at which segments begin, from the first operation to one past the last forward one.
+        cut_bytes: Live bytes, summed over all cuts.
+        inside_bytes: Bytes of the residuals of the segment with the most residual bytes.
+        method: The method that placed the cuts.
     """
 
     bounds: tuple[int, ...]
     cut_bytes: int
     inside_bytes: int
-    found_by: str = "structure"
+    method: CutMethod = CutMethod.STRUCTURE
 
-    def __str__(self) -> str:
-        count = len(self.bounds) - 1
-        return "all as one segment" if count == 1 else f"{count} segments by {self.found_by}"
+    @property
+    def segment_count(self) -> int:
+        return len(self.bounds) - 1
 
     @property
     def score(self) -> int:
+        """The estimate of the peak in bytes that ranks cuts: lower is better."""
         return self.cut_bytes + self.inside_bytes
 
     def segments(self, graph: Graph) -> dict[int, str]:
@@ -88,7 +99,7 @@ def cuts_by_blocks(graph: Graph) -> Cuts | None:
         starts.update(operations[place] for place in range(first, last + 1, run.period))
     bounds = (0, *sorted(starts - {0}), end)
     largest = max(inside[stop] - inside[start] for start, stop in pairwise(bounds))
-    return Cuts(bounds, sum(live[bound] for bound in bounds[1:-1]), largest, "blocks")
+    return Cuts(bounds, sum(live[bound] for bound in bounds[1:-1]), largest, CutMethod.BLOCKS)
 
 
 def cut_into(graph: Graph, count: int) -> Cuts | None:

@@ -10,7 +10,8 @@ from recompute.options.recompute_options import DEFAULT, RecomputeOptions
 from recompute.planning.graph import Graph
 from recompute.planning.plan import Plan
 from recompute.planning.solvers.solve_graph import planner_within
-from recompute.search.candidates import SOLVED, fewer_groups, with_groups
+from recompute.search.candidates import fewer_groups, with_groups
+from recompute.search.plan_origin import PlanSource
 from recompute.search.pool import Pool
 
 CHAIN = (Path(__file__).resolve().parents[3] / "examples" / "stablehlo" / "chain.small.mlir").read_text()
@@ -35,7 +36,7 @@ def test_fewer_copies_are_proved_equal() -> None:
 def test_they_are_among_what_is_chosen_from() -> None:
     pool = Pool.of(parse_module(CHAIN, "chain"), DEFAULT)
     pool.search(lambda prediction: prediction.need / 0.8)
-    solved = [candidate for candidate in pool.candidates if candidate.prediction.kind == SOLVED]
+    solved = [candidate for candidate in pool.candidates if candidate.prediction.kind == (PlanSource.SOLVER,)]
     fewer = [candidate for candidate in solved if candidate.words.endswith("places")]
     whole = [candidate for candidate in solved if candidate not in fewer]
     assert fewer and min(candidate.prediction.work for candidate in fewer) < max(

@@ -15,7 +15,7 @@ from recompute.analysis.memory.xla.memory import Plain
 from recompute.analysis.memory.xla.read_program import program_of
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import AUTO, Selection
-from recompute.planning.by_segment.by_structure import Cuts
+from recompute.planning.by_segment.by_structure import CutMethod, Cuts
 from recompute.planning.check import violations
 from recompute.planning.simulate import SimulatedProgram
 from recompute.search.choose import AttemptTargets, ScoredAttempt, choose, least, plan_attempt
@@ -120,7 +120,7 @@ def test_structure_that_saves_little_is_taken_where_xla_needs_more_for_named_seg
     assert choose(step, AUTO, Forecast(step.graph, lambda: told), attempts=9).chosen.planned.attempt.cuts is not None
 
 
-CUTS = {"blocks": Cuts((0, 1, 2), 1, 1, "blocks"), "structure": Cuts((0, 1, 2), 1, 1)}
+CUTS = {"blocks": Cuts((0, 1, 2), 1, 1, CutMethod.BLOCKS), "structure": Cuts((0, 1, 2), 1, 1)}
 BY_TRUST = [
     ({"named": 1000, "blocks": 920, "structure": 920}, "named segments"),
     ({"named": 1000, "blocks": 880, "structure": 880}, "blocks"),
