@@ -19,7 +19,7 @@ from ..analysis.memory.timeline import described
 from ..analysis.step.counted_loops import counted_loop
 from ..analysis.step.order import functions_of
 from ..analysis.step.step import Step
-from ..options.loop_schedule import Loops
+from ..options.loop_schedule import Loops, LoopSchedule
 from ..options.recompute_options import RecomputeOptions
 from ..planning.solvers.effort import Effort
 from ..planning.solvers.incumbent import Incumbent
@@ -220,7 +220,7 @@ class _Whole:
     is_cut: bool
 
 
-def _whole(module: ModuleOp, loops: Loops, functions: int, model: str) -> _Whole | None:
+def _whole(module: ModuleOp, loops: Loops | LoopSchedule, functions: int, model: str) -> _Whole | None:
     """Return the step as one block; None if there are several, and for a model without bounds."""
     prepared = prepare(module, RecomputeOptions(loops=loops))
     steps = numbered_steps(prepared.module)
@@ -256,7 +256,9 @@ def _recomputed(module: ModuleOp, budget: Budget, none: Fit, limits: BudgetLimit
     percent = 100 * (result.outcome.extra_flops + result.outcome.copies) / max(1, total)
     problem = problem_of_graph(whole.step.graph)
     bound = 100 * (whole.extra + _bound(problem, next(iter(limit_bytes.values())), stop, effort)) / max(1, total)
-    loops = result.loops if whole.is_cut or plain.step.graph.fingerprint != whole.step.graph.fingerprint else None
+    loops = (
+        result.loops.option if whole.is_cut or plain.step.graph.fingerprint != whole.step.graph.fingerprint else None
+    )
     return replace(fit_result, extra_percent=percent, bound_percent=min(bound, percent), loops=loops)
 
 

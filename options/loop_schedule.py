@@ -12,11 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from ..support.units import parse_budget, parse_bytes
+from ..support.units import amount_bytes, parse_amount, parse_bytes
 from .selection import BadSelection
 
 Loops = bool | str
-"""The option as the user gives it."""
+"""The option in the form in which users give it."""
 
 
 @dataclass(frozen=True)
@@ -24,28 +24,56 @@ class LoopSchedule:
     """The parsed option.
 
     Attributes:
-        kind: Loops are unchanged (`none`), save the smallest set of stacks (`cut`), or save carries at intervals
-            (`periodic`) or in slots (`binomial`).
-        every: The interval in iterations; None for the one with the fewest bytes.
-        slots: The number of slots; None for as many as fit into `bytes`.
-        bytes: The bytes for slots.
-        keep: The most bytes of stacks, or a share of them, that `cut` saves; empty for the smallest set.
+        kind: Loops are unchanged (`none`), save a set of stacks (`cut`), or save carries at intervals (`periodic`) or
+            in slots (`binomial`).
+        every: The interval of `periodic` in iterations; None for the interval with the fewest bytes.
+        slots: The number of slots of `binomial`; None for as many as fit into `bytes`.
+        bytes: The bytes for the slots of `binomial`.
+        keep: The maximum that `cut` saves, in bytes (`int`) or as a share of all stacks (`float`); None for the
+            smallest set of stacks.
     """
 
     kind: Literal["none", "cut", "periodic", "binomial"]
     every: int | None = None
     slots: int | None = None
     bytes: int | None = None
-    keep: str = ""
+    keep: int | float | None = None
 
     @property
     def is_proved(self) -> bool:
-        """Whether the proof has rules for it."""
+        """Whether the proof has rules for loops under this schedule."""
         return self.kind != "binomial"
+
+    def most_kept(self, all_stacks: int) -> int | None:
+        """Return the limit of `cut` in bytes, if all stacks take `all_stacks` bytes; None for the smallest set."""
+        return None if self.keep is None else amount_bytes(self.keep, all_stacks)
+
+    @property
+    def option(self) -> Loops:
+        """The schedule in the form in which users give it."""
+        if self.kind == "none":
+            return False
+        if self.kind == "cut":
+            return True if self.keep is None else f"keep({_amount_text(self.keep)})"
+        if self.kind == "periodic":
+            return f"periodic({self.every or 'auto'})"
+        return f"binomial({self.slots if self.bytes is None else f'{self.bytes}B'})"
+
+    @property
+    def pass_option(self) -> str:
+        """The schedule in the syntax of pass options: `loops=true`, `loops="periodic(8)"`."""
+        option = self.option
+        return f"loops={str(option).lower()}" if isinstance(option, bool) else f'loops="{option}"'
+
+
+UNCUT = LoopSchedule("none")
+"""Loops stay unchanged."""
+SMALLEST_STACKS = LoopSchedule("cut")
+"""Loops save the smallest set of stacks."""
 
 
 class BadSchedule(BadSelection):
-    """The option is no schedule."""
+    """An invalid value of the option `loops`."""
 
     def __init__(self, loops: str):
         super().__init__(f"loops must be {POSSIBLE}, not {loops!r}")
@@ -59,11 +87,17 @@ NOT_PROVED = "loops={loops} is not proved by any rule: disable the proof (--no-p
 _NUMBER = r"0*[1-9][0-9]*"
 
 
-def schedule_of(loops: Loops) -> LoopSchedule:
-    """Parse the option `loops`. Raises `BadSchedule`, which lists the accepted forms."""
+def schedule_of(loops: Loops | LoopSchedule) -> LoopSchedule:
+    """Parse the option `loops`; a schedule is returned unchanged.
+
+    Raises:
+        BadSchedule: For an invalid option, with the list of accepted forms.
+    """
+    if isinstance(loops, LoopSchedule):
+        return loops
     text = str(loops).lower() if isinstance(loops, bool) else loops.strip()
     if text in ("true", "false"):
-        return LoopSchedule("cut" if text == "true" else "none")
+        return SMALLEST_STACKS if text == "true" else UNCUT
     if match := re.fullmatch(rf"periodic\s*\(\s*(auto|{_NUMBER})\s*\)", text):
         return LoopSchedule("periodic", every=None if match[1] == "auto" else int(match[1]))
     if match := re.fullmatch(rf"binomial\s*\(\s*({_NUMBER})\s*\)", text):
@@ -71,19 +105,23 @@ def schedule_of(loops: Loops) -> LoopSchedule:
     if match := re.fullmatch(r"binomial\s*\(([^()]*[A-Za-z][^()]*)\)", text):
         with suppress(ValueError):
             return LoopSchedule("binomial", bytes=parse_bytes(match[1]))
-    if (match := re.fullmatch(r"keep\s*\(([^()]*)\)", text)) and _is_amount(match[1].strip()):
-        return LoopSchedule("cut", keep=match[1].strip())
+    if match := re.fullmatch(r"keep\s*\(([^()]*)\)", text):
+        with suppress(ValueError):
+            return LoopSchedule("cut", keep=parse_amount(match[1]))
     raise BadSchedule(text)
 
 
-def _is_amount(text: str) -> bool:
-    try:
-        return parse_budget(text, 1) is not None
-    except ValueError:
-        return False
+def _amount_text(amount: int | float) -> str:
+    return f"{100 * amount:.15g}%" if isinstance(amount, float) else f"{amount}B"
 
 
-def demand_proof(loops: Loops) -> None:
-    """Raise `BadSelection` if no rule of the proof covers the loop schedule."""
+def demand_proof(loops: Loops | LoopSchedule) -> None:
+    """Check that the proof has rules for the loop schedule.
+
+    Raises:
+        BadSchedule: For an invalid option.
+        BadSelection: For a schedule without rules.
+    """
     if not schedule_of(loops).is_proved:
-        raise BadSelection(NOT_PROVED.format(loops=loops))
+        stated = loops.option if isinstance(loops, LoopSchedule) else loops
+        raise BadSelection(NOT_PROVED.format(loops=stated))

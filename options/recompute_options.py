@@ -18,7 +18,7 @@ from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan, from_option
 from ..rules.costs.cost import FLOPS
 from ..support.suggestions import suggestion
-from .loop_schedule import Loops, demand_proof
+from .loop_schedule import Loops, LoopSchedule, demand_proof, schedule_of
 from .offload_option import offload_named
 from .segment_budgets import spelled
 from .selection import AUTO, Selection
@@ -96,7 +96,7 @@ class RecomputeOptions:
     workers: int = 1
     proof: bool = True
     merge_remat: bool = False
-    loops: Loops = True
+    loops: Loops | LoopSchedule = True
     cost: str = FLOPS
     offload: str | Offload = ""
     pipeline: Pipeline | None = None
@@ -126,6 +126,7 @@ class RecomputeOptions:
             BadPlan: For a plan that cannot be parsed.
             ValueError: For an unknown target, and for options that contradict one another.
         """
+        schedule_of(self.loops)
         if self.proof:
             demand_proof(self.loops)
         if self.target not in TARGETS:
@@ -164,6 +165,11 @@ class RecomputeOptions:
     @property
     def emission(self) -> Emission:
         return Emission(self.target, self.stagger, self.calls)
+
+    @property
+    def loop_schedule(self) -> LoopSchedule:
+        """The parsed option `loops`. Raises `BadSchedule`."""
+        return schedule_of(self.loops)
 
     @property
     def moves(self) -> Offload:

@@ -22,7 +22,7 @@ from ..analysis.memory.peaks import Forecast, Peaks
 from ..analysis.step.phase_sources import sources
 from ..analysis.step.step import Step
 from ..mlir_io.printer import print_module
-from ..options.loop_schedule import Loops
+from ..options.loop_schedule import UNCUT, LoopSchedule
 from ..options.recompute_options import DEFAULT, RecomputeOptions
 from ..options.selection import BadSelection
 from ..planning.calibrated_search import Prediction, Ratio
@@ -65,7 +65,7 @@ class Candidate:
 
     origins: tuple[PlanOrigin, ...]
     plans: tuple[StepPlan, ...]
-    loops: Loops
+    loops: LoopSchedule
     prediction: Prediction
 
     @property
@@ -78,7 +78,7 @@ class Candidate:
 class _Variant:
     """The steps of the module for one choice of loops and moves, by the names of their functions."""
 
-    loops: Loops
+    loops: LoopSchedule
     offload: Offload
     extra_flops: int
     steps: dict[str, StepCandidates]
@@ -150,7 +150,7 @@ def _variant_of(module: ModuleOp, options: RecomputeOptions, references: dict[st
     """Make the candidates for one choice of loops and moves. `references`: the forecast of each plain step, filled
     here."""
     prepared, emission, offload = prepare(module, options), options.emission, options.moves
-    if options.loops is not False and not prepared.rolled.copies:
+    if options.loop_schedule != UNCUT and not prepared.rolled.copies:
         return None
     steps = dict[str, StepCandidates]()
     for function, step in numbered_steps(prepared.module, costs=cost_option(prepared.module, options.cost).of):
@@ -162,7 +162,7 @@ def _variant_of(module: ModuleOp, options: RecomputeOptions, references: dict[st
         steps[name] = StepCandidates.of(step, attempts, forecast, share, prepared.demands.of.get(name))
         if prepared.rolled.copies:
             steps[name].forecasts.insert(0, _without_copies(PlanSource.LOOPS_ALONE, share(plain)))
-    return _Variant(options.loops, offload, prepared.rolled.extra_flops, steps)
+    return _Variant(options.loop_schedule, offload, prepared.rolled.extra_flops, steps)
 
 
 def _attempts(function: FuncOp, step: Step, options: RecomputeOptions, forecast: Forecast) -> tuple[ScoredAttempt, ...]:
@@ -280,5 +280,5 @@ def _key(module: ModuleOp, options: RecomputeOptions) -> object | None:
     if declared or Path(options.cost).exists():
         return None
     text = sha256(print_module(module, debuginfo=True).encode()).hexdigest()
-    relevant = options.selection, options.copies, options.emission, options.loops, options.cost, options.moves
+    relevant = options.selection, options.copies, options.emission, options.loop_schedule, options.cost, options.moves
     return text, relevant, tuple(sources())

@@ -13,7 +13,7 @@ from ..analysis.request.value_names import named_by
 from ..analysis.step.order import functions_of
 from ..dialects.dead_code import drop_dead_code
 from ..dialects.names import Names
-from ..options.loop_schedule import Loops
+from ..options.loop_schedule import Loops, LoopSchedule
 from ..options.recompute_options import DEFAULT, RecomputeOptions
 from ..options.selection import BadSelection, Selection
 from ..support.diagnostics import BadRequest, Remark
@@ -129,7 +129,7 @@ def _flat(module: ModuleOp, selection: Selection) -> _Flat:
     return _Flat(work, selection, structured, (*stay, *guessed, *overridden, *dead), origins)
 
 
-def _roll(work: ModuleOp, selection: Selection, loops: Loops) -> Rolled:
+def _roll(work: ModuleOp, selection: Selection, loops: Loops | LoopSchedule) -> Rolled:
     try:
         return recompute_loops(work, selection, loops)
     except BadSelection as error:

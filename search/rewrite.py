@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.step.marks import is_copy
 from ..dialects.names import Names
-from ..options.loop_schedule import Loops
+from ..options.loop_schedule import LoopSchedule
 from ..options.recompute_options import DEFAULT, Planner, RecomputeOptions
 from ..planning.host_moves import Offload
 from ..planning.plan import nothing_planned
@@ -76,7 +76,7 @@ def recomputed(module: ModuleOp, options: RecomputeOptions) -> BudgetResult[Reco
     options = with_moves(module, options)
     if options.budget is None:
         work, outcome = recomputed_once(module, options)
-        return BudgetResult(work, outcome, {}, (), options.loops)
+        return BudgetResult(work, outcome, {}, (), options.loop_schedule)
     budget = Budget.of(options.budget, options.memory_model, options.target)
     with stopping(options.time_limit) as stop:
         return recomputed_within(module, budget, options, stop)
@@ -98,7 +98,7 @@ def recomputed_within(
     def within(offload: Offload) -> BudgetResult[Recomputation]:
         moving = replace(options, offload=offload)
 
-        def run(planned: Sequence[StepPlan] | Planner | None, loops: Loops) -> Written:
+        def run(planned: Sequence[StepPlan] | Planner | None, loops: LoopSchedule) -> Written:
             return recomputed_once(module, replace(moving.with_planned(planned), loops=loops))
 
         return within_budget(module, budget, moving, run, stop)

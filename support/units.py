@@ -39,8 +39,20 @@ def parse_budget(text: str, plain_peak: int) -> int | None:
 
     None stands for `min`. A number up to 1 without a unit is a share. Raises `ValueError` for anything else.
     """
-    if text.strip().lower() == MINIMUM:
-        return None
+    return None if text.strip().lower() == MINIMUM else amount_bytes(parse_amount(text), plain_peak)
+
+
+def amount_bytes(amount: int | float, whole: int) -> int:
+    """Return the bytes of an amount: an `int` is bytes, a `float` a share of `whole` (bytes)."""
+    return max(1, int(amount * whole)) if isinstance(amount, float) else amount
+
+
+def parse_amount(text: str) -> int | float:
+    """Parse a budget other than `min`: an `int` is bytes, a `float` above 0 and at most 1 a share.
+
+    Raises:
+        ValueError: For anything else.
+    """
     amount = _AMOUNT.fullmatch(text)
     if amount is None:
         raise ValueError(f"invalid budget '{text}': {_EXPECTED}")
@@ -49,7 +61,7 @@ def parse_budget(text: str, plain_peak: int) -> int | None:
         share = number / 100 if amount["unit"] == "%" else number
         if not 0 < share <= 1:
             raise ValueError(f"invalid budget '{text}': a share of the plain peak must be above 0 and at most 1")
-        return max(1, int(share * plain_peak))
+        return share
     if amount["unit"] == "" and number != float("inf") and number != int(number):
         raise ValueError(f"invalid budget '{text}': a share must be at most 1, and bytes must be whole numbers")
     try:

@@ -13,8 +13,8 @@ from ..driver.fit import Fit, Verdict, fit
 from ..driver.pareto import NO_BOUND, Sweeping, Swept, swept_by_model, swept_steps
 from ..driver.verified import verify_module
 from ..mlir_io.parser import parse_module
+from ..options.loop_schedule import schedule_of
 from ..reports.curve import Again, Point
-from ..search.budget.loop_choices import loops_option
 from ..support.interrupts import Interrupt
 from ..support.units import format_bytes
 from ..transforms.preparation.timelines import ORDER
@@ -141,7 +141,7 @@ def _as_it_is(answer: Fit) -> Iterator[str]:
 
 def _recomputed(answer: Fit, model: str, name: str) -> Iterator[str]:
     if answer.bound_percent is not None:
-        cut = "" if answer.loops is None else f", with {loops_option(answer.loops)}"
+        cut = "" if answer.loops is None else f", with {schedule_of(answer.loops).pass_option}"
         bound = f"at least {answer.bound_percent:.4f} % is proved to be needed{cut}"
     else:
         bound = "nothing is proved of the least"

@@ -56,7 +56,7 @@ class Rolled:
 NOTHING_ROLLED = Rolled(0, 0, ())
 
 
-def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops = True) -> Rolled:
+def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops | LoopSchedule = True) -> Rolled:
     """Cut every pair of loops that share stacks, in place, from the outside in. `loops`: `False` for none; with
     "periodic(8)" or "periodic(auto)" the remaining pairs keep their carries every so many iterations.
 
@@ -69,7 +69,7 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
     for function in functions_of(module):
         crossings = Crossings(single_block(function), selection.outputs)
         pending = list[Block | tuple[JoinedBranches, int]]([function.body.block])
-        corner = corner_within(single_block(function), may_repeat, schedule.keep) if schedule.keep else None
+        corner = corner_within(single_block(function), may_repeat, schedule)
         find = partial(loop_cut, may_repeat=may_repeat, price=corner.price if corner else None)
         while pending:
             block = pending.pop()

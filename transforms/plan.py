@@ -24,6 +24,7 @@ from ..analysis.step.step import Step
 from ..dialects.context import RecomputeContext, tell
 from ..dialects.placements import is_offload
 from ..dialects.recompute import Names
+from ..options.loop_schedule import UNCUT, schedule_of
 from ..options.pass_options import has_options
 from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
@@ -31,7 +32,6 @@ from ..planning.objective import ATTEMPTS
 from ..planning.plan import Plan
 from ..planning.plan_file import to_json
 from ..rules.costs.cost import FLOPS
-from ..search.budget.loop_choices import loops_option
 from ..search.carry_out import options_of_pass
 from ..search.emit import replace_content
 from ..search.outcome import Recomputation
@@ -133,14 +133,14 @@ class PlanPass(ModulePass):
 
     def _mark(self, module: ModuleOp, options: RecomputeOptions, outcome: Recomputation) -> list[Remark]:
         """Mark what the outcome recomputes; `options`: with its loop schedule and its moves."""
-        prepared, loops = prepare(module, options), options.loops
+        prepared, loops = prepare(module, options), options.loop_schedule
         remarks = mark_as_planned(prepared, outcome)
-        if loops != self.loops and prepare(module, replace(options, offload="")).rolled.copies:
-            description = "as they are" if loops is False else "of which so much is kept"
+        if loops != schedule_of(self.loops) and prepare(module, replace(options, offload="")).rolled.copies:
+            description = "as they are" if loops == UNCUT else "of which so much is kept"
             remarks.append(
                 Remark(
                     module,
-                    f"the plan is for loops {description}: carry it out with {loops_option(loops)}",
+                    f"the plan is for loops {description}: carry it out with {loops.pass_option}",
                     RemarkKind.ANALYSIS,
                 )
             )

@@ -22,11 +22,11 @@ from fractions import Fraction
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ...dialects.stablehlo.control import WhileOp
+from ...options.loop_schedule import LoopSchedule
 from ...planning.min_cut import min_cut
 from ...planning.objective import WORTH_IT
 from ...rules.flops import flops
 from ...support.type_guards import is_tensor
-from ...support.units import parse_budget
 from ..step.counted_loops import CountedLoop, counted_loop
 from ..step.crossings import Crossings
 from ..step.order import Order, read_values
@@ -309,17 +309,15 @@ def corners(block: Block, may_repeat: MayRepeat) -> list[Corner]:
     return sorted(known_corners, key=lambda corner: (-corner.kept_bytes, corner.extra_flops))
 
 
-def corner_within(block: Block, may_repeat: MayRepeat, keep: str) -> Corner | None:
-    """Return the corner with the fewest extra FLOPs that keeps at most `keep`, a share or bytes.
+def corner_within(block: Block, may_repeat: MayRepeat, schedule: LoopSchedule) -> Corner | None:
+    """Return the corner with the fewest extra FLOPs that keeps at most the bytes that the schedule allows.
 
-    The smallest sets if no corner keeps so little; None without loops. Raises `ValueError` if `keep` is neither a share
-    nor bytes.
+    The smallest sets if no corner keeps so little; None without loops, and for a schedule without a limit.
     """
-    candidates = corners(block, may_repeat)
-    if not candidates:
+    candidates = corners(block, may_repeat) if schedule.keep is not None else ()
+    if not candidates or (limit_bytes := schedule.most_kept(candidates[0].kept_bytes)) is None:
         return None
-    limit_bytes = parse_budget(keep, candidates[0].kept_bytes)
-    within = [corner for corner in candidates if limit_bytes is not None and corner.kept_bytes <= limit_bytes]
+    within = [corner for corner in candidates if corner.kept_bytes <= limit_bytes]
     return within[0] if within else candidates[-1]
 
 

@@ -13,41 +13,37 @@ from xdsl.dialects.builtin import ModuleOp
 from ...analysis.copies.loop_cuts import Corner, corners
 from ...analysis.request.in_loops import repeatable
 from ...analysis.step.order import functions_of
-from ...options.loop_schedule import Loops
+from ...options.loop_schedule import SMALLEST_STACKS, UNCUT, LoopSchedule
 from ...options.recompute_options import RecomputeOptions
 from ..prepare import flattened
 
 CORNERS = 5
 """Number of sets of stacks tried between all of them and the smallest."""
-PERIODIC = "periodic(auto)"
+PERIODIC = LoopSchedule("periodic")
+"""Save carries at the interval with the fewest bytes."""
 
 
-def loop_choices(module: ModuleOp, options: RecomputeOptions) -> Sequence[Loops]:
-    """List the choices from the least work to the fewest bytes; a schedule that the user gave is tried beside uncut
+def loop_choices(module: ModuleOp, options: RecomputeOptions) -> Sequence[LoopSchedule]:
+    """List the schedules from the least work to the fewest bytes. A schedule of the user is an alternative to uncut
     loops only."""
-    loops = options.loops
-    if loops is False:
-        return (False,)
-    if loops is not True:
-        return (False, loops)
+    schedule = options.loop_schedule
+    if schedule == UNCUT:
+        return (UNCUT,)
+    if schedule != SMALLEST_STACKS:
+        return (UNCUT, schedule)
     work, selection = flattened(module, options.selection)
     may_repeat = repeatable(work, selection)
     corners_of = [corners(function.body.block, may_repeat) for function in functions_of(work)]
     several = [choices for choices in corners_of if len(choices) > 1]
     if not several:
-        # No loops, or in bodies per device alone, which are functions only later.
-        return (False, True)
+        # No loops, or loops only in bodies per device, which are outlined later.
+        return (UNCUT, SMALLEST_STACKS)
     between = _kept(several[0]) if len(several) == 1 else ()
-    return (False, *between, True, PERIODIC)
+    return (UNCUT, *between, SMALLEST_STACKS, PERIODIC)
 
 
-def loops_option(loops: Loops) -> str:
-    """Print the choice in the syntax of pass options."""
-    return f"loops={str(loops).lower()}" if isinstance(loops, bool) else f'loops="{loops}"'
-
-
-def _kept(choices: Sequence[Corner]) -> Sequence[Loops]:
-    """Return at most `CORNERS` choices, spread over the range of bytes."""
+def _kept(choices: Sequence[Corner]) -> Sequence[LoopSchedule]:
+    """Return at most `CORNERS` schedules, spread over the range of bytes."""
     inner = [choice for choice in choices[1:-1] if choices[-1].kept_bytes < choice.kept_bytes < choices[0].kept_bytes]
     every = max(1, -(-len(inner) // CORNERS))
-    return [f"keep({choice.kept_bytes}B)" for choice in inner[::every]]
+    return [LoopSchedule("cut", keep=choice.kept_bytes) for choice in inner[::every]]

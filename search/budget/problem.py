@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...options.loop_schedule import Loops
+from ...options.loop_schedule import LoopSchedule
 from ...options.recompute_options import Planner, RecomputeOptions
 from ...planning.objective import EAGER_SHARE
 from ...planning.plan_file import StepPlan
@@ -37,7 +37,7 @@ class RewriteResult(Protocol):
 
 
 O = TypeVar("O", bound=RewriteResult)  # noqa: E741
-RunRewrite = Callable[[Sequence[StepPlan] | Planner | None, Loops], tuple[ModuleOp | None, O]]
+RunRewrite = Callable[[Sequence[StepPlan] | Planner | None, LoopSchedule], tuple[ModuleOp | None, O]]
 """Rewrites the module by plans, by a planner, or as without a budget: the new module, or None if it is unchanged, and
 the outcome."""
 
@@ -49,7 +49,7 @@ class Evaluated(Generic[O]):
     module: ModuleOp | None
     outcome: O
     peaks: Mapping[str, int]
-    loops: Loops
+    loops: LoopSchedule
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,9 @@ class BudgetProblem(Generic[O]):
     options: RecomputeOptions
     stop: Stop
 
-    def evaluate(self, planned: Sequence[StepPlan] | Planner | None, loops: Loops | None = None) -> Evaluated[O]:
-        loops = self.options.loops if loops is None else loops
+    def evaluate(self, planned: Sequence[StepPlan] | Planner | None, loops: LoopSchedule | None = None) -> Evaluated[O]:
+        """Rewrite the module, and measure the peaks of the result in bytes. `loops`: None for the option's schedule."""
+        loops = loops or self.options.loop_schedule
         module, outcome = self.run(planned, loops)
         peaks = {
             name: timeline.peak_bytes

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic
 
-from ...options.loop_schedule import Loops
+from ...options.loop_schedule import LoopSchedule
 from ...planning.graph import Graph
 from ...planning.plan import Plan
 from ...planning.plan_file import StepPlan
 from ...support.diagnostics import Refusal
 from ...transforms.preparation.nested_steps import function_around
 from .beside_segments import BesideSegments
-from .loop_choices import loop_choices, loops_option
+from .loop_choices import loop_choices
 from .problem import BudgetProblem, Evaluated, O
 
 MAX_RETRIES, SMALL_STEPS = 8, 4
@@ -54,7 +54,7 @@ class _InOrder(Generic[O]):
                 break
             results.append(result)
         if refused is not None and not results:
-            hint = f"; that is with {loops_option(choices[-1])}, more is kept otherwise" if len(choices) > 2 else ""
+            hint = f"; that is with {choices[-1].pass_option}, more is kept otherwise" if len(choices) > 2 else ""
             raise Refusal(refused.operation, f"{refused.reason}{hint}") from refused
         return min(results, key=self._order_of)
 
@@ -65,7 +65,7 @@ class _InOrder(Generic[O]):
         return self.problem.eager_excess(result) > 0, least, result.outcome.extra_cost
 
     def _with_loops(
-        self, loops: Loops, results: Sequence[Evaluated[O]], seen: set[frozenset[str]]
+        self, loops: LoopSchedule, results: Sequence[Evaluated[O]], seen: set[frozenset[str]]
     ) -> Evaluated[O] | None:
         """Find the best result with these loop cuts.
 
@@ -102,7 +102,7 @@ class _InOrder(Generic[O]):
             raise refused
         return min(candidates, key=self._order_of)
 
-    def _planned(self, around: _Around, loops: Loops, segments: BesideSegments) -> Evaluated[O]:
+    def _planned(self, around: _Around, loops: LoopSchedule, segments: BesideSegments) -> Evaluated[O]:
         """Plan, rewrite and measure until the budget is kept. If the peak of an eager executor exceeds it, chain the
         tokens first, then lower the budget."""
         from ...planning.solvers.result import NoPlan

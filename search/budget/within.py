@@ -15,7 +15,7 @@ from typing import Generic
 from xdsl.dialects.builtin import ModuleOp
 
 from ...analysis.step.order import functions_of
-from ...options.loop_schedule import Loops
+from ...options.loop_schedule import UNCUT, LoopSchedule
 from ...options.recompute_options import RecomputeOptions
 from ...planning.plan import nothing_planned
 from ...planning.solvers.result import Stop
@@ -24,7 +24,6 @@ from ...support.units import readable_bytes
 from ...transforms.preparation.timelines import ORDER
 from ..pool import Candidate, pool_of
 from .limits import ERROR, Budget, budget_limits
-from .loop_choices import loops_option
 from .problem import BudgetProblem, Evaluated, O, RunRewrite
 from .program_order import in_program_order
 from .rounds import Rounds
@@ -74,7 +73,7 @@ class BudgetResult(Generic[O]):
     outcome: O
     peaks: Mapping[str, int]
     remarks: tuple[Remark, ...]
-    loops: Loops
+    loops: LoopSchedule
 
 
 def within_budget(
@@ -94,12 +93,12 @@ def within_budget(
 
 
 def _nothing(problem: BudgetProblem[O]) -> BudgetResult[O]:
-    result = problem.evaluate(nothing_planned, False)
+    result = problem.evaluate(nothing_planned, UNCUT)
     needed = ", ".join(f"{peak} bytes" for peak in problem.limits.plain.values())
     text = (
         f"nothing to do: the step needs {needed} at its peak {problem.budget.by}, within the budget {problem.wording}"
     )
-    return BudgetResult(None, result.outcome, result.peaks, (_remark(problem, text),), False)
+    return BudgetResult(None, result.outcome, result.peaks, (_remark(problem, text),), UNCUT)
 
 
 def _kept(problem: BudgetProblem[O], result: Evaluated[O]) -> Remark:
@@ -107,7 +106,7 @@ def _kept(problem: BudgetProblem[O], result: Evaluated[O]) -> Remark:
     peaks = ", ".join(f"{before[name]} -> {after[name]}" for name in before)
     model = problem.budget.by if problem.budget.model == ORDER else f"{problem.budget.by}, {ERROR}"
     extra = f"{result.outcome.copies} operations run again, {result.outcome.extra_flops} FLOPs more"
-    loops = "" if result.loops == problem.options.loops else f", with {loops_option(result.loops)}"
+    loops = "" if result.loops == problem.options.loop_schedule else f", with {result.loops.pass_option}"
     return _remark(
         problem, f"budget {problem.wording}: {peaks} bytes at the peak {model}; {extra}{loops}", RemarkKind.PASSED
     )

@@ -1,0 +1,57 @@
+"""Loop schedules: parsed once, and printed in the form in which users give them."""
+
+from __future__ import annotations
+
+import pytest
+
+from recompute.options.loop_schedule import (
+    SMALLEST_STACKS,
+    UNCUT,
+    BadSchedule,
+    Loops,
+    LoopSchedule,
+    demand_proof,
+    schedule_of,
+)
+from recompute.options.recompute_options import RecomputeOptions
+from recompute.options.selection import BadSelection
+
+SCHEDULES: list[tuple[Loops, LoopSchedule]] = [
+    (True, SMALLEST_STACKS),
+    (False, UNCUT),
+    ("keep(33.3%)", LoopSchedule("cut", keep=33.3 / 100)),
+    ("keep(2048B)", LoopSchedule("cut", keep=2048)),
+    ("periodic(8)", LoopSchedule("periodic", every=8)),
+    ("periodic(auto)", LoopSchedule("periodic")),
+    ("binomial(4)", LoopSchedule("binomial", slots=4)),
+    ("binomial(2048B)", LoopSchedule("binomial", bytes=2048)),
+]
+
+
+@pytest.mark.parametrize(("option", "schedule"), SCHEDULES)
+def test_an_option_and_its_schedule(option: Loops, schedule: LoopSchedule) -> None:
+    assert schedule_of(option) == schedule and schedule.option == option
+    assert schedule_of(schedule) is schedule
+
+
+def test_the_syntax_of_pass_options() -> None:
+    assert SMALLEST_STACKS.pass_option == "loops=true"
+    assert LoopSchedule("periodic").pass_option == 'loops="periodic(auto)"'
+
+
+def test_the_limit_on_stacks() -> None:
+    assert LoopSchedule("cut", keep=0.5).most_kept(1001) == 500
+    assert LoopSchedule("cut", keep=64).most_kept(1001) == 64
+    assert SMALLEST_STACKS.most_kept(1001) is None
+
+
+@pytest.mark.parametrize("option", ["keep(min)", "keep(-1)", "keep()", "binomial(50%)", "periodic(0)", "twice"])
+def test_invalid_options_are_refused_with_and_without_a_proof(option: str) -> None:
+    for proof in (True, False):
+        with pytest.raises(BadSchedule, match="loops must be true, false"):
+            RecomputeOptions(loops=option, proof=proof).validated()
+
+
+def test_a_schedule_that_no_rule_proves_is_named_as_it_was_given() -> None:
+    with pytest.raises(BadSelection, match=r"loops=binomial\(1GiB\) is not proved"):
+        demand_proof("binomial(1GiB)")
