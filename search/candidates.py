@@ -23,9 +23,9 @@ from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import Note
 from ..planning.solvers.result import Stop
 from ..support.timing import part
-from ..transforms.mark import write_marks
+from ..transforms.mark import marked_attributes
 from ..transforms.plans.limit_segments import SegmentLimits
-from ..transforms.plans.notes import notes_of, write_notes
+from ..transforms.plans.notes import notes_of
 from .budget.beside_segments import BesideSegments
 from .choose import ScoredAttempt
 from .plan_origin import PlanOrigin, PlanSource, Reduction
@@ -156,17 +156,14 @@ class StepCandidates:
         demand: SegmentLimits | None,
     ) -> StepCandidates:
         """Start with the candidates of `choose`. They refer to the step by numbers, so that the step can be freed."""
-        plain = tuple(notes_of(step))
-        of_step = cls(step.graph, forecast, share, demand, plain)
+        of_step = cls(step.graph, forecast, share, demand, tuple(notes_of(step)))
         thinned = {
             *_least(attempts, lambda attempt: attempt.peaks.xla),
             *_least(attempts, lambda attempt: attempt.planned.plan.extra_flops),
         }
         for at, attempt in enumerate(attempts):
-            write_marks(attempt.planned.decided)
-            notes = tuple(notes_of(step))
-            write_notes(step, plain)
             planned = attempt.planned
+            notes = tuple(notes_of(step, marked_attributes(planned.decided)))
             draft = _Draft(PlanOrigin(planned.attempt.kind), planned.plan, notes, planned.segments)
             whole = of_step._forecast(draft, attempt.peaks)
             if whole is not None and at in thinned:

@@ -34,11 +34,11 @@ from ..rules.registry import BUILT_IN
 from ..support.diagnostics import BadRequest
 from ..support.operations import every_operation, name_of
 from ..support.timing import part
-from ..transforms.mark import write_marks
+from ..transforms.mark import marked_attributes
 from ..transforms.per_device.outline import is_stand_in
 from ..transforms.phase import numbered_steps
 from ..transforms.plans.misfits import Misfits
-from ..transforms.plans.notes import notes_of, write_notes
+from ..transforms.plans.notes import notes_of
 from .budget.loop_choices import loop_choices
 from .candidates import StepCandidate, StepCandidates
 from .carry_out import cost_option
@@ -240,11 +240,8 @@ def attempt_plans(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Iter
 
 
 def _step_plan(name: str, step: Step, attempt: ScoredAttempt) -> StepPlan:
-    """Make the step plan of an attempt, with the notes of its marks; the step keeps its own marks."""
-    plain = tuple(notes_of(step))
-    write_marks(attempt.planned.decided)
-    notes = tuple(notes_of(step))
-    write_notes(step, plain)
+    """Make the step plan of an attempt, with the notes of its marks."""
+    notes = tuple(notes_of(step, marked_attributes(attempt.planned.decided)))
     return StepPlan(name, step.graph.fingerprint, attempt.planned.plan, notes)
 
 

@@ -18,7 +18,7 @@ from itertools import chain
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
 from ..analysis.copies.decide import Decision, Decisions, decide, explicit_mark
@@ -82,21 +82,32 @@ def decision_remarks(function: FuncOp, decided: Decisions, selection: Selection)
 
 def write_marks(decided: Decisions) -> None:
     """Write the decisions onto the operations."""
+    for op, attributes in marked_attributes(decided).items():
+        op.attributes = attributes
+
+
+def marked_attributes(decided: Decisions) -> dict[Operation, dict[str, Attribute]]:
+    """Return the attributes of the operations that the decisions mark, with the marks; the operations stay unchanged.
+
+    An explicit mark of the user takes precedence over the decisions, and a decision over an offloading policy.
+    """
+    marked = dict[Operation, dict[str, Attribute]]()
     for decision in decided.decisions:
-        _write(decision)
-    _write_offloads(decided.resolved.offloaded)
+        marked |= _marked_by(decision) if decision.recomputed else _without_preferences(decision)
+    for value in decided.resolved.offloaded:
+        op = value.owner
+        if not isinstance(op, Operation) or explicit_mark(op) is not None:
+            continue
+        attributes = marked.setdefault(op, dict(op.attributes))
+        if attributes.get(Names.RECOMPUTE) == op.attributes.get(Names.RECOMPUTE):
+            attributes[Names.RECOMPUTE] = StringAttr(Policy.OFFLOAD.value)
+    return marked
 
 
 def _no_segments(selection: Selection) -> str:
     if selection.checkpoints is not None:
         return "no segments: no checkpoint cuts the forward pass"
     return "no segments: the locations name no scope (see jax.named_scope)"
-
-
-def _write_offloads(values: Iterable[SSAValue]) -> None:
-    for value in values:
-        if isinstance(value.owner, Operation) and explicit_mark(value.owner) is None:
-            value.owner.attributes[Names.RECOMPUTE] = StringAttr(Policy.OFFLOAD.value)
 
 
 def _crossing(decided: Decisions, selection: Selection) -> Iterable[Remark]:
@@ -108,30 +119,29 @@ def _crossing(decided: Decisions, selection: Selection) -> Iterable[Remark]:
                 yield Remark(op, f"{saved}: operations of another segment read it past the checkpoints")
 
 
-def _write(decision: Decision) -> None:
-    if not decision.recomputed:
-        _drop_preferences(decision)
-        return
+def _marked_by(decision: Decision) -> dict[Operation, dict[str, Attribute]]:
+    marked = dict[Operation, dict[str, Attribute]]()
     segment, kept, recomputed = StringAttr(decision.segment), UnitAttr(), BoolAttr.from_bool(True)
     for op in decision.operations:
         if is_stand_in(op):
             continue
+        attributes = marked[op] = dict(op.attributes)
         recomputed_results = [result in decision.values and result not in decision.own for result in op.results]
         if decision.segment:
-            op.attributes[Names.SEGMENT] = segment
+            attributes[Names.SEGMENT] = segment
         if not any(recomputed_results):
-            op.attributes[Names.CHECKPOINT] = kept
+            attributes[Names.CHECKPOINT] = kept
         elif explicit_mark(op) is None:
             marks = [recomputed if is_wanted else BoolAttr.from_bool(False) for is_wanted in recomputed_results]
-            op.attributes[Names.RECOMPUTE] = recomputed if all(recomputed_results) else ArrayAttr(marks)
-            op.attributes.pop(Names.CHECKPOINT, None)
+            attributes[Names.RECOMPUTE] = recomputed if all(recomputed_results) else ArrayAttr(marks)
+            attributes.pop(Names.CHECKPOINT, None)
+    return marked
 
 
-def _drop_preferences(decision: Decision) -> None:
+def _without_preferences(decision: Decision) -> dict[Operation, dict[str, Attribute]]:
     """Replace preferences for recomputation that saves nothing by marks to keep."""
-    for op in decision.operations:
-        if explicit_mark(op) and not is_forced(op):
-            op.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(False)
+    kept = {Names.RECOMPUTE: BoolAttr.from_bool(False)}
+    return {op: {**op.attributes, **kept} for op in decision.operations if explicit_mark(op) and not is_forced(op)}
 
 
 def _remarks_on_skipped(decisions: Iterable[Decision]) -> Iterator[Remark]:

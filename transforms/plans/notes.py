@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, StringAttr, UnitAttr
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 
 from ...analysis.step.step import Step
 from ...dialects.recompute import Names
@@ -15,16 +15,23 @@ from ...planning.plan_file import Mark, Note
 _NOTED = (Names.SEGMENT, Names.RECOMPUTE, Names.CHECKPOINT)
 
 
-def notes_of(step: Step) -> Iterator[Note]:
-    """Yield a note for each operation with a segment, mark or checkpoint attribute."""
+NO_CHANGES: Mapping[Operation, Mapping[str, Attribute]] = {}
+
+
+def notes_of(step: Step, changed: Mapping[Operation, Mapping[str, Attribute]] = NO_CHANGES) -> Iterator[Note]:
+    """Yield a note for each operation with a segment, mark or checkpoint attribute.
+
+    `changed`: attributes to read in place of those of an operation, as from `marked_attributes`.
+    """
     for number, op in enumerate(step.numbered.operations):
-        if any(name in op.attributes for name in _NOTED):
-            segment, mark = op.attributes.get(Names.SEGMENT), op.attributes.get(Names.RECOMPUTE)
+        attributes = changed.get(op, op.attributes)
+        if any(name in attributes for name in _NOTED):
+            segment, mark = attributes.get(Names.SEGMENT), attributes.get(Names.RECOMPUTE)
             yield Note(
                 number,
                 segment.data if isinstance(segment, StringAttr) else None,
                 None if mark is None else _as_data(mark),
-                Names.CHECKPOINT in op.attributes,
+                Names.CHECKPOINT in attributes,
             )
 
 
