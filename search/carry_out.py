@@ -31,7 +31,7 @@ from ..transforms.mark import decision_remarks, write_marks
 from ..transforms.phase import Steps
 from ..transforms.plans.misfits import Misfits
 from .budget.limits import Budget
-from .choose import choose, why_worse
+from .choose import choose_for, why_worse
 
 LEFT = "the step is left as it is"
 REST_LEFT = "the rest of the step is left as it is"
@@ -61,8 +61,7 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cu
     remarks_of, before, misfits, saving = dict[FuncOp, list[Remark]](), dict[str, Peaks](), Misfits(), None
     plans = {function: Plan() for function, _ in steps}
     for function, step in steps:
-        forecast = Forecast.of(function, step, emission.is_ordered, emission.staggered)
-        choice = misfits.fitted(function, partial(choose, step, selection, forecast, options.attempts, options.copies))
+        choice = misfits.fitted(function, partial(choose_for, function, step, options))
         if choice is None:
             continue
         planned = choice.chosen.planned
@@ -77,7 +76,7 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cu
             if choice.is_free:
                 if emission.is_ordered:
                     # The peak under XLA before the change may be read after the step has changed.
-                    forecast.read()
+                    choice.forecast.read()
                 before[function.sym_name.data] = choice.before
         else:
             remarks.append(step_left(function, choice.refused))
@@ -111,11 +110,9 @@ def _exchanges(step: Step, permission: Permission) -> Iterator[Remark]:
 def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions) -> Cloned:
     """Rewrite each step by the plan or the planner of the options, with a remark on steps whose peak it does
     not lower."""
-    planned, permission, emission = options.planned, options.selection.permission, options.emission
+    planned, permission = options.planned, options.selection.permission
     assert planned is not None, "the options have a plan or a planner"
-    forecasts = [
-        Forecast.of(function, step, emission.is_ordered, emission.staggered).read() for function, step in steps
-    ]
+    forecasts = [Forecast.of(function, step, options.emission).read() for function, step in steps]
     if callable(planned):
         cloned = clone_by(module, planned, permission, steps)
     else:

@@ -1,117 +1,30 @@
-"""Choose among the candidates of a step: plan each, forecast its peaks, and take the lowest."""
+"""Choose among the attempts at a step: plan each, forecast its peaks, and take the attempt with the lowest."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 
-from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from ..analysis.copies.attempts import FIRST, Attempt, attempts_for
-from ..analysis.copies.copying import CloneOptions, completed, refused_marks
-from ..analysis.copies.decide import Decisions, decide, explicit_mark
+from ..analysis.copies.decide import explicit_mark
 from ..analysis.memory.peaks import Forecast, Peaks
 from ..analysis.request.segments import named_segments
-from ..analysis.step.marks import asks_to_recompute, is_forced, is_to_recompute
+from ..analysis.step.marks import is_forced
 from ..analysis.step.step import Step
 from ..dialects.names import Names
+from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
 from ..planning.by_segment.by_structure import CutMethod, Cuts
-from ..planning.by_segment.copy_requests import Targets
 from ..planning.by_segment.each_pass import in_each_pass
 from ..planning.objective import AS_GOOD, BLOCK_GAINS, MOSTLY, STRUCTURE_GAINS, STRUCTURES, WORTH_IT
 from ..planning.plan import Plan
 from ..support.diagnostics import Remark, RemarkKind, Topic
-from ..support.timing import part
-
-
-@dataclass(frozen=True)
-class PlannedAttempt:
-    """An attempt with its decisions and its plan; the IR is unchanged."""
-
-    attempt: Attempt
-    decided: Decisions
-    plan: Plan
-
-    @cached_property
-    def segments(self) -> Mapping[int, str]:
-        """The segment of each operation of a segment that is recomputed, in program order."""
-        position = self.decided.step.position
-        recomputed = [decision for decision in self.decided.decisions if decision.recomputed and decision.segment]
-        segment_of = {position(op): decision.segment for decision in recomputed for op in decision.operations}
-        return dict(sorted(segment_of.items()))
-
-
-@dataclass(frozen=True)
-class AttemptTargets:
-    """The decisions of an attempt and the values to recompute for them; both are independent of the attempt's copying
-    options."""
-
-    decided: Decisions
-    targets: Targets
-
-    @classmethod
-    @part("plan")
-    def of(
-        cls, step: Step, selection: Selection, attempt: Attempt, named: Mapping[Operation, str] | None = None
-    ) -> AttemptTargets:
-        """Decide for an attempt. `named`: the named segments, if already computed. Raises `BadSelection`."""
-        decided = decide(step, selection, attempt, named, staged=False)
-        unheard = frozenset(op for op, _ in refused_marks(step, selection.permission))
-        targets, spoken_of = _targets_of_decisions(step, decided, unheard)
-        return cls(decided, completed(step, targets, spoken_of))
-
-
-@part("plan")
-def plan_attempt(
-    step: Step, selection: Selection, attempt: Attempt, targets: AttemptTargets, copies: int = 2
-) -> PlannedAttempt:
-    """Plan an attempt. `targets`: of the attempt, or of one with the same cuts and saved values. `copies`: the maximum
-    number of copies of one operation."""
-    options = CloneOptions(copies, attempt.chain, attempt.beside, attempt.each_pass, permission=selection.permission)
-    return PlannedAttempt(attempt, targets.decided, options.plan(step, targets.targets))
-
-
-def _targets_of_decisions(step: Step, decided: Decisions, unheard: Set[Operation]) -> tuple[Targets, frozenset[int]]:
-    """Compute the targets that the marks written for these decisions would give, and the operations with marks.
-
-    `unheard`: operations that may not run twice, regardless of their marks say.
-    """
-    segments, values, own = dict[int, str](), set[int](), dict[int, frozenset[int]]()
-    covered = set[int]()
-    settled = set[Operation]()
-    for decision in decided.decisions:
-        if not decision.recomputed:
-            settled.update(op for op in decision.operations if explicit_mark(op) and not is_forced(op))
-            continue
-        own.update({step.number(value): readers for value, readers in decision.own.items()})
-        for op in decision.operations:
-            index = step.position(op)
-            covered.add(index)
-            if decision.segment:
-                segments[index] = decision.segment
-            if explicit_mark(op) is None:
-                values.update(step.number(result) for result in op.results if result in decision.values)
-    for index, op in enumerate(step.phases.order.operations):
-        if not op.attributes:
-            # Without attributes it is neither marked nor in a segment.
-            continue
-        if (Names.RECOMPUTE in op.attributes and op not in unheard) or Names.CHECKPOINT in op.attributes:
-            covered.add(index)
-        if not step.graph.forward[index]:
-            continue
-        stated = op.attributes.get(Names.SEGMENT)
-        if isinstance(stated, StringAttr):
-            segments.setdefault(index, stated.data)
-        if op not in settled and op not in unheard and asks_to_recompute(op):
-            values.update(step.number(result) for result in op.results if is_to_recompute(result))
-    for value in values:
-        segments.setdefault(step.graph.maker[value], "")
-    return Targets(segments, frozenset(values), own), frozenset(covered)
+from .planned_attempts import AttemptTargets, PlannedAttempt, plan_attempt
 
 
 @dataclass(frozen=True)
@@ -129,12 +42,18 @@ class ScoredAttempt:
 
 @dataclass(frozen=True)
 class ChosenAttempt:
-    """The best of the attempts that were scored.
+    """The best of the scored attempts.
 
-    refused: The reason why the unchanged step is better; None if it is not.
-    is_free: Whether the step may stay unchanged: no mark forces a copy.
+    Attributes:
+        forecast: The forecast that scored them.
+        before: The peaks of the unchanged step.
+        chosen: The best attempt.
+        tried: All scored attempts.
+        refused: The reason why the unchanged step is better; None if it is not.
+        is_free: Whether there are copies, none of which is forced by a mark.
     """
 
+    forecast: Forecast
     before: Peaks
     chosen: ScoredAttempt
     tried: tuple[ScoredAttempt, ...]
@@ -174,45 +93,69 @@ def _outside_of(step: Step, inside: Set[int]) -> tuple[int, int]:
     return sum(graph.sizes[root] for root in outside), sum(graph.sizes[root] for root in made)
 
 
-def choose(step: Step, selection: Selection, forecast: Forecast, attempts: int, copies: int = 2) -> ChosenAttempt:
-    """Plan and forecast up to `attempts` distinct attempts and choose the best; `refused` is set if the unchanged step
-    is better. Raises `BadSelection`."""
+def choose_for(function: FuncOp, step: Step, options: RecomputeOptions) -> ChosenAttempt:
+    """Choose as `choose` does, by the forecast for the function of the step."""
+    return choose(step, options, Forecast.of(function, step, options.emission))
 
-    named = named_segments(step.phases, selection)
-    targets_of = dict[tuple[Cuts | None, bool], AttemptTargets]()
 
-    def planned(attempt: Attempt) -> PlannedAttempt:
-        # How it is copied decides nothing.
-        place = attempt.cuts, attempt.own_outputs
-        if place not in targets_of:
-            targets_of[place] = AttemptTargets.of(
-                step, selection, attempt, None if attempt.cuts or selection.segment_count else named
-            )
-        return plan_attempt(step, selection, attempt, targets_of[place], copies)
+def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenAttempt:
+    """Plan and forecast distinct attempts, at most `options.attempts`, and choose the best.
 
-    def score(attempt_plan: PlannedAttempt) -> ScoredAttempt:
-        return ScoredAttempt(attempt_plan, forecast.of_plan(attempt_plan.plan, attempt_plan.segments))
+    Returns:
+        The choice; `refused` is set if the unchanged step is better.
 
+    Raises:
+        BadSelection: For a selection that does not apply to the step.
+    """
+    planner = _AttemptPlanner(step, options)
     before = forecast.without_copies()
 
-    def every() -> Iterator[PlannedAttempt]:
-        for attempt in _attempts(step, selection, named):
-            attempt_plan = planned(attempt)
-            yield attempt_plan
-            if (again := in_each_pass(step.graph, attempt_plan.plan)) is not attempt_plan.plan:
-                yield PlannedAttempt(replace(attempt, each_pass=True), attempt_plan.decided, again)
+    def score(planned: PlannedAttempt) -> ScoredAttempt:
+        return ScoredAttempt(planned, forecast.of_plan(planned.plan, planned.segments))
 
-    scored = [*map(score, islice(_distinct(every()), attempts))]
+    def chained(scored: ScoredAttempt) -> ScoredAttempt:
+        return score(planner.plan(replace(scored.planned.attempt, chain=True)))
+
+    scored = [*map(score, islice(_distinct(planner.plans()), options.attempts))]
     if forecast.ordered and not scored[0].peaks.is_steady:
-        scored.append(score(planned(replace(scored[0].planned.attempt, chain=True))))
+        scored.append(chained(scored[0]))
     chosen = least(scored, before, forecast.ordered)
     if forecast.ordered and not chosen.peaks.is_steady and not chosen.planned.attempt.chain:
-        chained = score(planned(replace(chosen.planned.attempt, chain=True)))
-        chosen = min(chosen, chained, key=lambda attempt_plan: attempt_plan.peaks.eager)
-    forced = any(map(is_forced, step.phases.order.operations))
-    nothing = forced or not chosen.planned.plan.copies
-    refused = None if nothing else why_worse(before, chosen.peaks, forecast.ordered)
-    return ChosenAttempt(before, chosen, tuple(scored), refused, not nothing)
+        chosen = min(chosen, chained(chosen), key=lambda attempt: attempt.peaks.eager)
+    is_forced_here = any(map(is_forced, step.phases.order.operations))
+    is_free = bool(chosen.planned.plan.copies) and not is_forced_here
+    refused = why_worse(before, chosen.peaks, forecast.ordered) if is_free else None
+    return ChosenAttempt(forecast, before, chosen, tuple(scored), refused, is_free)
+
+
+@dataclass
+class _AttemptPlanner:
+    """Plans attempts at one step. Attempts with the same segments share their decisions and targets."""
+
+    step: Step
+    options: RecomputeOptions
+    _targets: dict[tuple[Cuts | None, bool], AttemptTargets] = field(
+        default_factory=dict[tuple[Cuts | None, bool], AttemptTargets]
+    )
+
+    @cached_property
+    def named(self) -> Mapping[Operation, str] | None:
+        return named_segments(self.step.phases, self.options.selection)
+
+    def plan(self, attempt: Attempt) -> PlannedAttempt:
+        selection, segmentation = self.options.selection, (attempt.cuts, attempt.own_outputs)
+        if segmentation not in self._targets:
+            named = None if attempt.cuts or selection.segment_count else self.named
+            self._targets[segmentation] = AttemptTargets.of(self.step, selection, attempt, named)
+        return plan_attempt(self.step, selection, attempt, self._targets[segmentation], self.options.copies)
+
+    def plans(self) -> Iterator[PlannedAttempt]:
+        """Yield the plan of each attempt, and its plan with copies for each pass of the gradient if that differs."""
+        for attempt in _attempts(self.step, self.options.selection, self.named):
+            planned = self.plan(attempt)
+            yield planned
+            if (each_pass := in_each_pass(self.step.graph, planned.plan)) is not planned.plan:
+                yield PlannedAttempt(replace(attempt, each_pass=True), planned.decided, each_pass)
 
 
 def _attempts(step: Step, selection: Selection, named: Mapping[Operation, str] | None) -> Iterator[Attempt]:
@@ -224,13 +167,13 @@ def _attempts(step: Step, selection: Selection, named: Mapping[Operation, str] |
     return attempts_for(step.graph, selection, True, stated, STRUCTURES if outside <= MOSTLY * saved else None)
 
 
-def _distinct(attempt_plans: Iterator[PlannedAttempt]) -> Iterator[PlannedAttempt]:
+def _distinct(attempts: Iterator[PlannedAttempt]) -> Iterator[PlannedAttempt]:
     """Yield the attempts whose plans differ; the first one even if it copies nothing, for its remarks."""
     seen = list[Plan]()
-    for attempt_plan in attempt_plans:
-        if attempt_plan.plan not in seen and (attempt_plan.plan.copies or not seen):
-            seen.append(attempt_plan.plan)
-            yield attempt_plan
+    for planned in attempts:
+        if planned.plan not in seen and (planned.plan.copies or not seen):
+            seen.append(planned.plan)
+            yield planned
 
 
 def least(scored: Sequence[ScoredAttempt], before: Peaks, ordered: bool) -> ScoredAttempt:

@@ -23,7 +23,7 @@ from ..analysis.step.phase_sources import sources
 from ..analysis.step.step import Step
 from ..mlir_io.printer import print_module
 from ..options.loop_schedule import UNCUT, LoopSchedule
-from ..options.recompute_options import DEFAULT, RecomputeOptions
+from ..options.recompute_options import RecomputeOptions
 from ..options.selection import BadSelection
 from ..planning.calibrated_search import Prediction, Ratio
 from ..planning.host_moves import Offload
@@ -34,11 +34,8 @@ from ..rules.registry import BUILT_IN
 from ..support.diagnostics import BadRequest
 from ..support.operations import every_operation, name_of
 from ..support.timing import part
-from ..transforms.mark import marked_attributes
 from ..transforms.per_device.outline import is_stand_in
 from ..transforms.phase import numbered_steps
-from ..transforms.plans.misfits import Misfits
-from ..transforms.plans.notes import notes_of
 from .budget.loop_choices import loop_choices
 from .candidates import StepCandidate, StepCandidates
 from .carry_out import cost_option
@@ -149,16 +146,17 @@ class Pool:
 def _variant_of(module: ModuleOp, options: RecomputeOptions, references: dict[str, Peaks]) -> _Variant | None:
     """Make the candidates for one choice of loops and moves. `references`: the forecast of each plain step, filled
     here."""
-    prepared, emission, offload = prepare(module, options), options.emission, options.moves
+    prepared, offload = prepare(module, options), options.moves
+    choosing = replace(options, selection=prepared.selection, attempts=SEGMENT_CANDIDATES)
     if options.loop_schedule != UNCUT and not prepared.rolled.copies:
         return None
     steps = dict[str, StepCandidates]()
     for function, step in numbered_steps(prepared.module, costs=cost_option(prepared.module, options.cost).of):
         name = function.sym_name.data
-        forecast = Forecast.of(function, step, emission.is_ordered, emission.staggered).read()
+        forecast = Forecast.of(function, step, options.emission).read()
         plain = forecast.without_copies()
         share = partial(_share, offload, references.setdefault(name, plain))
-        attempts = _attempts(function, step, replace(options, selection=prepared.selection), forecast)
+        attempts = _attempts(function, step, choosing, forecast)
         steps[name] = StepCandidates.of(step, attempts, forecast, share, prepared.demands.of.get(name))
         if prepared.rolled.copies:
             steps[name].forecasts.insert(0, _without_copies(PlanSource.LOOPS_ALONE, share(plain)))
@@ -167,7 +165,7 @@ def _variant_of(module: ModuleOp, options: RecomputeOptions, references: dict[st
 
 def _attempts(function: FuncOp, step: Step, options: RecomputeOptions, forecast: Forecast) -> tuple[ScoredAttempt, ...]:
     try:
-        return choose(step, options.selection, forecast, SEGMENT_CANDIDATES, options.copies).tried
+        return choose(step, options, forecast).tried
     except BadSelection as error:
         if not any(map(is_stand_in, every_operation(function))):
             raise BadRequest(function, str(error)) from error
@@ -201,48 +199,6 @@ def _cheapest(candidates_of_step: Sequence[StepCandidate], need: float) -> StepC
 
 def _without_copies(source: PlanSource, need: float) -> StepCandidate:
     return StepCandidate(PlanOrigin(source), Plan(), (), need, 0)
-
-
-@dataclass(frozen=True)
-class AttemptPlans:
-    """A candidate with a plan for each step. `attempt`: the segmentation in words. `peak_bytes`: the largest forecast
-    peak."""
-
-    attempt: str
-    plans: tuple[StepPlan, ...]
-    peak_bytes: int
-
-    @property
-    def copies(self) -> int:
-        return sum(plan.plan.copies for plan in self.plans)
-
-
-def attempt_plans(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Iterator[AttemptPlans]:
-    """Yield the candidates of `recompute`, in order. A step with fewer candidates than another repeats its last one.
-
-    Raises `Refusal` as `recompute` does.
-    """
-    emission, misfits = options.emission, Misfits()
-    per_step = list[tuple[str, Step, tuple[ScoredAttempt, ...]]]()
-    prepared = prepare(module, options)
-    for function, step in numbered_steps(prepared.module):
-        forecast = Forecast.of(function, step, emission.is_ordered, emission.staggered)
-        chosen = partial(choose, step, prepared.selection, forecast, options.attempts, options.copies)
-        choice = misfits.fitted(function, chosen)
-        if choice is not None:
-            per_step.append((function.sym_name.data, step, tuple(choice.tried)))
-    misfits.refuse()
-    for index in range(max((len(attempts) for _, _, attempts in per_step), default=0)):
-        scored = [(name, step, attempts[min(index, len(attempts) - 1)]) for name, step, attempts in per_step]
-        words = "; ".join(dict.fromkeys(str(attempt.planned.attempt) for _, _, attempt in scored))
-        peaks = [attempt.peaks.xla if emission.is_ordered else attempt.peaks.in_order for _, _, attempt in scored]
-        yield AttemptPlans(words, tuple(_step_plan(*attempt) for attempt in scored), max(peaks))
-
-
-def _step_plan(name: str, step: Step, attempt: ScoredAttempt) -> StepPlan:
-    """Make the step plan of an attempt, with the notes of its marks."""
-    notes = tuple(notes_of(step, marked_attributes(attempt.planned.decided)))
-    return StepPlan(name, step.graph.fingerprint, attempt.planned.plan, notes)
 
 
 CACHED_POOLS = 4

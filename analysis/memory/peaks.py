@@ -8,6 +8,7 @@ from functools import cached_property
 
 from xdsl.dialects.func import FuncOp
 
+from ...options.recompute_options import DEFAULT, Emission
 from ...planning.by_segment.displaced import early_parts
 from ...planning.graph import Graph
 from ...planning.liveness import live_bytes, peak_bytes
@@ -80,8 +81,8 @@ class Forecast:
     staggered: bool = True
 
     @classmethod
-    def of(cls, function: FuncOp, step: Step, ordered: bool = True, staggered: bool = True) -> Forecast:
-        """Make a forecast for the function. Its XLA peaks raise `Refusal` for dynamic shapes."""
+    def of(cls, function: FuncOp, step: Step, emission: Emission = DEFAULT.emission) -> Forecast:
+        """Make a forecast for the function as it will be emitted. Its XLA peaks raise `Refusal` for dynamic shapes."""
         cache = list[Plain]()
 
         def plain() -> Plain:
@@ -89,7 +90,7 @@ class Forecast:
                 cache.append(Plain.of(function, step.phases.order))
             return cache[0]
 
-        return cls(step.graph, plain, ordered, staggered)
+        return cls(step.graph, plain, emission.is_ordered, emission.staggered)
 
     def read(self) -> Forecast:
         """Read the function now: later changes of it do not affect the forecast, which does not refer to it."""

@@ -35,7 +35,7 @@ from recompute.analysis.step.order import functions_of
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
-from recompute.search.pool import attempt_plans
+from recompute.search.attempt_plans import attempt_plans
 from recompute.search.rewrite import recompute
 from recompute.transforms.inline import inline
 

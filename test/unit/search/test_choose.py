@@ -18,8 +18,9 @@ from recompute.options.selection import AUTO, Selection
 from recompute.planning.by_segment.by_structure import CutMethod, Cuts
 from recompute.planning.check import violations
 from recompute.planning.simulate import SimulatedProgram
-from recompute.search.choose import AttemptTargets, ScoredAttempt, choose, least, plan_attempt
-from recompute.search.pool import attempt_plans
+from recompute.search.attempt_plans import attempt_plans
+from recompute.search.choose import ScoredAttempt, choose, choose_for, least
+from recompute.search.planned_attempts import AttemptTargets, plan_attempt
 from recompute.search.rewrite import recompute
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.mark import mark_steps
@@ -58,7 +59,7 @@ def test_every_attempt_is_a_plan_for_the_step(name: str) -> None:
 @pytest.mark.parametrize("name", SMALL)
 def test_what_is_chosen_is_the_least_of_what_was_tried(name: str) -> None:
     ((function, step),) = numbered_steps(inlined(name).clone())
-    choice = choose(step, AUTO, Forecast.of(function, step), attempts=9)
+    choice = choose_for(function, step, RecomputeOptions(attempts=9))
     assert choice.refused is None
     copying = [one for one in choice.tried if one.planned.plan.copies]
     assert choice.chosen.peaks.eager <= min(copying, key=lambda one: one.peaks.xla).peaks.eager or (
@@ -92,14 +93,17 @@ NOTHING_READ = More(program_of(Block()), {})
 def test_xla_alone_refuses_nothing(said: Selection) -> None:
     """What needs less in program order is written, for executors that keep it; who compiles can measure."""
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
-    choice = choose(step, said, Forecast(step.graph, lambda: NOTHING_READ), attempts=1)
+    choice = choose(step, RecomputeOptions(said, attempts=1), Forecast(step.graph, lambda: NOTHING_READ))
     assert choice.chosen.peaks.in_order < choice.before.in_order
     assert choice.refused is None and choice.chosen.peaks.xla > choice.before.xla
 
 
 def test_for_a_target_that_keeps_program_order_xla_is_not_asked() -> None:
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
-    assert choose(step, AUTO, Forecast(step.graph, lambda: NOTHING_READ, ordered=False), attempts=1).refused is None
+    assert (
+        choose(step, RecomputeOptions(attempts=1), Forecast(step.graph, lambda: NOTHING_READ, ordered=False)).refused
+        is None
+    )
 
 
 @dataclass(frozen=True)
@@ -114,10 +118,13 @@ class Told(Plain):
 
 def test_structure_that_saves_little_is_taken_where_xla_needs_more_for_named_segments() -> None:
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
-    tried = choose(step, AUTO, Forecast(step.graph, lambda: NOTHING_READ), attempts=9).tried
+    tried = choose(step, RecomputeOptions(attempts=9), Forecast(step.graph, lambda: NOTHING_READ)).tried
     sizes = {one.peaks.xla: 1020 if one.planned.attempt.cuts is None else 1005 for one in tried}
     told = Told(NOTHING_READ.program, {}, sizes)
-    assert choose(step, AUTO, Forecast(step.graph, lambda: told), attempts=9).chosen.planned.attempt.cuts is not None
+    assert (
+        choose(step, RecomputeOptions(attempts=9), Forecast(step.graph, lambda: told)).chosen.planned.attempt.cuts
+        is not None
+    )
 
 
 CUTS = {"blocks": Cuts((0, 1, 2), 1, 1, CutMethod.BLOCKS), "structure": Cuts((0, 1, 2), 1, 1)}

@@ -1,0 +1,66 @@
+"""The attempts at a module as plans, for callers that carry all of them out and measure the results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ..analysis.step.step import Step
+from ..options.recompute_options import DEFAULT, RecomputeOptions
+from ..planning.plan_file import StepPlan
+from ..transforms.mark import marked_attributes
+from ..transforms.phase import numbered_steps
+from ..transforms.plans.misfits import Misfits
+from ..transforms.plans.notes import notes_of
+from .choose import ScoredAttempt, choose_for
+from .prepare import prepare
+
+
+@dataclass(frozen=True)
+class AttemptPlans:
+    """An attempt at each step of a module.
+
+    Attributes:
+        attempt: The attempts in words.
+        plans: A plan for each step.
+        peak_bytes: The largest forecast peak of the steps.
+    """
+
+    attempt: str
+    plans: tuple[StepPlan, ...]
+    peak_bytes: int
+
+    @property
+    def copies(self) -> int:
+        return sum(plan.plan.copies for plan in self.plans)
+
+
+def attempt_plans(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Iterator[AttemptPlans]:
+    """Yield the attempts that `recompute` compares without a budget, in order. A step with fewer attempts than another
+    step repeats its last one.
+
+    Raises:
+        Refusal: As `recompute` does.
+    """
+    misfits, prepared = Misfits(), prepare(module, options)
+    options = replace(options, selection=prepared.selection)
+    per_step = list[tuple[str, Step, tuple[ScoredAttempt, ...]]]()
+    for function, step in numbered_steps(prepared.module):
+        choice = misfits.fitted(function, partial(choose_for, function, step, options))
+        if choice is not None:
+            per_step.append((function.sym_name.data, step, choice.tried))
+    misfits.refuse()
+    for index in range(max((len(attempts) for _, _, attempts in per_step), default=0)):
+        scored = [(name, step, attempts[min(index, len(attempts) - 1)]) for name, step, attempts in per_step]
+        words = "; ".join(dict.fromkeys(str(attempt.planned.attempt) for _, _, attempt in scored))
+        is_ordered = options.emission.is_ordered
+        peaks = [attempt.peaks.xla if is_ordered else attempt.peaks.in_order for _, _, attempt in scored]
+        yield AttemptPlans(words, tuple(_step_plan(*attempt) for attempt in scored), max(peaks))
+
+
+def _step_plan(name: str, step: Step, attempt: ScoredAttempt) -> StepPlan:
+    notes = tuple(notes_of(step, marked_attributes(attempt.planned.decided)))
+    return StepPlan(name, step.graph.fingerprint, attempt.planned.plan, notes)
