@@ -38,8 +38,8 @@ from ..reports.explain import to_summary, to_text
 from ..rules.costs.cost import FLOPS
 from ..rules.flops import flops
 from ..search.attempt_plans import attempt_plans
-from ..search.budget.move_choices import with_moves
-from ..search.carry_out import LEFT, step_left
+from ..search.checked_options import with_moves
+from ..search.left_steps import LEFT, step_left
 from ..search.outcome import Recomputation
 from ..search.rewrite import recomputed
 from ..support.diagnostics import Refusal, Remark

@@ -33,7 +33,7 @@ from ..reports.curve import Again, Curve, Point, Refused, Sweep, curve_of
 from ..rules.costs.cost import FLOPS
 from ..rules.flops import flops
 from ..search.budget.limits import ERROR
-from ..search.carry_out import cost_option
+from ..search.checked_options import cost_option
 from ..search.pool import Candidate, Pool, pool_of
 from ..search.prepare import prepare
 from ..search.rewrite import recomputed_once

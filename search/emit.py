@@ -29,8 +29,8 @@ from ..transforms.phase import Steps, numbered_steps
 from ..transforms.preparation.timelines import flat
 from ..transforms.stagger import stagger
 from ..transforms.verify import verify, verify_input
-from .carry_out import step_left
 from .choose import why_worse
+from .left_steps import step_left
 
 
 def emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) -> Steps:

@@ -17,7 +17,7 @@ from ..transforms.clone import ClonedStep
 from ..transforms.loops import NOTHING_ROLLED, Rolled
 from ..transforms.offload import NO_MOVES, Moves
 from ..transforms.phase import Steps
-from .carry_out import step_left
+from .left_steps import step_left
 
 
 @dataclass(frozen=True)

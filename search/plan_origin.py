@@ -1,5 +1,5 @@
-"""The origin of a candidate plan, as data. Forecasts of plans of one kind share a correction, and remarks print the
-origin."""
+"""The origin of a candidate plan, as data: measurements correct the forecasts of all plans of one kind, and remarks
+print the origin."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ from ..transforms.per_device.outline import is_stand_in
 from ..transforms.phase import numbered_steps
 from .budget.loop_choices import loop_choices
 from .candidates import StepCandidate, StepCandidates
-from .carry_out import cost_option
+from .checked_options import cost_option
 from .choose import ScoredAttempt, choose
 from .plan_origin import PlanOrigin, PlanSource
 from .prepare import prepare

@@ -4,8 +4,8 @@
     recomputed         a new module, within the budget of the options if they have one
     recomputed_once    a new module, without a budget; a budget search measures its results
 
-`recomputed_once` improves on a first draft: it drops copies that lower no peak, inlines functions whose calls cost
-memory, and leaves calls with foreign attributes in place if they cannot be restored.
+`recomputed_once` repeats a rewrite in three cases: without copies that lower no peak, with functions inlined whose calls
+cost memory, and with calls left in place whose foreign attributes would be lost.
 """
 
 from __future__ import annotations
@@ -38,11 +38,14 @@ from ..transforms.shard_kept import shard_kept
 from ..transforms.take_marks import take_marks, without_move_remarks
 from ..transforms.verify import verify_input
 from .budget.limits import Budget
-from .budget.move_choices import cheapest_moves, require_order_model, waits_for, with_moves
+from .budget.move_choices import cheapest_moves, require_order_model, waits_for
 from .budget.within import BudgetResult, within_budget
-from .carry_out import carry_out_best, carry_out_planned, cost_option, cost_remarks, with_loops_cut
+from .carry_out import carry_out_best, carry_out_planned
+from .checked_options import cost_option, with_moves
 from .emit import emit, in_order, may_cost, peaks_of, replace_content, why_all_worse, why_inlined
+from .left_steps import with_loops_cut
 from .outcome import Recomputation, unchanged
+from .plan_cost import cost_remarks
 from .prepare import prepare
 
 Written = tuple[ModuleOp | None, Recomputation]
@@ -136,25 +139,28 @@ def recomputed_once(module: ModuleOp, options: RecomputeOptions) -> Written:
 
 
 def _improved(module: ModuleOp, options: RecomputeOptions) -> Written:
-    """Return the draft, or a better one: with loops alone if copies lower no peak, or with functions inlined if their
-    calls cost memory."""
-    draft = _draft(module, options)
-    if draft.loops_alone is not None:
+    """Rewrite the module; again with loops alone if copies lower no peak, and with functions inlined if their calls cost
+    memory."""
+    rewrite = _rewrite(module, options)
+    if rewrite.loops_alone is not None:
         options = options.with_planned(nothing_planned)
-        alone = _draft(module, options)
-        draft = replace(alone, outcome=replace(alone.outcome, remarks=draft.loops_alone))
-    if draft.module is not None and draft.peaks_without_calls and may_cost(draft.module, draft.peaks_without_calls):
-        inlined = _draft(module, replace(options, calls=False))
-        if inlined.module is not None and (why := why_inlined(draft.module, inlined.module)) is not None:
+        alone = _rewrite(module, options)
+        rewrite = replace(alone, outcome=replace(alone.outcome, remarks=rewrite.loops_alone))
+    work = rewrite.module
+    if work is None:
+        return None, rewrite.outcome
+    if rewrite.peaks_without_calls and may_cost(work, rewrite.peaks_without_calls):
+        inlined = _rewrite(module, replace(options, calls=False))
+        if inlined.module is not None and (why := why_inlined(work, inlined.module)) is not None:
             return inlined.module, replace(inlined.outcome, remarks=(*inlined.outcome.remarks, why))
-    if draft.module is not None and draft.is_structured:
-        outline_gradient(draft.module)
-    return draft.module, draft.outcome
+    if rewrite.is_structured:
+        outline_gradient(work)
+    return work, rewrite.outcome
 
 
 @dataclass(frozen=True)
-class _Draft:
-    """A rewrite, with the data to decide whether another rewrite would be better.
+class _Rewrite:
+    """A rewrite by one set of options, with the data to decide whether it has to be repeated with others.
 
     Attributes:
         module, outcome: As in `Written`; gradient regions are not outlined yet.
@@ -170,12 +176,12 @@ class _Draft:
     peaks_without_calls: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
-def _draft(module: ModuleOp, options: RecomputeOptions) -> _Draft:
+def _rewrite(module: ModuleOp, options: RecomputeOptions) -> _Rewrite:
     cost, moves = cost_option(module, options.cost), options.planned_moves
     mark_remarks = without_move_remarks(take_marks(module).remarks, options.moves.marked)
     if any(map(is_copy, every_operation(module))):
         reason = "the step has copies already, from an earlier run"
-        return _Draft(None, unchanged(module, mark_remarks, reason, ()))
+        return _Rewrite(None, unchanged(module, mark_remarks, reason, ()))
     prepared, emission = prepare(module, options), options.emission
     work, rolled = prepared.module, prepared.rolled
     steps, selected = numbered_steps(work, costs=cost.of), replace(options, selection=prepared.selection)
@@ -187,7 +193,7 @@ def _draft(module: ModuleOp, options: RecomputeOptions) -> _Draft:
         remarks = [*mark_remarks, *why_calls_stay(module), *prepared.demands.remarks, *cloned.remarks]
     check_limits(work, prepared.demands.of, cloned.steps)
     if not cloned.copies and not rolled.copies:
-        return _Draft(None, unchanged(module, remarks, "nothing is recomputed", steps))
+        return _Rewrite(None, unchanged(module, remarks, "nothing is recomputed", steps))
     remarks += [*shard_kept(work, prepared.inside), *cost_remarks(steps, cloned.steps, cost)]
     moved = withdraw(work)
     written = emit(work, prepared.origins, emission, steps)
@@ -195,7 +201,7 @@ def _draft(module: ModuleOp, options: RecomputeOptions) -> _Draft:
     if (worse := why_all_worse(peaks, cloned, emission)) is not None:
         remarks = [*mark_remarks, *prepared.remarks, worse]
         nothing = unchanged(module, remarks, worse.reason, steps)
-        return _Draft(None, nothing, loops_alone=with_loops_cut(remarks) if rolled.copies else None)
+        return _Rewrite(None, nothing, loops_alone=with_loops_cut(remarks) if rolled.copies else None)
     if emission.is_ordered:
         # Merged values may be live longer than was planned.
         remarks.extend(
@@ -210,4 +216,6 @@ def _draft(module: ModuleOp, options: RecomputeOptions) -> _Draft:
     all_remarks = with_loops_cut(remarks) if rolled.copies else tuple(remarks)
     eager, waits = max((peak.eager for peak in peaks.values()), default=0), waits_for(moved, moves, steps)
     outcome = Recomputation(cloned.steps, all_remarks, restored, rolled, eager, moves, moved, waits, cloned.saving)
-    return _Draft(work, outcome, prepared.structured, None, peaks_without_calls if restored.calls else dict[str, int]())
+    return _Rewrite(
+        work, outcome, prepared.structured, None, peaks_without_calls if restored.calls else dict[str, int]()
+    )

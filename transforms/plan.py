@@ -32,7 +32,7 @@ from ..planning.objective import ATTEMPTS
 from ..planning.plan import Plan
 from ..planning.plan_file import to_json
 from ..rules.costs.cost import FLOPS
-from ..search.carry_out import options_of_pass
+from ..search.checked_options import options_of_pass
 from ..search.emit import replace_content
 from ..search.outcome import Recomputation
 from ..search.prepare import Prepared, prepare

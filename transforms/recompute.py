@@ -19,7 +19,7 @@ from ..options.selection import Selection
 from ..planning.objective import ATTEMPTS
 from ..planning.plan_file import to_json
 from ..rules.costs.cost import FLOPS
-from ..search.carry_out import options_of_pass, read_plan
+from ..search.checked_options import options_of_pass, read_plan
 from ..search.rewrite import recompute
 from ..support.diagnostics import Refusal
 

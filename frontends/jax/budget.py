@@ -20,8 +20,8 @@ from ...driver.verified import NotProved
 from ...options.recompute_options import RecomputeOptions
 from ...planning.solvers.effort import SECONDS_AS_PYTHON, SLOW, is_compiled, limited
 from ...planning.solvers.result import Stop
-from ...search.budget.move_choices import with_moves
 from ...search.budget.rounds import Rounds
+from ...search.checked_options import with_moves
 from ...search.pool import Candidate, Pool, pool_of
 from ...support.diagnostics import Refusal
 from ...support.interrupts import stopping

@@ -8,26 +8,16 @@ from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...options.offload_option import BadOffload
-from ...options.recompute_options import RecomputeOptions
 from ...planning.host_moves import Offload
-from ...rules.costs.cost import BadCost, cost_named
-from ...support.diagnostics import BadRequest, Refusal, Remark, RemarkKind
+from ...rules.costs.cost import cost_named
+from ...support.diagnostics import Refusal, Remark, RemarkKind
 from ...transforms.offload import Moves
 from ...transforms.phase import Steps
 from ...transforms.preparation.timelines import ORDER
-from ..carry_out import plain_cost
+from ..plan_cost import plain_cost
 from .limits import Budget
 from .problem import O
 from .within import BudgetResult
-
-
-def with_moves(module: ModuleOp, options: RecomputeOptions) -> RecomputeOptions:
-    """Parse the option `offload`. Raises `Refusal` at the module if it is invalid."""
-    try:
-        return replace(options, offload=options.moves)
-    except (BadOffload, BadCost) as error:
-        raise BadRequest(module, str(error)) from error
 
 
 def waits_for(moved: Moves, offload: Offload, steps: Steps) -> int:

@@ -1,0 +1,54 @@
+"""Options of a rewrite, read and checked. Invalid ones are refused with a diagnostic at the module."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ..options.offload_option import BadOffload
+from ..options.recompute_options import RecomputeOptions
+from ..planning.plan_file import BadPlan, StepPlan, from_json
+from ..rules.costs.cost import BadCost, Cost, cost_named
+from ..support.diagnostics import BadRequest
+from .budget.limits import Budget
+
+
+def options_of_pass(module: ModuleOp, options: ModulePass) -> RecomputeOptions:
+    """Validate the options of a pass. Raises `Refusal` at the module for options that are invalid or contradict one
+    another."""
+    try:
+        parsed = RecomputeOptions.of_pass(options)
+        if parsed.budget is not None:
+            Budget.of(parsed.budget, parsed.memory_model, parsed.target)
+        return parsed
+    except ValueError as error:
+        raise BadRequest(module, str(error)) from error
+
+
+def read_plan(module: ModuleOp, path: str) -> tuple[StepPlan, ...]:
+    """Read a plan file. Raises `Refusal` at the module if the file cannot be read or holds no plan."""
+    try:
+        return from_json(Path(path).read_text())
+    except OSError as error:
+        raise BadRequest(module, f"the plan {path} cannot be read: {error.strerror}") from error
+    except (BadPlan, UnicodeDecodeError) as error:
+        raise BadRequest(module, f"{path}: {error}") from error
+
+
+def cost_option(module: ModuleOp, text: str) -> Cost:
+    """Look up a cost by name or file. Raises `Refusal` at the module for an unknown one."""
+    try:
+        return cost_named(text)
+    except BadCost as error:
+        raise BadRequest(module, str(error)) from error
+
+
+def with_moves(module: ModuleOp, options: RecomputeOptions) -> RecomputeOptions:
+    """Parse the option `offload`. Raises `Refusal` at the module if it is invalid."""
+    try:
+        return replace(options, offload=options.moves)
+    except (BadOffload, BadCost) as error:
+        raise BadRequest(module, str(error)) from error

@@ -1,0 +1,34 @@
+"""Remarks on steps that are left unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from xdsl.ir import Operation
+
+from ..support.diagnostics import Remark, Topic
+
+LEFT = "the step is left as it is"
+_REST_LEFT = "the rest of the step is left as it is"
+_REST = "in the rest of the step: "
+
+
+def with_loops_cut(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
+    """Reword the remarks on a step whose loops have been cut already: only its rest is left unchanged."""
+    return tuple(
+        replace(remark, reason=remark.reason.removesuffix(LEFT) + _REST_LEFT)
+        if remark.topic is Topic.STEP_LEFT
+        else remark
+        for remark in remarks
+    )
+
+
+def step_left(op: Operation, reason: str) -> Remark:
+    """Make the remark that the step is left unchanged."""
+    return Remark(op, f"{reason}: {LEFT}", topic=Topic.STEP_LEFT)
+
+
+def as_rest(remarks: Sequence[Remark]) -> list[Remark]:
+    """Reword the remarks on an unchanged step of a module in which another step, or a loop, is rewritten."""
+    return [replace(remark, reason=f"{_REST}{remark.reason}") for remark in with_loops_cut(remarks)]

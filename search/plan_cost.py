@@ -1,0 +1,39 @@
+"""The cost of plans, in the unit that planners minimize, beside the cost of the plain step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ..analysis.step.step import Step
+from ..dialects.placements import is_offload
+from ..rules.costs.cost import Cost
+from ..support.diagnostics import Remark, RemarkKind
+from ..transforms.clone import ClonedStep
+from ..transforms.phase import Steps
+
+
+def cost_remarks(steps: Steps, cloned: Iterable[ClonedStep], cost: Cost) -> Iterator[Remark]:
+    """Yield the extra cost of each step as a remark, unless the cost is the default, FLOPs. Call this before the steps
+    are changed."""
+    functions = {function.sym_name.data: function for function, _ in steps}
+    costs = {function.sym_name.data: _without_moves(step) for function, step in steps}
+    for clone_of_step in cloned if not cost.is_default else ():
+        each = costs[clone_of_step.function]
+        total, extra = sum(each), clone_of_step.plan.extra_cost(each)
+        share = f", {extra / total:.2%} of the step's" if total else ""
+        yield Remark(
+            functions[clone_of_step.function],
+            f"cost by {cost.name}: {extra / cost.scale:.4g} {cost.unit} again{share}",
+            RemarkKind.ANALYSIS,
+        )
+
+
+def plain_cost(step: Step, which: Sequence[bool]) -> int:
+    """Sum the cost of the operations for which `which` is true, without moves."""
+    return sum(cost for cost, counts in zip(_without_moves(step), which, strict=True) if counts)
+
+
+def _without_moves(step: Step) -> Sequence[int]:
+    """Return the cost of each operation in the plain step; an offered move to the host costs nothing."""
+    costs = zip(step.numbered.operations, step.graph.cost, strict=True)
+    return [0 if is_offload(op) else cost for op, cost in costs]

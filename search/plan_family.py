@@ -1,0 +1,88 @@
+"""Families of plans with falling work, searched for the least work that fits a memory limit.
+
+Within a family the extra work falls from plan to plan, and the predicted need nearly always rises. So a binary search
+finds the least work that fits, and only the plans that it visits are made and forecast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..planning.plan import Plan
+from ..planning.plan_file import Note
+from ..planning.solvers.result import Stop
+from .plan_origin import PlanOrigin
+
+NEARLY_FITS = 1.2
+"""Multiple of the limit up to which the neighbours of a plan may fit: needs do not rise steadily within a family."""
+
+
+@dataclass(frozen=True)
+class UnscoredPlan:
+    """A plan without a forecast.
+
+    Attributes:
+        origin: The source of the plan.
+        plan: The plan.
+        notes: The marks of the step under the plan.
+        segments: The segments of operations, whose early parts may be delayed.
+    """
+
+    origin: PlanOrigin
+    plan: Plan
+    notes: tuple[Note, ...]
+    segments: Mapping[int, str]
+
+
+@dataclass
+class PlanFamily:
+    """Plans in the order of falling work, made when they are first visited.
+
+    Attributes:
+        makers: Functions that make one plan each, or return None if there is none. They end early once `stop` is true.
+        made: The plans that were made, by index.
+    """
+
+    makers: Sequence[Callable[[Stop], UnscoredPlan | None]]
+    made: dict[int, UnscoredPlan | None] = field(default_factory=dict[int, UnscoredPlan | None])
+
+    def search(self, judge: Callable[[UnscoredPlan | None], float], stop: Stop, stride: int = 0) -> None:
+        """Find the least work that fits, by a binary search and then among the neighbours of its result.
+
+        Args:
+            judge: Returns the ratio of the need of a plan to the limit, or 0 to continue with plans of less work. For
+                None, a plan that cannot be made, it returns 0: such plans have the lowest needs.
+            stop: Ends the search.
+            stride: Visit every `stride`-th plan first, because needs do not rise steadily; 0 for the binary search
+                alone.
+        """
+        low, high = 0, len(self.makers)
+        if stride:
+            grid = range(0, len(self.makers), stride)
+            low = 1 + max((at for at in grid if not stop() and judge(self.at(at, stop)) <= 1), default=-1)
+            high = min(high, low - 1 + stride)
+        while low < high and not stop():
+            middle = (low + high) // 2
+            if judge(self.at(middle, stop)) <= 1:
+                low = middle + 1
+            else:
+                high = middle
+        while low < len(self.makers) and not stop() and judge(self.at(low, stop)) <= NEARLY_FITS:
+            low += 1
+
+    def visit_all(self, judge: Callable[[UnscoredPlan | None], float], stop: Stop) -> None:
+        """Judge every plan."""
+        for index in range(len(self.makers)):
+            if stop():
+                return
+            judge(self.at(index, stop))
+
+    def at(self, index: int, stop: Stop) -> UnscoredPlan | None:
+        """Return the plan at this index. A plan during whose making `stop` became true is not stored."""
+        if index in self.made:
+            return self.made[index]
+        plan = self.makers[index](stop)
+        if not stop():
+            self.made[index] = plan
+        return plan
