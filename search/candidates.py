@@ -151,8 +151,8 @@ class StepCandidates:
             family.search(partial(self._judge, ratio, min(works, default=None)), stop)
 
     def _judge(self, ratio: Ratio, most: int | None, unscored: UnscoredPlan | None) -> float:
-        """Return the expected need as a multiple of the limit. A plan whose work is at least `most` is not forecast, and
-        its result is 0."""
+        """Return the expected need as a multiple of the limit; 0, without a forecast, for a plan whose work is at least
+        `most`."""
         if most is not None and unscored is not None and unscored.plan.extra_cost(self.graph.cost) >= most:
             return 0.0
         candidate = self._forecast(unscored)
@@ -206,9 +206,8 @@ def _by_segment(whole: StepCandidate, segments: Mapping[int, str]) -> list[PlanF
         origin = whole.origin.reduced(Reduction(len(kept)))
         return UnscoredPlan(origin, plan, _without_marks_of_others(whole.notes, kept), segments)
 
-    return [
-        PlanFamily([partial(smaller, names, plan) for names, plan in thinned]) for thinned in thinned_out(whole.plan)
-    ]
+    thinned = thinned_out(whole.plan)
+    return [PlanFamily([partial(smaller, names, plan) for names, plan in sequence]) for sequence in thinned]
 
 
 def _by_place(graph: Graph, whole: StepCandidate, steps: int) -> list[PlanFamily]:

@@ -17,6 +17,7 @@ from ..analysis.step.marks import asks_to_recompute, is_forced, is_to_recompute
 from ..analysis.step.step import Step
 from ..dialects.names import Names
 from ..options.selection import Selection
+from ..planning.by_segment.copy_groups import GroupOptions
 from ..planning.by_segment.copy_requests import Targets
 from ..planning.plan import Plan
 from ..support.timing import part
@@ -76,7 +77,8 @@ def plan_attempt(
         targets: Those of the attempt, or of one with the same cuts and the same saved values.
         copies: The maximum number of copies of one operation.
     """
-    options = CloneOptions(copies, attempt.chain, attempt.beside, attempt.each_pass, permission=selection.permission)
+    grouping = GroupOptions(copies, attempt.chain, attempt.beside)
+    options = CloneOptions(grouping, attempt.each_pass, selection.permission)
     return PlannedAttempt(attempt, targets.decided, options.plan(step, targets.targets))
 
 

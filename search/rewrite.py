@@ -4,8 +4,8 @@
     recomputed         a new module, within the budget of the options if they have one
     recomputed_once    a new module, without a budget; a budget search measures its results
 
-`recomputed_once` repeats a rewrite in three cases: without copies that lower no peak, with functions inlined whose calls
-cost memory, and with calls left in place whose foreign attributes would be lost.
+`recomputed_once` repeats a rewrite in three cases: without copies if they lower no peak, with functions inlined if
+their calls cost memory, and with calls left in place if their foreign attributes would be lost.
 """
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ def recomputed_once(module: ModuleOp, options: RecomputeOptions) -> Written:
 
 
 def _improved(module: ModuleOp, options: RecomputeOptions) -> Written:
-    """Rewrite the module; again with loops alone if copies lower no peak, and with functions inlined if their calls cost
-    memory."""
+    """Rewrite the module; again with loops alone if copies lower no peak, and with functions inlined if their calls
+    cost memory."""
     rewrite = _rewrite(module, options)
     if rewrite.loops_alone is not None:
         options = options.with_planned(nothing_planned)
@@ -216,6 +216,4 @@ def _rewrite(module: ModuleOp, options: RecomputeOptions) -> _Rewrite:
     all_remarks = with_loops_cut(remarks) if rolled.copies else tuple(remarks)
     eager, waits = max((peak.eager for peak in peaks.values()), default=0), waits_for(moved, moves, steps)
     outcome = Recomputation(cloned.steps, all_remarks, restored, rolled, eager, moves, moved, waits, cloned.saving)
-    return _Rewrite(
-        work, outcome, prepared.structured, None, peaks_without_calls if restored.calls else dict[str, int]()
-    )
+    return _Rewrite(work, outcome, prepared.structured, None, peaks_without_calls if restored.calls else {})

@@ -44,6 +44,7 @@ from ..dialects.context import demand_effect, tell
 from ..dialects.discardable import verify_attributes
 from ..dialects.recompute import Names
 from ..options.recompute_options import Planner
+from ..planning.by_segment.copy_groups import GroupOptions
 from ..planning.check import unknown_operations, violations
 from ..planning.graph import Graph
 from ..planning.plan import CopyGroup, Plan
@@ -212,8 +213,7 @@ class ClonePass(ModulePass):
     strict: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        copying = CloneOptions(
-            self.copies, self.chain, permission=Permission(self.collectives, self.preserve_rng_state)
-        )
+        permission = Permission(self.collectives, self.preserve_rng_state)
+        copying = CloneOptions(GroupOptions(self.copies, self.chain), permission=permission)
         with nested_steps_apart(op):
             tell(ctx, demand_effect(clone(op, copying).remarks, self.strict))

@@ -17,7 +17,7 @@ class Attempt:
 
     cuts: segments by structure; None for named segments.
     own_outputs: a segment recomputes its outputs for its own gradient, while they are kept for all other readers.
-    beside, chain, each_pass: see `CloneOptions`.
+    beside, chain: see `GroupOptions`. each_pass: see `CloneOptions`.
     """
 
     cuts: Cuts | None = None

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.recompute import Names
-from ...planning.by_segment.copy_groups import GroupOptions, plan_segments
+from ...planning.by_segment.copy_groups import DEFAULT_GROUPING, GroupOptions, plan_segments
 from ...planning.by_segment.copy_requests import LIVES_ON, NO_GATE, UPDATE_READS, Targets, with_residuals, with_views
 from ...planning.by_segment.each_pass import in_each_pass
 from ...planning.plan import Kept, Plan
@@ -52,28 +52,20 @@ def why_stays(step: Step, value: SSAValue) -> str | None:
 class CloneOptions:
     """Options of the planner for copies of segments.
 
-    copies: the maximum number of copies of one operation.
-    chain: each copy group also waits for the preceding gradient operation, which separates groups that would all be
-        ready at once.
-    beside: copy a segment in two parts only if the second part could run concurrently with the first.
-    each_pass: copy a segment again for each pass of the gradient over it (see `planning/by_segment/each_pass.py`).
-    staged: copy segments in parts. joined: tokens also hold cotangents that join later. Neither changes bytes or
-        reasons.
-    permission: operations that may run twice although they are no functions of their operands.
+    Attributes:
+        grouping: How the copies are grouped behind tokens.
+        each_pass: Whether a segment is copied again for each pass of the gradient over it (see
+            `planning/by_segment/each_pass.py`).
+        permission: Operations that may run twice although their results do not depend on their operands alone.
     """
 
-    copies: int = 2
-    chain: bool = False
-    beside: bool = True
+    grouping: GroupOptions = DEFAULT_GROUPING
     each_pass: bool = False
-    staged: bool = True
-    joined: bool = True
     permission: Permission = NOTHING
 
     def plan(self, step: Step, targets: Targets) -> Plan:
-        forbidden = refused(step, self.permission)
-        options = GroupOptions(self.copies, self.chain, self.beside, self.staged, self.joined)
-        plan = plan_segments(step.graph, targets, forbidden, options)
+        """Plan the copies of the targets."""
+        plan = plan_segments(step.graph, targets, refused(step, self.permission), self.grouping)
         return in_each_pass(step.graph, plan) if self.each_pass else plan
 
 

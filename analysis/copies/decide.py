@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.recompute import Names
 from ...options.selection import Selection
+from ...planning.by_segment.copy_groups import GroupOptions
 from ...planning.by_segment.copy_requests import ALL_KEPT, NO_GATE, NOTHING_FREED, SKIPPED, Targets
 from ...planning.by_segment.displaced import sinkable
 from ...planning.graph import Graph
@@ -81,7 +82,7 @@ def decide(
 ) -> Decisions:
     """Decide for each segment instance, then for operations outside of segments. Raises `BadSelection`.
 
-    `named`: the segments with names, if they are already computed. `staged`: see `CloneOptions`.
+    `named`: the segments with names, if they are already computed. `staged`: see `GroupOptions`.
     """
     resolved = resolve(step.phases, selection, _cut(step, attempt) or named)
     decider = _Decider(
@@ -153,9 +154,8 @@ class _Decider:
             if _is_target(step, value, value not in kept and not _lives_on(graph, value), op in marked)
         )
         # Each segment is planned alone: the start of the next one is not known here.
-        copying = CloneOptions(
-            beside=self.attempt.beside, staged=self.staged, joined=False, permission=self.selection.permission
-        )
+        grouping = GroupOptions(beside=self.attempt.beside, staged=self.staged, joined=False)
+        copying = CloneOptions(grouping, permission=self.selection.permission)
         plan = copying.plan(step, Targets(dict.fromkeys(members, segment), values, own))
         forced = any(map(is_forced, operations)) or (outputs and bool(segment))
         targets = frozenset(step.numbered.values_of(values))

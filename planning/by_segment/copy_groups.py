@@ -205,25 +205,31 @@ class GroupOptions:
         copies: The maximum number of copies of one operation.
         chain: Whether each group also waits for the preceding gradient operation, which separates groups that would all
             be ready at once.
-        beside: See `split`; used only if `staged`.
-        staged: Whether the copies of a segment are split into batches.
-        joined: Whether tokens also hold the cotangents that join their readers later.
+        beside: Whether a group is split only if its second batch could run concurrently with its first; see `split`.
+        staged: Whether groups are split into batches at all. This changes neither bytes nor reasons.
+        joined: Whether tokens also hold the cotangents that join their readers later. This changes neither bytes nor
+            reasons.
     """
 
     copies: int = 2
     chain: bool = False
-    beside: bool = False
+    beside: bool = True
     staged: bool = True
     joined: bool = True
 
 
-DEFAULT = GroupOptions()
+DEFAULT_GROUPING = GroupOptions()
 
 
-def plan_segments(
-    graph: Graph, targets: Targets, refused: Collection[int] = (), options: GroupOptions = DEFAULT
-) -> Plan:
-    """Plan the copies of the targets. `refused`: operations that must not run twice."""
+def plan_segments(graph: Graph, targets: Targets, refused: Collection[int], options: GroupOptions) -> Plan:
+    """Plan the copies of the targets.
+
+    Args:
+        refused: Operations that must not run twice.
+
+    Returns:
+        The copy groups, and for each segment without copies an entry in `kept` with the reason.
+    """
     gated, kept = _without_ungated(graph, possible(graph, targets, refused))
     planner = _Planner(graph, gated, options)
     planner.run()

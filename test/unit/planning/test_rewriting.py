@@ -10,6 +10,7 @@ from recompute.analysis.step.phases import phases_now
 from recompute.analysis.step.step import Step
 from recompute.dialects.dead_code import drop_dead_code
 from recompute.options.selection import AUTO, Selection
+from recompute.planning.by_segment.copy_groups import GroupOptions
 from recompute.planning.graph import Graph
 from recompute.planning.liveness import live_bytes
 from recompute.planning.plan import Plan
@@ -25,9 +26,9 @@ pytestmark = pytest.mark.slow
 WAYS = {
     "as it is chosen": (AUTO, CloneOptions()),
     "outputs too": (Selection(outputs=True), CloneOptions()),
-    "one copy": (Selection(outputs=True), CloneOptions(copies=1)),
-    "in a chain": (AUTO, CloneOptions(chain=True)),
-    "in one stage": (AUTO, CloneOptions(beside=False)),
+    "one copy": (Selection(outputs=True), CloneOptions(GroupOptions(copies=1))),
+    "in a chain": (AUTO, CloneOptions(GroupOptions(chain=True))),
+    "in one stage": (AUTO, CloneOptions(GroupOptions(beside=False))),
 }
 
 

@@ -12,6 +12,7 @@ from recompute.dialects.recompute import Names
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection
+from recompute.planning.by_segment.copy_groups import GroupOptions
 from recompute.planning.objective import EAGER_SHARE
 from recompute.search.prepare import drop_dead
 from recompute.search.rewrite import recompute
@@ -39,7 +40,7 @@ def outputs_too(copies: int) -> float:
     inline(module)
     drop_dead(module)
     mark(module, Selection(outputs=True))
-    clone(module, CloneOptions(copies=copies))
+    clone(module, CloneOptions(GroupOptions(copies=copies)))
     cse(module)
     verify(module)
     assert prove(inlined(name), module).proved
