@@ -29,7 +29,7 @@ from ..interpreters.prove import Proof
 from ..interpreters.prove import prove as prove_modules
 from ..mlir_io.parser import parse_module
 from ..mlir_io.printer import print_module
-from ..options.recompute_options import DEFAULT, Pipeline, RecomputeOptions
+from ..options.recompute_options import DEFAULT_OPTIONS, Pipeline, RecomputeOptions
 from ..options.selection import AUTO, Selection
 from ..planning.objective import WORTH_IT
 from ..planning.plan import nothing_planned
@@ -105,7 +105,9 @@ class Rewritten:
         return min((1 - after.peak_bytes / max(before.peak_bytes, 1) for before, after in pairs), default=0.0)
 
 
-def rewrite(step: ModuleOp | str | HasText, options: RecomputeOptions = DEFAULT, *, name: str = "<input>") -> Rewritten:
+def rewrite(
+    step: ModuleOp | str | HasText, options: RecomputeOptions = DEFAULT_OPTIONS, *, name: str = "<input>"
+) -> Rewritten:
     """Recompute the values that the options select.
 
     Args:

@@ -9,7 +9,7 @@ refusal names, are proved in program order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -24,7 +24,7 @@ from ..options.recompute_options import RecomputeOptions
 from ..planning.solvers.effort import Effort
 from ..planning.solvers.incumbent import Incumbent
 from ..planning.solvers.problem import Problem
-from ..planning.solvers.result import Result, never
+from ..planning.solvers.result import Result, Stop, never
 from ..planning.solvers.solve_graph import problem_of_graph
 from ..planning.solvers.solvers_by_name import solve
 from ..planning.solvers.working_set import largest_working_set
@@ -104,10 +104,6 @@ def named(step: Step, op: int) -> str:
     """Describe the operation and its result for a message: `stablehlo.tanh %h (train.py:41:9)`; parts that the program
     lacks are left out."""
     return described(step.operation(op))
-
-
-Stop = Callable[[], bool]
-"""A predicate that ends a search with the best result so far."""
 
 
 class Verdict(Enum):

@@ -18,7 +18,7 @@ from xdsl.ir import Operation
 from ..analysis.memory.timeline import Labels, described
 from ..analysis.step.order import functions_of
 from ..analysis.step.step import Step
-from ..options.recompute_options import DEFAULT, RecomputeOptions
+from ..options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from ..planning.calibrated_search import CalibratedSearch
 from ..planning.liveness import peak_bytes
 from ..planning.plan_file import StepPlan
@@ -34,7 +34,7 @@ from ..rules.costs.cost import FLOPS
 from ..rules.flops import flops
 from ..search.budget.limits import ERROR
 from ..search.checked_options import cost_option
-from ..search.pool import Candidate, Pool, pool_of
+from ..search.pool import ModuleCandidate, Pool, pool_of
 from ..search.prepare import prepare
 from ..search.rewrite import recomputed_once
 from ..support.diagnostics import Refusal
@@ -180,7 +180,7 @@ def swept_by_model(module: ModuleOp, count: int, progress: Progress, stop: Stop)
 
     The module stays as it is. Raises `Refusal` if there is no gradient, and for dynamic shapes."""
     plain = {name: line.peak_bytes for name, line in timelines_of(module, XLA)}
-    written = _Written(module, pool_of(module, DEFAULT, stop), stop, plain)
+    written = _Written(module, pool_of(module, DEFAULT_OPTIONS, stop), stop, plain)
     shares = [at / count for at in range(1, count)]
     for share in reversed(shares):
         progress(f"budget {share:.4f} of the temporaries, by the model of XLA:CPU")
@@ -214,7 +214,7 @@ def _total(module: ModuleOp) -> int:
     return max(1, sum(flops(op) for block in blocks for op in block.ops))
 
 
-def _again_by_model(module: ModuleOp, candidate: Candidate, total: int) -> Iterator[Again]:
+def _again_by_model(module: ModuleOp, candidate: ModuleCandidate, total: int) -> Iterator[Again]:
     """Yield the recomputed operations by segment, the most expensive segments first, without those that loop bodies
     recompute."""
     plans = {plan.function: plan for plan in candidate.plans}

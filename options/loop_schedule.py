@@ -76,14 +76,16 @@ class BadSchedule(BadSelection):
     """An invalid value of the option `loops`."""
 
     def __init__(self, loops: str):
-        super().__init__(f"loops must be {POSSIBLE}, not {loops!r}")
+        super().__init__(f"loops must be {ACCEPTED_FORMS}, not {loops!r}")
 
 
-POSSIBLE = (
+ACCEPTED_FORMS = (
     "true, false, keep(50%) or keep(2GiB), periodic(8), with 8 or any number from 1 on, periodic(auto), binomial(4) or "
     "binomial(1GiB)"
 )
-NOT_PROVED = "loops={loops} is not proved by any rule: disable the proof (--no-proof, proof=False), or use periodic(…)"
+NO_PROOF_RULE = (
+    "loops={loops} is not proved by any rule: disable the proof (--no-proof, proof=False), or use periodic(…)"
+)
 _NUMBER = r"0*[1-9][0-9]*"
 
 
@@ -124,4 +126,4 @@ def demand_proof(loops: Loops | LoopSchedule) -> None:
     """
     if not schedule_of(loops).is_proved:
         stated = loops.option if isinstance(loops, LoopSchedule) else loops
-        raise BadSelection(NOT_PROVED.format(loops=stated))
+        raise BadSelection(NO_PROOF_RULE.format(loops=stated))

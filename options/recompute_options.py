@@ -27,7 +27,7 @@ Planner = Callable[[Graph], Plan]
 """A function from the graph of a step to a plan for it."""
 Pipeline = str | Sequence[str | ModulePass]
 """Passes by name, `recompute-inline,recompute-mark`, or as objects."""
-TARGETS = ("stablehlo", "none")
+EMISSION_TARGETS = ("stablehlo", "none")
 """The forms in which `recompute-lower` writes tokens: as optimization barriers, or not at all."""
 
 
@@ -129,8 +129,8 @@ class RecomputeOptions:
         schedule_of(self.loops)
         if self.proof:
             demand_proof(self.loops)
-        if self.target not in TARGETS:
-            raise ValueError(f"unknown target '{self.target}'{suggestion(self.target, TARGETS)}")
+        if self.target not in EMISSION_TARGETS:
+            raise ValueError(f"unknown target '{self.target}'{suggestion(self.target, EMISSION_TARGETS)}")
         for name, count in (("copies", self.copies), ("attempts", self.attempts)):
             if count < 1:
                 raise ValueError(f"{name} must be at least 1, not {count}")
@@ -185,7 +185,7 @@ class RecomputeOptions:
         return next((step.offload for step in planned if step.offload.offers), NOTHING_MOVED)
 
 
-DEFAULT = RecomputeOptions()
+DEFAULT_OPTIONS = RecomputeOptions()
 
 
 def _names(options: type[RecomputeOptions | Selection | ModulePass]) -> set[str]:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 
-FORWARD = frozenset({"primal", "residual"})
-OUTSIDE = -1
+PHASES_OF_FORWARD = frozenset({"primal", "residual"})
+NO_MAKER = -1
 """The maker of arguments and captured values, in place of the number of an operation."""
 
 
@@ -33,7 +33,7 @@ class Graph:
         effects: the reason that it is not re-executable, or None.
         costs: the cost of one execution that planners minimise; empty if that is `flops`.
 
-    For each value: `maker`, an operation or `OUTSIDE`; `root`, the value that owns its storage; `sizes`, its bytes.
+    For each value: `maker`, an operation or `NO_MAKER`; `root`, the value that owns its storage; `sizes`, its bytes.
 
     `constants`: values computed from constants alone, which cost nothing. `literals`: operations that are constants.
     `copies`: operations that are copies of an earlier run.
@@ -67,7 +67,7 @@ class Graph:
 
     @cached_property
     def forward(self) -> tuple[bool, ...]:
-        return tuple(phase in FORWARD for phase in self.phases)
+        return tuple(phase in PHASES_OF_FORWARD for phase in self.phases)
 
     @cached_property
     def gradient(self) -> tuple[bool, ...]:
@@ -176,7 +176,7 @@ class Graph:
         cotangents = {
             value
             for value, maker in enumerate(self.maker)
-            if maker == OUTSIDE and not any(self.forward[reader] for reader in self.readers[value])
+            if maker == NO_MAKER and not any(self.forward[reader] for reader in self.readers[value])
         }
         dependents = set[int]()
         for op, values in enumerate(self.reads):

@@ -1,26 +1,39 @@
-"""Offloading: which values are moved to the host between the forward pass and their gradient. Stored with a plan, whose
-graph includes the moves."""
+"""Offloading: the options of moving values to the host between the forward pass and their gradient. A plan stores them,
+because its graph includes the moves."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-CHOICES = ((50, 1), (100, 1), (150, 1), (10**6, 1))
-"""The choices that a budget tries: `share` in percent of the bytes that the link can move during the forward pass, and
-the percentage of a move that is charged. Moves run concurrently with computation; the remainder is charged at the
-end."""
+
+@dataclass(frozen=True)
+class MoveOffer:
+    """The moves that a planner may choose, and their price.
+
+    Attributes:
+        share: The bytes on offer, in percent of the bytes that the link can move during the forward pass.
+        charged: The percentage of the time of a move that the plan is charged for.
+    """
+
+    share: int
+    charged: int
+
+
+OFFERS = (MoveOffer(50, 1), MoveOffer(100, 1), MoveOffer(150, 1), MoveOffer(10**6, 1))
+"""The offers that a search under a budget tries. Moves run concurrently with computation, so they are charged almost
+nothing at first; the time that the step waits for them is added at the end."""
 
 
 @dataclass(frozen=True)
 class Offload:
     """Options of offloading.
 
-    marked: move the marked values.
-    speed: bytes per second in one direction; 0 if a budget chooses no values.
-    share: offer the values with the highest cost per byte, up to the bytes that the link moves in this percentage of
-        the forward pass; 0 for none.
-    charged: percentage of a move that plans are charged for.
-    cost: the unit of time, by its name in `rules/costs/cost.py`.
+    Attributes:
+        marked: Whether marked values are moved.
+        speed: The bandwidth of the link in bytes per second, in one direction; 0 if a budget chooses no values.
+        share: As in `MoveOffer`, for the values with the highest cost per byte; 0 for marked values alone.
+        charged: As in `MoveOffer`.
+        cost: The unit of time, by its name in `rules/costs/cost.py`.
     """
 
     marked: bool = False
@@ -31,15 +44,16 @@ class Offload:
 
     @property
     def offers(self) -> bool:
+        """Whether any value may be moved."""
         return self.marked or self.share > 0
 
     def variants(self) -> list[Offload]:
-        """Return the choices that a budget tries in addition to marked values alone."""
-        return [replace(self, share=share, charged=charged) for share, charged in CHOICES] if self.speed else []
+        """Return the options that a search under a budget tries in addition to marked values alone."""
+        return [replace(self, share=offer.share, charged=offer.charged) for offer in OFFERS] if self.speed else []
 
     @property
-    def reckoned(self) -> int:
-        """The speed that plans assume."""
+    def assumed_speed(self) -> int:
+        """The bandwidth, in bytes per second, for which plans charge moves."""
         return self.speed * 100 // self.charged
 
 

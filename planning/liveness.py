@@ -5,7 +5,7 @@ are storages that are neither from outside nor returned; constants, and values c
 nothing. Where `counts_returned` holds, returned values are temporaries too. The operands and results of an operation
 are live while it runs, and so is the memory of its regions (`inner_bytes`).
 
-`Counted` holds these facts of a graph. `live_bytes` sums a whole order from them. `LiveSet` sums step by
+`CountedStorages` holds these facts of a graph. `live_bytes` sums a whole order from them. `LiveSet` sums step by
 step while operations run, for schedulers that choose an order incrementally; both give the same numbers.
 """
 
@@ -23,7 +23,7 @@ Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedStorages:
     """The storages that count, in the order of their owners: `owners`, `sizes` in bytes, and the operations that make
     them (`makers`).
 
@@ -38,7 +38,7 @@ class Counted:
     reader: Numbers
 
     @classmethod
-    def of(cls, graph: Graph, returned_too: bool = False) -> Counted:
+    def of(cls, graph: Graph, returned_too: bool = False) -> CountedStorages:
         """Make the storages of a graph. `returned_too`: count returned values as well, as in the body of a loop."""
         counted = returned_too or graph.counts_returned
         free = graph.constants if counted else graph.constants | {graph.root[v] for v in graph.returned}
@@ -77,9 +77,9 @@ def storages(graph: Graph, order: Sequence[int] | None = None, returned_too: boo
     """Return the storages made by the graph's operations. `order`: the operations as they run; program order if not
     given.
 
-    `returned_too`: as in `Counted`.
+    `returned_too`: as in `CountedStorages`.
     """
-    counted, step_of = Counted.of(graph, returned_too), _steps(graph, order)
+    counted, step_of = CountedStorages.of(graph, returned_too), _steps(graph, order)
     first = step_of[counted.makers]
     last = first.copy()
     np.maximum.at(last, counted.read, step_of[counted.reader])
@@ -119,7 +119,7 @@ def _steps(graph: Graph, order: Sequence[int] | None) -> Numbers:
 
 @dataclass(frozen=True)
 class Footprint:
-    """The facts of `Counted`, by storage and by operation.
+    """The facts of `CountedStorages`, by storage and by operation.
 
     `bytes[s]` and `readers[s]` of storage s; `made[i]` and `read[i]`: the storages that operation i makes and reads;
     `inner[i]`: additional bytes of its regions.
@@ -133,7 +133,7 @@ class Footprint:
 
     @classmethod
     def of(cls, graph: Graph) -> Footprint:
-        counted = Counted.of(graph)
+        counted = CountedStorages.of(graph)
         sizes: list[int] = counted.sizes.tolist()
         makers: list[int] = counted.makers.tolist()
         reads: Iterable[tuple[int, int]] = zip(counted.read.tolist(), counted.reader.tolist(), strict=True)

@@ -87,7 +87,7 @@ class JsonFields:
         return self.data[name]
 
 
-VERSION = 1
+PLAN_VERSION = 1
 Mark = bool | str
 
 
@@ -162,8 +162,8 @@ def from_json(text: str) -> tuple[StepPlan, ...]:
     except BadJson as error:
         raise BadPlan(f"line {error.line}: the plan is not valid JSON: {error.reason}") from error
     plan = JsonFields.of(data, "plan", ("recompute_plan", "steps"))
-    if plan.number("recompute_plan") != VERSION:
-        raise BadPlan(f"the plan has version {plan.number('recompute_plan')}, expected version {VERSION}")
+    if plan.number("recompute_plan") != PLAN_VERSION:
+        raise BadPlan(f"the plan has version {plan.number('recompute_plan')}, expected version {PLAN_VERSION}")
     return tuple([_step(step) for step in plan.objects("steps", _STEP)])
 
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from .graph import OUTSIDE, Graph
+from .graph import NO_MAKER, Graph
 from .plan import Batch, CopyGroup, Plan
 
-BARRIER = -1
+BARRIER_ORIGIN = -1
 """The origin of a barrier, in place of the number of an operation."""
 
 BARRIER_NAME = "stablehlo.optimization_barrier"
@@ -27,7 +27,7 @@ BARRIER_NAME = "stablehlo.optimization_barrier"
 class Instruction(NamedTuple):
     """An operation of the new program.
 
-    origin: the operation of the graph that it is or copies, or `BARRIER`.
+    origin: the operation of the graph that it is or copies, or `BARRIER_ORIGIN`.
     is_new: whether it is a copy or a barrier.
     reads: the values that it reads, in the order of the original. A barrier makes one value for each that it reads.
     """
@@ -49,8 +49,8 @@ class SimulatedProgram:
 
     @cached_property
     def maker(self) -> tuple[int, ...]:
-        """For each value the operation that makes it, or `OUTSIDE`."""
-        maker = [OUTSIDE] * len(self.stands_for)
+        """For each value the operation that makes it, or `NO_MAKER`."""
+        maker = [NO_MAKER] * len(self.stands_for)
         for op, instruction in enumerate(self.operations):
             for value in instruction.makes:
                 maker[value] = op
@@ -99,7 +99,7 @@ def insert_barriers(graph: Graph, program: SimulatedProgram, barriers: Sequence[
 
 def _with_first_origin(program: SimulatedProgram, instruction: Instruction) -> Instruction:
     """Replace the origin in `program` by the origin in the graph that `program` was made from."""
-    if instruction.origin == BARRIER:
+    if instruction.origin == BARRIER_ORIGIN:
         return instruction
     first = program.operations[instruction.origin]
     if instruction.reads is first.reads:
@@ -173,7 +173,7 @@ class _GraphWriter:
         gates = list(dict.fromkeys(map(self._behind, awaited)))
         read = list(dict.fromkeys([*map(self._behind, late), *gates]))
         made = [self._new_value(self.stands_for[value]) for value in read]
-        self.written.append(Instruction(BARRIER, phase, True, tuple(read), tuple(made)))
+        self.written.append(Instruction(BARRIER_ORIGIN, phase, True, tuple(read), tuple(made)))
         behind = dict(zip(read, made, strict=True))
         self.passed.update({gate: behind[gate] for gate in gates})
         return made
@@ -196,7 +196,7 @@ def _without_dead(graph: Graph, written: Sequence[Instruction]) -> list[Instruct
     read, live = set[int](), list[Instruction]()
     for instruction in reversed(written):
         origin = instruction.origin
-        is_removable = origin == BARRIER or (instruction.makes and graph.effects[origin] is None)
+        is_removable = origin == BARRIER_ORIGIN or (instruction.makes and graph.effects[origin] is None)
         if not is_removable or not read.isdisjoint(instruction.makes):
             live.append(instruction)
             read.update(instruction.reads)
@@ -208,25 +208,25 @@ def as_graph(graph: Graph, program: SimulatedProgram) -> Graph:
     """Return the new program as a graph. Its values keep their numbers."""
     operations = program.operations
     origins = [operation.origin for operation in operations]
-    copies = (op for op, operation in enumerate(operations) if operation.is_new and operation.origin != BARRIER)
+    copies = (op for op, operation in enumerate(operations) if operation.is_new and operation.origin != BARRIER_ORIGIN)
     return Graph(
-        names=tuple([BARRIER_NAME if op == BARRIER else graph.names[op] for op in origins]),
+        names=tuple([BARRIER_NAME if op == BARRIER_ORIGIN else graph.names[op] for op in origins]),
         phases=tuple([operation.phase for operation in operations]),
         reads=tuple([operation.reads for operation in operations]),
         makes=tuple([operation.makes for operation in operations]),
-        flops=tuple([0 if op == BARRIER else graph.flops[op] for op in origins]),
-        inner_bytes=tuple([0 if op == BARRIER else graph.inner_bytes[op] for op in origins]),
+        flops=tuple([0 if op == BARRIER_ORIGIN else graph.flops[op] for op in origins]),
+        inner_bytes=tuple([0 if op == BARRIER_ORIGIN else graph.inner_bytes[op] for op in origins]),
         looks_at=tuple(
             [_viewed_value(graph, operation) if operation.origin in graph.casts else None for operation in operations]
         ),
-        effects=tuple([None if op == BARRIER else graph.effects[op] for op in origins]),
+        effects=tuple([None if op == BARRIER_ORIGIN else graph.effects[op] for op in origins]),
         maker=program.maker,
         root=_roots(graph, program),
         sizes=tuple([graph.sizes[value] for value in program.stands_for]),
         constants=frozenset([new for new, old in enumerate(program.stands_for) if old in graph.constants]),
         literals=frozenset([op for op, origin in enumerate(origins) if origin in graph.literals]),
         copies=frozenset([*copies, *(op for op, origin in enumerate(origins) if origin in graph.copies)]),
-        costs=tuple([0 if op == BARRIER else graph.costs[op] for op in origins]) if graph.costs else (),
+        costs=tuple([0 if op == BARRIER_ORIGIN else graph.costs[op] for op in origins]) if graph.costs else (),
         counts_returned=graph.counts_returned,
     )
 
@@ -243,7 +243,7 @@ def _roots(graph: Graph, program: SimulatedProgram) -> tuple[int, ...]:
     roots = list(range(len(program.stands_for)))
     roots[: len(graph.root)] = graph.root
     for origin, _, _, reads, makes in program.operations:
-        if origin == BARRIER:
+        if origin == BARRIER_ORIGIN:
             for read, made in zip(reads, makes, strict=True):
                 roots[made] = roots[read]
             continue

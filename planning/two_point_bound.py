@@ -16,7 +16,7 @@ import numpy as np
 from .solvers.problem import Problem
 from .solvers.working_set import pinned_until
 
-WINDOW = 64
+MAX_DISTANCE = 64
 """Number of operations before t that are tried as s."""
 
 
@@ -57,7 +57,7 @@ def two_point_bound(problem: Problem) -> TwoPointBound:
         until = np.flatnonzero((problem.maker < t) & (lasts >= t))
         makers, held = problem.maker[until], np.concatenate([[0], np.cumsum(problem.sizes[until])])
         for v in loose:
-            for s in range(t - 1, max(problem.earliest, int(problem.maker[v]) + 1, t - WINDOW) - 1, -1):
+            for s in range(t - 1, max(problem.earliest, int(problem.maker[v]) + 1, t - MAX_DISTANCE) - 1, -1):
                 live_at_s = needed[s] + (0 if _is_counted(problem, v, s, lasts) else int(problem.sizes[v]))
                 if live_at_s <= best.bytes:
                     continue

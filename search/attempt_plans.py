@@ -9,7 +9,7 @@ from functools import partial
 from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.step.step import Step
-from ..options.recompute_options import DEFAULT, RecomputeOptions
+from ..options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from ..planning.plan_file import StepPlan
 from ..transforms.mark import marked_attributes
 from ..transforms.phase import numbered_steps
@@ -38,7 +38,7 @@ class AttemptPlans:
         return sum(plan.plan.copies for plan in self.plans)
 
 
-def attempt_plans(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Iterator[AttemptPlans]:
+def attempt_plans(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Iterator[AttemptPlans]:
     """Yield the attempts that `recompute` compares without a budget, in order. A step with fewer attempts than another
     step repeats its last one.
 

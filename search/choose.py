@@ -10,7 +10,7 @@ from itertools import islice
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from ..analysis.copies.attempts import FIRST, Attempt, attempts_for
+from ..analysis.copies.attempts import DEFAULT_ATTEMPT, Attempt, attempts_for
 from ..analysis.copies.decide import explicit_mark
 from ..analysis.memory.peaks import Forecast, Peaks
 from ..analysis.request.segments import named_segments
@@ -63,7 +63,7 @@ class ChosenAttempt:
     def remarks(self, function: FuncOp) -> Iterator[Remark]:
         """Yield remarks on the choice, at the function of the step."""
         attempt = self.chosen.planned.attempt
-        if replace(attempt, chain=False) != FIRST:
+        if replace(attempt, chain=False) != DEFAULT_ATTEMPT:
             reason = f"{attempt}, chosen of {len(self.tried)} attempts"
             yield Remark(function, reason, RemarkKind.ANALYSIS, Topic.CHOICE)
         outside, saved = _saved_outside(self.chosen.planned)

@@ -50,7 +50,7 @@ LEVELS = 10
 
 
 @dataclass(frozen=True)
-class Candidate:
+class ModuleCandidate:
     """A plan for each step of the module after its loops were cut by the schedule `loops`.
 
     Attributes:
@@ -80,7 +80,7 @@ class _Variant:
     extra_flops: int
     steps: dict[str, StepCandidates]
 
-    def candidates(self) -> Iterator[Candidate]:
+    def candidates(self) -> Iterator[ModuleCandidate]:
         for together in _together([step.forecasts for step in self.steps.values()]):
             plans = tuple(
                 StepPlan(name, step.graph.fingerprint, chosen.plan, chosen.notes, self.offload)
@@ -90,7 +90,7 @@ class _Variant:
             origins = tuple(dict.fromkeys(chosen.origin for chosen in together))
             kinds = tuple(dict.fromkeys(chosen.origin.kind for chosen in together))
             need = max(chosen.need for chosen in together)
-            yield Candidate(origins, plans, self.loops, Prediction(need, float(work), kinds))
+            yield ModuleCandidate(origins, plans, self.loops, Prediction(need, float(work), kinds))
 
 
 @dataclass
@@ -101,7 +101,7 @@ class Pool:
     searches.
     """
 
-    candidates: list[Candidate] = field(default_factory=list[Candidate])
+    candidates: list[ModuleCandidate] = field(default_factory=list[ModuleCandidate])
     measured: dict[str, dict[int, float]] = field(default_factory=dict[str, dict[int, float]])
     _variants: list[_Variant] = field(default_factory=list[_Variant])
 

@@ -14,7 +14,7 @@ from ..analysis.step.order import functions_of
 from ..dialects.dead_code import drop_dead_code
 from ..dialects.names import Names
 from ..options.loop_schedule import Loops, LoopSchedule
-from ..options.recompute_options import DEFAULT, RecomputeOptions
+from ..options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from ..options.selection import BadSelection, Selection
 from ..support.diagnostics import BadRequest, Remark
 from ..support.timing import part
@@ -72,7 +72,7 @@ class Prepared:
 
 
 @part("prepare")
-def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Prepared:
+def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Prepared:
     """Make a flat copy of the module, with its loops cut and its moves offered as the options demand.
 
     Raises `Refusal` for options that do not fit the module."""

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ..analysis.step.marks import is_copy
 from ..dialects.names import Names
 from ..options.loop_schedule import LoopSchedule
-from ..options.recompute_options import DEFAULT, Planner, RecomputeOptions
+from ..options.recompute_options import DEFAULT_OPTIONS, Planner, RecomputeOptions
 from ..planning.host_moves import Offload
 from ..planning.plan import nothing_planned
 from ..planning.plan_file import StepPlan
@@ -52,7 +52,7 @@ Written = tuple[ModuleOp | None, Recomputation]
 """A new module (None if the step stays unchanged) and the outcome."""
 
 
-def recompute(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Recomputation:
+def recompute(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Recomputation:
     """Rewrite every step of the module in place, with the choice that the options describe.
 
     The module stays unchanged, with a remark that gives the reason, if it already has copies, if nothing can be
@@ -86,7 +86,7 @@ def recomputed(module: ModuleOp, options: RecomputeOptions) -> BudgetResult[Reco
 
 
 def recomputed_within(
-    module: ModuleOp, budget: Budget, options: RecomputeOptions = DEFAULT, stop: Stop = never
+    module: ModuleOp, budget: Budget, options: RecomputeOptions = DEFAULT_OPTIONS, stop: Stop = never
 ) -> BudgetResult[Recomputation]:
     """Rewrite as `recomputed` does, within the given budget in place of that of the options.
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from ..planning.solvers.effort import EFFORTS, Effort
 from ..planning.solvers.result import Progress
-from ..planning.solvers.solvers_by_name import NAMES
+from ..planning.solvers.solvers_by_name import SOLVER_NAMES
 from .files import add_split_option, demand_different_files, write_text
 from .start import version_of
 
@@ -81,7 +81,7 @@ def parser_with(description: str | None) -> argparse.ArgumentParser:
     )
     parser.add_argument("--fit", metavar="BUDGET", help="whether it fits; for a step, bytes of the device")
     parser.add_argument("--memory-model", choices=MODELS, default="order", help="the memory model for a step")
-    parser.add_argument("--solver", choices=NAMES, default="auto", help="the solver; auto: a portfolio by size")
+    parser.add_argument("--solver", choices=SOLVER_NAMES, default="auto", help="the solver; auto: a portfolio by size")
     effort = (
         "search effort: seconds, a minute, or ten minutes and more; with --fit of a step, for the bound "
         "only, brief by default"

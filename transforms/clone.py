@@ -28,7 +28,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from ..analysis.copies.copying import (
-    DEFAULT,
+    DEFAULT_COPYING,
     CloneOptions,
     kept_results,
     plan_of_marks,
@@ -95,7 +95,7 @@ class Cloned:
         return sum(step.plan.copies for step in self.steps)
 
 
-def clone(module: ModuleOp, copying: CloneOptions = DEFAULT, steps: Steps | None = None) -> Cloned:
+def clone(module: ModuleOp, copying: CloneOptions = DEFAULT_COPYING, steps: Steps | None = None) -> Cloned:
     """Copy every marked value that the backward pass needs, behind a token for its copy group.
 
     `steps`: those of the module, if they exist already; here and below.

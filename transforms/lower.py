@@ -23,7 +23,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ..analysis.step.order import Order
 from ..dialects.recompute import DependOp, Names, TokenOp
 from ..dialects.stablehlo.control import OptimizationBarrierOp
-from ..options.recompute_options import TARGETS
+from ..options.recompute_options import EMISSION_TARGETS
 from ..support.diagnostics import Refusal
 from ..support.operations import every_operation
 
@@ -31,7 +31,7 @@ from ..support.operations import every_operation
 def lower(module: ModuleOp, target: str) -> None:
     """Remove every operation of the recompute dialect. Raises `ValueError` for an unknown target."""
     if target not in _LOWERINGS:
-        raise ValueError(f"unknown target '{target}' for recompute-lower; expected {', '.join(TARGETS)}")
+        raise ValueError(f"unknown target '{target}' for recompute-lower; expected {', '.join(EMISSION_TARGETS)}")
     orders = dict[Block, Order]()
     for token in [op for op in every_operation(module) if isinstance(op, TokenOp)]:
         block = token.parent
@@ -92,7 +92,9 @@ def _drop(token: TokenOp, order: Order) -> None:
         depend.erase()
 
 
-_LOWERINGS: dict[str, Callable[[TokenOp, Order], None]] = dict(zip(TARGETS, (_to_stablehlo, _drop), strict=True))
+_LOWERINGS: dict[str, Callable[[TokenOp, Order], None]] = dict(
+    zip(EMISSION_TARGETS, (_to_stablehlo, _drop), strict=True)
+)
 
 
 @dataclass(frozen=True)

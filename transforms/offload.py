@@ -95,8 +95,8 @@ def offered(module: ModuleOp, selection: Selection = AUTO, offload: Offload = MA
             else:
                 remarks.append(Remark(value.owner, reason))
         extra = [value for value in _worth_offering(phases, offload, constant | unplaced) if value not in forced]
-        offer(forced, offload.reckoned, forced=True)
-        offer(extra, offload.reckoned)
+        offer(forced, offload.assumed_speed, forced=True)
+        offer(extra, offload.assumed_speed)
     misfits.refuse()
     return remarks
 

@@ -68,7 +68,7 @@ class AttemptKind:
         return f"{self.segment_count} segments by {self.cut_method.value}"
 
 
-FIRST = Attempt()
+DEFAULT_ATTEMPT = Attempt()
 
 
 def attempts_for(
@@ -85,12 +85,12 @@ def attempts_for(
     """
     is_open = not stated and _is_open(selection)
     if named or not is_open:
-        yield FIRST
+        yield DEFAULT_ATTEMPT
         yield Attempt(beside=False)
     if is_open and selection.segment_count:
         if not named:
             cuts = cut_into(graph, selection.segment_count)
-            yield FIRST if cuts is None else Attempt(cuts)
+            yield DEFAULT_ATTEMPT if cuts is None else Attempt(cuts)
     elif is_open:
         if named:
             yield Attempt(own_outputs=True)
@@ -100,7 +100,7 @@ def attempts_for(
         by_structure = [cuts for cuts in candidates if cuts is not None]
         yield from (Attempt(cuts) for cuts in by_structure)
         if not named and not by_structure:
-            yield FIRST
+            yield DEFAULT_ATTEMPT
 
 
 def _is_open(selection: Selection) -> bool:

@@ -69,7 +69,7 @@ class CloneOptions:
         return in_each_pass(step.graph, plan) if self.each_pass else plan
 
 
-DEFAULT = CloneOptions()
+DEFAULT_COPYING = CloneOptions()
 
 
 def refused_marks(step: Step, permission: Permission) -> Iterator[tuple[Operation, str]]:

@@ -22,7 +22,7 @@ from ..request.resolved import Resolved, resolve
 from ..request.segments import instance_name, segments_of_gradients
 from ..step.marks import Policy, is_forced, mark_of
 from ..step.step import Step
-from .attempts import FIRST, Attempt
+from .attempts import DEFAULT_ATTEMPT, Attempt
 from .copying import CloneOptions
 
 
@@ -76,7 +76,7 @@ class Decisions:
 def decide(
     step: Step,
     selection: Selection,
-    attempt: Attempt = FIRST,
+    attempt: Attempt = DEFAULT_ATTEMPT,
     named: Mapping[Operation, str] | None = None,
     staged: bool = True,
 ) -> Decisions:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from xdsl.dialects.func import FuncOp
 
-from ...options.recompute_options import DEFAULT, Emission
+from ...options.recompute_options import DEFAULT_OPTIONS, Emission
 from ...planning.by_segment.displaced import early_parts
 from ...planning.graph import Graph
 from ...planning.liveness import live_bytes, peak_bytes
@@ -81,7 +81,7 @@ class Forecast:
     staggered: bool = True
 
     @classmethod
-    def of(cls, function: FuncOp, step: Step, emission: Emission = DEFAULT.emission) -> Forecast:
+    def of(cls, function: FuncOp, step: Step, emission: Emission = DEFAULT_OPTIONS.emission) -> Forecast:
         """Make a forecast for the function as it will be emitted. Its XLA peaks raise `Refusal` for dynamic shapes."""
         cache = list[Plain]()
 

@@ -8,7 +8,7 @@ from itertools import chain
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from ...planning.graph import OUTSIDE, Graph
+from ...planning.graph import NO_MAKER, Graph
 from ...planning.liveness import live_bytes
 from ...rules.buffers import carried_values, is_allocated, region_storage, stored_bytes, viewed_operand
 from ...rules.costs.cost import CostsOf
@@ -136,7 +136,7 @@ def _values(order: Order, reads: Sequence[Sequence[SSAValue]]) -> list[SSAValue]
 
 
 def _makers(made: Sequence[Sequence[int]], values: int) -> tuple[int, ...]:
-    maker = [OUTSIDE] * values
+    maker = [NO_MAKER] * values
     for op, results in enumerate(made):
         for value in results:
             maker[value] = op
@@ -245,7 +245,7 @@ def _yield_copies(inside: Numbered, handed_on: Iterable[SSAValue]) -> int:
     graph, moved, copied = inside.graph, set[SSAValue](), 0
     for value in handed_on:
         number = inside.number[value]
-        own = graph.root[number] == number and graph.maker[number] != OUTSIDE
+        own = graph.root[number] == number and graph.maker[number] != NO_MAKER
         if own and value not in moved and number not in graph.constants:
             moved.add(value)
         else:

@@ -22,7 +22,7 @@ from ...planning.solvers.effort import SECONDS_AS_PYTHON, SLOW, is_compiled, lim
 from ...planning.solvers.result import Stop
 from ...search.budget.rounds import Rounds
 from ...search.checked_options import with_moves
-from ...search.pool import Candidate, Pool, pool_of
+from ...search.pool import ModuleCandidate, Pool, pool_of
 from ...support.diagnostics import Refusal
 from ...support.interrupts import stopping
 from ...support.progress import ProgressLine
@@ -250,7 +250,7 @@ class _CompilerSearch:
             self.budget, self.limit, self.plain_bytes, tuple(self.rounds), best.rewritten, compiled, is_complete
         )
 
-    def _measure(self, candidate: Candidate, predicted: float) -> tuple[float, _Candidate] | None:
+    def _measure(self, candidate: ModuleCandidate, predicted: float) -> tuple[float, _Candidate] | None:
         """Return the measure of `Rounds`; None if the plans do not apply."""
         done, most = len(self.rounds), self._most_compiles
         self.line.at(f"plan {done + 1} of at most {most}", BEFORE_PLANS + (1 - BEFORE_PLANS) * done / most)
@@ -306,7 +306,7 @@ class _CompilerSearch:
         is_over = limited()
         return lambda: is_over() or self.stop()
 
-    def _rewritten(self, candidate: Candidate) -> Rewritten:
+    def _rewritten(self, candidate: ModuleCandidate) -> Rewritten:
         selection = of_rest(self.options.selection)
         options = replace(self.options, selection=selection, plan=candidate.plans, loops=candidate.loops)
         rewritten = rewrite(self.module, options)

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from ...analysis.memory.timeline import Timeline
 from ...dialects.torch import FLOPS, SEEDED
 from ...driver.api import Rewritten, memory
-from ...planning.graph import FORWARD
+from ...planning.graph import PHASES_OF_FORWARD
 from ...support.units import format_bytes
 from .schemas import STATE_BYTES
 from .warning import reason_of
@@ -167,7 +167,7 @@ def peak_with_states(timeline: Timeline) -> int:
 
 
 def _held(name: str, phase: str) -> int:
-    return STATE_BYTES["cpu"] if name.startswith(SEEDED) and phase not in FORWARD else 0
+    return STATE_BYTES["cpu"] if name.startswith(SEEDED) and phase not in PHASES_OF_FORWARD else 0
 
 
 def unchanged_report(module: ModuleOp, tangent_bytes: int) -> GraphReport:

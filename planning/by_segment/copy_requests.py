@@ -14,11 +14,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from ..graph import OUTSIDE, Graph
+from ..graph import NO_MAKER, Graph
 
 FROM_CONSTANTS = "it is computed from constants alone, and keeping it costs nothing"
 NO_GATE = "its values are needed as soon as the backward pass begins: no gradient has arrived that could gate them"
-NOT_READ = "no gradient operation reads a value from it"
+NOT_READ_BY_GRADIENT = "no gradient operation reads a value from it"
 ONLY_KEPT_READ = (
     "gradient operations read only those of its values that are kept: outputs, which the operations after it read, "
     "returned values, or values marked to be saved"
@@ -102,7 +102,7 @@ def why_no_copies(graph: Graph, targets: Targets, segment: str, refused: Collect
         names = " and ".join(dict.fromkeys(graph.names[op] for op in once))
         return f"gradient operations read results of {names}, which must not run twice: {graph.effects[once[0]]}"
     copyable = possible(graph, targets, refused).values
-    return ONLY_KEPT_READ if any(copyable.isdisjoint(graph.makes[op]) for op in read) else NOT_READ
+    return ONLY_KEPT_READ if any(copyable.isdisjoint(graph.makes[op]) for op in read) else NOT_READ_BY_GRADIENT
 
 
 def with_residuals(graph: Graph, targets: Targets, demanded: Collection[int], marked: Collection[int]) -> Targets:
@@ -175,7 +175,7 @@ def _leaders(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], b
         leader[op] = op
         for value in graph.reads[op]:
             other = graph.maker[value]
-            if other != OUTSIDE:
+            if other != NO_MAKER:
                 leader[_leader(leader, other if other in leader else reader.setdefault(value, op))] = op
     return leader
 

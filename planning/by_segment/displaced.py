@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..graph import OUTSIDE, Graph
+from ..graph import NO_MAKER, Graph
 from ..objective import BATCH_SHARE
 from .copy_groups import excess_bytes
 
@@ -63,7 +63,7 @@ def _turns(graph: Graph, segment_of: Mapping[int, str]) -> list[int]:
 
 def _early(graph: Graph, segment: str, operations: Sequence[int], turns: Sequence[int]) -> Iterator[Early]:
     inputs = graph.outside_of(operations)
-    turn = {value: 0 if graph.maker[value] == OUTSIDE else turns[graph.maker[value]] for value in inputs}
+    turn = {value: 0 if graph.maker[value] == NO_MAKER else turns[graph.maker[value]] for value in inputs}
     last = max(turn.values(), default=0)
     if last == 0:
         return

@@ -160,14 +160,14 @@ class Together:
 
 
 @dataclass
-class _Columns:
+class _ColumnNumbers:
     """The variables: the column of each storage (`keep`) and of each operation (`run`)."""
 
     keep: dict[int, int] = field(default_factory=dict[int, int])
     run: dict[int, int] = field(default_factory=dict[int, int])
 
     @classmethod
-    def of(cls, pieces: Mapping[str, SegmentProblem]) -> _Columns:
+    def of(cls, pieces: Mapping[str, SegmentProblem]) -> _ColumnNumbers:
         columns = cls()
         for piece in pieces.values():
             for v in sorted(piece.sizes):
@@ -185,7 +185,7 @@ def keep_together(pieces: Mapping[str, SegmentProblem], most: Mapping[str, int])
     """Plan all segments together. `most`: the budget of each segment, in bytes. Finds nothing without HiGHS."""
     if not available():
         return Together(None, False)
-    columns, rows = _Columns.of(pieces), CoverRows()
+    columns, rows = _ColumnNumbers.of(pieces), CoverRows()
     costs = np.zeros(len(columns))
     total = max(1, sum(sum(piece.work.values()) for piece in pieces.values()))
     for name, piece in pieces.items():
@@ -200,7 +200,7 @@ def keep_together(pieces: Mapping[str, SegmentProblem], most: Mapping[str, int])
     return Together(kept if _holds(pieces, most, kept) else None, False)
 
 
-def _add(rows: CoverRows, columns: _Columns, piece: SegmentProblem, most: int) -> None:
+def _add(rows: CoverRows, columns: _ColumnNumbers, piece: SegmentProblem, most: int) -> None:
     unit = gcd(*piece.sizes.values()) or 1
     rows.at_least(-float(most // unit), [(columns.keep[v], -float(size // unit)) for v, size in piece.sizes.items()])
 

@@ -65,10 +65,10 @@ def _bytes_after(graph: Graph, segments: Mapping[str, Iterable[int]], plan: Plan
     }
 
 
-OUTPUT = "the forward pass reads it after the segment, so it is kept"
+READ_BY_FORWARD = "the forward pass reads it after the segment, so it is kept"
 LIVES = "the update or the caller reads it"
 ONCE = "its operation must run only once"
-KEPT = "a mark keeps it"
+KEPT_BY_MARK = "a mark keeps it"
 FOR_OTHERS = "another segment is recomputed from it"
 FROM_OTHERS = "it is computed from what another segment may not keep"
 TOO_EARLY = "it is read before any gradient has arrived that could hold its copy back"
@@ -191,7 +191,7 @@ def _why_stays(
     if storage in restrictions.read:
         return FOR_OTHERS
     if not rules.outputs and _is_output(graph, storage, inside):
-        return OUTPUT
+        return READ_BY_FORWARD
     return restrictions.stays.get(storage)
 
 

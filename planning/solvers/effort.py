@@ -12,14 +12,14 @@ from .cut_bounds import CutBounds
 from .flows import FlowBounds
 from .incumbent import Incumbent
 
-INTEGER = 5000
+MAX_INTEGER_OPERATIONS = 5000
 """Up to this number of operations, cuts are solved as integer programs, and plans are annealed."""
-SMALL = 700
+SMALL_PROBLEM = 700
 """Up to this number of operations, a problem is small: many cuts at once, copies in the forward pass, longer anneals,
 windows."""
-CLOSED = 0.01
+CLOSED_GAP = 0.01
 """Gap between plan and bound, in percentage points, at which the search ends."""
-OPEN = 0.1
+OPEN_GAP = 0.1
 """Gap in percentage points above which small problems are searched further."""
 
 Bounds = CutBounds | FlowBounds
@@ -54,26 +54,26 @@ class Effort:
     @staticmethod
     def once_more() -> Effort:
         """Return limits for a second search after `brief` found nothing: rounds of ruin and recreate by size, a second
-        or two up to `SMALL`."""
+        or two up to `SMALL_PROBLEM`."""
         return replace(Effort.brief(), rounds=None, seeds=3)
 
     def rounds_for(self, operations: int) -> int:
         if self.rounds is not None:
             return self.rounds
-        return max(0, min(1500, 300_000 // max(1, operations))) if operations <= INTEGER else 0
+        return max(0, min(1500, 300_000 // max(1, operations))) if operations <= MAX_INTEGER_OPERATIONS else 0
 
 
 EFFORTS: Mapping[str, Callable[[], Effort]] = {"brief": Effort.brief, "full": Effort, "long": Effort.long}
 """Efforts by their names on the command line."""
 
 
-def closed(best: Incumbent, bounds: Bounds, within: float = CLOSED) -> bool:
+def closed(best: Incumbent, bounds: Bounds, within: float = CLOSED_GAP) -> bool:
     return best.percent - bounds.percent <= within
 
 
 def searched_on(best: Incumbent, effort: Effort, bounds: Bounds, within: float) -> bool:
     """Return whether to search further: the problem is small and has a plan whose gap is above `within`."""
-    small = len(best.problem) <= SMALL and effort.many and best.pairs is not None
+    small = len(best.problem) <= SMALL_PROBLEM and effort.many and best.pairs is not None
     return small and not closed(best, bounds, within) and not best.stopped()
 
 

@@ -29,10 +29,10 @@ from ...support.strict_json import BadJson, parsed, why_no_amount
 from .problem import OperationRow, Problem, SmallView, problem_of
 from .result import Result
 
-LARGEST = 2**53
+LARGEST_EXACT = 2**53
 """Below it, sums of bytes and of costs are exact as floats too."""
 KINDS = ("input", "tangent", "op", "output")
-Node = dict[str, Any]
+JsonNode = dict[str, Any]
 
 
 class BadGraph(ValueError):
@@ -53,26 +53,26 @@ class _Reading:
     """
 
     name: str
-    splits: dict[int, list[Node]]
-    seen: dict[int, Node] = field(default_factory=dict[int, Node])
+    splits: dict[int, list[JsonNode]]
+    seen: dict[int, JsonNode] = field(default_factory=dict[int, JsonNode])
     storage: dict[int, int | None] = field(default_factory=dict[int, "int | None"])
     value_names: list[str] = field(default_factory=list[str])
     value_shapes: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     rows: list[OperationRow] = field(default_factory=list[OperationRow])
     outputs: list[int] = field(default_factory=list[int])
-    read_views: dict[int, tuple[Node, int, int, list[int]]] = field(
-        default_factory=dict[int, tuple[Node, int, int, list[int]]]
+    read_views: dict[int, tuple[JsonNode, int, int, list[int]]] = field(
+        default_factory=dict[int, tuple[JsonNode, int, int, list[int]]]
     )
     plain_readers: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
 
-    def bad(self, node: Node, problem: str) -> BadGraph:
+    def bad(self, node: JsonNode, problem: str) -> BadGraph:
         return BadGraph(f"{self.name}: error: node {node['id']}: {problem}")
 
 
 def read_graph(text: str, name: str = "graph") -> Problem:
     """Parse a graph. Raises `BadGraph`."""
     nodes = _nodes(text, name)
-    splits = dict[int, list[Node]]()
+    splits = dict[int, list[JsonNode]]()
     for node in nodes:
         if node.get("split"):
             splits.setdefault(node.get("alias", -1), []).append(node)
@@ -86,7 +86,7 @@ def read_graph(text: str, name: str = "graph") -> Problem:
         ("bytes", (size for size, _ in reading.value_shapes)),
         ("costs", (row.cost for row in reading.rows)),
     ):
-        if sum(numbers) >= LARGEST:
+        if sum(numbers) >= LARGEST_EXACT:
             raise BadGraph(
                 f"{name}: error: the {quantity} of all operations together are 2**53 or more: "
                 "give all of them in a larger unit"
@@ -94,31 +94,31 @@ def read_graph(text: str, name: str = "graph") -> Problem:
     return problem_of(reading.rows, reading.outputs, reading.value_names, views=_views(reading), everywhere=True)
 
 
-def _nodes(text: str, name: str) -> list[Node]:
+def _nodes(text: str, name: str) -> list[JsonNode]:
     try:
         data = parsed(text)
     except BadJson as error:
         raise BadGraph(
             f"{name}:{error.line}:{error.column}: error: the graph is not valid JSON: {error.reason}"
         ) from error
-    entries: object = cast(Node, data).get("nodes") if isinstance(data, dict) else None
+    entries: object = cast(JsonNode, data).get("nodes") if isinstance(data, dict) else None
     if not isinstance(entries, list):
         raise BadGraph(f'{name}: error: a graph must be an object with a list of nodes: {{"nodes": […]}}')
     nodes = cast(list[object], entries)
     for index, node in enumerate(nodes):
-        if not isinstance(node, dict) or type(cast(Node, node).get("id")) is not int:
+        if not isinstance(node, dict) or type(cast(JsonNode, node).get("id")) is not int:
             raise BadGraph(f"{name}: error: nodes[{index}] must be an object with a number as its id")
-        if type(cast(Node, node).get("alias", -1)) is not int:
+        if type(cast(JsonNode, node).get("alias", -1)) is not int:
             raise BadGraph(f"{name}: error: nodes[{index}]: alias must be a whole number")
         for flag in ("split", "bwd"):
-            if not isinstance(cast(Node, node).get(flag, False), bool | None):
+            if not isinstance(cast(JsonNode, node).get(flag, False), bool | None):
                 raise BadGraph(f"{name}: error: nodes[{index}]: {flag} must be true or false")
         for text_field in ("name", "target"):
-            if not isinstance(cast(Node, node).get(text_field, ""), str | None):
+            if not isinstance(cast(JsonNode, node).get(text_field, ""), str | None):
                 raise BadGraph(f"{name}: error: nodes[{index}]: {text_field} must be a string")
-        if (reason := _why_no_shape(cast(Node, node).get("shape"))) is not None:
+        if (reason := _why_no_shape(cast(JsonNode, node).get("shape"))) is not None:
             raise BadGraph(f"{name}: error: nodes[{index}]: shape {reason}")
-    return cast(list[Node], nodes)
+    return cast(list[JsonNode], nodes)
 
 
 def _why_no_shape(shape: object) -> str | None:
@@ -131,7 +131,7 @@ def _why_no_shape(shape: object) -> str | None:
     return next((f"has an extent that {reason}" for reason in reasons if reason is not None), None)
 
 
-def _read_node(reading: _Reading, node: Node) -> None:
+def _read_node(reading: _Reading, node: JsonNode) -> None:
     if node["id"] in reading.seen:
         raise reading.bad(node, "there are two nodes with this id")
     kind = node.get("kind")
@@ -158,7 +158,7 @@ def _read_node(reading: _Reading, node: Node) -> None:
         _read_operation(reading, node, deps)
 
 
-def _demand_view(reading: _Reading, node: Node, deps: list[int], alias: int) -> None:
+def _demand_view(reading: _Reading, node: JsonNode, deps: list[int], alias: int) -> None:
     """Check a view: it runs nothing, so it may depend only on its storage, and on values that do not count or have no
     bytes."""
     if alias in reading.splits:
@@ -171,7 +171,7 @@ def _demand_view(reading: _Reading, node: Node, deps: list[int], alias: int) -> 
         raise reading.bad(node, f"a view of node {alias} depends on another storage, too: it is an operation")
 
 
-def _deps(reading: _Reading, node: Node) -> list[int]:
+def _deps(reading: _Reading, node: JsonNode) -> list[int]:
     deps = node.get("deps")
     if not isinstance(deps, list):
         raise reading.bad(node, "deps is missing or not a list")
@@ -191,7 +191,7 @@ def _values(reading: _Reading, dep: int) -> list[int]:
     return [storage for storage in storages if storage is not None]
 
 
-def _read_operation(reading: _Reading, node: Node, deps: list[int]) -> None:
+def _read_operation(reading: _Reading, node: JsonNode, deps: list[int]) -> None:
     op = len(reading.rows)
     results = reading.splits.get(node["id"])
     sizes = [_amount(reading, result, "obytes") for result in results] if results else [_amount(reading, node, "bytes")]
@@ -219,25 +219,25 @@ def _printed(name: object) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in str(name))
 
 
-def _again(reading: _Reading, node: Node) -> bool:
+def _again(reading: _Reading, node: JsonNode) -> bool:
     again = node.get("again", True)
     if not isinstance(again, bool):
         raise reading.bad(node, "again must be true or false")
     return again
 
 
-def _amount(reading: _Reading, node: Node, name: str) -> int:
+def _amount(reading: _Reading, node: JsonNode, name: str) -> int:
     amount = node.get(name)
     if isinstance(amount, bool) or not isinstance(amount, int | float):
         raise reading.bad(node, f"{name} is missing or not a number")
-    if amount == amount and amount >= LARGEST:
+    if amount == amount and amount >= LARGEST_EXACT:
         raise reading.bad(node, f"{name} is too large: 2**53 or more")
     if not amount >= 0 or amount != int(amount):
         raise reading.bad(node, f"{name} is {amount}, expected a whole number of at least 0")
     return int(amount)
 
 
-def _elements(node: Node) -> int:
+def _elements(node: JsonNode) -> int:
     shape = node.get("shape")
     names = isinstance(shape, list) and all(type(extent) is int and extent >= 0 for extent in cast(list[object], shape))
     return prod(cast(list[int], shape)) if names else 0
@@ -269,14 +269,14 @@ def _views(reading: _Reading) -> list[SmallView]:
     return views
 
 
-VERSION = 1
+FORMAT_VERSION = 1
 
 
 def result_text(result: Result, graph: str) -> str:
     problem = result.problem
     labels = (*problem.labels, "end")
     head = {
-        "recompute_copies": VERSION,
+        "recompute_copies": FORMAT_VERSION,
         "graph": graph,
         "budget_bytes": result.budget,
         "peak_bytes": result.peak_bytes,

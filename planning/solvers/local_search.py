@@ -1,8 +1,8 @@
 """Local search over sets of copies, on the arrays of `kernels/`: greedy repair, reverse delete, ruin and recreate, and
 annealing of the byte limit.
 
-A `Search` owns the arrays for one problem; every call is deterministic. Work is limited in rounds, and by time only
-through a `stop` predicate.
+A `LocalSearch` owns the arrays for one problem, and every call is deterministic. Work is limited by rounds, and by time
+only through a `stop` predicate.
 """
 
 from __future__ import annotations
@@ -12,34 +12,36 @@ from typing import cast
 
 import numpy as np
 
-from .effort import CLOSED, OPEN, Bounds, Effort, closed, searched_on
+from .effort import CLOSED_GAP, OPEN_GAP, Bounds, Effort, closed, searched_on
 from .incumbent import Incumbent
 from .kernels.greedy import greedy
 from .kernels.initial import add_all, list_pairs, most_bytes, reset
 from .kernels.remove_copies import reverse_delete
 from .kernels.ruin_recreate import remember, rounds
-from .kernels.state import BEST, COST, KEPT, LOG, ORDERED, OVER, SAVED, SEED, board_of
+from .kernels.state import BEST, COST, LOG, ORDERED, OVER, SAVED, SAVED_PAIRS, SEED, board_of
 from .problem import Ints, Pair, Problem
 from .result import Stop, never
 
-LARGE_STEP = 5000
+LARGE_PROBLEM = 5000
 """Number of operations from which the greedy accepts a slightly worse candidate without trying the next one."""
-TRIALS = 1 << 60
+NO_TRIAL_LIMIT = 1 << 60
 
 
-class Search:
+class LocalSearch:
     """A local search on one problem: greedy, reverse delete and annealing. Callers confirm results with `evaluate`."""
 
     def __init__(self, problem: Problem, earliest: int | None = None):
         self.problem = problem
         self._board, self._keys = board_of(problem, earliest)
-        self._tolerance = 0.1 if len(problem) > LARGE_STEP else 0.0
+        self._tolerance = 0.1 if len(problem) > LARGE_PROBLEM else 0.0
 
     def peak_bytes(self, pairs: Collection[Pair]) -> int:
         self._fill(0, pairs)
         return most_bytes(self._board)
 
-    def repaired(self, budget: int, pairs: Collection[Pair] = (), trials: int = TRIALS) -> frozenset[Pair] | None:
+    def repaired(
+        self, budget: int, pairs: Collection[Pair] = (), trials: int = NO_TRIAL_LIMIT
+    ) -> frozenset[Pair] | None:
         """Add copies by the greedy until the peak is within the budget, then remove unnecessary ones; None if the
         greedy fails."""
         self._fill(budget, pairs)
@@ -69,7 +71,7 @@ class Search:
             rounds(board, self._keys, first, min(count, first + chunk), count, whole)
         if board[BEST] < 0:
             return None
-        return self._decoded(KEPT, board[SAVED])
+        return self._decoded(SAVED_PAIRS, board[SAVED])
 
     @property
     def cost(self) -> int:
@@ -109,18 +111,18 @@ LONGER, MOST_ROUNDS = 3_000_000, 8000
 """Rounds of the longer anneal: `LONGER` divided by the number of operations, at most `MOST_ROUNDS`."""
 
 
-def annealed(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
+def annealed(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> None:
     """Ruin and recreate from the best plans, each with its own seed."""
     starts = best.several or [("greedy", frozenset[Pair]())]
     annealed_from(best, search, effort, bounds, [starts[seed % len(starts)] for seed in range(effort.seeds)])
 
 
 def annealed_from(
-    best: Incumbent, search: Search, effort: Effort, bounds: Bounds, starts: Sequence[tuple[str, frozenset[Pair]]]
+    best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds, starts: Sequence[tuple[str, frozenset[Pair]]]
 ) -> None:
     """Run ruin and recreate from each of these plans; plans above the budget are first brought within it."""
     problem, rounds = best.problem, effort.rounds_for(len(best.problem))
-    good = (bounds.percent + CLOSED) * problem.total_cost / 100
+    good = (bounds.percent + CLOSED_GAP) * problem.total_cost / 100
     for seed, (by, start) in enumerate(starts if rounds else ()):
         if closed(best, bounds) or best.stopped():
             return
@@ -129,25 +131,25 @@ def annealed_from(
         best.offer(pairs, f"{by} + ruin and recreate".replace(" + ruin and recreate +", " +"))
 
 
-def from_the_start(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> Search:
+def from_the_start(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> LocalSearch:
     """Run ruin and recreate on small problems with copies in the forward pass too. Returns the search to continue with:
     the wider one if it improved the plan."""
     earlier = best.problem.everywhere and best.problem.earliest > 0
-    if not earlier or not searched_on(best, effort, bounds, OPEN):
+    if not earlier or not searched_on(best, effort, bounds, OPEN_GAP):
         return search
-    before, wider = best.percent, Search(best.problem, earliest=0)
+    before, wider = best.percent, LocalSearch(best.problem, earliest=0)
     best.progress(f"with copies in the forward pass, {best.elapsed:.1f} s")
     best.offer(wider.repaired(best.budget), "greedy from the start")
     annealed(best, wider, effort, bounds)
     return wider if best.percent < before else search
 
 
-def annealed_longer(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
+def annealed_longer(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> None:
     """Anneal longer and more slowly from the best plan, which improves plans for which short runs end with different
     costs."""
-    if effort.rounds is not None or best.pairs is None or not searched_on(best, effort, bounds, OPEN):
+    if effort.rounds is not None or best.pairs is None or not searched_on(best, effort, bounds, OPEN_GAP):
         return
     rounds = min(MOST_ROUNDS, LONGER // max(1, len(best.problem)))
-    good = (bounds.percent + CLOSED) * best.problem.total_cost / 100
+    good = (bounds.percent + CLOSED_GAP) * best.problem.total_cost / 100
     best.progress(f"ruin and recreate, longer: {rounds} rounds, {best.elapsed:.1f} s")
     best.offer(search.annealed(best.budget, best.pairs, rounds, 2, best.stopped, good), "ruin and recreate, longer")

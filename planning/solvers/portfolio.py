@@ -16,12 +16,12 @@ from dataclasses import replace
 
 from . import integer_program, interval_program
 from .cut_bounds import TOLERANCE, CutBounds, above_budget, cutting_off, near, overflow, second_cuts
-from .effort import CLOSED, INTEGER, OPEN, SMALL, Bounds, Effort, closed, searched_on
+from .effort import CLOSED_GAP, MAX_INTEGER_OPERATIONS, OPEN_GAP, SMALL_PROBLEM, Bounds, Effort, closed, searched_on
 from .flows import FlowBounds
 from .heuristics import chen
 from .incumbent import Incumbent
 from .kernels.compiled import PATH
-from .local_search import Search, annealed, annealed_from, annealed_longer, from_the_start
+from .local_search import LocalSearch, annealed, annealed_from, annealed_longer, from_the_start
 from .problem import Ints, Pair
 from .repeats import Repeats, repeats
 from .result import Infeasible, Result, ended, impossible, nothing_found, refusal
@@ -34,7 +34,7 @@ TRIES, MOST_TRIES = 60_000, 150
 ALIKE = " + alike in all blocks"
 
 
-def reused(best: Incumbent, search: Search, bounds: Bounds) -> None:
+def reused(best: Incumbent, search: LocalSearch, bounds: Bounds) -> None:
     """Replace the copies of all blocks by those of one row of blocks, and repeat while the plan gets cheaper."""
     tries = min(MOST_TRIES, TRIES // max(1, len(best.problem)))
     if best.pairs is None or closed(best, bounds) or best.stopped() or not tries:
@@ -74,27 +74,32 @@ def _rows(count: int, tries: int) -> Iterator[tuple[int, int]]:
             yield first, width
 
 
-PAIRS, MOST_PAIRS = 2000, 6
+MAX_TWO_CUT_OPERATIONS, MAX_CUT_PAIRS = 2000, 6
 """Maximum number of operations for two cuts at once, and of pairs of cuts where solutions exceed the budget."""
-MOST_IDLE = 4
+MAX_IDLE_PAIRS = 4
 """Number of consecutive pairs without improvement after which the others are skipped."""
-MOST_CUTS, MOST_IDLE_ROUNDS = 12, 3
+MAX_CUTS, MAX_IDLE_ROUNDS = 12, 3
 """Maximum number of cuts, and number of consecutive rounds without improvement after which the search ends."""
 
 
-def two_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> list[Ints]:
+def two_cuts(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> list[Ints]:
     """Solve with two cuts: the best one, and one where its solution exceeds the budget; on small problems also spread
     ones. Returns the overflow of the solution of each pair, by operation."""
-    if not isinstance(bounds, CutBounds) or bounds.best_cut < 0 or len(best.problem) > PAIRS or not effort.pairs:
+    if (
+        not isinstance(bounds, CutBounds)
+        or bounds.best_cut < 0
+        or len(best.problem) > MAX_TWO_CUT_OPERATIONS
+        or not effort.pairs
+    ):
         return []
     solution = next((pairs for by, pairs in bounds.starts if by == bounds.named_best), frozenset[Pair]())
-    others = above_budget(best.problem, solution, best.budget)[:MOST_PAIRS]
+    others = above_budget(best.problem, solution, best.budget)[:MAX_CUT_PAIRS]
     pairs = [(bounds.best_cut, other) for other in others if other != bounds.best_cut]
-    if len(best.problem) <= SMALL:
+    if len(best.problem) <= SMALL_PROBLEM:
         pairs += [cut for cut in second_cuts(best.problem, bounds.best_cut) if cut not in pairs]
     idle, overflows = 0, list[Ints]()
     for cuts in pairs:
-        if closed(best, bounds) or best.stopped() or idle == MOST_IDLE:
+        if closed(best, bounds) or best.stopped() or idle == MAX_IDLE_PAIRS:
             break
         before = bounds.percent, best.percent
         overflows += _with_cuts(best, search, bounds, cuts, max(1, effort.nodes // 8))
@@ -102,30 +107,34 @@ def two_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) ->
     return overflows
 
 
-def growing_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds, overflows: Collection[Ints]) -> None:
+def growing_cuts(
+    best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds, overflows: Collection[Ints]
+) -> None:
     """Solve with the best single cut and as many more as cut off all previous solutions. `overflows`: of these."""
-    if not isinstance(bounds, CutBounds) or bounds.best_cut < 0 or len(best.problem) > SMALL or not effort.many:
+    if not isinstance(bounds, CutBounds) or bounds.best_cut < 0 or len(best.problem) > SMALL_PROBLEM or not effort.many:
         return
     cuts, idle, all_overflows = (bounds.best_cut,), 0, list(overflows)
-    nodes = max(1, effort.nodes // 8 * max(1, SMALL // len(best.problem)))
-    while idle < MOST_IDLE_ROUNDS and not closed(best, bounds) and not best.stopped():
+    nodes = max(1, effort.nodes // 8 * max(1, SMALL_PROBLEM // len(best.problem)))
+    while idle < MAX_IDLE_ROUNDS and not closed(best, bounds) and not best.stopped():
         before, fewer = (bounds.percent, best.percent), cuts
         cuts = cutting_off(cuts, all_overflows, near(best.problem))
-        if not MOST_CUTS >= len(cuts) > len(fewer):
+        if not MAX_CUTS >= len(cuts) > len(fewer):
             return
         all_overflows += _with_cuts(best, search, bounds, cuts, nodes)
-        if searched_on(best, effort, bounds, OPEN):
+        if searched_on(best, effort, bounds, OPEN_GAP):
             annealed_from(best, search, effort, bounds, bounds.starts)
         idle = idle + 1 if (bounds.percent, best.percent) == before else 0
 
 
-def _with_cuts(best: Incumbent, search: Search, bounds: CutBounds, cuts: Collection[int], nodes: int) -> list[Ints]:
+def _with_cuts(
+    best: Incumbent, search: LocalSearch, bounds: CutBounds, cuts: Collection[int], nodes: int
+) -> list[Ints]:
     """Solve with these cuts, and offer the solutions. Returns their overflows: 0 at the cuts themselves, where rows of
     the program limit the bytes, although copies in the stage of a cut may exceed the budget."""
     best.progress(f"bound {bounds.percent:.4f} %; {len(cuts)} cuts, {best.elapsed:.1f} s")
     bounds.seconds = best.left
     bounds.starts.clear()
-    bounds.cuts(tuple(cuts), best.pairs or (), nodes, TOLERANCE if len(cuts) <= 2 else CLOSED / 2)
+    bounds.cuts(tuple(cuts), best.pairs or (), nodes, TOLERANCE if len(cuts) <= 2 else CLOSED_GAP / 2)
     for by, pairs in bounds.starts:
         best.offer(search.repaired(best.budget, pairs), by)
     overflows = [overflow(best.problem, pairs, best.budget) for _, pairs in bounds.starts]
@@ -134,10 +143,10 @@ def _with_cuts(best: Incumbent, search: Search, bounds: CutBounds, cuts: Collect
     return overflows
 
 
-FLOWS = 2500
+MIN_FLOW_OPERATIONS = 2500
 """Number of operations from which cuts are solved as integer programs only if minimum cuts leave a gap."""
-MET = 1e-4
-FAR = 1.0
+MET_GAP = 1e-4
+WINDOWS_GAP = 1.0
 """Gap in percentage points above which small problems are re-optimised window by window."""
 WIDTH, WORK = 40, 1.0
 """Stages per window, and the limit of CP-SAT per window in deterministic seconds."""
@@ -153,11 +162,11 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
         return refused
     if best.offer((), PLAIN):
         return result_of(best, 0.0, "nothing runs again")
-    search, bounds = Search(problem), bounds_for(best, effort)
+    search, bounds = LocalSearch(problem), bounds_for(best, effort)
     if bounds.infeasible:
         return impossible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
     _from_starts(best, search, bounds, starts)
-    if FLOWS < len(problem) <= INTEGER and not closed(best, bounds) and not best.stopped():
+    if MIN_FLOW_OPERATIONS < len(problem) <= MAX_INTEGER_OPERATIONS and not closed(best, bounds) and not best.stopped():
         bounds = bounds_for(best, effort, closer=True)
         _from_starts(best, search, bounds, ())
     reused(best, search, bounds)
@@ -204,8 +213,9 @@ def result_of(best: Incumbent, bound: float, by: str) -> Result:
 
 
 def bounds_for(best: Incumbent, effort: Effort, closer: bool = False) -> Bounds:
-    """Return bounds and starts from single cuts. `closer`: use integer programs up to `INTEGER` operations."""
-    if len(best.problem) <= (INTEGER if closer else FLOWS) and integer_program.available():
+    """Return bounds and starts from single cuts. `closer`: use integer programs for problems of up to
+    `MAX_INTEGER_OPERATIONS` operations."""
+    if len(best.problem) <= (MAX_INTEGER_OPERATIONS if closer else MIN_FLOW_OPERATIONS) and integer_program.available():
         bounds = CutBounds(best.problem, best.budget, best.stopped, best.left, effort.nodes)
     else:
         bounds = FlowBounds(best.problem, best.budget, best.stopped)
@@ -215,22 +225,26 @@ def bounds_for(best: Incumbent, effort: Effort, closer: bool = False) -> Bounds:
     return bounds
 
 
-def _from_starts(best: Incumbent, search: Search, bounds: Bounds, starts: Iterable[Collection[Pair]]) -> None:
+def _from_starts(best: Incumbent, search: LocalSearch, bounds: Bounds, starts: Iterable[Collection[Pair]]) -> None:
     problem, budget = best.problem, best.budget
     # On small problems these take milliseconds, so continue until the gap is nearly 0.
-    met = MET if len(problem) <= FLOWS else CLOSED
+    met = MET_GAP if len(problem) <= MIN_FLOW_OPERATIONS else CLOSED_GAP
     for by, pairs in [*bounds.starts, *(("another plan", frozenset(pairs)) for pairs in starts)]:
         if not closed(best, bounds, met) and not best.stopped():
             best.offer(search.repaired(budget, pairs), by)
-    if not closed(best, bounds, met) and not best.stopped() and (len(problem) <= 4 * INTEGER or best.pairs is None):
+    if (
+        not closed(best, bounds, met)
+        and not best.stopped()
+        and (len(problem) <= 4 * MAX_INTEGER_OPERATIONS or best.pairs is None)
+    ):
         best.offer(search.repaired(budget), "greedy")
-    if not closed(best, bounds) and not best.stopped() and len(problem) <= INTEGER:
+    if not closed(best, bounds) and not best.stopped() and len(problem) <= MAX_INTEGER_OPERATIONS:
         best.offer(chen(problem, budget), "chen")
 
 
 def _windows(best: Incumbent, effort: Effort, bounds: Bounds) -> None:
     """Re-optimise the best plan window by window."""
-    if not searched_on(best, effort, bounds, FAR) or best.pairs is None:
+    if not searched_on(best, effort, bounds, WINDOWS_GAP) or best.pairs is None:
         return
     if not interval_program.available():
         best.progress("OR-tools is not installed: windows of stages are not chosen anew")

@@ -15,7 +15,7 @@ import numpy as np
 
 from .problem import Ints, Problem
 
-OUTSIDE = -1
+NOT_REPEATED = -1
 FEWEST = 3
 """Minimum number of blocks."""
 LONGEST = 4096
@@ -25,7 +25,7 @@ LONGEST = 4096
 @dataclass(frozen=True, eq=False)
 class Repeats:
     """The repeated blocks of a step. For each operation its `block`, first layer first, and its `place` in it;
-    `OUTSIDE` if it is in no block. `count`: the number of blocks."""
+    `NOT_REPEATED` if it is in no block. `count`: the number of blocks."""
 
     block: Ints
     place: Ints
@@ -36,11 +36,13 @@ class Repeats:
         return self._at.get((int(self.place[op]), int(self.block[op]) + by)) if self.inside(op) else None
 
     def inside(self, op: int) -> bool:
-        return op < len(self.block) and self.place[op] != OUTSIDE
+        return op < len(self.block) and self.place[op] != NOT_REPEATED
 
     @cached_property
     def _at(self) -> dict[tuple[int, int], int]:
-        return {(int(self.place[op]), int(self.block[op])): int(op) for op in np.flatnonzero(self.place != OUTSIDE)}
+        return {
+            (int(self.place[op]), int(self.block[op])): int(op) for op in np.flatnonzero(self.place != NOT_REPEATED)
+        }
 
 
 @dataclass(frozen=True)
@@ -67,13 +69,13 @@ def repeats(problem: Problem) -> Repeats | None:
     last = _opposite(problem, forward, backward)
     if last is None:
         return None
-    block, place = np.full(len(problem), OUTSIDE), np.full(len(problem), OUTSIDE)
+    block, place = np.full(len(problem), NOT_REPEATED), np.full(len(problem), NOT_REPEATED)
     for op in forward.operations:
         block[op], place[op] = divmod(op - forward.start, forward.period)
     for op in backward.operations:
         back, offset = divmod(op - backward.start, backward.period)
         block[op], place[op] = last - back, forward.period + offset
-    inside = place != OUTSIDE
+    inside = place != NOT_REPEATED
     block[inside] -= block[inside].min()
     return Repeats(block, place, int(block.max()) + 1)
 

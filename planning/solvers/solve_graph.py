@@ -15,12 +15,12 @@ from functools import cache
 
 from ...support.units import format_bytes, parse_budget
 from ..graph import Graph
-from ..liveness import Counted, peak_bytes
+from ..liveness import CountedStorages, peak_bytes
 from ..pairs import plan_of_pairs
 from ..plan import Plan
 from ..simulate import as_graph, simulate
 from ..two_point_bound import TwoPointBound, two_point_bound
-from .effort import SMALL, Effort
+from .effort import SMALL_PROBLEM, Effort
 from .incumbent import Incumbent
 from .problem import OperationRow, Pair, Problem, problem_of
 from .result import Infeasible, NoPlan, Result, never
@@ -39,7 +39,7 @@ def problem_of_graph(graph: Graph) -> Problem:
     graph plus one. Storages that are handed out beside others of one operation are live all the time.
     """
     beside = _handed_out_beside_others(graph)
-    owners = [owner for owner in map(int, Counted.of(graph).owners) if owner not in beside]
+    owners = [owner for owner in map(int, CountedStorages.of(graph).owners) if owner not in beside]
     number = {owner: index for index, owner in enumerate(owners)}
     makers = [graph.maker[owner] for owner in owners]
     assert makers == sorted(makers), "storages are in the order of their makers"
@@ -120,7 +120,7 @@ def plan_within(
 
     def solve_within(limit: int) -> Result | Infeasible:
         outcome = search(limit, Effort.brief())
-        if is_open(outcome) and len(problem) <= SMALL:
+        if is_open(outcome) and len(problem) <= SMALL_PROBLEM:
             outcome = search(limit, Effort.once_more())
         if is_open(outcome) and least()[0] <= limit:
             outcome = search(limit, Effort.brief(), [least()[1]])

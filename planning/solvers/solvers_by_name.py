@@ -12,7 +12,7 @@ from .effort import Effort
 from .flows import FlowBounds
 from .heuristics import at_peak, chen, eviction
 from .incumbent import Incumbent
-from .local_search import Search
+from .local_search import LocalSearch
 from .portfolio import PLAIN, WIDTH, WORK, auto, bounds_for, result_of
 from .problem import Pair, Problem
 from .result import Infeasible, Result, not_installed, nothing_found, refusal
@@ -24,12 +24,12 @@ Solver = Callable[[Problem, int, Effort], frozenset[Pair] | None]
 
 def greedy(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
     """Run the overflow-integral greedy and reverse delete from the plain step."""
-    return Search(problem).repaired(budget)
+    return LocalSearch(problem).repaired(budget)
 
 
 def anneal(problem: Problem, budget: int, effort: Effort) -> frozenset[Pair] | None:
     """Run the greedy solver, then ruin and recreate."""
-    search = Search(problem)
+    search = LocalSearch(problem)
     start = search.repaired(budget)
     rounds = max(20, effort.rounds_for(len(problem)))
     return search.annealed(budget, start or frozenset(), rounds)
@@ -37,7 +37,7 @@ def anneal(problem: Problem, budget: int, effort: Effort) -> frozenset[Pair] | N
 
 def mincut(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
     """Take Lagrangian minimum cuts between saving and recomputing, then repair them and delete needless copies."""
-    bounds, search = FlowBounds(problem, budget), Search(problem)
+    bounds, search = FlowBounds(problem, budget), LocalSearch(problem)
     bounds.single_cuts()
     plans = [search.repaired(budget, pairs) for _, pairs in bounds.starts]
     return min((plan for plan in plans if plan is not None), key=problem.cost_of, default=None)
@@ -46,12 +46,12 @@ def mincut(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
 def evicted(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
     """Run look-ahead eviction, then repair the plan and delete needless copies."""
     pairs = eviction(problem, budget)
-    return None if pairs is None else Search(problem).repaired(budget, pairs)
+    return None if pairs is None else LocalSearch(problem).repaired(budget, pairs)
 
 
 def windowed(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
     """Re-optimize the greedy's copies window by window with CP-SAT, in one pass. Returns None without OR-tools."""
-    pairs = Search(problem).repaired(budget)
+    pairs = LocalSearch(problem).repaired(budget)
     if pairs is None or not interval_program.available():
         return None
     for first, last in windows(problem, WIDTH):
@@ -68,7 +68,7 @@ SOLVERS: dict[str, Solver] = {
     "anneal": anneal,
     "windows": windowed,
 }
-NAMES = ("auto", *SOLVERS)
+SOLVER_NAMES = ("auto", *SOLVERS)
 WITH_VIEWS = "auto with copies of views"
 """The name of `auto` with views as operations that may be copied; on the command line, `--view-copies=on`."""
 
@@ -89,8 +89,8 @@ def solve(
 
     Raises `ValueError` for an unknown solver or a budget below 1.
     """
-    if solver not in (*NAMES, WITH_VIEWS):
-        raise ValueError(f"unknown solver '{solver}'; expected one of {', '.join(NAMES)}")
+    if solver not in (*SOLVER_NAMES, WITH_VIEWS):
+        raise ValueError(f"unknown solver '{solver}'; expected one of {', '.join(SOLVER_NAMES)}")
     if budget < 1:
         raise ValueError(f"budget must be greater than 0 bytes, not {budget}")
     best = best or Incumbent(problem, budget)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from .local_search import Search
+from .local_search import LocalSearch
 from .problem import Pair, Problem
 from .result import Infeasible, Result, Stop, never
 from .sequence import evaluate, sequence_of
@@ -21,7 +21,7 @@ Solved = Callable[[int, Iterable[frozenset[Pair]]], Outcome]
 """A solver: from a budget and plans to start from to an outcome."""
 MAX_BUDGETS = 16
 """Maximum number of budgets that are tried to find the least."""
-CLOSE = 1 / 1000
+BUDGET_TOLERANCE = 1 / 1000
 """Tolerance of the search for the least budget, as a share of the plain peak."""
 
 
@@ -72,11 +72,11 @@ def least_plan(problem: Problem, stop: Stop = never) -> tuple[int, frozenset[Pai
     this budget may find no plan.
     """
     pairs, firsts = frozenset[Pair](), sorted({problem.earliest, 0 if problem.everywhere else problem.earliest})
-    searches = [Search(problem, first) for first in reversed(firsts)]
+    searches = [LocalSearch(problem, first) for first in reversed(firsts)]
     high = evaluate(problem, sequence_of(problem, pairs)).peak_bytes
     low, plain = largest_working_set(problem).bytes - 1, high
     for _ in range(MAX_BUDGETS):
-        if high - low <= max(1, int(CLOSE * plain)) or stop():
+        if high - low <= max(1, int(BUDGET_TOLERANCE * plain)) or stop():
             break
         middle = (low + high) // 2
         within = next(filter(None, (_plans_within(search, middle, pairs) for search in searches)), None)
@@ -87,7 +87,7 @@ def least_plan(problem: Problem, stop: Stop = never) -> tuple[int, frozenset[Pai
     return high, pairs
 
 
-def _plans_within(search: Search, budget: int, pairs: frozenset[Pair]) -> list[tuple[int, frozenset[Pair]]]:
+def _plans_within(search: LocalSearch, budget: int, pairs: frozenset[Pair]) -> list[tuple[int, frozenset[Pair]]]:
     """Return the plans of the greedy within the budget, with their peaks, from a plan and from the plain step."""
     problem, starts = search.problem, (pairs, frozenset[Pair]())
     plans = [plan for start in starts if (plan := search.repaired(budget, start)) is not None]

@@ -21,7 +21,7 @@ from dataclasses import replace
 
 from .effort import Effort
 from .incumbent import Incumbent
-from .local_search import Search
+from .local_search import LocalSearch
 from .portfolio import auto, bounds_for
 from .problem import OperationRow, Pair, Problem, SmallView, problem_of
 from .result import Infeasible, Result, nothing_found, refusal
@@ -190,5 +190,5 @@ def _cost(problem: Problem, budget: int, views: Sequence[SmallView]) -> int | No
     """Return the extra cost of the greedy's plan relative to the plain step without copies of views; None without a
     plan."""
     changed = with_copies(problem, views)
-    pairs = Search(changed).repaired(budget)
+    pairs = LocalSearch(changed).repaired(budget)
     return None if pairs is None else changed.cost_of(pairs) + changed.total_cost - problem.total_cost

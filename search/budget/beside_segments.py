@@ -21,7 +21,7 @@ from ...transforms.phase import numbered_steps
 from ...transforms.plans.limit_segments import SegmentLimits
 from ..prepare import prepare
 
-FIRST = "with the budgets of segments first, which proves nothing of other choices"
+SEGMENTS_FIRST = "with the budgets of segments first, which proves nothing of other choices"
 STAYS = "a segment under a budget of its own is not to save more"
 
 
@@ -64,7 +64,7 @@ def _beside(graph: Graph, demand: SegmentLimits, planner: Callable[[Graph], Plan
     try:
         more = planner(_with_fixed(graph, demand, program))
     except NoPlan as error:
-        raise NoPlan(f"{FIRST}: {error}") from error
+        raise NoPlan(f"{SEGMENTS_FIRST}: {error}") from error
     if not more.copies:
         return demand.plan
     place = _places(program)

@@ -15,8 +15,8 @@ from ...transforms.offload import Moves
 from ...transforms.phase import Steps
 from ...transforms.preparation.timelines import ORDER
 from ..plan_cost import plain_cost
+from .budget_problem import O
 from .limits import Budget
-from .problem import O
 from .within import BudgetResult
 
 
@@ -24,7 +24,7 @@ def waits_for(moved: Moves, offload: Offload, steps: Steps) -> int:
     """Compute the time that the step waits for moves, less the time that the plans were charged for them."""
     forward = sum(plain_cost(step, step.graph.forward) for _, step in steps)
     backward = sum(plain_cost(step, step.graph.gradient) for _, step in steps)
-    return moved.waiting(offload.speed, forward, backward) - moved.charged(offload.reckoned)
+    return moved.waiting(offload.speed, forward, backward) - moved.charged(offload.assumed_speed)
 
 
 def require_order_model(module: ModuleOp, offload: Offload, budget: Budget) -> None:

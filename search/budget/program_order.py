@@ -18,8 +18,8 @@ from ...planning.plan_file import StepPlan
 from ...support.diagnostics import Refusal
 from ...transforms.preparation.nested_steps import function_around
 from .beside_segments import BesideSegments
+from .budget_problem import BudgetProblem, Evaluated, O
 from .loop_choices import loop_choices
-from .problem import BudgetProblem, Evaluated, O
 
 MAX_RETRIES, SMALL_STEPS = 8, 4
 """Maximum number of retries, and how many of them lower the budget by half of the excess of an eager executor only,

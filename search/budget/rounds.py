@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from ...planning.calibrated_search import CalibratedSearch
 from ...planning.solvers.result import Stop
-from ..pool import Candidate, Pool
+from ..pool import ModuleCandidate, Pool
 
 T = TypeVar("T")
 MORE = 2
@@ -39,7 +39,7 @@ class Rounds(Generic[T]):
     pool: Pool
     limit: float | None
     plain: tuple[float, float]
-    measure: Callable[[Candidate, float], tuple[float, T] | None]
+    measure: Callable[[ModuleCandidate, float], tuple[float, T] | None]
     stop: Stop
     is_over: Stop
     known: dict[int, float] = field(default_factory=dict[int, float])

@@ -22,9 +22,9 @@ from ...planning.solvers.result import Stop
 from ...support.diagnostics import Refusal, Remark, RemarkKind
 from ...support.units import readable_bytes
 from ...transforms.preparation.timelines import ORDER
-from ..pool import Candidate, pool_of
+from ..pool import ModuleCandidate, pool_of
+from .budget_problem import BudgetProblem, Evaluated, O, RunRewrite
 from .limits import ERROR, Budget, budget_limits
-from .problem import BudgetProblem, Evaluated, O, RunRewrite
 from .program_order import in_program_order
 from .rounds import Rounds
 
@@ -36,7 +36,7 @@ def by_model(problem: BudgetProblem[O]) -> Evaluated[O]:
     """Find the cheapest rewrite within the budget under the model of XLA:CPU. Raises `Refusal`."""
     limits = problem.limits
 
-    def measure(candidate: Candidate, _: float) -> tuple[float, Evaluated[O]] | None:
+    def measure(candidate: ModuleCandidate, _: float) -> tuple[float, Evaluated[O]] | None:
         try:
             written = problem.evaluate(candidate.plans, candidate.loops)
         except Refusal:

@@ -35,7 +35,7 @@ from ...planning.by_segment.segment_limits import (
     StorageRestrictions,
     plan_segments_within,
 )
-from ...planning.by_segment.segment_problem import KEPT, TOO_EARLY, saved_after, saved_bytes
+from ...planning.by_segment.segment_problem import KEPT_BY_MARK, TOO_EARLY, saved_after, saved_bytes
 from ...planning.graph import Graph
 from ...planning.plan import Plan
 from ...support.diagnostics import BadRequest, Refusal, Remark, RemarkKind
@@ -192,7 +192,7 @@ class _Chooser:
             for value in self.step.graph.makes[op]:
                 mark = mark_of(self.step.value(value))
                 if mark in (Policy.MUST_SAVE, Policy.OFFLOAD):
-                    stays[value] = KEPT
+                    stays[value] = KEPT_BY_MARK
                 elif mark is Policy.MUST_RECOMPUTE:
                     again.add(value)
         return StorageRestrictions(stays, frozenset(again))

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from ....planning.graph import OUTSIDE
+from ....planning.graph import NO_MAKER
 from ....rules.buffers import FORWARDS
 from ....rules.fusion import WRITES_OVER
 from .kernel_fusion import Fusion
@@ -193,7 +193,7 @@ def copied_bytes(body: Fusion) -> int:
     for old, value in enumerate(program.returned[: program.arguments]):
         new = owners.get(value, value)
         maker = program.maker[new]
-        if new == old or new in program.constants or maker == OUTSIDE:
+        if new == old or new in program.constants or maker == NO_MAKER:
             # A captured value is copied to the place of the old value.
             total += program.sizes[old] if new != old and new < program.arguments else 0
         elif not _all_read_before(maker, readers.get(old, frozenset()), body):

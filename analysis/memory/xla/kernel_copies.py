@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from ....planning.graph import OUTSIDE
+from ....planning.graph import NO_MAKER
 from ....rules.fusion import WRITES_OVER
 from .program import Draft, Kernel, KernelProgram, WindowShape, XlaForm
 from .traits import Trait, Traits
@@ -71,7 +71,7 @@ def _all_before(program: KernelProgram, op: int, others: Set[int]) -> bool:
     remaining, pending, visited = set(others), [op], set[int]()
     while pending and remaining:
         for source in program.sources[pending.pop()]:
-            if source != OUTSIDE and source not in visited:
+            if source != NO_MAKER and source not in visited:
                 visited.add(source)
                 remaining.discard(source)
                 pending.append(source)
@@ -176,7 +176,7 @@ class _KernelWriter:
 
     def _mask(self, value: int) -> int:
         maker = self.new.columns.maker[value]
-        is_mask = maker != OUTSIDE and self.new.origin[maker] in self.program.masks
+        is_mask = maker != NO_MAKER and self.new.origin[maker] in self.program.masks
         return self.new.columns.operands[maker][0] if is_mask else value
 
     def _is_duplicate(self, op: int) -> bool:

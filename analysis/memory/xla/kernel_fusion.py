@@ -26,7 +26,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ....planning.graph import OUTSIDE
+from ....planning.graph import NO_MAKER
 from .program import KernelProgram
 from .traits import Trait
 
@@ -322,7 +322,7 @@ class _Rules:
                 if value in program.constants:
                     continue
                 maker = program.maker[value]
-                if maker != OUTSIDE and self.is_inside(maker, current):
+                if maker != NO_MAKER and self.is_inside(maker, current):
                     if maker not in visited:
                         visited.add(maker)
                         pending.append(maker)

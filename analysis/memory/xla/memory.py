@@ -15,8 +15,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from ....dialects.dead_code import drop_dead_code, has_dead_code
-from ....planning.graph import OUTSIDE
-from ....planning.simulate import BARRIER, BARRIER_NAME, Instruction, SimulatedProgram
+from ....planning.graph import NO_MAKER
+from ....planning.simulate import BARRIER_NAME, BARRIER_ORIGIN, Instruction, SimulatedProgram
 from ...step.order import Order, single_block
 from ...step.phases import Phases
 from ..timeline import Buffer, Labels, Timeline, aliased_bytes
@@ -85,7 +85,7 @@ def temporaries(donated: Mapping[int, int], run: ScheduledKernels) -> list[Life]
 
 def _buffer(life: Life, program: KernelProgram, origin: Sequence[Operation], labels: Labels) -> Buffer:
     op = program.maker[life.value]
-    if op == OUTSIDE:
+    if op == NO_MAKER:
         return Buffer("copy of a donated argument", "", "", life.bytes, life.first, life.last, False)
     return replace(labels.buffer(origin[op], life.bytes, life.first, life.last), label=program.names[op])
 
@@ -116,11 +116,14 @@ def _program(plain: KernelProgram, new: SimulatedProgram) -> KernelProgram:
     at = _places(plain, new)
     reshapes = _at(at, plain.reshapes)
     added = list(enumerate(new.stands_for))[len(plain.maker) :]
-    behind = {value for operation in operations if operation.origin == BARRIER for value in operation.makes}
+    behind = {value for operation in operations if operation.origin == BARRIER_ORIGIN for value in operation.makes}
     return replace(
         plain,
         names=tuple(
-            [BARRIER_NAME if operation.origin == BARRIER else plain.names[operation.origin] for operation in operations]
+            [
+                BARRIER_NAME if operation.origin == BARRIER_ORIGIN else plain.names[operation.origin]
+                for operation in operations
+            ]
         ),
         operands=tuple([_operands(plain, operation) for operation in operations]),
         reads=tuple([operation.reads for operation in operations]),
@@ -141,7 +144,10 @@ def _program(plain: KernelProgram, new: SimulatedProgram) -> KernelProgram:
         pools=_at(at, plain.pools),
         spreads=_at(at, plain.spreads),
         traits=tuple(
-            [Trait.NONE if operation.origin == BARRIER else plain.traits[operation.origin] for operation in operations]
+            [
+                Trait.NONE if operation.origin == BARRIER_ORIGIN else plain.traits[operation.origin]
+                for operation in operations
+            ]
         ),
     )
 
@@ -150,7 +156,7 @@ def _places(plain: KernelProgram, new: SimulatedProgram) -> Sequence[Sequence[in
     """Return for each operation of the plain program, the new operation and its copies."""
     places: list[list[int]] = [[] for _ in range(len(plain))]
     for op, instruction in enumerate(new.operations):
-        if instruction.origin != BARRIER:
+        if instruction.origin != BARRIER_ORIGIN:
             places[instruction.origin].append(op)
     return places
 
@@ -163,7 +169,7 @@ def _at(places: Sequence[Sequence[int]], attributes: Mapping[int, T]) -> dict[in
 def _operands(plain: KernelProgram, instruction: Instruction) -> tuple[int, ...]:
     """Return the operands of an instruction, with the repetitions of the original."""
     origin = instruction.origin
-    if origin == BARRIER or plain.operands[origin] == plain.reads[origin]:
+    if origin == BARRIER_ORIGIN or plain.operands[origin] == plain.reads[origin]:
         return instruction.reads
     read_as = dict(zip(plain.reads[origin], instruction.reads, strict=True))
     return tuple([read_as[value] for value in plain.operands[origin]])

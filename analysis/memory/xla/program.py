@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple, TypedDict
 
-from ....planning.graph import OUTSIDE
+from ....planning.graph import NO_MAKER
 from .traits import Trait, Traits
 
 
@@ -113,7 +113,7 @@ class KernelProgram:
     """For each operation: `names`; `traits`; `operands`, with repetitions; `reads`, the values that it and its regions
     read, without repetitions; `makes`.
 
-    For each value: `maker`, an operation or `OUTSIDE`; `sizes`, its bytes; `ranks`; `root`, the owner of its memory
+    For each value: `maker`, an operation or `NO_MAKER`; `sizes`, its bytes; `ranks`; `root`, the owner of its memory
     through a chain of reshapes.
 
     arguments: the number of block arguments, which are the first values.
@@ -165,7 +165,7 @@ class KernelProgram:
         return tuple([self.root[value] for value in self.operands[self.terminator]])
 
     def is_made_here(self, value: int) -> bool:
-        return self.maker[value] != OUTSIDE and value not in self.constants
+        return self.maker[value] != NO_MAKER and value not in self.constants
 
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
@@ -236,7 +236,7 @@ class Draft:
     def leave_out(self, op: int) -> None:
         """Remove an operation whose results have no readers."""
         for value in self.program.makes[op]:
-            self.columns.maker[value] = OUTSIDE
+            self.columns.maker[value] = NO_MAKER
 
     def replace(self, op: int, name: str, operands: Sequence[int]) -> None:
         """Append a new operation that makes the results of `op`."""

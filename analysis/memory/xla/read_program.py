@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ....dialects.dense import DenseAttr, to_numpy
 from ....mlir_io.repeated_operations import key_of
-from ....planning.graph import OUTSIDE
+from ....planning.graph import NO_MAKER
 from ....rules.buffers import DENSE_VIEWS, element_bytes, viewed_operand
 from ....rules.fusion import FUSIBLE
 from ....support.diagnostics import Refusal
@@ -209,7 +209,7 @@ class _ProgramReader:
             return self.number[id(value)]
         source = _reshaped(value)
         root = None if source is None else self.columns.root[self._from_outside(source)]
-        self.number[id(value)] = number = self.columns.add_value(OUTSIDE, *self._measures(value, True), root)
+        self.number[id(value)] = number = self.columns.add_value(NO_MAKER, *self._measures(value, True), root)
         if _is_broadcast(value):
             self.broadcasts.add(number)
         return number

@@ -20,8 +20,7 @@ from .state import (
     LOGGED,
     MAKE_START,
     MAKER,
-    MARKS,
-    PAIRS,
+    PAIR_COUNT,
     PENDING,
     PENDING_LIST,
     READ_START,
@@ -32,6 +31,7 @@ from .state import (
     STAMP,
     USER_START,
     USERS,
+    VISIT_STAMPS,
     Board,
     N,
     below,
@@ -118,7 +118,7 @@ def _add(m: Board, t: int, i: int) -> None:
             touch(m, until)
     touch(m, t)
     m[COST] += m[m[COSTS] + i]
-    m[PAIRS] += 1
+    m[PAIR_COUNT] += 1
 
 
 @compiled
@@ -156,7 +156,7 @@ def _remove(m: Board, t: int, i: int) -> None:
             touch(m, now)
     touch(m, t)
     m[COST] -= m[m[COSTS] + i]
-    m[PAIRS] -= 1
+    m[PAIR_COUNT] -= 1
 
 
 @compiled
@@ -215,17 +215,17 @@ def local_bytes(m: Board, t: int) -> int:
         during = alive + m[m[INNER] + i]
         for v in range(m[m[MAKE_START] + i], m[m[MAKE_START] + i + 1]):
             row = 2 * n + 1 + v
-            if m[m[m[ROW_AT] + row] + below(m, i, t)] > t or m[m[MARKS] + v] == stamp:
+            if m[m[m[ROW_AT] + row] + below(m, i, t)] > t or m[m[VISIT_STAMPS] + v] == stamp:
                 alive -= m[m[SIZES] + v]
             else:
                 during += m[m[SIZES] + v]
         for at in range(m[m[READ_START] + i], m[m[READ_START] + i + 1]):
             u = m[m[READS] + at]
-            if m[m[MARKS] + u] == stamp:
+            if m[m[VISIT_STAMPS] + u] == stamp:
                 continue
             until = m[m[m[ROW_AT] + 2 * n + 1 + u] + below(m, m[m[MAKER] + u], t + 1) - 1]
             if until == t:
-                m[m[MARKS] + u] = stamp
+                m[m[VISIT_STAMPS] + u] = stamp
                 alive += m[m[SIZES] + u]
                 during += m[m[SIZES] + u]
         most = max(most, during)

@@ -25,15 +25,16 @@ from .state import (
     FULL,
     HEAP,
     HEAP_STAGE,
+    HEAP_VALID,
     HEAP_VALUE,
     HEAP_VERSION,
+    IS_OUTPUT,
     LOG,
     LOGGED,
     MAKE_START,
     MAKER,
     MAY_AGAIN,
     MOVES,
-    OUTPUT,
     OVER,
     READ_START,
     READS,
@@ -43,7 +44,6 @@ from .state import (
     SIZES,
     USER_START,
     USERS,
-    VERSION,
     Board,
     Keys,
     N,
@@ -60,7 +60,7 @@ from .state import (
 @compiled
 def list_gaps(m: Board, keys: Keys, v: int) -> None:
     """Push the candidates of a storage onto the heap; its older candidates become invalid."""
-    m[m[VERSION] + v] += 1
+    m[m[HEAP_VALID] + v] += 1
     maker = m[m[MAKER] + v]
     if m[m[MAY_AGAIN] + maker] == 0 or m[m[SIZES] + v] == 0:
         return
@@ -74,7 +74,7 @@ def list_gaps(m: Board, keys: Keys, v: int) -> None:
         if not defines and b > before and b >= m[EARLIEST]:
             _offer(m, keys, v, before, b)
         before = b
-    if m[m[OUTPUT] + v] == 1 and before < m[N]:
+    if m[m[IS_OUTPUT] + v] == 1 and before < m[N]:
         _offer(m, keys, v, before, m[N])
 
 
@@ -108,7 +108,7 @@ def _offer(m: Board, keys: Keys, v: int, a: int, b: int) -> None:
     maker, freed = m[m[MAKER] + v], 0
     for result in range(m[m[MAKE_START] + maker], m[m[MAKE_START] + maker + 1]):
         freed += m[m[SIZES] + result]
-    push(m, keys, size, m[m[COSTS] + maker] / min(freed * weight, over), v, b, m[m[VERSION] + v])
+    push(m, keys, size, m[m[COSTS] + maker] / min(freed * weight, over), v, b, m[m[HEAP_VALID] + v])
     m[HEAP] = size + 1
 
 
@@ -142,7 +142,7 @@ def greedy(m: Board, keys: Keys, tolerance: float, noise: float, forget: bool, l
         sink(m, keys, m[HEAP])
         m[HEAP] -= 1
         i = m[m[MAKER] + v]
-        if version != m[m[VERSION] + v] or has(m, i, t) or not _is_held(m, v, t):
+        if version != m[m[HEAP_VALID] + v] or has(m, i, t) or not _is_held(m, v, t):
             continue
         limit -= 1
         score, mode = trial(m, t, i)

@@ -15,6 +15,7 @@ from .state import (
     DIRTY,
     FREE,
     FULL,
+    IS_OUTPUT,
     IS_PENDING,
     LAZY,
     LOCALS,
@@ -22,13 +23,12 @@ from .state import (
     LOGGED,
     MAKER,
     MOST,
-    OUTPUT,
     OVER,
-    PAIRS,
+    PAIR_COUNT,
     PENDING,
-    POOL,
     ROW_AT,
     ROW_LENGTH,
+    ROW_POOL,
     ROW_ROOM,
     SIZES,
     TOP,
@@ -44,9 +44,9 @@ from .state import (
 def reset(m: Board, budget: int) -> None:
     """Set the state to the plain step, without copies."""
     n, values = m[N], space(m, SIZES)
-    for field in (OVER, COST, PAIRS, LOG, PENDING, DIRTY, FULL):
+    for field in (OVER, COST, PAIR_COUNT, LOG, PENDING, DIRTY, FULL):
         m[field] = 0
-    m[TOP] = m[POOL]
+    m[TOP] = m[ROW_POOL]
     m[BUDGET] = budget
     for size_class in range(CLASSES):
         m[m[FREE] + size_class] = -1
@@ -60,7 +60,7 @@ def reset(m: Board, budget: int) -> None:
         m[m[WEIGHT] + t] = 1 if t <= n else 0
         m[m[ALIVE] + t] = 0
     for v in range(values):
-        until = n + 1 if m[m[OUTPUT] + v] == 1 else last_use(m, v, m[m[MAKER] + v], n + 1)
+        until = n + 1 if m[m[IS_OUTPUT] + v] == 1 else last_use(m, v, m[m[MAKER] + v], n + 1)
         _single(m, 2 * n + 1 + v, until)
         _begin(m, m[m[MAKER] + v] + 1, min(until, n), m[m[SIZES] + v])
     _sum_up(m)

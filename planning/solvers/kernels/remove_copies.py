@@ -15,7 +15,6 @@ from .compiled import compiled
 from .copy_moves import add, remove, settle, undo, used_in
 from .initial import list_pairs
 from .state import (
-    CLOSED,
     CLOSURE,
     COSTS,
     FULL,
@@ -24,6 +23,7 @@ from .state import (
     MAKE_START,
     MAKER,
     MAY_AGAIN,
+    MOVE_OPERATIONS,
     ORDERED,
     OVER,
     READ_START,
@@ -41,7 +41,7 @@ from .state import (
 )
 
 HOLD, AGAIN, CHEAPER = 0, 1, 2
-LARGEST = 48
+MAX_CLOSURE = 48
 """Maximum number of copies that one move adds: without a limit moves become huge on irregular graphs."""
 
 
@@ -63,24 +63,24 @@ def drop(m: Board, t: int, i: int, mode: int) -> bool:
         return False
     if mode == CHEAPER:
         return _drop_cheaper(m, t, i)
-    needy = _close(m, t, i, LARGEST if mode == AGAIN else 1)
+    needy = _close(m, t, i, MAX_CLOSURE if mode == AGAIN else 1)
     for at in range(m[CLOSURE]):
-        add(m, t, m[m[CLOSED] + at])
+        add(m, t, m[m[MOVE_OPERATIONS] + at])
     settle(m)
     return needy
 
 
 @compiled
 def _close(m: Board, t: int, i: int, most: int) -> bool:
-    """Fill CLOSED with the operation and, up to `most`, the makers of its dead inputs, sorted. Returns whether an input
-    was dead."""
+    """Fill MOVE_OPERATIONS with the operation and, up to `most`, the makers of its dead inputs, sorted. Returns whether
+    an input was dead."""
     m[STAMP] += 1
     stamp = m[STAMP]
-    m[m[CLOSED]] = i
+    m[m[MOVE_OPERATIONS]] = i
     m[m[SEEN] + i] = stamp
     count, at, needy = 1, 0, False
     while at < count:
-        op = m[m[CLOSED] + at]
+        op = m[m[MOVE_OPERATIONS] + at]
         at += 1
         for r in range(m[m[READ_START] + op], m[m[READ_START] + op + 1]):
             maker = m[m[MAKER] + m[m[READS] + r]]
@@ -88,28 +88,29 @@ def _close(m: Board, t: int, i: int, most: int) -> bool:
                 needy = True
                 if count < most:
                     m[m[SEEN] + maker] = stamp
-                    m[m[CLOSED] + count] = maker
+                    m[m[MOVE_OPERATIONS] + count] = maker
                     count += 1
     m[CLOSURE] = count
     if count > 1:
-        sort_keys(m, m[CLOSED], count)
+        sort_keys(m, m[MOVE_OPERATIONS], count)
     return needy
 
 
 @compiled
 def _drop_cheaper(m: Board, t: int, i: int) -> bool:
-    """Try the move in mode CHEAPER: depth first, the inputs of the last added copy first; at most `LARGEST` copies."""
-    m[m[CLOSED]] = i
+    """Try the move in mode CHEAPER: depth first, the inputs of the last added copy first, with at most `MAX_CLOSURE`
+    copies."""
+    m[m[MOVE_OPERATIONS]] = i
     count, added, first = 1, 0, True
-    while count > 0 and added < LARGEST:
+    while count > 0 and added < MAX_CLOSURE:
         count -= 1
-        op = m[m[CLOSED] + count]
+        op = m[m[MOVE_OPERATIONS] + count]
         if has(m, op, t):
             continue
         before, mark, base = m[OVER], m[LOG], count
         for r in range(m[m[READ_START] + op], m[m[READ_START] + op + 1]):
-            if count + 1 < space(m, CLOSED) and is_dead(m, m[m[READS] + r], t):
-                m[m[CLOSED] + count] = m[m[MAKER] + m[m[READS] + r]]
+            if count + 1 < space(m, MOVE_OPERATIONS) and is_dead(m, m[m[READS] + r], t):
+                m[m[MOVE_OPERATIONS] + count] = m[m[MAKER] + m[m[READS] + r]]
                 count += 1
         add(m, t, op)
         settle(m)
@@ -180,19 +181,19 @@ def without(m: Board, t: int, i: int) -> bool:
 def strip(m: Board, t: int, i: int) -> None:
     """Remove the copy, and recursively the copies of its inputs without other uses. The caller must `settle`."""
     stride = m[N] + 1
-    m[m[CLOSED]] = t * stride + i
+    m[m[MOVE_OPERATIONS]] = t * stride + i
     m[CLOSURE] = 1
     while m[CLOSURE] > 0:
         m[CLOSURE] -= 1
-        stage, op = m[m[CLOSED] + m[CLOSURE]] // stride, m[m[CLOSED] + m[CLOSURE]] % stride
+        stage, op = m[m[MOVE_OPERATIONS] + m[CLOSURE]] // stride, m[m[MOVE_OPERATIONS] + m[CLOSURE]] % stride
         if not has(m, op, stage):
             continue
         remove(m, stage, op)
         for r in range(m[m[READ_START] + op], m[m[READ_START] + op + 1]):
             maker = m[m[MAKER] + m[m[READS] + r]]
             made = m[m[m[ROW_AT] + maker] + below(m, maker, stage + 1) - 1]
-            if made > maker and m[CLOSURE] < space(m, CLOSED) and _is_idle(m, made, maker):
-                m[m[CLOSED] + m[CLOSURE]] = made * stride + maker
+            if made > maker and m[CLOSURE] < space(m, MOVE_OPERATIONS) and _is_idle(m, made, maker):
+                m[m[MOVE_OPERATIONS] + m[CLOSURE]] = made * stride + maker
                 m[CLOSURE] += 1
 
 

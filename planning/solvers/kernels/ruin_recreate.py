@@ -21,7 +21,6 @@ from .state import (
     COST,
     EARLIEST,
     FULL,
-    KEPT,
     LAZY,
     LOG,
     LOGGED,
@@ -33,6 +32,7 @@ from .state import (
     OVER,
     ROW_AT,
     SAVED,
+    SAVED_PAIRS,
     SIZES,
     USER_START,
     USERS,
@@ -47,8 +47,8 @@ from .state import (
 
 HOTTEST, COLDEST = 0.003, 6e-05
 """First and last temperature, as shares of the cost of the step."""
-TRIALS = 3000
-"""Maximum number of trials of the greedy in one round (TRIALS), and of copies removed at random (RANDOM)."""
+MAX_TRIALS = 3000
+"""Maximum number of trials of the greedy in one round (MAX_TRIALS), and of copies removed at random (RANDOM)."""
 RANDOM = 60
 
 
@@ -56,14 +56,15 @@ RANDOM = 60
 def remember(m: Board) -> None:
     """Record the copies as the best."""
     m[BEST] = m[COST]
-    m[SAVED] = list_pairs(m, KEPT)
+    m[SAVED] = list_pairs(m, SAVED_PAIRS)
 
 
 @compiled
 def rounds(m: Board, keys: Keys, first: int, last: int, total: int, whole: float) -> int:
     """Run the rounds from `first` to `last` of an annealing of `total` rounds. Returns the number of improvements.
 
-    `whole`: the cost of the step. The state must be settled, and ends with other copies; the best ones are in `KEPT`.
+    `whole`: the cost of the step. The state must be settled, and ends with other copies; the best copies are in
+    `SAVED_PAIRS`.
     """
     improved = 0
     for round_number in range(first, last):
@@ -97,7 +98,7 @@ def change(m: Board, keys: Keys) -> None:
             start = draw(m, m[N] + 1)
             set_weight(m, start, min(m[N], start + draw(m, m[N] // 4 + 1)), 2 + draw(m, 8))
     noise = draw(m, 3)
-    greedy(m, keys, 0.0, 0.0 if noise == 0 else 0.3 if noise == 1 else 1.0, False, TRIALS)
+    greedy(m, keys, 0.0, 0.0 if noise == 0 else 0.3 if noise == 1 else 1.0, False, MAX_TRIALS)
     if weighted:
         set_weight(m, 0, m[N], 1)
     reverse_delete(m, False, 3)

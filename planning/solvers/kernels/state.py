@@ -31,18 +31,20 @@ BLOCK = 64
 CLASSES = 48
 """Number of size classes of rows, which are powers of two."""
 
-BUDGET, OVER, COST, PAIRS, LOG, PENDING, DIRTY, STAMP, TOP, SEED, HEAP, FULL, CLOSURE, SAVED, MOVES, BEST = range(16)
-"""Scalars. OVER: the overflow, weighted by stage. COST, PAIRS: cost and number of the copies. BEST: the cost of the
-copies in `KEPT`. LOG, PENDING, DIRTY, HEAP, CLOSURE, SAVED: used entries of a part. TOP: the first free entry of the
-pool. STAMP: the last stamp. SEED: state of the random numbers. MOVES: number of applied moves. FULL: 1 if a part is
-full; no copies are added then."""
+BUDGET, OVER, COST, PAIR_COUNT, LOG, PENDING, DIRTY, STAMP, TOP, SEED, HEAP, FULL, CLOSURE, SAVED, MOVES, BEST = range(
+    16
+)
+"""Scalars. OVER: the overflow, weighted by stage. COST, PAIR_COUNT: cost and number of the copies. BEST: the cost of
+the copies in `SAVED_PAIRS`. LOG, PENDING, DIRTY, HEAP, CLOSURE, SAVED: used entries of a part. TOP: the first free
+entry of the pool. STAMP: the last stamp. SEED: the state of the random numbers. MOVES: the number of applied moves.
+FULL: 1 if a part is full; no copies are added then."""
 N, EARLIEST = 16, 17
 """The number of operations, and the first stage in which copies may run."""
 
 FACTS = range(18, 30)
-COSTS, INNER, READ_START, READS, MAKE_START, SIZES, OUTPUT, MAY_AGAIN, MAKER, USER_START, USERS, MINUS_LOG = FACTS
+COSTS, INNER, READ_START, READS, MAKE_START, SIZES, IS_OUTPUT, MAY_AGAIN, MAKER, USER_START, USERS, MINUS_LOG = FACTS
 """The fields of `Problem`. MINUS_LOG: -log of evenly spaced shares, in millionths."""
-POOL, ROW_AT, ROW_LENGTH, ROW_ROOM, FREE = range(30, 35)
+ROW_POOL, ROW_AT, ROW_LENGTH, ROW_ROOM, FREE = range(30, 35)
 """For each row: its start on the board, its length and its capacity. FREE: for each size class the first free place."""
 ALIVE, LOCALS, WEIGHT, IS_PENDING, PENDING_LIST = range(35, 40)
 """Fields of a stage: ALIVE, the peak bytes in it, less LAZY of its block; LOCALS, the part of these above the live
@@ -51,12 +53,12 @@ LAZY, MOST, LEAST, WEIGHTED, WEIGHTS, BLOCK_OVER, OVER_WEIGHT, IS_DIRTY, DIRTY_L
 """Fields of a block: LAZY, a pending change of all its stages; MOST and LEAST bytes; WEIGHTED sum of bytes, sum of
 WEIGHTS; BLOCK_OVER, the overflow, and OVER_WEIGHT, the weights of the stages above the budget; IS_DIRTY, whether these
 must be recomputed."""
-LOGGED, MARKS, SEEN, CLOSED, SCRATCH, ORDERED = range(49, 55)
-"""LOGGED: the log for undo, three entries each: kind, stage, operation or former value. MARKS: a stamp by storage,
-SEEN: by operation. CLOSED: the operations of one move. SCRATCH and ORDERED: space for sorting."""
-HEAP_VALUE, HEAP_STAGE, HEAP_VERSION, VERSION, KEPT = range(55, 60)
-"""HEAP_…: the candidates on the heap. VERSION: by storage, the valid version of its candidates. KEPT: the best
-copies."""
+LOGGED, VISIT_STAMPS, SEEN, MOVE_OPERATIONS, SCRATCH, ORDERED = range(49, 55)
+"""LOGGED: the log for undo, three entries each: kind, stage, operation or former value. VISIT_STAMPS: a stamp by
+storage. SEEN: a stamp by operation. MOVE_OPERATIONS: the operations of one move. SCRATCH, ORDERED: space for sorting."""
+HEAP_VALUE, HEAP_STAGE, HEAP_VERSION, HEAP_VALID, SAVED_PAIRS = range(55, 60)
+"""HEAP_…: the candidates on the heap. HEAP_VALID: by storage, the valid version of its candidates. SAVED_PAIRS: the
+best copies."""
 END = 60
 
 
@@ -258,7 +260,7 @@ def claim(m: Board, size_class: int) -> int:
         return place
     place = m[TOP]
     m[TOP] = place + (1 << size_class)
-    if m[TOP] > m[POOL] + space(m, POOL) - space(m, POOL) // 4:
+    if m[TOP] > m[ROW_POOL] + space(m, ROW_POOL) - space(m, ROW_POOL) // 4:
         m[FULL] = 1
     return place
 

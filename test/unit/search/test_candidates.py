@@ -6,7 +6,7 @@ from pathlib import Path
 
 from recompute.driver.api import rewrite
 from recompute.mlir_io.parser import parse_module
-from recompute.options.recompute_options import DEFAULT, RecomputeOptions
+from recompute.options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from recompute.planning.graph import Graph
 from recompute.planning.plan import Plan
 from recompute.planning.solvers.solve_graph import planner_within
@@ -34,7 +34,7 @@ def test_fewer_copies_are_proved_equal() -> None:
 
 
 def test_they_are_among_what_is_chosen_from() -> None:
-    pool = Pool.of(parse_module(CHAIN, "chain"), DEFAULT)
+    pool = Pool.of(parse_module(CHAIN, "chain"), DEFAULT_OPTIONS)
     pool.search(lambda prediction: prediction.need / 0.8)
     solved = [candidate for candidate in pool.candidates if candidate.prediction.kind == (PlanSource.SOLVER,)]
     fewer = [candidate for candidate in solved if candidate.words.endswith("places")]
@@ -45,7 +45,7 @@ def test_they_are_among_what_is_chosen_from() -> None:
 
 
 def test_a_search_visits_few_plans_and_keeps_the_places_of_those_before() -> None:
-    pool = Pool.of(parse_module(CHAIN, "chain"), DEFAULT)
+    pool = Pool.of(parse_module(CHAIN, "chain"), DEFAULT_OPTIONS)
     before = list(pool.candidates)
     pool.search(lambda prediction: prediction.need / 0.8)
     visited = list(pool.candidates)
@@ -57,7 +57,7 @@ def test_a_search_visits_few_plans_and_keeps_the_places_of_those_before() -> Non
 
 
 def test_a_search_that_is_stopped_forecasts_nothing() -> None:
-    pool = Pool.of(parse_module(CHAIN, "chain"), DEFAULT)
+    pool = Pool.of(parse_module(CHAIN, "chain"), DEFAULT_OPTIONS)
     before = list(pool.candidates)
     pool.search(lambda prediction: prediction.need / 0.8, lambda: True)
     assert pool.candidates == before

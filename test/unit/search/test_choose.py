@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pytest
 from xdsl.ir import Block
 
-from recompute.analysis.copies.attempts import FIRST, Attempt, attempts_for
+from recompute.analysis.copies.attempts import DEFAULT_ATTEMPT, Attempt, attempts_for
 from recompute.analysis.copies.copying import CloneOptions, plan_of_marks
 from recompute.analysis.memory.peaks import Forecast, Peaks
 from recompute.analysis.memory.xla.memory import Plain
@@ -41,7 +41,9 @@ SELECTIONS = {
 def test_the_first_attempt_is_what_the_marks_say(name: str, said: str) -> None:
     """The passes one by one, and all in one, come to the same plan."""
     ((_, step),) = steps = numbered_steps(inlined(name).clone())
-    planned = plan_attempt(step, SELECTIONS[said], FIRST, AttemptTargets.of(step, SELECTIONS[said], FIRST))
+    planned = plan_attempt(
+        step, SELECTIONS[said], DEFAULT_ATTEMPT, AttemptTargets.of(step, SELECTIONS[said], DEFAULT_ATTEMPT)
+    )
     mark_steps(steps, SELECTIONS[said])
     assert plan_of_marks(step, CloneOptions()) == planned.plan
 
@@ -142,7 +144,7 @@ BY_TRUST = [
 def test_names_and_then_blocks_are_believed_unless_others_gain_much(sizes: dict[str, int], chosen: str) -> None:
     """The models err: structure has to need a tenth less."""
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
-    planned = plan_attempt(step, AUTO, FIRST, AttemptTargets.of(step, AUTO, FIRST))
+    planned = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO, DEFAULT_ATTEMPT))
     tried = [
         ScoredAttempt(
             replace(planned, attempt=Attempt(CUTS.get(kind))), Peaks(1000, 1000, False, lambda size=size: size)

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from recompute.driver.api import rewrite
 from recompute.mlir_io.parser import parse_module
-from recompute.options.recompute_options import DEFAULT, RecomputeOptions
+from recompute.options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from recompute.planning.solvers.result import Stop
 from recompute.rules.facts import pure
 from recompute.rules.registry import register, registrations_undone
@@ -40,11 +40,11 @@ def test_several_budgets_on_a_step(made: list[RecomputeOptions]) -> None:
 
 
 def test_what_makes_another_pool(made: list[RecomputeOptions], tmp_path: Path) -> None:
-    first = pool_of(parse_module(STEP, "one"), DEFAULT)
-    assert pool_of(parse_module(STEP, "one"), DEFAULT) is first and len(made) == 1
+    first = pool_of(parse_module(STEP, "one"), DEFAULT_OPTIONS)
+    assert pool_of(parse_module(STEP, "one"), DEFAULT_OPTIONS) is first and len(made) == 1
     for other in (RecomputeOptions(copies=1), RecomputeOptions(loops=False)):
         pool_of(parse_module(STEP, "one"), other)
-    pool_of(parse_module(STEP.replace("sine %x", "cosine %x"), "one"), DEFAULT)
+    pool_of(parse_module(STEP.replace("sine %x", "cosine %x"), "one"), DEFAULT_OPTIONS)
     assert len(made) == 4
 
 
@@ -55,11 +55,11 @@ def test_facts_that_are_declared_may_change(made: list[RecomputeOptions]) -> Non
             "stablehlo.sine %x : tensor<256xf32>", '"acme.swish"(%x) : (tensor<256xf32>) -> tensor<256xf32>'
         )
         for _ in range(2):
-            pool_of(parse_module(text, "one"), DEFAULT)
+            pool_of(parse_module(text, "one"), DEFAULT_OPTIONS)
     assert len(made) == 2
 
 
 def test_a_pool_that_was_cut_short_is_not_kept(made: list[RecomputeOptions]) -> None:
     for _ in range(2):
-        pool_of(parse_module(STEP, "one"), DEFAULT, lambda: True)
+        pool_of(parse_module(STEP, "one"), DEFAULT_OPTIONS, lambda: True)
     assert len(made) == 2

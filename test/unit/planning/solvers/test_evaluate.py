@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from recompute.planning.solvers.local_search import Search
+from recompute.planning.solvers.local_search import LocalSearch
 from recompute.planning.solvers.problem import OperationRow, Pair, Problem, problem_of
 from recompute.planning.solvers.sequence import evaluate, order_text, read_order, sequence_of
 from recompute.test.unit.planning.solvers.by_hand import peak_of
@@ -24,7 +24,7 @@ def some_pairs(problem: Problem, draw: random.Random) -> frozenset[Pair]:
 def test_peak_and_cost_by_hand_and_in_the_search(seed: int) -> None:
     for one in range(seed, seed + 100):
         problem, draw = random_problem(one), random.Random(one)
-        search = Search(problem)
+        search = LocalSearch(problem)
         for _ in range(2):
             pairs = some_pairs(problem, draw)
             sequence = sequence_of(problem, pairs)

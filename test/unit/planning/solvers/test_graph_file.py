@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from recompute.planning.solvers.graph_file import BadGraph, read_graph
-from recompute.planning.solvers.local_search import Search
+from recompute.planning.solvers.local_search import LocalSearch
 from recompute.planning.solvers.sequence import evaluate, order_text, sequence_of
 from recompute.planning.solvers.view_copies import with_copies
 from recompute.test.unit.planning.solvers.by_hand import peak_of_nodes
@@ -32,7 +32,7 @@ def test_peaks_are_those_of_the_nodes(first: int) -> None:
             assert "there are no operations" in str(error)
             continue
         plain = evaluate(problem, sequence_of(problem, ())).peak_bytes
-        pairs = Search(problem).repaired(draw.randint(plain // 2, plain)) or frozenset()
+        pairs = LocalSearch(problem).repaired(draw.randint(plain // 2, plain)) or frozenset()
         sequence = sequence_of(problem, pairs)
         order = [int(label) for label in order_text(problem, sequence.tolist()).split()]
         assert evaluate(problem, sequence).peak_bytes == peak_of_nodes(nodes, order)

@@ -14,11 +14,11 @@ from recompute.planning.solvers import cut_bounds, stage_program
 from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.flows import FlowBounds
 from recompute.planning.solvers.integer_program import available, solve
-from recompute.planning.solvers.local_search import Search
+from recompute.planning.solvers.local_search import LocalSearch
 from recompute.planning.solvers.problem import Problem
 from recompute.planning.solvers.result import Result
 from recompute.planning.solvers.sequence import evaluate, sequence_of
-from recompute.planning.solvers.solvers_by_name import NAMES
+from recompute.planning.solvers.solvers_by_name import SOLVER_NAMES
 from recompute.planning.solvers.solvers_by_name import solve as solved
 from recompute.planning.solvers.working_set import largest_working_set
 from recompute.test.unit.planning.solvers.exhaustive import optimum, random_problem
@@ -79,7 +79,7 @@ def test_no_bound_is_above_the_optimum(first: int) -> None:
 def test_plans_keep_the_budget_and_cost_at_least_the_optimum(first: int) -> None:
     optimal = missed = found = 0
     for seed, problem, budget in given_problems(2 * first, 300):
-        best, pairs = optimum(problem, budget), Search(problem).repaired(budget)
+        best, pairs = optimum(problem, budget), LocalSearch(problem).repaired(budget)
         if pairs is None:
             missed += best is not None
             continue
@@ -91,7 +91,7 @@ def test_plans_keep_the_budget_and_cost_at_least_the_optimum(first: int) -> None
     assert optimal >= 0.9 * found and missed <= 0.2 * found
 
 
-@pytest.mark.parametrize("solver", NAMES)
+@pytest.mark.parametrize("solver", SOLVER_NAMES)
 def test_every_solver_with_its_bound(solver: str) -> None:
     for _, problem, budget in given_problems(0, 36):
         best = optimum(problem, budget)
@@ -158,7 +158,7 @@ def test_more_cuts_say_no_less_relaxed() -> None:
 def test_plans_are_points_of_the_program() -> None:
     """The projection of any plan within the budget keeps all rows: what makes the bound one, and a start."""
     for seed, problem, budget in given_problems(0, 180):
-        pairs = Search(problem).repaired(budget)
+        pairs = LocalSearch(problem).repaired(budget)
         if pairs is None:
             continue
         draw = random.Random(seed)
@@ -218,6 +218,6 @@ def test_the_proven_minimum_is_reached() -> None:
     reached = 0
     for seed in range(200):
         problem = random_problem(seed)
-        pairs = Search(problem).repaired(largest_working_set(problem).bytes)
+        pairs = LocalSearch(problem).repaired(largest_working_set(problem).bytes)
         reached += pairs is not None
     assert reached > 50

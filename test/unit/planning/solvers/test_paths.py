@@ -11,14 +11,14 @@ import pytest
 
 PROGRAM = """
 from recompute.planning.solvers.kernels.compiled import PATH
-from recompute.planning.solvers.local_search import Search
+from recompute.planning.solvers.local_search import LocalSearch
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.test.unit.planning.solvers.exhaustive import random_problem
 print(PATH)
 for seed in (1, 2, 3, 5, 8):
     problem = random_problem(seed, 40)
     budget = evaluate(problem, sequence_of(problem, ())).peak_bytes * 8 // 10
-    search = Search(problem)
+    search = LocalSearch(problem)
     found = search.repaired(budget)
     print(sorted(found) if found is not None else None)
     found = search.annealed(budget, found or (), 25, seed)

@@ -8,10 +8,10 @@ import pytest
 from recompute.planning.solvers.cut_bounds import CutBounds
 from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.incumbent import Incumbent
-from recompute.planning.solvers.local_search import Search
+from recompute.planning.solvers.local_search import LocalSearch
 from recompute.planning.solvers.portfolio import reused, spread
 from recompute.planning.solvers.problem import OperationRow, Problem, problem_of
-from recompute.planning.solvers.repeats import OUTSIDE, RepeatedRun, Repeats, longest_run, repeats
+from recompute.planning.solvers.repeats import NOT_REPEATED, RepeatedRun, Repeats, longest_run, repeats
 from recompute.planning.solvers.result import Result
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.planning.solvers.solvers_by_name import solve
@@ -73,7 +73,7 @@ def test_layers_are_blocks_of_both_passes(alike: Repeats) -> None:
         # Which of the three a block begins with is not said, but it is the same in both passes or one layer off.
         layers = {int(name.strip("updownact'")) for name in names}
         assert len(layers) <= 2
-    assert int(alike.place[problem.names.index("loss")]) == OUTSIDE
+    assert int(alike.place[problem.names.index("loss")]) == NOT_REPEATED
 
 
 def test_the_same_operation_of_another_block(alike: Repeats) -> None:
@@ -119,7 +119,7 @@ def test_two_blocks_by_turns(alike: Repeats) -> None:
 
 def test_any_spread_is_a_program(alike: Repeats) -> None:
     problem = layered()
-    plan = Search(problem).repaired(evaluate(problem, sequence_of(problem, ())).peak_bytes // 2)
+    plan = LocalSearch(problem).repaired(evaluate(problem, sequence_of(problem, ())).peak_bytes // 2)
     assert plan
     for width in (1, 2, 3):
         for first in range(alike.count):
@@ -133,7 +133,7 @@ def test_it_is_cheaper_than_the_greedy_alone(share: float) -> None:
     """On a deep step of equal layers, without any annealing; and what is found keeps the budget."""
     problem, told = layered(12), list[str]()
     budget = int(share * evaluate(problem, sequence_of(problem, ())).peak_bytes)
-    search, best = Search(problem), Incumbent(problem, budget, progress=told.append)
+    search, best = LocalSearch(problem), Incumbent(problem, budget, progress=told.append)
     assert best.offer(search.repaired(budget), "greedy") and best.evaluation is not None
     greedy = best.evaluation.extra_cost
     reused(best, search, CutBounds(problem, budget))

@@ -10,7 +10,7 @@ import pytest
 from recompute.planning.solvers import interval_program
 from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.incumbent import Incumbent
-from recompute.planning.solvers.local_search import Search
+from recompute.planning.solvers.local_search import LocalSearch
 from recompute.planning.solvers.problem import Pair, Problem
 from recompute.planning.solvers.result import Infeasible
 from recompute.planning.solvers.sequence import evaluate, sequence_of
@@ -44,7 +44,7 @@ def cheapest(problem: Problem, budget: int, pairs: frozenset[Pair], first: int, 
 
 def small_windows(count: int) -> Iterator[tuple[Problem, int, frozenset[Pair], int, int, int]]:
     for _, problem, budget in given_problems(0, count):
-        pairs = Search(problem).repaired(budget)
+        pairs = LocalSearch(problem).repaired(budget)
         if pairs is None:
             continue
         for first, last in windows(problem, 2):
@@ -84,7 +84,7 @@ def test_the_present_copies_are_a_complete_hint() -> None:
     """CP-SAT takes them for a solution at once: every variable has a hint, and all of them together are feasible."""
     for seed in range(40):
         problem = random_problem(seed)
-        pairs = Search(problem).repaired(evaluate(problem, sequence_of(problem, ())).peak_bytes - 1)
+        pairs = LocalSearch(problem).repaired(evaluate(problem, sequence_of(problem, ())).peak_bytes - 1)
         for first, last in windows(problem, 4) if pairs else ():
             window = window_of(problem, pairs or (), first, last)
             assert interval_program.hint_is_complete(problem, peak(problem, pairs or frozenset()), pairs or (), window)
