@@ -1,8 +1,8 @@
-"""Binomial checkpointing: which carries of a loop to keep in a fixed number of slots while the loop runs backwards.
+"""Binomial checkpointing: the carries of a loop that a fixed number of slots hold while the loop is reversed.
 
-Griewank and Walther, Algorithm 799: Revolve (2000). The iterations are needed in reverse order, and an iteration runs
-only from its carry; each slot holds one carry, and the first slot holds that of iteration 0. This schedule runs the
-fewest iterations of all: `advances`.
+A. Griewank, A. Walther, "Algorithm 799: Revolve", 2000. The iterations are needed in reverse order, and an iteration
+can run only from its carry. Each slot holds one carry, and the first slot that of iteration 0. No schedule runs fewer
+iterations (`advances`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from math import comb
 
 @dataclass(frozen=True)
 class Advance:
-    """Run a number of iterations, and store the carry in a slot."""
+    """An action of the schedule: run a number of iterations, and store the carry that they reach in a slot."""
 
     iterations: int
     slot: int
@@ -22,8 +22,8 @@ class Advance:
 
 @dataclass(frozen=True)
 class Backwards:
-    """The actions before one iteration runs backwards: take the carry of iteration `at` from the slot, advance while
-    filling slots, then run `last` more iterations."""
+    """The actions before one iteration is reversed: load the carry of iteration `at` from the slot, carry out the
+    advances, then run `last` more iterations."""
 
     slot: int
     at: int
@@ -33,21 +33,25 @@ class Backwards:
 
 @dataclass(frozen=True)
 class Reversal:
-    """A schedule of binomial checkpointing. `first`: the slots filled while the loop runs forwards. `steps`: one per
-    iteration, the last iteration first."""
+    """A schedule of binomial checkpointing.
+
+    Attributes:
+        first: The advances that fill slots while the loop runs forwards.
+        steps: The actions before each iteration is reversed, the last iteration first.
+    """
 
     first: tuple[Advance, ...]
     steps: tuple[Backwards, ...]
 
     @property
     def iterations(self) -> int:
-        """Number of iterations that run from carry to carry, including those that fill the first slots."""
+        """The number of iterations that run forwards, with those of `first`."""
         behind = sum(sum(advance.iterations for advance in step.advances) + step.last for step in self.steps[1:])
         return sum(advance.iterations for advance in self.first) + self.steps[0].last + behind
 
 
 def reversal(iterations: int, slots: int) -> Reversal:
-    """Return the schedule that runs the fewest iterations. Both arguments are at least 1."""
+    """Return the schedule that runs the fewest iterations. Both numbers are at least 1."""
     steps = list(_backward_steps(iterations, slots))
     first = steps[0]
     return Reversal(first.advances, (Backwards(_top(first), _reached(first), (), first.last), *steps[1:]))
@@ -62,7 +66,8 @@ def _reached(step: Backwards) -> int:
 
 
 def _backward_steps(iterations: int, slots: int) -> Iterator[Backwards]:
-    """Process a stack of pieces of the loop, each with its carry in a slot; the first piece is at the bottom."""
+    """Yield the steps, from a stack of pieces of the loop, each with its first carry in a slot; the first piece is at
+    the bottom."""
     pieces = [(0, 0, iterations)]
     while pieces:
         start, slot, length = pieces.pop()
@@ -92,11 +97,11 @@ def _repeats(length: int, slots: int) -> int:
 
 
 def _reach(slots: int, repeats: int) -> int:
-    """Return the number of iterations that can run backwards with these slots, each at most `repeats` times."""
+    """Return the number of iterations that can be reversed with these slots if each runs at most `repeats` times."""
     return comb(slots + repeats, slots) if slots >= 0 and repeats >= 0 else 0
 
 
 def advances(iterations: int, slots: int) -> int:
-    """Return the fewest iterations that must run from carry to carry, by the formula of the paper."""
+    """Return the minimum number of iterations that run forwards, by the formula of the paper."""
     repeats = _repeats(iterations, slots)
     return repeats * iterations - _reach(slots + 1, repeats - 1)

@@ -1,10 +1,10 @@
-"""Search over candidate plans with expensive measurements and a calibrated cost model.
+"""Search among candidate plans whose predicted needs are cheap and whose measured needs are expensive.
 
-Predicted needs are corrected by measured ones: by linear interpolation between two measured plans, in proportion
-outside of them. Plans of one kind have similar errors, so each kind is interpolated between its own measurements; a
-kind without measurements uses those of the others. This corrects a model that is wrong by a factor and by a constant.
-If no remaining candidate should fit, the predictions of untried kinds are used without correction, except for the last
-try.
+A *need* is the memory that a plan takes. Measurements correct the predictions: by linear interpolation between two
+measured plans, and in proportion outside of them, which corrects a model that is wrong by a factor and a constant.
+Plans of one kind have similar errors, so each kind is interpolated between its own measurements, and a kind without
+measurements between those of the others. If no remaining candidate is predicted to fit, the predictions of kinds
+without a measurement are used without correction, except for the last try.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 from functools import partial
 
 CAREFUL = 0.95
-"""Share of the limit that the last try may be predicted at."""
+"""Share of the limit up to which the last try may be predicted to need."""
 WORTH = 0.97
-"""Share of the extra work of the best plan so far that another try must be below."""
+"""Share of the extra work of the best plan so far below which the work of another try must be."""
 AS_CHEAP = 1.03
-"""Multiple of the least extra work up to which the plan with the lowest predicted need is tried first."""
-
-
+"""Multiple of the least extra work up to which plans are equally cheap; the lowest predicted need is tried first."""
 HOPE = 1.1
-"""Multiple of the least need so far up to which another try may be predicted, in a search for the least need."""
+"""Multiple of the least need so far up to which another try may be predicted to need, in a search for the least
+need."""
+
 Ratio = Callable[["Prediction"], float]
 """The expected need as a multiple of the limit; infinite in a search for the least need."""
 
@@ -38,11 +38,14 @@ class Prediction:
 
 @dataclass
 class CalibratedSearch:
-    """The search.
+    """The state of a search.
 
-    limit: what a plan may need; 0 to search for the least need, with `least` as the result.
-    plain: the predicted and the measured need of the step without a plan.
-    measured: the need of each tried candidate, also those of earlier searches.
+    Attributes:
+        choices: The predictions of the candidates.
+        limit: The maximum need; 0 to search for the least need, with `least` as the result.
+        plain: The predicted and the measured need of the unchanged step.
+        measured: The measured need of each tried candidate, also of earlier searches; infinite if it cannot be
+            measured.
     """
 
     choices: Sequence[Prediction]
@@ -88,14 +91,14 @@ class CalibratedSearch:
         return None if not self.limit and index is not None and self._is_hopeless(needs[index]) else index
 
     def unexplored(self, limit: float) -> list[int]:
-        """Return the candidates of kinds without a measurement that should fit by their uncorrected predictions."""
+        """Return the candidates of kinds without a measurement whose uncorrected predictions are within the limit."""
         kinds = {self.choices[index].kind for index in self.measured}
         others = [index for index, choice in enumerate(self.choices) if choice.kind not in kinds]
         return [index for index in others if self._interpolate(self.choices[index], []) <= limit]
 
     def _is_hopeless(self, need: float) -> bool:
-        """Return whether a search for the least need ends: the last try was no better, or this one is far from the
-        least."""
+        """Return whether a search for the least need should end: the last try was no improvement, or this prediction is
+        far above the least need."""
         least = self.least
         return least is not None and (self._last not in (None, least) or need > HOPE * self.measured[least])
 
@@ -130,10 +133,15 @@ class CalibratedSearch:
         tries: int,
         search: Callable[[Ratio], Sequence[Prediction]] | None = None,
     ) -> int | None:
-        """Try up to `tries` candidates, and return the best one.
+        """Try up to `tries` candidates.
 
-        needed: measures a candidate; None if it fails. search: called before each try; returns the candidates so far
-        with others after them.
+        Args:
+            needed: Measures a candidate, given by its index. Returns its need, or None if it cannot be measured.
+            search: Called before each try with the ratio to the limit. Returns the candidates so far, with new ones
+                appended.
+
+        Returns:
+            The index of the best candidate; None if no measured one is within the limit.
         """
         for left in range(tries, 0, -1):
             if search is not None:

@@ -1,7 +1,8 @@
-"""Check that a plan is valid for a graph: its numbers exist, and every value is computed before it is read.
+"""Check that a plan is valid for a graph: its operations and values exist, and every value is computed before it is
+read.
 
-Any set of copies that keeps these rules is a program with the same results. `simulate.py` lists its operations, and
-`liveness.py` computes its peak.
+A plan that keeps these rules does not change the results of the step. `simulate.py` lists the operations of the step
+under the plan, and `liveness.py` computes its peak.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from .plan_file import Note
 
 
 def violations(graph: Graph, plan: Plan, refused: Collection[int] = ()) -> Iterator[str]:
-    """Yield the violations of the rules, as text. `refused`: operations that must not run twice."""
+    """Yield a message for each violation of the rules. `refused`: operations that must not run twice."""
     for index, group in enumerate(plan.groups):
         if (message := _unknown_numbers(graph, group)) is not None:
             yield f"group {index}: {message}"
@@ -34,7 +35,7 @@ def violations(graph: Graph, plan: Plan, refused: Collection[int] = ()) -> Itera
 
 
 def unknown_operations(graph: Graph, noted: Iterable[Kept | Note]) -> Iterator[str]:
-    """Yield the entries whose operation does not exist, as text."""
+    """Yield a message for each entry whose operation does not exist."""
     for index, entry in enumerate(noted):
         if entry.operation not in range(len(graph)):
             name = type(entry).__name__.lower()

@@ -1,4 +1,4 @@
-"""Gates of copies: the cotangents that exist when the first reader of the copies runs.
+"""Gates of copies: the cotangents that copies wait for, so that they do not run in the forward pass.
 
 A gate is a gradient value, not made from constants alone, that is defined before the copies: program order then rules
 out cycles. It must not be available too early: a gradient operation that reads only values of the segment, or earlier
@@ -17,10 +17,18 @@ from .graph import Graph
 def gates_for(
     graph: Graph, values: Iterable[int], readers: Iterable[int], before: int, chain: bool = False
 ) -> tuple[int, ...]:
-    """Return the cotangents that the readers of the recomputed `values` depend on, and that are defined after these.
+    """Return the gates for copies.
 
-    Without any, or with `chain`, the last gradient value before the copies; if the gradient does not depend on the
-    forward pass at all, values that depend on cotangent arguments.
+    Args:
+        values: The recomputed values.
+        readers: The gradient operations that read the copies.
+        before: The operation before which the copies are inserted.
+        chain: Whether the copies also wait for the last gradient value before them.
+
+    Returns:
+        The cotangents that the readers depend on and that are defined after the values. If there are none, the last
+        gradient value before the copies; if no gradient value depends on the forward pass, the values that depend on
+        cotangent arguments; empty if nothing can delay the copies.
     """
     after = max((graph.maker[value] for value in values), default=-1)
     leading = find_gates(graph, readers, after, before)
@@ -32,10 +40,10 @@ def gates_for(
 
 
 def find_gates(graph: Graph, readers: Iterable[int], after: int, before: int) -> tuple[int, ...]:
-    """Return gradient values from before the copies that the readers depend on through gradient operations after the
-    copies.
+    """Return the gradient values defined before the copies that the readers depend on, through gradient operations
+    behind the copies only.
 
-    Values from before the operation `after`, of an earlier gradient, exist already and would not delay the copies.
+    Values defined before the operation `after`, of an earlier gradient, are left out: they would not delay the copies.
     """
     gates = dict[int, None]()
     visited, stack = set[int](), list(readers)
@@ -56,12 +64,12 @@ def find_gates(graph: Graph, readers: Iterable[int], after: int, before: int) ->
 
 
 def joining(graph: Graph, readers: Collection[int], after: int, before: int, until: int) -> tuple[int, ...]:
-    """Return the cotangents from before the copies that are combined with results of their readers, up to the operation
-    `until`.
+    """Return the cotangents defined before the copies that are combined with results of the readers, in operations
+    before `until`.
 
-    They are stored because they pass the token. Otherwise XLA fuses the whole computation of the cotangent of a
-    residual stream into each of its later readers, and keeps its operands live. A sum of padded values, the gradient of
-    one parameter of which each block reads a slice, has operands of fewer bytes: these are stored in its place.
+    A cotangent that passes a token is stored. Otherwise XLA fuses the whole computation of the cotangent of a residual
+    stream into each of its later readers, and keeps its operands live. A sum of padded values, the gradient of one
+    parameter of which each block reads a slice, has operands of fewer bytes: these are stored in its place.
     """
     gates, behind = dict[int, None](), set(readers)
     for op in range(before, until):
@@ -80,16 +88,16 @@ def joining(graph: Graph, readers: Collection[int], after: int, before: int, unt
     return tuple(sorted(gates, key=graph.maker.__getitem__))
 
 
-MOST_SUMMANDS = 48
-"""Limit on the sums and paddings that are expanded to find the parts of a gradient: older parts have passed earlier
-tokens."""
+MAX_SUMMANDS = 48
+"""Maximum number of sums and paddings that are expanded to find the parts of a gradient: older parts have passed
+earlier tokens."""
 
 
 def _smallest_source(graph: Graph, value: int) -> list[int]:
-    """Return the values to store for `value`: itself, or the newest parts from which a compiler would recompute it in
-    the fused reader, whichever take fewer bytes."""
+    """Return the values to store for `value`: itself, or the latest parts from which a compiler recomputes it in a
+    fused reader, whichever take fewer bytes."""
     leaves, pending = list[int](), deque([value])
-    for _ in range(MOST_SUMMANDS):
+    for _ in range(MAX_SUMMANDS):
         if not pending:
             break
         current = pending.popleft()
@@ -101,7 +109,8 @@ def _smallest_source(graph: Graph, value: int) -> list[int]:
 
 
 def is_gate(graph: Graph, value: int) -> bool:
-    """Return whether the value exists only once the backward pass has computed it."""
+    """Return whether the value is a gradient value that the backward pass itself computes: neither a constant nor a
+    delayed forward value."""
     maker = graph.maker[value]
     return (
         maker >= 0
@@ -113,7 +122,8 @@ def is_gate(graph: Graph, value: int) -> bool:
 
 
 def hold_back(graph: Graph, gates: Iterable[int], values: Iterable[int]) -> bool:
-    """Return whether one of the gates depends on an operation after all of the values, or on a cotangent argument."""
+    """Return whether a gate delays copies of the values: it depends on a forward operation after all of them, or on a
+    cotangent argument."""
     after = max(graph.maker[value] for value in values)
     return any(graph.maker[gate] in graph.needs_cotangent or _waits(graph, gate, after) for gate in gates)
 
@@ -124,9 +134,9 @@ def _waits(graph: Graph, value: int, after: int) -> bool:
 
 
 def _latest_gate(graph: Graph, after: int, before: int) -> int | None:
-    """Return the last gradient value that is defined between the two operations: waiting for it keeps program order.
+    """Return the last gate that is defined between the two operations: waiting for it keeps program order.
 
-    It has readers from `before` on: compilers remove a barrier whose result for the gradient value is unused.
+    It has readers from `before` on, because compilers remove a barrier whose result for the gate is unused.
     """
     for op in range(before - 1, after, -1):
         if graph.gradient[op]:
@@ -138,7 +148,6 @@ def _latest_gate(graph: Graph, after: int, before: int) -> int | None:
 
 
 def _delays_forward_value(graph: Graph, value: int) -> bool:
-    """Return whether the value is a forward value behind a barrier or a depend of an earlier run, in the
-    backward pass."""
+    """Return whether the value is a forward value that a barrier, or a depend of an earlier run, delays."""
     maker = graph.maker[graph.root[value]]
     return maker < 0 or graph.forward[maker]

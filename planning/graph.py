@@ -1,8 +1,8 @@
 """A training step as integers: operations in program order, the values that they read and make, bytes and FLOPs.
 
 Operations are 0 … n - 1; the last one is the terminator, whose operands the function returns. Values are 0 … m - 1:
-first those from outside, then the results of the operations in their order. This module is independent of IR:
-`analysis/step` makes the graph of a function, planners read it, and a `Plan` refers to its numbers.
+first arguments and captured values, then the results of the operations in their order. This module is independent of
+IR: `analysis/step` makes the graph of a function, planners read it, and a `Plan` refers to its numbers.
 """
 
 from __future__ import annotations
@@ -22,22 +22,28 @@ NO_MAKER = -1
 class Graph:
     """The graph of a step.
 
-    For each operation:
-        names: the name of the operation.
-        phases: as in `recompute.phase`; "" if unknown.
-        reads: the values that it and its regions read from outside of it, without duplicates.
-        makes: its results.
-        flops: of one execution.
-        inner_bytes: bytes that its regions need beyond its results.
-        looks_at: the operand that it is a view or a cast of, or None.
-        effects: the reason that it is not re-executable, or None.
-        costs: the cost of one execution that planners minimise; empty if that is `flops`.
+    Attributes for each operation:
+        names: Its name, such as `stablehlo.tanh`.
+        phases: Its phase, as in `recompute.phase`; "" if unknown.
+        reads: The values that it and its regions read from outside of it, without duplicates.
+        makes: Its results.
+        flops: The FLOPs of one execution.
+        inner_bytes: The bytes that its regions need beyond its results.
+        viewed: The operand of which its result is a view or a cast; None for other operations.
+        effects: The reason that it must not run twice; None if it may.
+        costs: The cost of one execution that planners minimize; the tuple is empty if that is `flops`.
 
-    For each value: `maker`, an operation or `NO_MAKER`; `root`, the value that owns its storage; `sizes`, its bytes.
+    Attributes for each value:
+        maker: The operation that makes it, or `NO_MAKER`.
+        root: The value that owns its storage.
+        sizes: Its bytes.
 
-    `constants`: values computed from constants alone, which cost nothing. `literals`: operations that are constants.
-    `copies`: operations that are copies of an earlier run.
-    `counts_returned`: returned values are part of the peak, as in PyTorch, which allocates them while the step runs.
+    Attributes of the step:
+        constants: Values computed from constants alone, which take no memory.
+        literals: Operations that are constants.
+        copies: Operations that are copies of an earlier run.
+        counts_returned: Whether returned values are part of the peak, as in PyTorch, which allocates them while the
+            step runs.
     """
 
     names: tuple[str, ...]
@@ -46,7 +52,7 @@ class Graph:
     makes: tuple[tuple[int, ...], ...]
     flops: tuple[int, ...]
     inner_bytes: tuple[int, ...]
-    looks_at: tuple[int | None, ...]
+    viewed: tuple[int | None, ...]
     effects: tuple[str | None, ...]
     maker: tuple[int, ...]
     root: tuple[int, ...]
@@ -85,11 +91,11 @@ class Graph:
     @cached_property
     def casts(self) -> frozenset[int]:
         """Operations that are a view or a cast of an operand."""
-        return frozenset([op for op, source in enumerate(self.looks_at) if source is not None])
+        return frozenset([op for op, source in enumerate(self.viewed) if source is not None])
 
     @cached_property
-    def showing(self) -> frozenset[int]:
-        """Operations with a result in the storage of another value."""
+    def aliasing(self) -> frozenset[int]:
+        """Operations with a result that shares the storage of another value."""
         root = self.root
         return frozenset([op for op, made in enumerate(self.makes) if any([root[value] != value for value in made])])
 
@@ -104,7 +110,7 @@ class Graph:
 
     @cached_property
     def producers(self) -> tuple[tuple[int, ...], ...]:
-        """For each operation the operations that make its operands, without those from outside."""
+        """For each operation the operations that make its operands."""
         return tuple(tuple([maker for value in values if (maker := self.maker[value]) >= 0]) for values in self.reads)
 
     @cached_property
@@ -113,14 +119,14 @@ class Graph:
         return tuple(tuple([reader for reader in readers if self.gradient[reader]]) for readers in self.readers)
 
     def gradient_sources(self, value: int) -> list[int]:
-        """Return the gradient values that the operation that makes the value reads."""
+        """Return the gradient values among the operands of the operation that makes the value."""
         read = (operand for operand in self.reads[self.maker[value]] if operand not in self.constants)
         return [operand for operand in read if self.maker[operand] >= 0 and self.gradient[self.maker[operand]]]
 
     @cached_property
     def made_of_less(self) -> frozenset[int]:
-        """Gradient values whose gradient operands have fewer bytes than they have themselves, made by operations that a
-        compiler fuses into the only reader: sums of padded values, the gradients of slices."""
+        """Gradient values that take more bytes than their gradient operands, and whose operation a compiler fuses into
+        the only reader: sums of padded values, the gradients of slices."""
         smaller, needed = set[int](), list(self.sizes)
         for op, made in enumerate(self.makes):
             if not self.gradient[op] or len(made) != 1 or len(self.readers[made[0]]) != 1:
@@ -140,8 +146,8 @@ class Graph:
 
     @cached_property
     def handed_out(self) -> frozenset[int]:
-        """Storages of forward values that the step returns, if returned values count: they are live to the end, and are
-        never recomputed, because the caller has them before the backward pass begins."""
+        """Storages of returned forward values, if returned values count. They are live to the end and never recomputed,
+        because the caller receives them before the backward pass begins."""
         if not self.counts_returned:
             return frozenset()
         owners = {self.root[value] for value in self.returned}
@@ -162,7 +168,7 @@ class Graph:
     def known_after(self) -> tuple[int, ...]:
         """For each operation the last forward operation that it depends on; -1 if it depends on none.
 
-        An eager executor runs a gradient operation right after that one, at any place in program order.
+        An eager executor may run a gradient operation right after that operation, wherever it is in program order.
         """
         last_forward = list[int]()
         for op, producers in enumerate(self.producers):
@@ -194,7 +200,8 @@ class Graph:
 
     @cached_property
     def last_read(self) -> tuple[int, ...]:
-        """For each storage its last reader, through any view; -1 without readers, and for values without storage."""
+        """For each storage its last reader, through any view; -1 for a storage without readers, and for values that own
+        no storage."""
         last_reader = [-1] * len(self.maker)
         for op, values in enumerate(self.reads):
             for value in values:
@@ -203,7 +210,7 @@ class Graph:
 
     @cached_property
     def views(self) -> tuple[tuple[int, ...], ...]:
-        """For each storage the results that share it, including its owner; empty for values without storage."""
+        """For each storage the results that share it, including its owner; empty for values that own no storage."""
         views: list[list[int]] = [[] for _ in self.maker]
         for values in self.makes:
             for value in values:
@@ -222,6 +229,6 @@ class Graph:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the fields that a plan depends on: graphs with equal fingerprints accept the same plans."""
+        """A hash of the fields that plans depend on: graphs with equal fingerprints accept the same plans."""
         key: Sequence[object] = (self.names, self.phases, self.reads, self.makes, self.sizes, self.root)
         return sha256(json.dumps(key, separators=(",", ":")).encode()).hexdigest()[:32]

@@ -1,12 +1,12 @@
-"""The memory model of all planners: live bytes at each operation, for a whole order or step by step.
+"""The memory model of all planners: the live bytes of temporaries at each operation of an order.
 
-Every result is stored, views share the storage of their operand, a storage is freed after its last reader. Temporaries
-are storages that are neither from outside nor returned; constants, and values computed from constants alone, cost
-nothing. Where `counts_returned` holds, returned values are temporaries too. The operands and results of an operation
-are live while it runs, and so is the memory of its regions (`inner_bytes`).
+Every result is stored, views share the storage of their operand, and a storage is freed after its last reader.
+Temporaries are the storages of results that are not returned; with `Graph.counts_returned`, those of returned results
+too. Constants, and values computed from constants alone, take no memory. The operands and results of an operation are
+live while it runs, and so is the memory of its regions (`Graph.inner_bytes`).
 
-`CountedStorages` holds these facts of a graph. `live_bytes` sums a whole order from them. `LiveSet` sums step by
-step while operations run, for schedulers that choose an order incrementally; both give the same numbers.
+`live_bytes` sums a whole order. `LiveSet` sums step by step while operations run, for schedulers that choose an order
+incrementally; both give the same numbers.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class CountedStorages:
-    """The storages that count, in the order of their owners: `owners`, `sizes` in bytes, and the operations that make
-    them (`makers`).
+    """The temporaries of a graph, as arrays.
 
-    `read` and `reader` are pairs, one for each read of a storage, looking through views: the index of the storage in
-    these arrays, and the reading operation.
+    Attributes:
+        owners: For each storage the value that owns it, in ascending order.
+        sizes: For each storage its bytes.
+        makers: For each storage the operation that makes it.
+        read, reader: For each read of a storage, through any view, its index in these arrays and the reading operation.
     """
 
     owners: Numbers
@@ -39,7 +41,7 @@ class CountedStorages:
 
     @classmethod
     def of(cls, graph: Graph, returned_too: bool = False) -> CountedStorages:
-        """Make the storages of a graph. `returned_too`: count returned values as well, as in the body of a loop."""
+        """Collect the temporaries of a graph. `returned_too`: with returned values, as in the body of a loop."""
         counted = returned_too or graph.counts_returned
         free = graph.constants if counted else graph.constants | {graph.root[v] for v in graph.returned}
         roots = [v for values in graph.makes for v in values if graph.root[v] == v and v not in free]
@@ -57,9 +59,12 @@ class CountedStorages:
 
 @dataclass(frozen=True)
 class StorageRanges:
-    """The storages that count, with their live ranges: steps of the order, both inclusive.
+    """The temporaries of a graph, with their live ranges in an order; arrays of the same length.
 
-    `owners`: the value that owns each storage. All four arrays have the same length.
+    Attributes:
+        owners: The value that owns each storage.
+        sizes: The bytes of each storage.
+        first, last: The first and the last step of its live range, both inclusive.
     """
 
     owners: Numbers
@@ -74,10 +79,11 @@ class StorageRanges:
 
 
 def storages(graph: Graph, order: Sequence[int] | None = None, returned_too: bool = False) -> StorageRanges:
-    """Return the storages made by the graph's operations. `order`: the operations as they run; program order if not
-    given.
+    """Return the temporaries with their live ranges.
 
-    `returned_too`: as in `CountedStorages`.
+    Args:
+        order: The operations in the order in which they run; program order if not given.
+        returned_too: Whether returned values count, as in the body of a loop.
     """
     counted, step_of = CountedStorages.of(graph, returned_too), _steps(graph, order)
     first = step_of[counted.makers]
@@ -87,8 +93,8 @@ def storages(graph: Graph, order: Sequence[int] | None = None, returned_too: boo
 
 
 def live_bytes(graph: Graph, order: Sequence[int] | None = None, returned_too: bool = False) -> Numbers:
-    """Return the bytes of live temporaries at each step of the order, including the regions of the operation that runs
-    there."""
+    """Return the bytes of live temporaries at each step of the order, with the memory of the regions of the operation
+    that runs there."""
     inner = np.array(graph.inner_bytes, np.int64)
     steps = inner if order is None else inner[np.array(order, np.int64)]
     return bytes_at_each_step(storages(graph, order, returned_too), steps)
@@ -100,7 +106,7 @@ def peak_bytes(graph: Graph, order: Sequence[int] | None = None) -> int:
 
 
 def bytes_at_each_step(storages: StorageRanges, inner: Numbers) -> Numbers:
-    """Return the live bytes at each step. `inner`: bytes inside of the regions of the operation at each step."""
+    """Return the live bytes at each step. `inner`: the bytes of the regions of the operation that runs at each step."""
     change = np.zeros(len(inner) + 1, np.int64)
     np.add.at(change, storages.first, storages.sizes)
     np.subtract.at(change, storages.last + 1, storages.sizes)
@@ -119,10 +125,14 @@ def _steps(graph: Graph, order: Sequence[int] | None) -> Numbers:
 
 @dataclass(frozen=True)
 class Footprint:
-    """The facts of `CountedStorages`, by storage and by operation.
+    """The temporaries of a graph, by storage and by operation.
 
-    `bytes[s]` and `readers[s]` of storage s; `made[i]` and `read[i]`: the storages that operation i makes and reads;
-    `inner[i]`: additional bytes of its regions.
+    Attributes:
+        bytes: The bytes of each storage.
+        readers: The operations that read each storage.
+        made: The storages that each operation makes.
+        read: The storages that each operation reads.
+        inner: The bytes of the regions of each operation.
     """
 
     bytes: tuple[int, ...]
@@ -154,8 +164,13 @@ class Footprint:
 
 @dataclass
 class LiveSet:
-    """The live storages between two operations. `unread[s]`: the number of remaining readers of storage s;
-    `alive_bytes`: live bytes."""
+    """The live storages between two operations.
+
+    Attributes:
+        footprint: The temporaries of the graph.
+        unread: For each storage the number of readers that have not run yet.
+        alive_bytes: The live bytes.
+    """
 
     footprint: Footprint
     unread: list[int]

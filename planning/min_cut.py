@@ -1,7 +1,7 @@
-"""The values to keep, of least cost, from which all wanted values can be recomputed.
+"""Choose the values to keep, at the least cost, from which all needed values can be recomputed.
 
-A minimum cut of the data flow with capacities on the values (Ford and Fulkerson, 1956); among cuts of equal cost the
-one nearest to the wanted values, so that the least is recomputed. The maximum flow algorithm is networkx's.
+A minimum cut of the data flow with capacities on the values (Ford and Fulkerson, 1956). Among cuts of equal cost it is
+the one nearest to the needed values, so that the fewest values are recomputed. networkx computes the maximum flow.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ def min_cut(
     """Return the values to keep.
 
     Args:
-        wanted: the values that must be available.
-        needs: the operands of each value, empty for values that are available; a value without an entry cannot be
-            recomputed and must be kept.
-        cost: the cost of keeping each value.
-        work: the cost of recomputing a value, in the same unit; 0 for missing entries.
+        needed: The values that must be available.
+        needs: The operands of each value; empty for values that are available anyway. A value without an entry cannot
+            be recomputed and must be kept.
+        cost: The cost of keeping each value.
+        work: The cost of recomputing a value, in the same unit; 0 for missing entries.
     """
-    # Only loops and segment budgets get here, and the package takes as long to import as all planning.
+    # Imported here because it takes as long as the rest of planning, and only loops and segment budgets need it.
     import networkx as nx
 
     flow = nx.DiGraph()

@@ -1,35 +1,35 @@
-"""Thresholds for the evaluation of plans that several modules share, each with its reason."""
+"""Thresholds for the comparison of plans that several modules share, each with its reason."""
 
 from __future__ import annotations
 
 EAGER_SHARE = 1.10
-"""Above this share of the peak in program order, the peak of the eager schedule loses too much of the saving: copy
-groups are chained then."""
+"""Multiple of the peak in program order up to which the peak of the eager schedule is acceptable. Above it, copy groups
+are chained."""
 
 BATCH_SHARE = 0.25
-"""A barrier prevents fusion across it. A separate batch is worthwhile if it delays at least this share of the bytes
-that the group frees; the same holds for delaying a part of a segment in the forward pass."""
+"""Share of the bytes that a group frees which a separate batch must delay: its barrier prevents fusion. The same holds
+for a barrier before a part of a segment in the forward pass."""
 
 BATCH_CANDIDATES = 32
-"""Maximum number of parts of a segment that are considered for a batch: the work stays proportional to the segment."""
+"""Maximum number of parts of a segment that are considered for a batch, so that the work is linear in its size."""
 
 NEARLY_ALL = 0.9
-"""A scope that contains this share of the forward operations is the model, not one of its blocks."""
+"""Share of the forward operations from which a scope is taken for the whole model, not for one of its blocks."""
 
 MOST_SEGMENTS = 40
-"""Maximum number of segments for a forward pass without names: more are hardly ever better, and the cuts are computed
-for each number."""
+"""Maximum number of segments for a forward pass without names. More are rarely better, and cuts are computed for each
+number."""
 
 STRUCTURES = 3
 """Number of cuts by structure that are tried in addition to named segments: the score is an estimate, and its best cut
 is not always the best."""
 
 WORTH_IT = 0.01
-"""An automatic choice that saves a smaller share of the peak than this is not applied: barriers and copies cost more.
-A rise of the peak by less is no reason against a choice."""
+"""Share of the peak that an automatic choice must save to be applied: barriers and copies have a cost. A rise of the
+peak by a smaller share does not rule out a choice."""
 
 AS_GOOD = 1.02
-"""The model of XLA:CPU cannot distinguish candidates whose peaks differ by less than this factor."""
+"""Factor between two peaks up to which the model of XLA:CPU cannot tell candidates apart."""
 
 BLOCK_GAINS = 0.88
 """As `STRUCTURE_GAINS`, for segments by structure that replace repeated blocks without names."""
@@ -43,4 +43,4 @@ ATTEMPTS = 7
 """Number of plans of a step that the model of XLA:CPU evaluates: each takes about a tenth of the whole pass."""
 
 MOSTLY = 0.5
-"""If more than this share of the saved bytes is outside of all segments, the segments are of no use."""
+"""Share of the saved bytes outside of all segments above which the segments are considered useless."""

@@ -1,7 +1,6 @@
-"""The orders in which executors run a graph: program order, or as soon as operations are ready.
+"""The order of an eager executor, which starts operations as soon as they are ready.
 
-An eager executor ignores program order: a copy without a gate runs in the forward pass, at any place in program order.
-All such orders share one data structure for ready operations (`Ready`).
+It ignores program order: a copy without a gate runs in the forward pass, wherever it is in program order.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 class Ready(Generic[Node]):
-    """A tracker of nodes that become ready as other nodes complete. `needs`: for each node its predecessors.
+    """A tracker of the nodes that become ready as other nodes complete.
 
-    Nodes that become ready together are returned in the order of `needs`.
+    Nodes that become ready together are returned in the order of `needs`, which has the predecessors of each node.
     """
 
     def __init__(self, needs: Mapping[Node, Iterable[Node]]):
@@ -31,6 +30,7 @@ class Ready(Generic[Node]):
                 self._waiting.setdefault(predecessor, []).append(node)
 
     def at_start(self) -> list[Node]:
+        """Return the nodes without predecessors."""
         return [node for node, missing in self.missing.items() if not missing]
 
     def complete(self, node: Node) -> list[Node]:
@@ -42,13 +42,13 @@ class Ready(Generic[Node]):
 
 
 def eager(graph: Graph) -> list[int]:
-    """Return the order of an executor that starts operations as soon as they can run.
+    """Return the operations in the order of an executor that starts operations as soon as they are ready.
 
-    Forward operations run in program order. Copies and gradient operations run in the order in which they become ready,
-    first in, first out, and before the next forward operation: an operation is ready when its operands, including
-    tokens, are available; operations that become ready together run in program order. The update runs last, in program
-    order, since recomputation does not change it. An update that a later forward or gradient operation reads, as
-    between two steps in one function, runs in its place among the forward operations.
+    An operation is ready when its operands, including tokens, are available. Forward operations run in program order.
+    Copies and gradient operations run before the next forward operation, first in, first out; those that become ready
+    together run in program order. The update runs last, in program order, because recomputation does not change it. An
+    update that a later forward or gradient operation reads, as between two steps in one function, runs in its place
+    among the forward operations.
 
     Only programs whose copies wait for gradients keep their saving in this order. Without tokens, copies run during the
     forward pass and the peak is that of the plain step, so this order detects missing gates.

@@ -1,7 +1,7 @@
-"""Make a plan from pairs (place, operation): run the operation again before the place.
+"""Make a plan from pairs (place, operation), each of which stands for a copy of the operation before the place.
 
-Solvers under a budget return pairs; gates, inputs and readers follow from the graph. Any pairs whose operation is
-before the place form a program: each use reads the latest copy.
+Solvers return pairs; gates, inputs and readers follow from the graph. Any pairs whose operation is before the place
+give a valid program: each use reads the latest copy.
 """
 
 from __future__ import annotations
@@ -17,15 +17,20 @@ from .plan import Batch, CopyGroup, Kept, Plan
 
 
 def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str = "", chain: bool = False) -> Plan:
-    """Return one copy group for each place.
+    """Return a plan with one copy group for each place.
+
+    A group replaces the values that the backward pass or a later copy reads from its place on.
 
     Args:
-        pairs: (place, operation), with the operation before the place.
-        chain: each group also waits for the last gradient value before it.
+        pairs: The pairs (place, operation), with the operation before the place.
+        segment: The segment of all groups.
+        chain: Whether each group also waits for the last gradient value before it.
 
-    A group replaces the values that the backward pass or a later copy reads from its place on. Values without a gate
-    are kept, with the reason. Raises `ValueError` for an operation or a place that does not exist, and for a place that
-    is not after the operation.
+    Returns:
+        The plan. Operations whose copies no gate would delay are kept, with the reason.
+
+    Raises:
+        ValueError: For an operation or a place that does not exist, and for a place that is not after the operation.
     """
     operations_at = dict[int, set[int]]()
     for place, op in pairs:

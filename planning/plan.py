@@ -1,4 +1,5 @@
-"""A plan: which operations of a graph run again, where, behind which gates, and which values readers replace.
+"""A plan: the operations of a graph that run again, the places and gates of their copies, and the values that the
+copies replace.
 
 A plan is made for one graph, by a planner or by hand, and refers to its numbers. `to_json` and `from_json` of
 `plan_file.py` store it for another run; `analysis/verify/emitted.py` checks a program against it. Any copy groups that
@@ -18,10 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Batch:
-    """Copies behind one token.
+    """Copies behind one token, which waits for the gates of the group and for the preceding batch.
 
-    `inputs`: the values from outside of the group that these copies read and no earlier batch reads. The token waits
-    for the gates of the group, and for the copies of the `awaited` values of the preceding batch.
+    Attributes:
+        operations: The copied operations, in the order of the copies.
+        inputs: The values from outside of the group that these copies read and no earlier batch reads.
+        awaited: The values of the preceding batch whose copies the token waits for.
     """
 
     operations: tuple[int, ...]
@@ -31,12 +34,18 @@ class Batch:
 
 @dataclass(frozen=True)
 class CopyGroup:
-    """Copies that are made together, before the operation `before`, batch by batch, behind the same `gates`.
+    """Copies that are made at one place, batch by batch, behind the same gates.
 
-    From `before` on, uses of a replaced value (`replaces`) in the backward pass are redirected to its most recent copy.
-    `numbers`: the copy number of each copy among those of its original, from 1 on. Bytes and FLOPs are estimates of the
-    planner: `freed_bytes` need not be saved for the backward pass any more, `pinned_bytes` are kept live for the copies
-    instead.
+    Attributes:
+        segment: The segment that is recomputed; "" for operations outside of segments.
+        before: The operation before which the copies are inserted.
+        batches: The copies.
+        numbers: For each copy its number among the copies of its original, from 1 on.
+        replaces: The values whose uses in the backward pass, from `before` on, are redirected to their latest copies.
+        gates: The gradient values that all copies wait for.
+        freed_bytes: An estimate of the bytes that need not be saved for the backward pass any more.
+        pinned_bytes: An estimate of the bytes that are kept live for the copies instead.
+        extra_flops: The FLOPs of the copies.
     """
 
     segment: str
@@ -66,7 +75,7 @@ class CopyGroup:
 
 @dataclass(frozen=True)
 class Kept:
-    """A segment, or a single operation of one, that is not recomputed, with the reason."""
+    """A segment, or an operation in it, that is not recomputed, with the reason."""
 
     segment: str
     operation: int
@@ -75,17 +84,20 @@ class Kept:
 
 @dataclass(frozen=True)
 class Plan:
-    """Copy groups in program order, and targets that are kept: one entry per segment, with the first reason."""
+    """The copy groups in program order, and the segments that are kept: one entry per segment, with the first
+    reason."""
 
     groups: tuple[CopyGroup, ...] = ()
     kept: tuple[Kept, ...] = ()
 
     @property
     def replaced(self) -> frozenset[int]:
+        """The values that copies replace."""
         return frozenset(value for group in self.groups for value in group.replaces)
 
     @property
     def copies(self) -> int:
+        """The number of copies."""
         return sum(len(group.operations) for group in self.groups)
 
     @property
@@ -98,5 +110,5 @@ class Plan:
 
 
 def nothing_planned(_: Graph) -> Plan:
-    """Return a planner that recomputes nothing."""
+    """Plan no copies. A planner, as `RecomputeOptions(planner=…)` takes it."""
     return Plan()

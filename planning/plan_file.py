@@ -1,9 +1,9 @@
-"""Plans as JSON: read with every field checked, and written.
+"""Write plans as JSON, and parse them with checks of every field.
 
     {"recompute_plan": 1, "steps": [{"function": "main", "graph": "5f2c…", "groups": […], "kept": […], "notes": […]}]}
 
-`graph` is the fingerprint of the graph of the plan: a plan for another program is refused. All numbers are those of the
-graph after inlining.
+`graph` is the fingerprint of the graph that the plan was made for: a plan for another program is refused. Operations
+and values have their numbers in this graph, which is made after inlining.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from .plan import Batch, CopyGroup, Kept, Plan
 
 
 class BadPlan(ValueError):
-    """A plan that cannot be parsed, or that does not fit the graph; the message names the field."""
+    """A plan that cannot be parsed, or does not fit the graph; the message names the field."""
 
 
 @dataclass(frozen=True)
 class JsonFields:
-    """A JSON object whose fields are read with checks. `where`: its path, `plan.steps[0]`."""
+    """A JSON object whose fields are read with checks. `where`: its path, such as `plan.steps[0]`."""
 
     data: dict[str, object]
     where: str
 
     @classmethod
     def of(cls, data: object, where: str, names: Iterable[str]) -> JsonFields:
-        """Wrap an object. Raises `BadPlan` if `data` is not an object, or has fields that are not in `names`."""
+        """Wrap `data`. Raises `BadPlan` if it is not an object, or has fields that are not in `names`."""
         if not isinstance(data, dict):
             raise BadPlan(f"{where} is not an object")
         fields = cls(cast(dict[str, Any], data), where)
@@ -88,13 +88,21 @@ class JsonFields:
 
 
 PLAN_VERSION = 1
+"""The version of the format."""
 Mark = bool | str
+"""The mark of one result: whether it is recomputed, or the name of a `Policy`."""
 
 
 @dataclass(frozen=True)
 class Note:
-    """Attributes to write on an operation: its segment, its mark (one, or one for each result), and whether it is noted
-    as kept (`checkpoint`)."""
+    """The attributes to write on an operation.
+
+    Attributes:
+        operation: The number of the operation.
+        segment: The name of its segment; None outside of segments.
+        recompute: Its mark, or one for each result; None without a mark.
+        checkpoint: Whether it is an output of a segment that is kept.
+    """
 
     operation: int
     segment: str | None = None
@@ -104,7 +112,15 @@ class Note:
 
 @dataclass(frozen=True)
 class StepPlan:
-    """The plan of one function. `graph`: the fingerprint of its graph. `offload`: the moves that the graph includes."""
+    """The plan of one function.
+
+    Attributes:
+        function: The symbol name of the function.
+        graph: The fingerprint of its graph.
+        plan: The plan.
+        notes: The attributes of its operations.
+        offload: The moves to the host that the graph includes.
+    """
 
     function: str
     graph: str
@@ -114,7 +130,7 @@ class StepPlan:
 
 
 def to_json(steps: Iterable[StepPlan]) -> str:
-    """Print plans: one step per line, with its groups on separate lines."""
+    """Write plans as text, with a line for each group, kept segment and note."""
     return "\n".join(['{"recompute_plan": 1, "steps": [', ",\n".join(map(_step_text, steps)), "]}", ""])
 
 
@@ -138,7 +154,7 @@ def _group_data(group: CopyGroup) -> dict[str, object]:
 
 
 def _note_data(note: Note) -> dict[str, object]:
-    """Return the fields of a note without defaults; `recompute` false, which keeps an operation, is not a default."""
+    """Return the fields of a note without its defaults. `recompute: false` keeps an operation, and is no default."""
     note_fields = asdict(note)
     if not note.checkpoint:
         del note_fields["checkpoint"]
@@ -146,7 +162,11 @@ def _note_data(note: Note) -> dict[str, object]:
 
 
 def from_option(text: str) -> tuple[StepPlan, ...]:
-    """Parse plans that a caller in Python gives as text. Raises `BadPlan`, which explains that a path is none."""
+    """Parse plans that a caller in Python gives as text.
+
+    Raises:
+        BadPlan: For text that cannot be parsed. If it looks like a path, the message says how to read the file.
+    """
     try:
         return from_json(text)
     except BadPlan as error:
@@ -156,7 +176,7 @@ def from_option(text: str) -> tuple[StepPlan, ...]:
 
 
 def from_json(text: str) -> tuple[StepPlan, ...]:
-    """Parse plans. Raises `BadPlan`."""
+    """Parse plans. Raises `BadPlan` for text that cannot be parsed."""
     try:
         data = parsed(text)
     except BadJson as error:

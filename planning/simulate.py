@@ -1,4 +1,4 @@
-"""Apply a plan to a graph, to compute the cost of copies before any program is changed.
+"""Apply a plan to a graph, so that its peak is known before any program is rewritten.
 
 `recompute-clone` and `recompute-lower` write the same program as IR; a test compares the two, operation by operation.
 
@@ -27,9 +27,12 @@ BARRIER_NAME = "stablehlo.optimization_barrier"
 class Instruction(NamedTuple):
     """An operation of the new program.
 
-    origin: the operation of the graph that it is or copies, or `BARRIER_ORIGIN`.
-    is_new: whether it is a copy or a barrier.
-    reads: the values that it reads, in the order of the original. A barrier makes one value for each that it reads.
+    Attributes:
+        origin: The operation of the graph that it is or copies, or `BARRIER_ORIGIN`.
+        phase: Its phase.
+        is_new: Whether it is a copy or a barrier.
+        reads: The values that it reads, in the order of the original.
+        makes: Its results; those of a barrier correspond to the values that it reads.
     """
 
     origin: int
@@ -41,8 +44,13 @@ class Instruction(NamedTuple):
 
 @dataclass(frozen=True)
 class SimulatedProgram:
-    """The new program. `stands_for`: for each value the value of the graph that it is, copies, or delays. The values of
-    the graph come first, including those of dead operations."""
+    """The new program.
+
+    Attributes:
+        operations: Its operations, in program order.
+        stands_for: For each value the value of the graph that it is, copies, or delays. The values of the graph come
+            first, also those of dead operations.
+    """
 
     operations: tuple[Instruction, ...]
     stands_for: tuple[int, ...]
@@ -59,7 +67,8 @@ class SimulatedProgram:
 
 @dataclass(frozen=True)
 class Barrier:
-    """A barrier over `values` before the operation `before`: later readers of one value wait for all of them."""
+    """A barrier over `values` before the operation `before`: later readers of one of the values wait for all of
+    them."""
 
     before: int
     values: tuple[int, ...]
@@ -68,7 +77,8 @@ class Barrier:
 def simulate(graph: Graph, plan: Plan, ordered: bool = True) -> SimulatedProgram:
     """Apply a plan to the graph, and remove dead operations.
 
-    `ordered`: put barriers before copies, as for a target that runs operations as soon as they are ready.
+    Args:
+        ordered: Whether barriers are inserted before copies, as for a target that does not keep program order.
     """
     writer, groups = _GraphWriter(graph, ordered), dict[int, list[CopyGroup]]()
     for group in plan.groups:
@@ -81,7 +91,11 @@ def simulate(graph: Graph, plan: Plan, ordered: bool = True) -> SimulatedProgram
 
 
 def insert_barriers(graph: Graph, program: SimulatedProgram, barriers: Sequence[Barrier]) -> SimulatedProgram:
-    """Insert barriers into the program. `graph`: the program as a graph; the barriers use its numbers."""
+    """Insert barriers into the program.
+
+    Args:
+        graph: The program as a graph (`as_graph`). The barriers refer to its numbers.
+    """
     if not barriers:
         return program
     writer, barriers_at = _GraphWriter(graph), dict[int, list[Barrier]]()
@@ -109,11 +123,14 @@ def _with_first_origin(program: SimulatedProgram, instruction: Instruction) -> I
 
 @dataclass
 class _GraphWriter:
-    """Walks through the graph once.
+    """A writer of the new program, operation by operation.
 
-    copy_of: for each value its latest copy, which the backward pass reads, and the place of the copy.
-    delayed: for each input of a group the value behind the barrier, which gradient operations read.
-    passed: for each gate the value behind the barrier, which all later operations read.
+    Attributes:
+        written: The instructions so far.
+        stands_for: As in `SimulatedProgram`.
+        copy_of: For each value its latest copy, which the backward pass reads, and the place of the copy.
+        delayed: For each input of a group the value behind the barrier, which gradient operations read.
+        passed: For each gate the value behind the barrier, which all later operations read.
     """
 
     graph: Graph
@@ -155,7 +172,7 @@ class _GraphWriter:
             self.copy_of[value] = mapping[value], group.before
 
     def _copies(self, batch: Batch, gates: Iterable[int], mapping: dict[int, int]) -> None:
-        """Append the copies of a batch. `mapping`: from values to their copies; those of the batch are added."""
+        """Append the copies of a batch, and add them to `mapping`, from values to their copies."""
         inputs = [value for value in batch.inputs if value not in mapping]
         now = [self._now(value) for value in inputs]
         if now and self.ordered:
@@ -168,8 +185,8 @@ class _GraphWriter:
             self.written.append(Instruction(op, "gradient", True, reads, makes))
 
     def barrier(self, late: Iterable[int], awaited: Iterable[int], phase: str = "gradient") -> list[int]:
-        """Append a barrier. Returns the values after it, for `late` and `awaited`; all later operations read the
-        `awaited` values there."""
+        """Append a barrier. Returns its results, first those for `late`. All later operations read the `awaited` values
+        behind the barrier."""
         gates = list(dict.fromkeys(map(self._behind, awaited)))
         read = list(dict.fromkeys([*map(self._behind, late), *gates]))
         made = [self._new_value(self.stands_for[value]) for value in read]
@@ -192,7 +209,7 @@ class _GraphWriter:
 
 
 def _without_dead(graph: Graph, written: Sequence[Instruction]) -> list[Instruction]:
-    """Remove operations without readers, such as originals for the backward pass that are recomputed there."""
+    """Remove operations whose results are not read, such as originals whose readers read copies."""
     read, live = set[int](), list[Instruction]()
     for instruction in reversed(written):
         origin = instruction.origin
@@ -205,7 +222,7 @@ def _without_dead(graph: Graph, written: Sequence[Instruction]) -> list[Instruct
 
 
 def as_graph(graph: Graph, program: SimulatedProgram) -> Graph:
-    """Return the new program as a graph. Its values keep their numbers."""
+    """Return the new program as a graph, whose values keep their numbers in the program."""
     operations = program.operations
     origins = [operation.origin for operation in operations]
     copies = (op for op, operation in enumerate(operations) if operation.is_new and operation.origin != BARRIER_ORIGIN)
@@ -216,7 +233,7 @@ def as_graph(graph: Graph, program: SimulatedProgram) -> Graph:
         makes=tuple([operation.makes for operation in operations]),
         flops=tuple([0 if op == BARRIER_ORIGIN else graph.flops[op] for op in origins]),
         inner_bytes=tuple([0 if op == BARRIER_ORIGIN else graph.inner_bytes[op] for op in origins]),
-        looks_at=tuple(
+        viewed=tuple(
             [_viewed_value(graph, operation) if operation.origin in graph.casts else None for operation in operations]
         ),
         effects=tuple([None if op == BARRIER_ORIGIN else graph.effects[op] for op in origins]),
@@ -232,14 +249,14 @@ def as_graph(graph: Graph, program: SimulatedProgram) -> Graph:
 
 
 def _viewed_value(graph: Graph, instruction: Instruction) -> int:
-    source = graph.looks_at[instruction.origin]
+    source = graph.viewed[instruction.origin]
     assert source is not None, "the operation is a view or a cast"
     return instruction.reads[graph.reads[instruction.origin].index(source)]
 
 
 def _roots(graph: Graph, program: SimulatedProgram) -> tuple[int, ...]:
-    """Return the owners of storage: views share that of their current operand, results of barriers that of their
-    operand."""
+    """Return the owner of the storage of each value: views share the storage of their present operand, and results of
+    barriers that of their operand."""
     roots = list(range(len(program.stands_for)))
     roots[: len(graph.root)] = graph.root
     for origin, _, _, reads, makes in program.operations:
@@ -247,7 +264,7 @@ def _roots(graph: Graph, program: SimulatedProgram) -> tuple[int, ...]:
             for read, made in zip(reads, makes, strict=True):
                 roots[made] = roots[read]
             continue
-        if origin not in graph.showing:
+        if origin not in graph.aliasing:
             # A value that owns its storage is its own root already, and so is a copy of it.
             continue
         for old, made in zip(graph.makes[origin], makes, strict=True):

@@ -1,4 +1,5 @@
-"""A lower bound of the peak from two operations: a value that one reads was live while the other ran, or made since.
+"""A lower bound of the peak from two operations: a value that one of them reads was live while the other ran, or was
+made after it.
 
 Let operation t read a value v that may be recomputed, and let s run before t. Either the instance of v that t reads was
 live while s ran, together with all values that s needs; or the operation m that makes v ran between s and t, together
@@ -22,8 +23,8 @@ MAX_DISTANCE = 64
 
 @dataclass(frozen=True)
 class TwoPointBound:
-    """A proof that no plan peaks below `bytes`: the `value` is live while `before` runs, or its maker runs again
-    between `before` and `reader`. 0 bytes and -1 if nothing is proved."""
+    """A proof that no plan peaks below `bytes`: `value` is live while `before` runs, or its maker runs again between
+    `before` and `reader`. `bytes` is 0, and the others are -1, if nothing is proved."""
 
     bytes: int
     before: int = -1
@@ -31,17 +32,17 @@ class TwoPointBound:
     value: int = -1
 
     def describe(self, problem: Problem) -> str:
-        """Return the bound as text, with the operations."""
+        """Name the operations of the bound, for a message."""
         maker = int(problem.maker[self.value])
         labels = [f"{problem.labels[op]} ({problem.names[op]})" for op in (self.reader, maker, self.before)]
         return (
-            f"operation {labels[0]} reads what {labels[1]} makes, which is held while {labels[2]} runs, or made "
-            "again after it"
+            f"operation {labels[0]} reads a result of {labels[1]}, which is live while {labels[2]} runs, or recomputed "
+            "after it"
         )
 
 
 def two_point_bound(problem: Problem) -> TwoPointBound:
-    """Return the largest such bound; 0 bytes if there is none."""
+    """Return the largest bound from two operations at most `MAX_DISTANCE` apart; of 0 bytes if there is none."""
     lasts = pinned_until(problem)
     change = np.zeros(len(problem) + 1, dtype=np.int64)
     np.add.at(change, problem.maker, problem.sizes)

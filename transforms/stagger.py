@@ -29,7 +29,7 @@ from ..analysis.step.step import Step
 from ..dialects.context import tell
 from ..dialects.recompute import Names
 from ..dialects.stablehlo.control import OptimizationBarrierOp
-from ..planning.by_segment.displaced import Early, early_parts
+from ..planning.by_segment.early_parts import Early, early_parts
 from ..support.diagnostics import BadRequest, Remark
 from .phase import steps_of
 from .preparation.nested_steps import nested_steps_apart

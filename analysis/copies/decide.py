@@ -14,7 +14,7 @@ from ...dialects.recompute import Names
 from ...options.selection import Selection
 from ...planning.by_segment.copy_groups import GroupOptions
 from ...planning.by_segment.copy_requests import ALL_KEPT, NO_GATE, NOTHING_FREED, SKIPPED, Targets
-from ...planning.by_segment.displaced import sinkable
+from ...planning.by_segment.sinkable import sinkable
 from ...planning.graph import Graph
 from ...planning.plan import CopyGroup, Plan
 from ...support.timing import part

@@ -9,7 +9,7 @@ from functools import cached_property
 from xdsl.dialects.func import FuncOp
 
 from ...options.recompute_options import DEFAULT_OPTIONS, Emission
-from ...planning.by_segment.displaced import early_parts
+from ...planning.by_segment.early_parts import early_parts
 from ...planning.graph import Graph
 from ...planning.liveness import live_bytes, peak_bytes
 from ...planning.objective import EAGER_SHARE

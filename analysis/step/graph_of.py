@@ -113,7 +113,7 @@ def graph_of(
         makes=tuple(map(tuple, made)),
         flops=() if bare else tuple(map(flops, operations)),
         inner_bytes=tuple([inner.of(op) if op.regions else 0 for op in operations]),
-        looks_at=() if bare else tuple([None if (v := _looks_at(op)) is None else number[v] for op in operations]),
+        viewed=() if bare else tuple([None if (v := _looks_at(op)) is None else number[v] for op in operations]),
         effects=() if bare else tuple(map(why_impure, operations)),
         maker=_makers(made, len(values)),
         root=_roots(index, values, shared),

@@ -1,10 +1,10 @@
-"""Segments of a forward pass by data flow alone: cuts where few bytes are live.
+"""Cut a forward pass into segments by data flow alone, where few bytes are live.
 
-For k segments, the residuals of each segment may take at most 1/k of the bytes of all residuals; among such cuts those
-with the fewest live bytes are chosen. The peak is then about the bytes at the cuts plus the residuals of the largest
-segment. Source of the trade-off: T. Chen et al., "Training deep nets with sublinear memory cost", 2016, where all
-layers are equal and k is the square root of their number. For unequal layers a dynamic program finds the cuts:
-N. Kumar, S. Jegelka, "Improved rematerialization via tree decompositions", 2019, among others.
+For k segments, the residuals of each segment may take at most 1/k of the bytes of all residuals. Among such cuts, those
+with the fewest live bytes are chosen. The peak is then about the live bytes at the cuts plus the residuals of the
+largest segment. Source of the trade-off: T. Chen et al., "Training deep nets with sublinear memory cost", 2016, where
+all layers are equal and k is the square root of their number. For unequal layers a dynamic program finds the cuts: N.
+Kumar, S. Jegelka, "Improved rematerialization via tree decompositions", 2019, among others.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ class Cuts:
 
 
 UNEVEN = (3 / 4, 2 / 3)
-"""Larger shares of the residual bytes that one segment may also have: the first stage of a convolutional network often
-has as many."""
+"""Larger shares of the residual bytes that one segment may have, for additional cuts: the first stage of a
+convolutional network often has as many."""
 
 
 def cuts_by_structure(graph: Graph, most: int = MOST_SEGMENTS) -> list[Cuts]:
-    """Return the best distinct cuts into at most `most` segments by score, then uneven ones."""
+    """Return distinct cuts into at most `most` segments, the best score first, then uneven cuts."""
     sizes = _Sizes.of(graph)
     even = sizes.cuts_within([sizes.total // count for count in range(2, most + 1)])
     uneven = sizes.cuts_within([int(sizes.total * share) for share in UNEVEN])
@@ -78,9 +78,9 @@ def cuts_by_structure(graph: Graph, most: int = MOST_SEGMENTS) -> list[Cuts]:
 
 
 def cuts_by_blocks(graph: Graph) -> Cuts | None:
-    """Return the cuts between repeated blocks: each block is a segment that begins where the fewest bytes are live.
+    """Return cuts between repeated blocks, each of which becomes a segment that begins where the fewest bytes are live.
 
-    None unless repeated sequences of operations, of any size, make up at least half of the forward pass.
+    None unless repeated sequences of operations make up at least half of the forward pass.
     """
     end = _end(graph)
     operations = [op for op in range(end) if graph.forward[op] and not graph.constants.issuperset(graph.makes[op])]
@@ -103,10 +103,10 @@ def cuts_by_blocks(graph: Graph) -> Cuts | None:
 
 
 def cut_into(graph: Graph, count: int) -> Cuts | None:
-    """Cut into `count` segments, or as many as there are places to cut; None if there are none.
+    """Return cuts into `count` segments, or as many as there are places to cut; None without such a place.
 
-    Starts from the best cuts into at most `count` segments, and cuts the segment with the most residual bytes until
-    there are enough.
+    The best cuts into at most `count` segments are refined: the segment with the most residual bytes is cut until there
+    are enough.
     """
     sizes = _Sizes.of(graph)
     fewer = [cuts for cuts in cuts_by_structure(graph, max(count, 2)) if len(cuts.bounds) - 1 <= count]
@@ -117,8 +117,8 @@ def cut_into(graph: Graph, count: int) -> Cuts | None:
 
 
 def uncut(graph: Graph) -> Cuts | None:
-    """Return the whole forward pass as one segment, if the gradient begins with cotangent arguments: all of it may be
-    recomputed once they are available. None for any other step."""
+    """Return the whole forward pass as one segment, which is possible if the gradient begins with cotangent arguments:
+    all of the forward pass may be recomputed once they are available. None for any other step."""
     first = next((op for op, is_gradient in enumerate(graph.gradient) if is_gradient), -1)
     if first not in graph.needs_cotangent:
         return None
@@ -130,10 +130,11 @@ def uncut(graph: Graph) -> Cuts | None:
 class _Sizes:
     """The places where a cut is possible.
 
-    places: the operation after each place.
-    live: bytes live at each place that later forward operations read.
-    inside: residual bytes before each place.
-    largest: the most residual bytes of one operation.
+    Attributes:
+        places: The operation after each place.
+        live: The bytes that are live at each place and that later forward operations read.
+        inside: The residual bytes of all operations before each place.
+        largest: The most residual bytes of one operation.
     """
 
     places: Sequence[int]
@@ -161,7 +162,7 @@ class _Sizes:
         )
 
     def cuts_within(self, bounds: Iterable[int]) -> list[Cuts]:
-        """Return the cheapest distinct cuts for these bounds, the best score first."""
+        """Return the best distinct cuts for bounds on the residual bytes of a segment, the best score first."""
         by_bounds = dict[tuple[int, ...], Cuts]()
         for bound in bounds:
             if (cuts := self.cut(max(bound, self.largest))) is not None:
@@ -169,7 +170,8 @@ class _Sizes:
         return sorted(by_bounds.values(), key=lambda cuts: (cuts.score, len(cuts.bounds)))
 
     def cut(self, bound: int) -> Cuts | None:
-        """Return the cheapest cuts into segments of at most `bound` residual bytes; None if there are none.
+        """Return the cuts with the fewest live bytes into segments of at most `bound` residual bytes; None if there are
+        none.
 
         A dynamic program over the places with a monotone queue, in linear time.
         """
@@ -192,13 +194,14 @@ class _Sizes:
         return self.cuts_at([self.places[index] for index in chosen]) if len(chosen) > 2 else None
 
     def cuts_at(self, bounds: Sequence[int]) -> Cuts:
+        """Make the cuts with these bounds, all of which are places."""
         indices = [bisect_left(self.places, place) for place in bounds]
         largest = max(self.inside[end] - self.inside[start] for start, end in pairwise(indices))
         return Cuts(tuple(bounds), sum(self.live[index] for index in indices), largest)
 
     def best_place_between(self, bounds: Sequence[int]) -> int | None:
-        """Return the best cut of the segment with the most residual bytes among those that can be cut; None without
-        one."""
+        """Return the best place to cut the segment that has the most residual bytes among those that can be cut; None
+        if no segment can be cut."""
         indices = [bisect_left(self.places, place) for place in bounds]
         spans = sorted(pairwise(indices), key=lambda span: self.inside[span[0]] - self.inside[span[1]])
         for start, end in spans:
@@ -217,7 +220,7 @@ def _end(graph: Graph) -> int:
 
 
 def _residual_bytes(graph: Graph, end: int) -> list[int]:
-    """Return for each operation the bytes of its results that gradient operations read."""
+    """Return for each operation before `end` the bytes of its results that gradient operations read."""
     bytes_of = [0] * end
     for op in range(end):
         if graph.forward[op]:
@@ -227,11 +230,12 @@ def _residual_bytes(graph: Graph, end: int) -> list[int]:
 
 
 NEAR_THE_END = 0.9
-"""Share of the forward pass: if the last primal operation is after it, primal operations cover the forward pass."""
+"""Share of the forward pass after which the last primal operation must lie, so that the primal operations are taken for
+the whole forward pass."""
 
 
 def _live_bytes(graph: Graph, end: int) -> list[int]:
-    """Return for each operation, and the end, the bytes made before it that primal operations from it on read.
+    """Return for each operation, and for `end`, the bytes made before it that primal operations from it on read.
 
     If the last primal operation is before `NEAR_THE_END` of the forward pass, as in a gradient without its loss, all
     forward operations after it count too.

@@ -1,4 +1,4 @@
-"""Plan the copies of target values, segment by segment, in groups behind one token each and in batches within a group.
+"""Plan the copies of target values, segment by segment, in groups behind one token each.
 
 The copies of a segment form a group before their first reader. A segment has several groups in two cases:
 
@@ -6,27 +6,21 @@ The copies of a segment form a group before their first reader. A segment has se
   If the whole inside were live from then on, nothing would be saved. So the outputs are copied first, on a *spine*
   whose inside dies at once, and the inside is copied a second time when the segment's own gradient arrives (T. Chen et
   al., "Training deep nets with sublinear memory cost", 2016).
-- A segment with several arrivals has a group for each (`copy_requests.py`).
+- The backward pass enters the segment several times, so that there is a group for each entry (`copy_requests.py`).
 
-A group is split into batches if one token for all of its copies would release too many at once. A segment often
-consists of two computations that join late: random bits, with many large temporaries and a small mask as their result,
-and the layer itself. An eager executor would run both concurrently, with the temporaries of both live. So the part
-whose peak exceeds its live-out bytes by far runs first, and the other part waits for its results. For two independent
-computations the order by (peak - live-out bytes) is optimal: R. Sethi, J. D. Ullman, "The generation of optimal code
-for arithmetic expressions", 1970; J. W. H. Liu, "An application of generalized tree pebbling to sparse matrix
-factorization", 1987.
+A group is split into batches if one token for all of its copies would release too many at once (`batches.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 
 from ..gates import gates_for, hold_back, joining
 from ..graph import Graph
-from ..objective import BATCH_CANDIDATES, BATCH_SHARE
 from ..plan import Batch, CopyGroup, Kept, Plan
+from .batches import in_turn, split
 from .copy_requests import (
     FROM_CONSTANTS,
     NO_GATE,
@@ -40,8 +34,8 @@ from .copy_requests import (
 
 
 def freed_bytes(graph: Graph, replaced: Iterable[int], inputs: Iterable[int], before: int) -> int:
-    """Return the bytes of the storages without readers from `before` on once readers of the `replaced` values read
-    copies."""
+    """Return the bytes of the storages that no operation from `before` on reads any more, if the backward readers of
+    the `replaced` values read copies made there."""
     held = {graph.root[value] for value in inputs}
     recomputed = dict.fromkeys(replaced)
     roots = dict.fromkeys([graph.root[value] for value in recomputed])
@@ -57,7 +51,7 @@ def freed_bytes(graph: Graph, replaced: Iterable[int], inputs: Iterable[int], be
 
 
 def pinned_bytes(graph: Graph, inputs: Iterable[int], before: int) -> int:
-    """Return the bytes of the inputs that would otherwise be dead at the operation. Arguments never die."""
+    """Return the bytes of the inputs of copies that would otherwise be dead at `before`. Arguments never die."""
     return sum(
         graph.sizes[root]
         for root in dict.fromkeys([graph.root[value] for value in inputs])
@@ -69,7 +63,7 @@ def pinned_bytes(graph: Graph, inputs: Iterable[int], before: int) -> int:
 
 
 def _last_other_reader(graph: Graph, root: int, replaced: Set[int]) -> int:
-    """Return the last reader of a storage; backward readers of the `replaced` values do not count."""
+    """Return the last reader of a storage, without the backward readers of the `replaced` values."""
     return max(
         (
             reader
@@ -79,122 +73,6 @@ def _last_other_reader(graph: Graph, root: int, replaced: Set[int]) -> int:
         ),
         default=-1,
     )
-
-
-def split(graph: Graph, operations: Sequence[int], freed_bytes: int, beside: bool = False) -> tuple[Batch, ...]:
-    """Return one batch, or two if delaying the second saves enough. `operations` are in program order.
-
-    `beside`: split only if a part of the second batch could run concurrently with the first, and is larger than the
-    values that the second token stores: a compiler that fuses may not have stored these at all.
-    """
-    inputs = graph.outside_of(operations)
-    first = _first_to_run(graph, operations, inputs, freed_bytes)
-    early = tuple([op for op in operations if op in first])
-    late = tuple([op for op in operations if op not in first])
-    if not first or (beside and not _runs_beside(graph, early, late)):
-        return (Batch(tuple(operations), inputs),)
-    early_inputs = graph.outside_of(early)
-    late_inputs = tuple([value for value in inputs if value not in early_inputs])
-    awaited = tuple([value for value in _live_out(graph, early) if value not in graph.constants])
-    return Batch(early, early_inputs), Batch(late, late_inputs, awaited)
-
-
-def in_turn(graph: Graph, groups: Sequence[Sequence[int]], live_out: Set[int]) -> tuple[Batch, ...]:
-    """Return one batch per group; each waits for the results of the preceding group that are in `live_out`."""
-    batches, read = list[Batch](), set[int]()
-    awaited: tuple[int, ...] = ()
-    for group in groups:
-        made = graph.results_of(group)
-        inputs = tuple([value for value in graph.outside_of(group) if value not in read])
-        batches.append(Batch(tuple(group), inputs, awaited))
-        read.update(inputs)
-        read.update(made)
-        awaited = tuple([value for value in made if value in live_out and value not in graph.constants])
-    return tuple(batches)
-
-
-def _runs_beside(graph: Graph, early: Sequence[int], late: Sequence[int]) -> bool:
-    """Return whether the operations of the late part that are independent of the early part need more bytes than the
-    early part leaves live."""
-    waiting = {value for value in graph.results_of(early) if value not in graph.constants}
-    free = list[int]()
-    for op in late:
-        if waiting.isdisjoint(graph.reads[op]):
-            free.append(op)
-        else:
-            waiting.update(graph.makes[op])
-    return sum(_run_bytes(graph, free)) > _run_bytes(graph, early)[1]
-
-
-def excess_bytes(graph: Graph, part: Sequence[int]) -> int:
-    """Return the peak bytes of the part run alone, in program order, less its live-out bytes."""
-    peak, live_out_bytes = _run_bytes(graph, part)
-    return peak - live_out_bytes
-
-
-def _run_bytes(graph: Graph, part: Sequence[int]) -> tuple[int, int]:
-    """Return the peak bytes of the part run alone, in program order, and its live-out bytes."""
-    root = graph.root
-    live_out = {root[value] for value in _live_out(graph, part)}
-    made = set(graph.results_of(part)) - graph.constants
-    last = {root[value]: op for op in part for value in graph.reads[op]}
-    live = peak = 0
-    for op in part:
-        owned = [value for value in graph.makes[op] if value in made and root[value] == value]
-        live += sum([graph.sizes[value] for value in owned])
-        peak = max(peak, live + graph.inner_bytes[op])
-        for storage in {*[root[value] for value in graph.reads[op]], *owned}:
-            if last.get(storage, op) == op and storage in made and storage not in live_out:
-                live -= graph.sizes[storage]
-    return peak, sum(graph.sizes[storage] for storage in live_out if storage in made)
-
-
-def _most_bytes(graph: Graph, part: Sequence[int]) -> int:
-    """Return an upper bound of `excess_bytes` that is fast to compute: the bytes of all results and of the largest
-    region."""
-    inner = max([graph.inner_bytes[op] for op in part], default=0)
-    return sum([graph.stored_bytes[op] for op in part]) + inner
-
-
-def _first_to_run(graph: Graph, operations: Sequence[int], inputs: Sequence[int], freed_bytes: int) -> set[int]:
-    """Return the part with the largest `excess_bytes`, among parts that consist of all operations on a subset of the
-    inputs.
-
-    Only the `BATCH_CANDIDATES` parts with the fewest inputs are considered, which bounds the work for large segments.
-    """
-    needs = _needed_inputs(graph, operations, inputs)
-    best, most = set[int](), BATCH_SHARE * freed_bytes
-    for mask in sorted(sorted(set(needs.values()), key=int.bit_count)[:BATCH_CANDIDATES]):
-        part = [op for op in operations if needs[op] | mask == mask]
-        if len(part) == len(operations) or _most_bytes(graph, part) <= most:
-            continue
-        if (excess := excess_bytes(graph, part)) > most:
-            best, most = set(part), excess
-    return best
-
-
-def _needed_inputs(graph: Graph, operations: Sequence[int], inputs: Sequence[int]) -> Mapping[int, int]:
-    """Return for each operation the inputs that it depends on, as a set of bits."""
-    bit = {value: 1 << index for index, value in enumerate(inputs)}
-    needs = dict[int, int]()
-    for op in operations:
-        mask = 0
-        for value in graph.reads[op]:
-            mask |= bit.get(value, 0)
-        for producer in graph.producers[op]:
-            mask |= needs.get(producer, 0)
-        needs[op] = mask
-    return needs
-
-
-def _live_out(graph: Graph, part: Sequence[int]) -> list[int]:
-    """Return the results of the part that operations outside of it read, other than updates."""
-    inside = set(part)
-    return [
-        value
-        for value in graph.results_of(part)
-        if any(reader not in inside and not graph.update[reader] for reader in graph.readers[value])
-    ]
 
 
 @dataclass(frozen=True)
@@ -245,7 +123,7 @@ def plan_segments(graph: Graph, targets: Targets, refused: Collection[int], opti
 
 
 def _without_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[Kept]]:
-    """Remove targets that are read before any gradient exists: no gate could delay their copies."""
+    """Remove the targets that are read before any gradient exists: no gate could delay their copies."""
     values, kept = set(targets.values), list[Kept]()
     readers = dict[str, set[int]]()
     for value in targets.values:
@@ -270,11 +148,13 @@ def _read(graph: Graph, targets: Targets, segment: str, reader: int) -> list[int
 
 @dataclass
 class _Planner:
-    """Walks through the backward pass once.
+    """A planner that serves the copy requests in the order of the backward pass.
 
-    made: values with a copy, which all later readers read.
-    numbers: the number of copies of each operation so far.
-    next_place: for each place with copy requests the next such place.
+    Attributes:
+        groups, kept: As in `Plan`, so far.
+        made: The values with a copy, which all later readers read.
+        numbers: The number of copies of each operation so far.
+        next_place: For each place with copy requests the next such place.
     """
 
     graph: Graph
@@ -328,10 +208,9 @@ class _Planner:
             self._add(request, replaced, operations, gates)
 
     def _gates(self, request: CopyRequest, replaced: Sequence[int], released: Sequence[int]) -> tuple[int, ...]:
-        """Return the gates that are defined after the values that the first reader reads, and that delay all `released`
-        values.
+        """Return gates that delay the `released` values and those that the first reader reads.
 
-        With `joined`, also the cotangents that join them later, which are stored thereby.
+        With the option `joined`, also the cotangents that join them later, which are stored thereby.
         """
         graph, before = self.graph, request.before
         readers = {before, *(reader for value in replaced for reader in self.targets.gradient_readers(graph, value))}
@@ -348,7 +227,8 @@ class _Planner:
     def _spine(
         self, request: CopyRequest, values: Iterable[int], outputs: Collection[int], gates: tuple[int, ...]
     ) -> None:
-        """Copy outputs that are read now, and all outputs they depend on; the inside of these copies dies at once."""
+        """Copy the outputs that are read here, and all outputs that they depend on; the inside of these copies dies at
+        once."""
         values = list(values)
         self._leave_out_late(self._needed_for(values), request.before)
         operations = self._needed_for(values)
@@ -368,8 +248,8 @@ class _Planner:
         return sorted(operations)
 
     def _leave_out_late(self, operations: Iterable[int], before: int) -> None:
-        """Drop targets that had no gate at an earlier reader: they are saved for it in any case, and a copy from here
-        on would be too late for it."""
+        """Drop the targets that an earlier reader without a gate reads: they are saved for it, so that a copy from here
+        on saves nothing."""
         late = {
             value
             for value in self._recomputed(operations)

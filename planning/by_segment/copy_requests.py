@@ -1,8 +1,8 @@
-"""Copy requests: the places in the backward pass where the inside or the outputs of a segment must be copied,
-and the operations that this takes.
+"""Copy requests: the places in the backward pass where the inside or the outputs of a segment must be copied, and the
+operations to copy there.
 
 There is one request for each entry of the backward pass into a segment. The inside and the outputs of a segment are
-copied together, unless the backward pass enters other segments between the two: the inside would be live all the time,
+copied together, unless the backward pass enters other segments between the two: the inside would be live in between,
 and has a later request of its own.
 """
 
@@ -37,10 +37,11 @@ NOTHING_FREED = "nothing is saved: everything that it would recompute stays aliv
 class Targets:
     """The targets of a plan.
 
-    segments: the segment of each operation that makes a target or is in a segment.
-    values: the values to recompute.
-    own: for some values the only readers of the copy: a segment may recompute its output for its own gradient, while
-        all other readers read the original.
+    Attributes:
+        segments: The segment of each operation that makes a target or is in a segment.
+        values: The values to recompute.
+        own: For some values the only readers of the copy: a segment may recompute its output for its own gradient,
+            while all other readers read the original.
     """
 
     segments: Mapping[int, str]
@@ -66,7 +67,7 @@ class Targets:
 
 
 def outputs_of(graph: Graph, targets: Targets) -> frozenset[int]:
-    """Return the values that a forward operation outside of their segment reads."""
+    """Return the targets that a forward operation outside of their segment reads."""
     segments = targets.segments
     return frozenset(
         value
@@ -80,8 +81,10 @@ def outputs_of(graph: Graph, targets: Targets) -> frozenset[int]:
 
 
 def possible(graph: Graph, targets: Targets, refused: Collection[int]) -> Targets:
-    """Return the targets that may be copied, and are not live after the backward pass. `refused`: must not run
-    twice."""
+    """Return the targets without those that must not be copied, and those that are live after the backward pass anyway.
+
+    `refused`: operations that must not run twice.
+    """
     values = frozenset(
         value
         for value in targets.values
@@ -93,8 +96,7 @@ def possible(graph: Graph, targets: Targets, refused: Collection[int]) -> Target
 
 
 def why_no_copies(graph: Graph, targets: Targets, segment: str, refused: Collection[int]) -> str:
-    """Return the reason that nothing in a segment with targets is copied. `refused`: operations that must not run
-    twice."""
+    """Return the reason that no target of a segment is copied. `refused`: operations that must not run twice."""
     operations = (op for op, name in targets.segments.items() if name == segment)
     read = [op for op in operations if any(graph.gradient_readers[value] for value in graph.makes[op])]
     once = [op for op in read if op in refused and not targets.values.isdisjoint(graph.makes[op])]
@@ -106,9 +108,10 @@ def why_no_copies(graph: Graph, targets: Targets, segment: str, refused: Collect
 
 
 def with_residuals(graph: Graph, targets: Targets, demanded: Collection[int], marked: Collection[int]) -> Targets:
-    """Add residual-phase values that are computed from the `demanded` values, except for `marked` operations.
+    """Add the values of the residual phase that are computed from the `demanded` values, except for `marked`
+    operations.
 
-    For `y = h * h` the backward pass reads `2 * h`: a request to recompute `h` includes this value.
+    For `y = h * h` the backward pass reads `2 * h`: a demand to recompute `h` includes this value.
     """
     segments, values, sources = dict(targets.segments), set(targets.values), set(demanded) & targets.values
     for op in range(len(graph)) if sources else ():
@@ -122,12 +125,12 @@ def with_residuals(graph: Graph, targets: Targets, demanded: Collection[int], ma
 
 
 def with_views(graph: Graph, targets: Targets, marked: Collection[int]) -> Targets:
-    """Add views and casts of targets, except for `marked` operations.
+    """Add views and casts of targets to the segments of their operands, except for `marked` operations.
 
-    If they were kept, they would pin the storage of their operand. They join the segment of their operand.
+    If they were kept, they would pin the storage of their operand.
     """
     segments, values = dict(targets.segments), set(targets.values)
-    for op, source in enumerate(graph.looks_at):
+    for op, source in enumerate(graph.viewed):
         if source is None or source not in values or source in targets.own:
             continue
         if not graph.forward[op] or op in marked:
@@ -139,10 +142,14 @@ def with_views(graph: Graph, targets: Targets, marked: Collection[int]) -> Targe
 
 
 def later_entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> Iterator[int]:
-    """Yield the first uses of the later entries of a segment whose earlier entries have no uses left by then.
+    """Yield the first use of each later entry into a segment, if no use of an earlier entry follows.
 
-    `uses`: the first use of each operation whose copy is needed. An entry must have the same operation names as the one
-    before it: unconnected parts of one entry stay together.
+    An entry must have the same operation names as the one before it, so that unconnected parts of one entry stay
+    together.
+
+    Args:
+        uses: The first use of each operation whose copy is needed.
+        is_inside: Whether an operation is in the segment.
     """
     entry, used_up = Counter[str](), -1
     for part in sorted(_connected(graph, uses, is_inside), key=lambda part: min(map(uses.__getitem__, part))):
@@ -155,7 +162,7 @@ def later_entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[in
 
 
 def _connected(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> Iterable[list[int]]:
-    """Yield the connected components of the operations of `uses`."""
+    """Return the connected components of the operations of `uses`."""
     leader = _leaders(graph, uses, is_inside)
     parts = dict[int, list[int]]()
     for op in uses:
@@ -166,7 +173,8 @@ def _connected(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int],
 def _leaders(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> dict[int, int]:
     """Return a union-find forest of the operations inside: the parent of each operation; a root is its own parent.
 
-    Values of other segments connect their readers; arguments connect nothing, since all entries have the same weights.
+    Values of other segments connect their readers. Arguments connect nothing, because all entries read the same
+    weights.
     """
     leader, reader = dict[int, int](), dict[int, int]()
     for op in range(min(uses), max(uses) + 1) if uses else ():

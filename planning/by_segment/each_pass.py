@@ -1,11 +1,11 @@
-"""Repeat copies in each backward pass, for a forward pass that is differentiated several times.
+"""Repeat copies in each backward pass, for a forward pass that has several backward passes.
 
     (a0, a1), pull = vjp(f, x)      pull(g)       segment 1, segment 0
                                     pull(h)       segment 1, segment 0 again
 
 A plan copies each segment where the backward pass first enters it, and all later readers read these copies. If the
-backward pass returns to a segment after most of the others, the copies are live in between, as the originals were.
-`jax.checkpoint` recomputes a block for each of its cotangents; so do these plans.
+backward pass enters a segment again after most of the others, the copies are live in between, as the originals were.
+`jax.checkpoint` recomputes a block for each of its cotangents, and so do these plans.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from .copy_groups import freed_bytes, pinned_bytes
 
 
 def in_each_pass(graph: Graph, plan: Plan) -> Plan:
-    """Add copy groups where segments are entered again. The plan is unchanged if most segments are entered once."""
+    """Add copy groups where segments are entered again. The plan itself is returned if most segments are entered
+    once."""
     visits = _visits(graph, plan.groups)
     if 2 * sum(len(starts) > 1 for starts in visits) <= len(visits):
         return plan
@@ -43,10 +44,8 @@ def in_each_pass(graph: Graph, plan: Plan) -> Plan:
 
 
 def _visits(graph: Graph, groups: Sequence[CopyGroup]) -> list[list[int]]:
-    """Return for each group the readers at which the backward pass enters it.
-
-    These are its first reader, and each reader with reads of at least half of the other groups since the previous one.
-    """
+    """Return for each group the readers at which the backward pass enters it: its first reader, and each reader before
+    which at least half of the other groups have been read since its previous reader."""
     reads = sorted(
         {(reader, number) for number, group in enumerate(groups) for reader in _readers(graph, group, group.replaces)}
     )
@@ -61,12 +60,13 @@ def _visits(graph: Graph, groups: Sequence[CopyGroup]) -> list[list[int]]:
 
 
 def _readers(graph: Graph, group: CopyGroup, values: Iterable[int]) -> set[int]:
-    """Return the gradient operations that read copies of these values from the group."""
+    """Return the gradient operations that read copies of these values in the group."""
     return {reader for value in values for reader in graph.gradient_readers[value] if reader >= group.before}
 
 
 def _repeat(graph: Graph, group: CopyGroup, start: int, until: int) -> CopyGroup | None:
-    """Return the copies of the group that are read from the reader `start` on, before it; None without a gate."""
+    """Return a group, before the reader `start`, with the copies that readers from `start` on read; None without a
+    gate."""
     read = [value for value in group.replaces if any(reader >= start for reader in graph.gradient_readers[value])]
     needed = set(read)
     operations = list[int]()

@@ -1,11 +1,4 @@
-"""The problem of one segment under a budget: its storages, what recomputing each of them needs, and why some must stay.
-
-Bytes that each segment of a step saves for the backward pass, without copies or under a plan.
-
-A storage is saved if a forward operation of the segment makes it, and a gradient operation or a copy in the backward
-pass reads it through any view. Constants cost nothing, and returned values are no temporaries.
-
-One segment under a byte budget, as a problem: its storages, their dependences, and the work to recompute them.
+"""One segment under a byte budget, as a problem: its storages, their dependences, and the work to recompute them.
 
 The unit is the storage: a kept storage makes all of its views readable, and recomputing one runs the operation that
 owns it. `needs` has the storages that may be recomputed; `why` has the reasons against the others.
@@ -13,57 +6,11 @@ owns it. `needs` has the storages that may be recomputed; `why` has the reasons 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass
 
 from ..graph import Graph
-from ..plan import Plan
-from ..simulate import as_graph, simulate
-
-
-def saved_storages(graph: Graph, operations: Iterable[int]) -> frozenset[int]:
-    """Return the saved storages that these forward operations make, by their owners."""
-    free = graph.constants | {graph.root[value] for value in graph.returned}
-    return frozenset(
-        value
-        for op in operations
-        for value in graph.makes[op]
-        if graph.root[value] == value and value not in free and is_read_by_gradient(graph, value)
-    )
-
-
-def is_read_by_gradient(graph: Graph, storage: int) -> bool:
-    return any(graph.gradient_readers[view] for view in graph.views[storage])
-
-
-def saved_after(graph: Graph, plan: Plan, operations: Iterable[int]) -> frozenset[int]:
-    """Return the `saved_storages` under a plan, with the value numbers of the graph."""
-    program = simulate(graph, plan, ordered=False)
-    members = set(operations)
-    instructions = enumerate(program.operations)
-    originals = [op for op, instruction in instructions if not instruction.is_new and instruction.origin in members]
-    return saved_storages(as_graph(graph, program), originals)
-
-
-def bytes_of(graph: Graph, storages: Iterable[int]) -> int:
-    return sum(graph.sizes[storage] for storage in storages)
-
-
-def saved_bytes(graph: Graph, segments: Mapping[str, Iterable[int]], plan: Plan | None = None) -> dict[str, int]:
-    """Return the saved bytes of each segment. `segments`: the operations of each."""
-    if plan is not None and plan.copies:
-        return _bytes_after(graph, segments, plan)
-    return {name: bytes_of(graph, saved_storages(graph, operations)) for name, operations in segments.items()}
-
-
-def _bytes_after(graph: Graph, segments: Mapping[str, Iterable[int]], plan: Plan) -> dict[str, int]:
-    members = {name: frozenset(operations) for name, operations in segments.items()}
-    saved = saved_after(graph, plan, frozenset[int]().union(*members.values()))
-    return {
-        name: bytes_of(graph, (storage for storage in saved if graph.maker[storage] in operations))
-        for name, operations in members.items()
-    }
-
+from .saved_storages import saved_storages
 
 READ_BY_FORWARD = "the forward pass reads it after the segment, so it is kept"
 LIVES = "the update or the caller reads it"
@@ -78,14 +25,15 @@ TOO_EARLY = "it is read before any gradient has arrived that could hold its copy
 class SegmentProblem:
     """The problem of one segment.
 
-    needed: storages that the backward pass reads in any case.
-    sizes: bytes of the storages that the segment makes, without constants and returned values.
-    needs: for each recomputable storage, the storages of the segment that its operation reads.
-    maker: the operation that makes each storage.
-    outside: storages of other segments with a budget that each operation reads.
-    work: cost of one execution of each operation, never 0.
-    why: for each storage that must not be recomputed, the reason.
-    never: storages that a mark recomputes, so that they are never kept.
+    Attributes:
+        needed: The storages that the backward pass reads in any case.
+        sizes: The bytes of the storages that the segment makes, without constants and returned values.
+        needs: For each recomputable storage, the storages of the segment that its operation reads.
+        maker: The operation that makes each storage.
+        outside: For each operation, the storages that it reads of other segments with a budget.
+        work: The cost of one execution of each operation, never 0.
+        why: For each storage that must not be recomputed, the reason.
+        never: The storages that are never kept, because a mark demands to recompute them.
     """
 
     needed: frozenset[int]
@@ -101,7 +49,7 @@ class SegmentProblem:
         return sum(self.sizes[storage] for storage in storages)
 
     def again(self, kept: Set[int]) -> frozenset[int]:
-        """Return the storages that must be recomputed if these are kept."""
+        """Return the storages that must be recomputed if the `kept` ones are saved."""
         recomputed, pending = set[int](), [storage for storage in self.needed if storage not in kept]
         while pending:
             storage = pending.pop()
@@ -128,9 +76,10 @@ class SegmentProblem:
 class SegmentRules:
     """Rules for all segments.
 
-    once: operations that must not run twice.
-    outputs: whether outputs of a segment may be recomputed too.
-    named: the storages that segments with a budget make.
+    Attributes:
+        once: Operations that must not run twice.
+        outputs: Whether outputs of a segment may be recomputed too.
+        named: The storages that segments with a budget make.
     """
 
     once: frozenset[int]
@@ -140,12 +89,13 @@ class SegmentRules:
 
 @dataclass(frozen=True)
 class Restrictions:
-    """Restrictions on storages.
+    """Restrictions on the storages of one segment.
 
-    stays: storages that must not be recomputed, with the reason.
-    again: storages that must be recomputed.
-    barred: storages of other segments that no recomputed operation may read.
-    read: storages that recomputed operations of other segments read.
+    Attributes:
+        stays: Storages that must not be recomputed, with the reason.
+        again: Storages that must be recomputed.
+        barred: Storages of other segments that no recomputed operation may read.
+        read: Storages that recomputed operations of other segments read.
     """
 
     stays: Mapping[int, str]
@@ -157,7 +107,11 @@ class Restrictions:
 def segment_problem(
     graph: Graph, operations: Collection[int], rules: SegmentRules, restrictions: Restrictions
 ) -> SegmentProblem:
-    """Return the problem of a segment. `operations`: those of the segment, all in the forward pass."""
+    """Return the problem of a segment.
+
+    Args:
+        operations: The operations of the segment, all in the forward pass.
+    """
     inside, returned = frozenset(operations), {graph.root[value] for value in graph.returned}
     free = graph.constants | returned
     made = [v for op in sorted(inside) for v in graph.makes[op] if graph.root[v] == v and v not in free]

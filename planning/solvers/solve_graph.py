@@ -66,7 +66,7 @@ def _may_run_again(graph: Graph, op: int) -> bool:
     """Return whether the operation may be copied: a forward operation without effects whose results own their
     storage."""
     plain = graph.forward[op] and graph.effects[op] is None and op not in graph.copies and op not in graph.literals
-    return plain and op not in graph.showing and not graph.handed_out.issuperset(graph.makes[op])
+    return plain and op not in graph.aliasing and not graph.handed_out.issuperset(graph.makes[op])
 
 
 def _handed_out_beside_others(graph: Graph) -> frozenset[int]:

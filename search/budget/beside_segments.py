@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import ModuleOp
 
 from ...options.recompute_options import RecomputeOptions
-from ...planning.by_segment.segment_problem import saved_after
+from ...planning.by_segment.saved_storages import saved_after
 from ...planning.graph import Graph
 from ...planning.pairs import plan_of_pairs
 from ...planning.plan import Plan

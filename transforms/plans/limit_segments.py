@@ -28,6 +28,7 @@ from ...analysis.step.step import Step
 from ...dialects.names import Names
 from ...options.segment_budgets import SegmentBudget, read_budgets
 from ...options.selection import AUTO, BadSelection, Selection
+from ...planning.by_segment.saved_storages import saved_after, saved_bytes
 from ...planning.by_segment.segment_limits import (
     Segment,
     SegmentInfeasible,
@@ -35,7 +36,7 @@ from ...planning.by_segment.segment_limits import (
     StorageRestrictions,
     plan_segments_within,
 )
-from ...planning.by_segment.segment_problem import KEPT_BY_MARK, TOO_EARLY, saved_after, saved_bytes
+from ...planning.by_segment.segment_problem import KEPT_BY_MARK, TOO_EARLY
 from ...planning.graph import Graph
 from ...planning.plan import Plan
 from ...support.diagnostics import BadRequest, Refusal, Remark, RemarkKind

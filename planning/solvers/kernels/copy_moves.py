@@ -11,6 +11,7 @@ from .sqrt_blocks import clean, raise_range, soil
 from .state import (
     ALIVE,
     BLOCK,
+    COPIED,
     COST,
     COSTS,
     INNER,
@@ -20,7 +21,6 @@ from .state import (
     LOGGED,
     MAKE_START,
     MAKER,
-    PAIR_COUNT,
     PENDING,
     PENDING_LIST,
     READ_START,
@@ -118,7 +118,7 @@ def _add(m: Board, t: int, i: int) -> None:
             touch(m, until)
     touch(m, t)
     m[COST] += m[m[COSTS] + i]
-    m[PAIR_COUNT] += 1
+    m[COPIED] += 1
 
 
 @compiled
@@ -156,7 +156,7 @@ def _remove(m: Board, t: int, i: int) -> None:
             touch(m, now)
     touch(m, t)
     m[COST] -= m[m[COSTS] + i]
-    m[PAIR_COUNT] -= 1
+    m[COPIED] -= 1
 
 
 @compiled

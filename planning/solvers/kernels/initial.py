@@ -11,6 +11,7 @@ from .state import (
     BLOCK_OVER,
     BUDGET,
     CLASSES,
+    COPIED,
     COST,
     DIRTY,
     FREE,
@@ -24,7 +25,6 @@ from .state import (
     MAKER,
     MOST,
     OVER,
-    PAIR_COUNT,
     PENDING,
     ROW_AT,
     ROW_LENGTH,
@@ -44,7 +44,7 @@ from .state import (
 def reset(m: Board, budget: int) -> None:
     """Set the state to the plain step, without copies."""
     n, values = m[N], space(m, SIZES)
-    for field in (OVER, COST, PAIR_COUNT, LOG, PENDING, DIRTY, FULL):
+    for field in (OVER, COST, COPIED, LOG, PENDING, DIRTY, FULL):
         m[field] = 0
     m[TOP] = m[ROW_POOL]
     m[BUDGET] = budget

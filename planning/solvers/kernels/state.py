@@ -31,10 +31,8 @@ BLOCK = 64
 CLASSES = 48
 """Number of size classes of rows, which are powers of two."""
 
-BUDGET, OVER, COST, PAIR_COUNT, LOG, PENDING, DIRTY, STAMP, TOP, SEED, HEAP, FULL, CLOSURE, SAVED, MOVES, BEST = range(
-    16
-)
-"""Scalars. OVER: the overflow, weighted by stage. COST, PAIR_COUNT: cost and number of the copies. BEST: the cost of
+BUDGET, OVER, COST, COPIED, LOG, PENDING, DIRTY, STAMP, TOP, SEED, HEAP, FULL, CLOSURE, SAVED, MOVES, BEST = range(16)
+"""Scalars. OVER: the overflow, weighted by stage. COST, COPIED: cost and number of the copies. BEST: the cost of
 the copies in `SAVED_PAIRS`. LOG, PENDING, DIRTY, HEAP, CLOSURE, SAVED: used entries of a part. TOP: the first free
 entry of the pool. STAMP: the last stamp. SEED: the state of the random numbers. MOVES: the number of applied moves.
 FULL: 1 if a part is full; no copies are added then."""
@@ -55,7 +53,7 @@ WEIGHTS; BLOCK_OVER, the overflow, and OVER_WEIGHT, the weights of the stages ab
 must be recomputed."""
 LOGGED, VISIT_STAMPS, SEEN, MOVE_OPERATIONS, SCRATCH, ORDERED = range(49, 55)
 """LOGGED: the log for undo, three entries each: kind, stage, operation or former value. VISIT_STAMPS: a stamp by
-storage. SEEN: a stamp by operation. MOVE_OPERATIONS: the operations of one move. SCRATCH, ORDERED: space for sorting."""
+storage. SEEN: a stamp by operation. MOVE_OPERATIONS: the operations of one move. SCRATCH, ORDERED: space to sort."""
 HEAP_VALUE, HEAP_STAGE, HEAP_VERSION, HEAP_VALID, SAVED_PAIRS = range(55, 60)
 """HEAP_…: the candidates on the heap. HEAP_VALID: by storage, the valid version of its candidates. SAVED_PAIRS: the
 best copies."""

@@ -9,7 +9,7 @@ import pytest
 from xdsl.ir import Operation
 
 from recompute.analysis.step.step import Step
-from recompute.planning.by_segment.copy_groups import excess_bytes, in_turn, split
+from recompute.planning.by_segment.batches import excess_bytes, in_turn, split
 from recompute.test.named_steps import Values, named_step, numbers
 
 T, M = "tensor<256xf32>", "tensor<256xi1>"

@@ -38,7 +38,7 @@ def chain(sizes: list[int]) -> Graph:
         makes=makes,
         flops=(1,) * len(names),
         inner_bytes=(0,) * len(names),
-        looks_at=(None,) * len(names),
+        viewed=(None,) * len(names),
         effects=(None,) * len(names),
         maker=tuple(maker),
         root=tuple(range(values)),

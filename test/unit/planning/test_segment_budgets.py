@@ -7,8 +7,10 @@ from random import Random
 
 import pytest
 
-from recompute.planning.by_segment import segment_limits
-from recompute.planning.by_segment.segment_limits import keep_together, keep_within, least_kept
+from recompute.planning.by_segment import keep_alone
+from recompute.planning.by_segment import keep_together as together_module
+from recompute.planning.by_segment.keep_alone import keep_within, least_kept
+from recompute.planning.by_segment.keep_together import keep_together
 from recompute.planning.by_segment.segment_problem import SegmentProblem
 
 PIECES = 150
@@ -44,8 +46,8 @@ def all_kept(one: SegmentProblem) -> list[tuple[int, int, frozenset[int]]]:
 @pytest.mark.parametrize("exact", [True, False])
 def test_the_least_work_within_every_budget(monkeypatch: pytest.MonkeyPatch, exact: bool):
     if not exact:
-        monkeypatch.setattr(segment_limits, "available", lambda: False)
-    elif not segment_limits.available():
+        monkeypatch.setattr(keep_alone, "available", lambda: False)
+    elif not keep_alone.available():
         pytest.skip("highspy is not installed")
     missed = tried = 0
     for seed in range(PIECES):
@@ -68,14 +70,14 @@ def test_the_least_work_within_every_budget(monkeypatch: pytest.MonkeyPatch, exa
 
 
 def test_without_highs_no_choice_is_made_together(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(segment_limits, "available", lambda: False)
+    monkeypatch.setattr(together_module, "available", lambda: False)
     found = keep_together({"one": piece(0)}, {"one": 100})
     assert found.kept is None and not found.infeasible
 
 
 def test_two_segments_together():
     """`late` can be made from what `early` makes alone, which has room for one of the two."""
-    if not segment_limits.available():
+    if not together_module.available():
         pytest.skip("highspy is not installed")
     nothing = frozenset[int]()
     makers, outside = {0: 0, 1: 1}, {0: nothing, 1: nothing}

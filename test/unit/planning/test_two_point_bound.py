@@ -45,6 +45,6 @@ def test_by_hand():
     found = two_point_bound(problem)
     assert (found.bytes, found.before, found.reader, found.value) == (24, 3, 4, 1)
     assert found.describe(problem) == (
-        "operation 4 (r) reads what 1 (a) makes, which is held while 3 (d) runs, or made again after it"
+        "operation 4 (r) reads a result of 1 (a), which is live while 3 (d) runs, or recomputed after it"
     )
     assert largest_working_set(problem).bytes == 16 and optimum(problem, 23) is None

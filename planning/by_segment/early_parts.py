@@ -1,30 +1,29 @@
-"""Operations far from their readers: early in the forward pass, or for the backward pass alone.
-
-Early parts of segments: operations that do not depend on preceding segments, and may run long before their own.
+"""Early parts of segments: operations that do not depend on preceding segments, and may run long before their own.
 
 The random bits of every layer depend on keys alone. A breadth-first executor (XLA:CPU) makes those of all layers before
 the first layer, and keeps them live. Making them wait for the input of their own layer delays them.
-
-Sink operations outside of segments into the backward pass if only the backward pass reads them.
-
-Masks and local derivatives are computed in the forward pass, next to their operation. A copy after a gradient replaces
-the original, which becomes dead, so no arithmetic is added. The caller must check that bytes are saved: sinking a
-comparison, for example, pins its large operand in place of its small result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..graph import NO_MAKER, Graph
 from ..objective import BATCH_SHARE
-from .copy_groups import excess_bytes
+from .batches import excess_bytes
 
 
 @dataclass(frozen=True)
 class Early:
-    """`operations` of a segment that depend only on `inputs`, which exist long before other inputs, `awaited`."""
+    """A part of a segment that could run long before the rest.
+
+    Attributes:
+        segment: The name of the segment.
+        operations: The operations of the part.
+        inputs: The values from outside that the part reads.
+        awaited: The latest inputs of the segment, which the part does not depend on.
+    """
 
     segment: str
     operations: tuple[int, ...]
@@ -33,14 +32,15 @@ class Early:
 
     @property
     def waiting(self) -> tuple[int, ...]:
-        """The operands of a barrier before the part: the values it waits for, and the values it delays."""
+        """The operands of a barrier before the part: the values that it waits for, and those that it delays."""
         return tuple(dict.fromkeys((*self.awaited, *self.inputs)))
 
 
 def early_parts(graph: Graph, segment_of: Mapping[int, str]) -> list[Early]:
-    """Return the part of each segment that is worth delaying, and can wait without being moved.
+    """Return the early part of each segment whose delay saves enough, if it can wait in its place in program order.
 
-    `segment_of`: the segments of forward operations, in program order.
+    Args:
+        segment_of: The segments of forward operations, in program order.
     """
     members = dict[str, list[int]]()
     for op, segment in segment_of.items():
@@ -84,32 +84,3 @@ def _saved_bytes(graph: Graph, operations: Sequence[int]) -> int:
     """Return the residual bytes of the segment without recomputation."""
     values = graph.results_of(operations)
     return sum(graph.sizes[value] for value in values if graph.root[value] == value and graph.gradient_readers[value])
-
-
-def sinkable(graph: Graph, taken: Collection[int]) -> list[list[int]]:
-    """Return the groups of operations, each in program order, whose results only gradient operations and the group
-    read.
-
-    `taken`: operations in a segment or with a mark, which are not moved.
-    """
-    sunk = set[int]()
-    for op in reversed(range(len(graph))):
-        if not graph.forward[op] or op in taken or op in graph.literals or graph.effects[op] is not None:
-            continue
-        readers = [reader for value in graph.makes[op] for reader in graph.readers[value]]
-        constant = all(value in graph.constants for value in graph.makes[op])
-        if readers and not constant and all(graph.gradient[reader] or reader in sunk for reader in readers):
-            sunk.add(op)
-    return _connected(graph, sorted(sunk))
-
-
-def _connected(graph: Graph, operations: Collection[int]) -> list[list[int]]:
-    """Return the connected components of the operations under use-def edges."""
-    group = {op: [op] for op in operations}
-    for op in operations:
-        for producer in graph.producers[op]:
-            if producer in group and group[producer] is not group[op]:
-                joined = group[producer] + group[op]
-                group.update(dict.fromkeys(joined, joined))
-    distinct = {id(members): members for members in group.values()}
-    return [sorted(members) for members in distinct.values()]

@@ -1,0 +1,137 @@
+"""Split the copies of a group into batches, each behind a token of its own.
+
+A segment often consists of two computations that join late: random bits, with many large temporaries and a small mask
+as their result, and the layer itself. An eager executor would run both concurrently, with the temporaries of both live.
+So the part whose peak exceeds its live-out bytes by far runs first, and the other part waits for its results. For two
+independent computations the order by (peak - live-out bytes) is optimal: R. Sethi, J. D. Ullman, "The generation of
+optimal code for arithmetic expressions", 1970; J. W. H. Liu, "An application of generalized tree pebbling to sparse
+matrix factorization", 1987.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+
+from ..graph import Graph
+from ..objective import BATCH_CANDIDATES, BATCH_SHARE
+from ..plan import Batch
+
+
+def split(graph: Graph, operations: Sequence[int], freed_bytes: int, beside: bool = False) -> tuple[Batch, ...]:
+    """Return one batch, or two if delaying the second saves enough.
+
+    Args:
+        operations: The copied operations, in program order.
+        freed_bytes: The bytes that the group frees.
+        beside: Whether to split only if a part of the second batch could run concurrently with the first, and is larger
+            than the values that the second token stores: a compiler that fuses may not have stored these at all.
+    """
+    inputs = graph.outside_of(operations)
+    first = _first_to_run(graph, operations, inputs, freed_bytes)
+    early = tuple([op for op in operations if op in first])
+    late = tuple([op for op in operations if op not in first])
+    if not first or (beside and not _runs_beside(graph, early, late)):
+        return (Batch(tuple(operations), inputs),)
+    early_inputs = graph.outside_of(early)
+    late_inputs = tuple([value for value in inputs if value not in early_inputs])
+    awaited = tuple([value for value in _live_out(graph, early) if value not in graph.constants])
+    return Batch(early, early_inputs), Batch(late, late_inputs, awaited)
+
+
+def in_turn(graph: Graph, groups: Sequence[Sequence[int]], live_out: Set[int]) -> tuple[Batch, ...]:
+    """Return one batch per group of operations. Each waits for the results of the preceding batch that are in
+    `live_out`."""
+    batches, read = list[Batch](), set[int]()
+    awaited: tuple[int, ...] = ()
+    for group in groups:
+        made = graph.results_of(group)
+        inputs = tuple([value for value in graph.outside_of(group) if value not in read])
+        batches.append(Batch(tuple(group), inputs, awaited))
+        read.update(inputs)
+        read.update(made)
+        awaited = tuple([value for value in made if value in live_out and value not in graph.constants])
+    return tuple(batches)
+
+
+def _runs_beside(graph: Graph, early: Sequence[int], late: Sequence[int]) -> bool:
+    """Return whether the operations of the late part that are independent of the early part need more bytes than the
+    early part leaves live."""
+    waiting = {value for value in graph.results_of(early) if value not in graph.constants}
+    free = list[int]()
+    for op in late:
+        if waiting.isdisjoint(graph.reads[op]):
+            free.append(op)
+        else:
+            waiting.update(graph.makes[op])
+    return sum(_run_bytes(graph, free)) > _run_bytes(graph, early)[1]
+
+
+def excess_bytes(graph: Graph, part: Sequence[int]) -> int:
+    """Return the peak bytes of the part run alone, in program order, less its live-out bytes."""
+    peak, live_out_bytes = _run_bytes(graph, part)
+    return peak - live_out_bytes
+
+
+def _run_bytes(graph: Graph, part: Sequence[int]) -> tuple[int, int]:
+    """Return the peak bytes of the part run alone, in program order, and its live-out bytes."""
+    root = graph.root
+    live_out = {root[value] for value in _live_out(graph, part)}
+    made = set(graph.results_of(part)) - graph.constants
+    last = {root[value]: op for op in part for value in graph.reads[op]}
+    live = peak = 0
+    for op in part:
+        owned = [value for value in graph.makes[op] if value in made and root[value] == value]
+        live += sum([graph.sizes[value] for value in owned])
+        peak = max(peak, live + graph.inner_bytes[op])
+        for storage in {*[root[value] for value in graph.reads[op]], *owned}:
+            if last.get(storage, op) == op and storage in made and storage not in live_out:
+                live -= graph.sizes[storage]
+    return peak, sum(graph.sizes[storage] for storage in live_out if storage in made)
+
+
+def _most_bytes(graph: Graph, part: Sequence[int]) -> int:
+    """Return an upper bound of `excess_bytes` that is cheap to compute: the bytes of all results and of the largest
+    region."""
+    inner = max([graph.inner_bytes[op] for op in part], default=0)
+    return sum([graph.stored_bytes[op] for op in part]) + inner
+
+
+def _first_to_run(graph: Graph, operations: Sequence[int], inputs: Sequence[int], freed_bytes: int) -> set[int]:
+    """Return the part with the largest `excess_bytes`, among parts that consist of all operations on a subset of the
+    inputs.
+
+    Only the `BATCH_CANDIDATES` parts with the fewest inputs are considered, which bounds the work for large segments.
+    """
+    needs = _needed_inputs(graph, operations, inputs)
+    best, most = set[int](), BATCH_SHARE * freed_bytes
+    for mask in sorted(sorted(set(needs.values()), key=int.bit_count)[:BATCH_CANDIDATES]):
+        part = [op for op in operations if needs[op] | mask == mask]
+        if len(part) == len(operations) or _most_bytes(graph, part) <= most:
+            continue
+        if (excess := excess_bytes(graph, part)) > most:
+            best, most = set(part), excess
+    return best
+
+
+def _needed_inputs(graph: Graph, operations: Sequence[int], inputs: Sequence[int]) -> Mapping[int, int]:
+    """Return for each operation the inputs that it depends on, as a set of bits."""
+    bit = {value: 1 << index for index, value in enumerate(inputs)}
+    needs = dict[int, int]()
+    for op in operations:
+        mask = 0
+        for value in graph.reads[op]:
+            mask |= bit.get(value, 0)
+        for producer in graph.producers[op]:
+            mask |= needs.get(producer, 0)
+        needs[op] = mask
+    return needs
+
+
+def _live_out(graph: Graph, part: Sequence[int]) -> list[int]:
+    """Return the results of the part that operations outside of it read, other than updates."""
+    inside = set(part)
+    return [
+        value
+        for value in graph.results_of(part)
+        if any(reader not in inside and not graph.update[reader] for reader in graph.readers[value])
+    ]
