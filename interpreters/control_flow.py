@@ -16,7 +16,7 @@ import numpy as np
 from xdsl.dialects.scf import IndexSwitchOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from ..dialects.chlo_scan import ScanOp
+from ..dialects.chlo.scan import ScanOp
 from .block_programs import BlockProgram, Observer, ProgramStep, captured
 from .kernels.arrays import Array, Combine, Kernel, dtype_at, on_one, shape_at
 from .kernels.conversion import convert

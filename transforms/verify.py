@@ -21,8 +21,8 @@ from ..analysis.step.phases import phases
 from ..analysis.step.step import Step
 from ..analysis.verify.dominance import verify_dominance
 from ..analysis.verify.invariants import violations
-from ..dialects.attached_shardings import check_attached_shardings
 from ..dialects.discardable import verify_attributes, verify_marks
+from ..dialects.sdy.attached import check_attached_shardings
 from ..mlir_io.function_syntax import verify_functions
 from ..support.diagnostics import Refusal
 from ..support.operations import every_operation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...dialects.chlo_broadcasting import BROADCASTING, BroadcastBinaryOp
+from ...dialects.chlo.broadcasting import BROADCASTING, BroadcastBinaryOp
 from . import (
     arith_math,
     arrays,

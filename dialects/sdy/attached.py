@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
-from .sharding_axes import SHARDING, check_sharding, mesh_of, parse_sharding
+from .axes import SHARDING, check_sharding, mesh_of, parse_sharding
 from .shardings import ShardingAttr, ShardingPerValueAttr
 
 

@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
-from ..support.type_guards import is_tensor
+from ...support.type_guards import is_tensor
 from .shardings import ManualAxesAttr, MeshAttr, ShardingAttr, ShardingPerValueAttr
 
 SHARDING = "sdy.sharding"

@@ -32,12 +32,10 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..support.type_guards import is_tensor
-from .sharding_axes import check_divisible, check_sharding, is_in_module, manual_around, mesh_of, parse_sharding
-from .shardings import ManualAxesAttr, ShardingPerValueAttr
-from .stablehlo.checks import check_count
-from .stablehlo.control import check_all
-from .stablehlo.formats import (
+from ...support.type_guards import is_tensor
+from ..stablehlo.checks import check_count
+from ..stablehlo.control import check_all
+from ..stablehlo.formats import (
     Properties,
     parse_all_operands,
     parse_attributes,
@@ -47,6 +45,8 @@ from .stablehlo.formats import (
     print_function_type,
     print_operands,
 )
+from .axes import check_divisible, check_sharding, is_in_module, manual_around, mesh_of, parse_sharding
+from .shardings import ManualAxesAttr, ShardingPerValueAttr
 
 
 @irdl_op_definition

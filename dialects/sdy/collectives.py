@@ -31,7 +31,15 @@ from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from .sharding_axes import (
+from ..stablehlo.checks import check_types
+from ..stablehlo.formats import (
+    I32_ATTR,
+    Properties,
+    parse_attributes,
+    parse_operands,
+    print_attributes,
+)
+from .axes import (
     Axes,
     Axis,
     Dimension,
@@ -51,14 +59,6 @@ from .sharding_axes import (
     sharding_of,
 )
 from .shardings import ShardingAttr
-from .stablehlo.checks import check_types
-from .stablehlo.formats import (
-    I32_ATTR,
-    Properties,
-    parse_attributes,
-    parse_operands,
-    print_attributes,
-)
 
 
 def parse_axis(parser: AttrParser) -> Axis:
