@@ -4,7 +4,9 @@
 |---|---|
 | `shardings.py` | the attributes of meshes and shardings, as text |
 | `axes.py` | axes of meshes as data: parsed shardings and the constraints on them |
-| `attached.py` | shardings among the attributes of functions and of operations of other dialects |
+| `sharding_rules.py` | rules how the dimensions of operands and results correspond |
+| `propagation_edges.py` | records of the steps of propagation |
+| `attached.py` | these attributes on functions and on operations of other dialects |
 | `operations.py` | meshes, constraints, groups, barriers, edges, constants |
 | `computations.py` | operations with a region: `manual_computation`, `named_computation` |
 | `collectives.py` | operations that change how a value is distributed |
@@ -17,6 +19,12 @@ from xdsl.ir import Dialect
 from .collectives import COLLECTIVE_ATTRIBUTES, COLLECTIVES
 from .computations import COMPUTATIONS
 from .operations import ANNOTATIONS
+from .propagation_edges import PropagationEdgesAttr
+from .sharding_rules import OpShardingRuleAttr
 from .shardings import SHARDINGS
 
-SDY = Dialect("sdy", [*ANNOTATIONS, *COMPUTATIONS, *COLLECTIVES], [*SHARDINGS, *COLLECTIVE_ATTRIBUTES])
+SDY = Dialect(
+    "sdy",
+    [*ANNOTATIONS, *COMPUTATIONS, *COLLECTIVES],
+    [*SHARDINGS, OpShardingRuleAttr, PropagationEdgesAttr, *COLLECTIVE_ATTRIBUTES],
+)

@@ -41,7 +41,6 @@ from ..stablehlo.formats import (
 )
 from .axes import (
     Axes,
-    Axis,
     Dimension,
     Mesh,
     Sharding,
@@ -55,26 +54,11 @@ from .axes import (
     is_in_module,
     merged,
     mesh_of,
+    parse_axis_list,
     parse_sharding,
     sharding_of,
 )
 from .shardings import ShardingAttr
-
-
-def parse_axis(parser: AttrParser) -> Axis:
-    """Parse `"x"` or `"x":(2)4`"""
-    name = parser.parse_str_literal()
-    if parser.parse_optional_punctuation(":") is None:
-        return Axis(name)
-    parser.parse_punctuation("(")
-    before = parser.parse_integer(allow_boolean=False, allow_negative=False)
-    parser.parse_punctuation(")")
-    return Axis(name, before, parser.parse_integer(allow_boolean=False, allow_negative=False))
-
-
-def parse_axis_list(parser: AttrParser) -> Axes:
-    """Parse `{"x", "y"}`"""
-    return tuple(parser.parse_comma_separated_list(parser.Delimiter.BRACES, lambda: parse_axis(parser)))
 
 
 @irdl_attr_definition
@@ -201,7 +185,7 @@ class CollectiveOp(IRDLOperation):
         operands = parse_operands(parser, 1)
         parser.parse_keyword("out_sharding")
         parser.parse_punctuation("=")
-        properties["out_sharding"] = ShardingAttr(ShardingAttr.parse_parameter(parser))
+        properties["out_sharding"] = ShardingAttr.parse_short_or_full(parser)
         others, attributes = parse_attributes(parser, cls, tuple(cls.get_irdl_definition().properties))
         parser.parse_punctuation(":")
         type_ = parser.parse_type()

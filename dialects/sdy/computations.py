@@ -208,10 +208,13 @@ class ManualComputationOp(ComputationOp):
                 raise VerifyException(
                     f'operates on axis "{axis}" which is already bound by a parent sdy.manual_computation op'
                 )
-        for text in (*self.in_shardings.data, *self.out_shardings.data) if is_in_module(self) else ():
-            mesh = mesh_of(self, parse_sharding(text).mesh)
-            if mesh is None or not mesh.sizes:
-                continue
+        texts = (*self.in_shardings.data, *self.out_shardings.data) if is_in_module(self) else ()
+        meshes = [
+            mesh for text in texts if (mesh := mesh_of(self, parse_sharding(text).mesh)) is not None and mesh.sizes
+        ]
+        if self.manual_axes.data and any(mesh.sizes != meshes[0].sizes for mesh in meshes):
+            raise VerifyException("all in and out shardings must be bound to the same mesh or an empty mesh.")
+        for mesh in meshes:
             if unknown := [axis for axis in self.manual_axes.data if axis not in mesh.sizes]:
                 raise VerifyException(f'unknown manual axis: "{unknown[0]}"')
 

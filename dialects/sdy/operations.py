@@ -56,7 +56,7 @@ class MeshOp(IRDLOperation):
     def parse(cls, parser: Parser) -> Self:
         name = parser.parse_symbol_name()
         parser.parse_punctuation("=")
-        mesh = MeshAttr(MeshAttr.parse_parameter(parser))
+        mesh = MeshAttr.parse_short_or_full(parser)
         attributes = parse_attributes(parser, cls, ("sym_name", "mesh"))[1]
         return cls.create(properties={"sym_name": name, "mesh": mesh}, attributes=attributes)
 
@@ -81,7 +81,7 @@ class ShardedCopyOp(SameTypeOp):
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
-        return {"sharding": ShardingAttr(ShardingAttr.parse_parameter(parser))}
+        return {"sharding": ShardingAttr.parse_short_or_full(parser)}
 
     def print_own(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -227,7 +227,7 @@ class DataFlowEdgeOp(EdgeOp):
         if parser.parse_optional_keyword("sharding") is None:
             return {}
         parser.parse_punctuation("=")
-        return {"sharding": ShardingAttr(ShardingAttr.parse_parameter(parser))}
+        return {"sharding": ShardingAttr.parse_short_or_full(parser)}
 
     def print_own(self, printer: Printer) -> None:
         if self.sharding is not None:
