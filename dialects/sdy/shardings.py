@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import partial
-from typing import Self
+from typing import ClassVar, Self
 
 from xdsl.ir import Attribute, Data, OpaqueSyntaxAttribute
 from xdsl.irdl import irdl_attr_definition
@@ -31,6 +31,9 @@ _BETWEEN: tuple[PunctuationSpelling, ...] = (",", "=", ":", "?", "-", "->", "*")
 class TextAttr(Data[str]):
     """`<…>`, with the text between the brackets as data."""
 
+    WORDS: ClassVar[str]
+    """What the text describes, in errors."""
+
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> str:
         return _parse_text(parser)
@@ -42,7 +45,7 @@ class TextAttr(Data[str]):
             return cls(_parse_text(parser))
         start, attribute = parser.pos, parser.parse_attribute()
         if not isinstance(attribute, cls):
-            parser.raise_error(f"expected '<…>' or '#{cls.name}<…>'", start, parser.pos)
+            parser.raise_error(f"expected {cls.WORDS}, '<…>' or '#{cls.name}<…>'", start, parser.pos)
         return attribute
 
     def print_parameter(self, printer: Printer) -> None:
@@ -88,6 +91,7 @@ class MeshAttr(TextAttr):
     """`#sdy.mesh<["data"=2]>`"""
 
     name = "sdy.mesh"
+    WORDS: ClassVar[str] = "a mesh"
 
     def axes(self) -> dict[str, int]:
         """Return the names and sizes of the axes, in order."""
@@ -99,6 +103,7 @@ class ShardingAttr(TextAttr):
     """`#sdy.sharding<@mesh, [{"data"}, {}]>`"""
 
     name = "sdy.sharding"
+    WORDS: ClassVar[str] = "a sharding"
 
 
 @irdl_attr_definition
