@@ -330,30 +330,45 @@ def _run(block: Block, wanted: Sequence[SSAValue], known: dict[SSAValue, Any]) -
         function.detach()
 
 
+def measure(
+    checkout: Path, globs: Sequence[str], *, dialects: frozenset[str] = frozenset(), with_checks: bool = False
+) -> Table:
+    """Count the programs of a checkout.
+
+    Args:
+        checkout: Its folder.
+        globs: The files, relative to the checkout.
+        dialects: Those whose good programs are counted; all if it is empty.
+        with_checks: Run the expectations of interpreter tests.
+    """
+    table = Table()
+    comparison = Comparison(table, dialects)
+    for path in sorted({path for glob in globs for path in checkout.glob(glob)}):
+        for number, part in enumerate(parts_of(path)):
+            place = f"{path.relative_to(checkout)}#{number}"
+            if "expected-error" in part:
+                refuse(part, place, table, comparison.theirs(part) is not None)
+                continue
+            comparison.compare(CHECK.sub("", part), place)
+            if with_checks and "check.expect" in part:
+                with suppress(*REFUSALS):
+                    execute_checks(part, place, table)
+    comparison.judge.close()
+    return table
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--files", action="append", metavar="GLOB", help="the files, relative to the checkout")
     parser.add_argument("--execute", action="store_true", help="run the expectations of interpreter tests")
-    parser.add_argument("--dialects", metavar="A,B", help="count programs of these dialects alone")
+    parser.add_argument("--dialects", metavar="A,B", help="count good programs of these dialects alone")
     parser.add_argument("--list", action="store_true", help="a line for each program that is not as it should be")
     options = parser.parse_args()
-    table = Table()
-    dialects = frozenset(("builtin", *options.dialects.split(",")) if options.dialects else ())
-    comparison = Comparison(table, dialects)
     sys.setrecursionlimit(10_000)
-    paths = sorted({path for glob in options.files or ["**/*.mlir"] for path in options.checkout.glob(glob)})
-    for path in paths:
-        for number, part in enumerate(parts_of(path)):
-            place = f"{path.relative_to(options.checkout)}#{number}"
-            if "expected-error" in part:
-                refuse(part, place, table, comparison.theirs(part) is not None)
-                continue
-            comparison.compare(CHECK.sub("", part), place)
-            if options.execute and "check.expect" in part:
-                with suppress(*REFUSALS):
-                    execute_checks(part, place, table)
-    comparison.judge.close()
+    dialects = frozenset(("builtin", *options.dialects.split(",")) if options.dialects else ())
+    globs = options.files or ["**/*.mlir"]
+    table = measure(options.checkout, globs, dialects=dialects, with_checks=options.execute)
     if options.list:
         print("\n".join(sorted(table.lines)))
     for row, count in sorted(table.counts.items()):

@@ -123,6 +123,7 @@ KERNELS: dict[str, Callable[[Any], Kernel]] = {
     "stablehlo.get_tuple_element": arrays.element,
     "stablehlo.create_token": arrays.token,
     "stablehlo.after_all": arrays.token,
+    "stablehlo.async_done": arrays.finished,
     "stablehlo.pad": pad,
     "stablehlo.reverse": reverse,
     "stablehlo.dynamic_slice": dynamic_slice,
