@@ -16,7 +16,7 @@ import numpy as np
 from xdsl.dialects.scf import IndexSwitchOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from ..dialects.chlo_scan import ScanOp
+from ..dialects.chlo.scan import ScanOp
 from .block_programs import BlockProgram, Observer, ProgramStep, captured
 from .kernels.arrays import Array, Combine, Kernel, dtype_at, on_one, shape_at
 from .kernels.conversion import convert
@@ -126,6 +126,12 @@ def _scan(programs: Programs, op: Operation) -> Kernel:
     return run
 
 
+def _started(programs: Programs, op: Operation) -> Kernel:
+    """Make the kernel of `stablehlo.async_start`: the region runs at once, and its results are the future."""
+    body = _body(programs, op, op.regions[0])
+    return lambda *values: (tuple(body.yielded(body.program.run(*values))),)  # pyright: ignore[reportReturnType]
+
+
 CONTROL_FLOW: dict[str, Callable[[Programs, Operation], Kernel]] = {
     "stablehlo.while": _conditional_loop,
     "stablehlo.if": _branches(_first_if_true),
@@ -135,6 +141,7 @@ CONTROL_FLOW: dict[str, Callable[[Programs, Operation], Kernel]] = {
     "scf.if": _branches(_first_if_true),
     "scf.index_switch": _branches(_by_case),
     "scf.execute_region": _branches(_only_one),
+    "stablehlo.async_start": _started,
     "sdy.named_computation": _computation,
     "chlo.scan": _scan,
 }

@@ -33,6 +33,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import SymbolTable
 from xdsl.utils.hints import isa
 
+from ..dialects.stablehlo.external import RngOp
 from ..dialects.structured import GroupOp
 from ..rules.buffers import DENSE_VIEWS, FORWARDS, STRIDED_VIEWS, viewed_operand
 from ..rules.effects import works_on_memory
@@ -48,6 +49,7 @@ from .kernels.arrays import Array, Combine, Kernel, dtype_at, leaves, row_by_row
 from .kernels.collectives_run import ON_DEVICES, REDUCING_ON_DEVICES, SimulatedDevice
 from .kernels.movement import is_view
 from .kernels.properties import symbol
+from .kernels.random_bits import rng
 from .kernels.structured import structured
 from .kernels.table import KERNELS, STRUCTURED, WITH_COMBINER, WITH_TWO_COMBINERS
 from .nested_modules import named_modules
@@ -116,6 +118,8 @@ class Preparation:
         self.strided = set[SSAValue]()
         self.views = set[SSAValue]()
         self.functions = dict[str, BlockProgram]()
+        # The hidden state of `stablehlo.rng`: the same numbers in each execution, drawn in the order of the operations.
+        self.generator = np.random.default_rng(0)
 
     def function(self, function: FuncOp) -> BlockProgram:
         """Compile a function. Raises `Refusal` for operations that cannot be executed, also in callees."""
@@ -188,6 +192,8 @@ class Preparation:
             return WITH_COMBINER[name](op, self._combiner(op, op.regions[0].block))
         if name in WITH_TWO_COMBINERS:
             return WITH_TWO_COMBINERS[name](op, *(self._combiner(op, region.block) for region in op.regions))
+        if isinstance(op, RngOp):
+            return rng(op, self.generator)
         if name in KERNELS:
             return KERNELS[name](op)
         return identity_kernel(op)
@@ -256,6 +262,7 @@ def is_known(kind: type[Operation]) -> bool:
         kind in ORDERING
         or kind.name in CONTROL_FLOW
         or issubclass(kind, GroupOp)
+        or kind is RngOp
         or kind.name in KERNELS
         or kind.name in STRUCTURED
         or kind.name in WITH_COMBINER

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Block, Operation
 
-from ..dialects.shardings import ManualAxesAttr, ShardingPerValueAttr, layout_of
+from ..dialects.sdy.shardings import ManualAxesAttr, ShardingPerValueAttr, layout_of
 from .blocks import is_known_end
 from .operation_parts import attributes_of, name_of
 from .scope import Exchange, RegionScope

@@ -53,8 +53,11 @@ MOST_EXPANDED = 2**22
 """Characters that aliases may expand to in any module, in addition to `MOST_TIMES` the length of its text."""
 MOST_TIMES = 16
 
-OF_NUMBERS = {"stablehlo.channel_handle", "stablehlo.bounds"}
+OF_NUMBERS = {"stablehlo.channel_handle"}
 """Attributes of known dialects that stay text here, with numbers as members, which no alias can define."""
+
+COMPLETE_DIALECTS = {"stablehlo", "chlo", "sdy"}
+"""Dialects of which all types are known here."""
 
 _COMMENT = "a comment cannot be distinguished from the text of an attribute of an unknown dialect"
 _BRACKET = "a '>=' cannot be distinguished from the end of an attribute of an unknown dialect"
@@ -255,6 +258,8 @@ class AliasParser(Parser):
     ) -> UnregisteredAttr | ParametrizedAttribute | Data[Any]:
         start = self.pos + len("<") if starting_opaque_pos is None else starting_opaque_pos
         parsed = super()._parse_dialect_type_or_attribute_body(attr_name, is_type, is_opaque, starting_opaque_pos)
+        if is_type and isinstance(parsed, UnregisteredAttr) and attr_name.partition(".")[0] in COMPLETE_DIALECTS:
+            self.raise_error(f"unknown type !{attr_name}", start, self.pos)
         if isinstance(parsed, UnregisteredAttr) and _IN_BODY.search(parsed.value.data):
             body = StringAttr(self._expand_aliases(parsed.value.data, start, parsed.attr_name.data in OF_NUMBERS))
             return parsed.new([parsed.attr_name, parsed.is_type, parsed.is_opaque, body])

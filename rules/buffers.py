@@ -7,6 +7,7 @@ from math import prod
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, TupleType, UnregisteredAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ..dialects.stablehlo.tokens import FutureType
 from ..support.type_guards import is_complex_type, is_shaped
 from .facts import Carry, RegionStorage, View
 from .registry import OperationNames, declared_type_bytes, facts_of
@@ -26,8 +27,8 @@ def element_bytes(element: Attribute) -> int | None:
 
 
 def type_bytes(type_: Attribute) -> int | None:
-    """Return the bytes that a value of the type takes; 0 for tokens and the like, for a tuple the sum of those of its
-    elements.
+    """Return the bytes that a value of the type takes; 0 for tokens and the like, for a tuple or a future the sum of
+    those of its elements.
 
     None for a dynamic shape, and for a foreign type without declared bytes. Raises `ValueError` if the function that
     was declared for them fails.
@@ -36,7 +37,7 @@ def type_bytes(type_: Attribute) -> int | None:
         size = element_bytes(type_.element_type)
         shape = type_.get_shape()
         return None if size is None or any(dimension < 0 for dimension in shape) else size * prod(shape)
-    if isinstance(type_, TupleType):
+    if isinstance(type_, TupleType | FutureType):
         parts = [type_bytes(part) for part in type_.types]
         return None if None in parts else sum(part for part in parts if part is not None)
     name = _type_name(type_)

@@ -15,8 +15,8 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ..dialects.chlo_ragged_dot import RaggedDotOp
-from ..dialects.chlo_scan import ScanOp
+from ..dialects.chlo.ragged_dot import RaggedDotOp
+from ..dialects.chlo.scan import ScanOp
 from ..dialects.stablehlo.attributes import DotAttr
 from ..dialects.stablehlo.convolution import ConvolutionAttr
 from ..dialects.stablehlo.legacy import EinsumFormatOp

@@ -9,9 +9,9 @@ from math import prod
 
 from xdsl.ir import Operation
 
-from ..dialects.computations import ManualComputationOp
-from ..dialects.sdy import axes_of_mesh
-from ..dialects.shardings import layout_of
+from ..dialects.sdy.computations import ManualComputationOp
+from ..dialects.sdy.operations import axes_of_mesh
+from ..dialects.sdy.shardings import layout_of
 from .facts import (
     Carry,
     Facts,

@@ -25,8 +25,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ..analysis.step.order import functions_of
 from ..dialects.context import tell
 from ..dialects.recompute import DependOp, Names
-from ..dialects.sdy import MeshOp, ShardingConstraintOp
-from ..dialects.shardings import ShardingAttr
+from ..dialects.sdy.operations import MeshOp, ShardingConstraintOp
+from ..dialects.sdy.shardings import ShardingAttr
 from ..support.diagnostics import Remark
 from ..support.operations import every_operation
 

@@ -21,8 +21,9 @@ from ..analysis.step.phases import phases
 from ..analysis.step.step import Step
 from ..analysis.verify.dominance import verify_dominance
 from ..analysis.verify.invariants import violations
-from ..dialects.attached_shardings import check_attached_shardings
 from ..dialects.discardable import verify_attributes, verify_marks
+from ..dialects.sdy.attached import check_attached_shardings
+from ..dialects.stablehlo.bounds import check_bounds
 from ..mlir_io.function_syntax import verify_functions
 from ..support.diagnostics import Refusal
 from ..support.operations import every_operation
@@ -31,7 +32,8 @@ from .preparation.nested_steps import nested_steps_apart
 
 
 def verify_input(module: ModuleOp) -> None:
-    """Check what xDSL's verifier does not: complete functions, dominance, `recompute.` attributes and shardings.
+    """Check what xDSL's verifier does not: complete functions, dominance, `recompute.` attributes, shardings
+    and bounds.
 
     Raises `Refusal`.
     """
@@ -41,6 +43,7 @@ def verify_input(module: ModuleOp) -> None:
     verify_attributes(operations)
     verify_marks(operations)
     _verify_shardings(operations)
+    _verify_bounds(operations)
 
 
 def _verify_shardings(operations: Iterable[Operation]) -> None:
@@ -48,6 +51,17 @@ def _verify_shardings(operations: Iterable[Operation]) -> None:
     for op in operations:
         try:
             check_attached_shardings(op)
+        except VerifyException as error:
+            raise Refusal(op, str(error)) from None
+
+
+def _verify_bounds(operations: Iterable[Operation]) -> None:
+    """Raise `Refusal` at the first operation with a type whose bounds do not fit its shape."""
+    for op in operations:
+        arguments = [argument.type for region in op.regions for block in region.blocks for argument in block.args]
+        try:
+            for type_ in (*op.result_types, *arguments):
+                check_bounds(type_)
         except VerifyException as error:
             raise Refusal(op, str(error)) from None
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
-from ...dialects.computations import ManualComputationOp
+from ...dialects.sdy.computations import ManualComputationOp
 from ...rules.effects import Permission, is_collective, why_body_impure, why_impure, works_on_memory
 from ...support.operations import every_operation, name_of
 from .counted_loops import counted_loop

@@ -20,8 +20,8 @@ from typing import Any
 from xdsl.dialects.builtin import BoolAttr, DictionaryAttr, FunctionType, ModuleOp, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 
-from recompute.dialects.computations import ManualComputationOp
-from recompute.dialects.sdy import MeshOp
+from recompute.dialects.sdy.computations import ManualComputationOp
+from recompute.dialects.sdy.operations import MeshOp
 from recompute.dialects.stablehlo.custom_call import CustomCallOp
 
 FRONTEND_ATTRIBUTES = "mhlo.frontend_attributes"

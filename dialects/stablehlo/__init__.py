@@ -10,6 +10,7 @@ from xdsl.ir import Dialect
 from .accuracy import ACCURACY
 from .attributes import ENUMERATIONS, RECORDS
 from .binary import BINARY
+from .bounds import BOUNDS
 from .branches import BRANCHES
 from .collectives import COLLECTIVES
 from .composite import COMPOSITE
@@ -43,5 +44,5 @@ OPERATIONS = chain(
     *(CONTROL, BRANCHES, MAPPING, NORMALIZATION),
     *(LEGACY, TUPLES, QUANTIZATION, COLLECTIVES, TOKENS, COMPOSITE),
 )
-ATTRIBUTES = [*ENUMERATIONS, *ACCURACY, *RECORDS, ConvolutionAttr]
+ATTRIBUTES = [*ENUMERATIONS, *ACCURACY, *RECORDS, *BOUNDS, ConvolutionAttr]
 STABLEHLO = Dialect("stablehlo", list(OPERATIONS), [*ATTRIBUTES, *TOKEN_TYPES])

@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.type_guards import is_complex_type, is_tensor, is_unsigned
+from .bounds import is_within_bounds
 from .quantized_types import same_element
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -63,12 +64,14 @@ def shapes_agree(first: Shape, second: Shape) -> bool:
 
 
 def types_agree(first: Attribute, second: Attribute) -> bool:
-    """Return whether the types are equal, or tensors of one element type whose shapes agree."""
+    """Return whether the types are equal, or tensors of one element type whose shapes and bounds agree."""
     if first == second:
         return True
     if not is_tensor(first) or not is_tensor(second):
         return False
-    return same_element(first.element_type, second.element_type) and shapes_agree(first.get_shape(), second.get_shape())
+    if not same_element(first.element_type, second.element_type):
+        return False
+    return shapes_agree(first.get_shape(), second.get_shape()) and is_within_bounds(first, second)
 
 
 def check_types(subject: str, actual: Attribute, expected: Attribute) -> None:

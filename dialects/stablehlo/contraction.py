@@ -175,6 +175,37 @@ def _positive(name: str) -> Check:
     return check
 
 
+SIMPLE_ALGORITHMS = frozenset(
+    {
+        ("f16", "f16", 1),
+        ("f16", "f32", 1),
+        ("bf16", "bf16", 1),
+        *(("bf16", "f32", count) for count in (1, 3, 6, 9)),
+        *(("tf32", "f32", count) for count in (1, 3)),
+        ("f32", "f32", 1),
+        ("f64", "f64", 1),
+    }
+)
+"""The algorithms that some hardware has, as in `getKnownDotAlgorithm` of StableHLO's `Base.cpp`: the type of both
+operands, that of the sum, and the number of products. Elements of eight bits are summed in f32."""
+
+
+def _check_algorithm(op: DotGeneralOp) -> None:
+    """Check that some hardware has the algorithm."""
+    if op.algorithm is None:
+        return
+    algorithm = op.algorithm.data
+    left, right = str(algorithm.lhs_precision_type), str(algorithm.rhs_precision_type)
+    total, count = str(algorithm.accumulation_type), algorithm.num_primitive_operations
+    known = algorithm.lhs_component_count == algorithm.rhs_component_count == 1 and (
+        (total, count) == ("f32", 1)
+        if left.startswith("f8") and right.startswith("f8")
+        else left == right and (left, total, count) in SIMPLE_ALGORITHMS and not algorithm.allow_imprecise_accumulation
+    )
+    if not known:
+        raise VerifyException(f"no hardware is known to have the algorithm {op.algorithm}")
+
+
 def _check_quantized(op: DotGeneralOp) -> None:
     """Check the element types, under the labels C14 to C20."""
     if not is_quantized(op.lhs, op.rhs, op.result):
@@ -207,6 +238,7 @@ CONSTRAINTS: tuple[Constraint[DotGeneralOp], ...] = (
     Constraint("C22", _positive("lhs_component_count")),
     Constraint("C23", _positive("rhs_component_count")),
     Constraint("C24", _positive("num_primitive_operations")),
+    Constraint("I8", _check_algorithm),
 )
 
 CONTRACTION: list[type[Operation]] = [DotGeneralOp]

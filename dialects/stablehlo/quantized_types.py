@@ -43,6 +43,12 @@ _FLOATS: dict[str, AnyFloat] = {
     "f32": Float32Type(),
     "f64": Float64Type(),
 }
+_SIGNEDNESS = {
+    "i": Signedness.SIGNLESS,
+    "si": Signedness.SIGNED,
+    "ui": Signedness.UNSIGNED,
+    "u": Signedness.UNSIGNED,
+}
 NAME = "quant.uniform"
 
 
@@ -87,6 +93,8 @@ class QuantizedType:
 
     def check(self) -> None:
         """Raise `VerifyException` for a type that the specification does not allow."""
+        if self.storage.signedness.data is Signedness.SIGNED:
+            raise VerifyException(f"the storage type is {self.storage}, expected i{self.storage.width.data}")
         least, most = _range(self.storage)
         if not least <= self.low < self.high <= most:
             raise VerifyException(f"C3: the storage range {self.low}:{self.high} is not within {least}:{most}")
@@ -123,7 +131,7 @@ def _of_text(text: str) -> QuantizedType | None:
     pairs = _pairs(match["scales"])
     if pairs is None:
         return None
-    signedness = Signedness.UNSIGNED if match["sign"].startswith("u") else Signedness.SIGNLESS
+    signedness = _SIGNEDNESS[match["sign"]]
     storage = IntegerType(int(match["bits"]), signedness)
     low, high = _range(storage)
     return QuantizedType(

@@ -14,7 +14,8 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...support.type_guards import is_complex_type
+from ...support.type_guards import is_complex_type, is_tensor
+from .bounds import check_static_or_bounded, largest_shape
 from .checks import (
     Constraint,
     bits_of,
@@ -29,7 +30,7 @@ from .checks import (
     verify_constraints,
 )
 from .formats import FunctionTypeOp, Properties, SameTypeOp, i64_array, parse_field, print_field
-from .quantized_types import check_broadcast, same_parameters
+from .quantized_types import QuantizedType, check_broadcast, same_parameters
 from .tensors import numbers, tensors
 
 I64_ARRAY = DenseArrayBase.constr(i64)
@@ -64,6 +65,24 @@ class ReshapeOp(ViewOp):
         before, after = math.prod(shape_of(self.operand)), math.prod(shape_of(self.result))
         if is_static(self.operand, self.result) and before != after:
             raise VerifyException(f"C2: the result has {after} elements, but the operand has {before}")
+        check_static_or_bounded("the result", self.result)
+        _check_scales_kept(self.operand, self.result)
+
+
+def _check_scales_kept(operand: SSAValue, result: SSAValue) -> None:
+    """Check that each element keeps its scale: the dimensions before the quantized one, and that one itself, have as
+    many elements."""
+    types = [QuantizedType.of(element_of(value)) for value in (operand, result)]
+    before, after = (type_.dimension if type_ is not None else None for type_ in types)
+    if before is None or after is None or not is_static(operand, result):
+        return
+    source, target = shape_of(operand), shape_of(result)
+    for subject, first, second in (
+        ("before the quantization dimension", math.prod(source[:before]), math.prod(target[:after])),
+        ("along the quantization dimension", source[before], target[after]),
+    ):
+        if first != second:
+            raise VerifyException(f"C3: the result has {second} elements {subject}, but the operand has {first}")
 
 
 @irdl_op_definition
@@ -103,6 +122,7 @@ class BroadcastInDimOp(ViewOp):
         for extent, dimension in zip(before, dimensions, strict=True):
             if extent not in (1, DYNAMIC_INDEX, after[dimension]):
                 raise VerifyException(f"C5: an extent of {extent} does not broadcast to one of {after[dimension]}")
+        check_static_or_bounded("the result", self.result)
         check_broadcast("C6", self.operand, self.result, dimensions)
 
     @classmethod
@@ -230,6 +250,10 @@ class PadOp(FunctionTypeOp):
         check_element("C1: the padding value", element_of(self.padding_value), element_of(self.operand))
         check_element("C1: the result", element_of(self.result), element_of(self.operand))
         check_shape("C4: the result", shape_of(self.result), padded_shape(shape, *amounts))
+        assert is_tensor(self.operand.type), "by the definition of the operation"
+        largest = padded_shape(largest_shape(self.operand.type), *amounts)
+        if any(extent < 0 for extent in largest if extent != DYNAMIC_INDEX):
+            raise VerifyException(f"C4: the padding makes shape {largest} of the bounds of {self.operand.type}")
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:

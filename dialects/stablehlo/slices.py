@@ -15,7 +15,9 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...support.type_guards import is_tensor
 from .attributes import parse_int64
+from .bounds import largest_shape
 from .checks import check_dimensions, check_element, check_shape, check_sizes, check_types, element_of, shape_of
 from .formats import (
     I64_ATTR,
@@ -59,7 +61,8 @@ class SliceOp(ViewOp):
         shape = shape_of(self.operand)
         if not len(self.start_indices) == len(self.limit_indices) == len(self.strides) == len(shape):
             raise VerifyException(f"C2: start, limit and stride are needed for each dimension of {self.operand.type}")
-        for extent, (start, limit, stride) in zip(shape, self.ranges(), strict=True):
+        assert is_tensor(self.operand.type), "by the definition of the operation"
+        for extent, (start, limit, stride) in zip(largest_shape(self.operand.type), self.ranges(), strict=True):
             if stride < 1:
                 raise VerifyException(f"C4: the stride of {start}:{limit}:{stride} must be positive")
             if not 0 <= start <= limit or (extent != DYNAMIC_INDEX and limit > extent):

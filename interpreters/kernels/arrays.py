@@ -1,5 +1,5 @@
 """Conventions of all kernels: the arrays that they take and return, the types that they compute in, and values that are
-no arrays: tuples, as tuples of Python, and tokens, as None.
+no arrays: tuples and futures, as tuples of Python, and tokens, as None.
 
 A kernel is made once for an operation, and called with one numpy array for each operand. Unless the operation is a view
 of its operand it returns new row-major arrays that own their buffers; only a splat constant is a view of one element,
@@ -131,6 +131,15 @@ def token(op: Operation) -> ValueKernel:
 
     def run(*tokens: None) -> tuple[Any, ...]:
         return (None,)
+
+    return run
+
+
+def finished(op: Operation) -> ValueKernel:
+    """Return copies of the arrays of a future, which is a tuple of them."""
+
+    def run(future: tuple[Array, ...]) -> tuple[Array, ...]:
+        return tuple(array.copy() for array in future)
 
     return run
 

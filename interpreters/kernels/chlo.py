@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
-from ...dialects.chlo import TopKOp
+from ...dialects.chlo.top_k import TopKOp
 from ...dialects.elements import bit_width
 from . import complex_numbers
 from .arrays import Array, Compute, Kernel, dtype_at, kind_of, on_two, owned, row_by_row

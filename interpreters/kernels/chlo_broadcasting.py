@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 
-from ...dialects.chlo_broadcasting import (
+from ...dialects.chlo.broadcasting import (
     BroadcastBinaryOp,
     BroadcastSelectOp,
-    ConstantLikeOp,
     aligned_shape,
 )
+from ...dialects.chlo.constants import ConstantLikeOp
 from ...dialects.elements import round_to
 from .arrays import Array, Kernel, dtype_at, kind_of, on_one, row_by_row, shape_at
 from .chlo import SCIPY, next_after, special

@@ -9,7 +9,7 @@ from string import ascii_letters
 
 import numpy as np
 
-from ...dialects.chlo_ragged_dot import RaggedDotOp
+from ...dialects.chlo.ragged_dot import RaggedDotOp
 from .arrays import Array, Kernel, dtype_at, owned, shape_at, wide
 from .conversion import convert
 

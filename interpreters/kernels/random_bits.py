@@ -1,4 +1,7 @@
-"""`stablehlo.rng_bit_generator`: counters, each scrambled with a key. The same bits as XLA's on the CPU.
+"""Random numbers: `stablehlo.rng_bit_generator` and `stablehlo.rng`.
+
+The former scrambles counters with a key, and gives the same bits as XLA's on the CPU. The latter draws from a hidden
+state; its numbers are defined by the implementation.
 
 Source of both ciphers: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011.
 The assignment of counters to elements follows XLA; DEFAULT is Philox there.
@@ -12,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from ...dialects.elements import bit_width
+from ...dialects.elements import DType, bit_width
+from ...dialects.stablehlo.attributes import RngDistribution
 from ...dialects.stablehlo.checks import shape_of
-from ...dialects.stablehlo.external import RngBitGeneratorOp
-from .arrays import Array, Kernel, dtype_at, kind_of, owned
+from ...dialects.stablehlo.external import RngBitGeneratorOp, RngOp
+from .arrays import Array, Kernel, dtype_at, kind_of, owned, shape_at
 
 U32, U64 = np.uint32, np.uint64
 
@@ -26,6 +30,40 @@ THREEFRY_GROUPS = 5
 PHILOX_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 PHILOX_KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 PHILOX_ROUNDS = 10
+
+
+def rng(op: RngOp, generator: np.random.Generator) -> Kernel:
+    """Return the kernel of `stablehlo.rng`, which draws from the generator at each run."""
+    shape, dtype = shape_at(op.result), dtype_at(op.result)
+    is_normal = op.rng_distribution.data is RngDistribution.NORMAL
+
+    def run(first: Array, second: Array, stated: Array) -> tuple[Array, ...]:
+        if list(stated) != list(shape):
+            raise ValueError(f"its shape is {stated.tolist()}, but its result has shape {list(shape)}")
+        if is_normal:
+            return (owned(generator.normal(float(first), float(second), shape), dtype),)
+        return (uniform(generator, first, second, shape, dtype),)
+
+    return run
+
+
+def uniform(generator: np.random.Generator, low: Array, high: Array, shape: Sequence[int], dtype: DType) -> Array:
+    """Return numbers from `low` to `high`, excluded; `low` if there are none between them."""
+    if not low < high:
+        return np.full(shape, low, dtype)
+    if kind_of(dtype) != "f":
+        drawn = generator.integers(int(low), int(high), shape, np.uint64 if kind_of(dtype) == "u" else np.int64)
+        return owned(drawn, dtype)
+
+    def draw(count: int) -> Array:
+        return (float(low) + (float(high) - float(low)) * generator.random(count)).astype(dtype)
+
+    numbers = draw(prod(shape))
+    # Rounding to the type may reach the upper limit.
+    while (outside := numbers >= high).any():
+        numbers[outside] = draw(int(outside.sum()))
+    return numbers.reshape(shape).copy()
+
 
 Bits = tuple[Array, Array]
 """The random bits, and the new state."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from ...dialects.sdy_collectives import ReducingOp
-from ...dialects.sharding_axes import Axis, Mesh, axes_text, mesh_of, parse_sharding, sharding_of
+from ...dialects.sdy.axes import Axis, Mesh, axes_text, mesh_of, parse_sharding, sharding_of
+from ...dialects.sdy.collectives import ReducingOp
 from .arrays import Array, Kernel, on_one, row_by_row
 
 

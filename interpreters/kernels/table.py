@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...dialects.chlo_broadcasting import BROADCASTING, BroadcastBinaryOp
+from ...dialects.chlo.broadcasting import BROADCASTING, BroadcastBinaryOp
 from . import (
     arith_math,
     arrays,
@@ -123,6 +123,7 @@ KERNELS: dict[str, Callable[[Any], Kernel]] = {
     "stablehlo.get_tuple_element": arrays.element,
     "stablehlo.create_token": arrays.token,
     "stablehlo.after_all": arrays.token,
+    "stablehlo.async_done": arrays.finished,
     "stablehlo.pad": pad,
     "stablehlo.reverse": reverse,
     "stablehlo.dynamic_slice": dynamic_slice,

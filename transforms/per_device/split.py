@@ -27,9 +27,9 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ...analysis.step.marks import is_copy
 from ...analysis.step.order import read_values
-from ...dialects.computations import ShardyReturnOp
 from ...dialects.recompute import Names
-from ...dialects.sdy import axes_of_mesh
+from ...dialects.sdy.computations import ShardyReturnOp
+from ...dialects.sdy.operations import axes_of_mesh
 from ...dialects.stablehlo.shapes import ReshapeOp
 from ...rules.effects import is_constant
 from ...support.diagnostics import Refusal

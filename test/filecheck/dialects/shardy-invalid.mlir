@@ -371,3 +371,16 @@ func.func @f(%x: tensor<6x8xf32>) {
   } : (tensor<6x8xf32>) -> ()
   func.return
 }
+
+// -----
+
+// Shardings of one computation over different meshes.
+sdy.mesh @first = <["a"=2]>
+sdy.mesh @second = <["a"=4]>
+func.func @f(%a: tensor<16xf32>) -> tensor<16xf32> {
+  // expected-error@+1 {{all in and out shardings must be bound to the same mesh or an empty mesh}}
+  %0 = sdy.manual_computation(%a) in_shardings=[<@first, [{}]>] out_shardings=[<@second, [{}]>] manual_axes={"a"} (%b: tensor<16xf32>) {
+    sdy.return %b : tensor<16xf32>
+  } : (tensor<16xf32>) -> tensor<16xf32>
+  func.return %0 : tensor<16xf32>
+}

@@ -8,6 +8,7 @@ import pytest
 
 from recompute.driver.verified import verify_module
 from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 from recompute.support.diagnostics import Refusal
 
 GOOD = '[{"x"}, {}]'
@@ -61,3 +62,48 @@ def test_the_number_and_the_kind_of_the_attribute_are_checked() -> None:
 
 def test_meshes_may_be_missing() -> None:
     _verify(argument='[{"z"}]', result='[{"z"}]', value='<@mesh, [{"z"}]>', mesh="other")
+
+
+def test_priorities_and_lists_of_axes_are_refused_as_by_shardy() -> None:
+    for sharding in ("[{?}p01, {}]", "[{?}p9999999999999999999, {}]", '[{}, {}], replicated={"x"}, replicated={"y"}'):
+        with pytest.raises(Refusal):
+            _verify(argument=sharding)
+
+
+def test_the_sharding_of_an_effect_has_no_dimensions() -> None:
+    text = """
+#sharding = #sdy.sharding_per_value<[<@one, [DIMENSIONS]>]>
+sdy.mesh @one = <[], device_ids=[0]>
+func.func @f(%0: tensor<8xf32>) {
+  stablehlo.custom_call @g(%0) {has_side_effect = true, sdy.sharding = #sharding} : (tensor<8xf32>) -> ()
+  return
+}
+"""
+    verify_module(parse_module(text.replace("DIMENSIONS", "")))
+    with pytest.raises(Refusal, match="must have rank 0 and no replicated or unreduced axes"):
+        verify_module(parse_module(text.replace("DIMENSIONS", "{}")))
+
+
+def test_values_without_known_rank() -> None:
+    text = """
+sdy.mesh @mesh = <["x"=2]>
+func.func @f(%0: TYPE {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) {
+  return
+}
+"""
+    verify_module(parse_module(text.replace("TYPE", '!mpmd.mesh_tensor<"m", tensor<8xf32>>')))
+    with pytest.raises(Refusal, match="only ranked tensors can have a sharding"):
+        verify_module(parse_module(text.replace("TYPE", "tensor<*xf32>")))
+
+
+def test_meshes_and_shardings_are_read_in_full() -> None:
+    text = """
+sdy.mesh @mesh = #sdy.mesh<["x"=2]>
+func.func @f(%0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}) -> tensor<8xf32> {
+  %1 = sdy.all_slice [{"x"}] %0 out_sharding=#sdy.sharding<@mesh, [{"x"}]> : tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
+"""
+    module = parse_module(text)
+    verify_module(module)
+    assert '%1 = sdy.all_slice [{"x"}] %0 out_sharding=<@mesh, [{"x"}]> : tensor<8xf32>' in print_module(module)

@@ -165,12 +165,21 @@ def test_a_constant_is_written_in_the_storage_type() -> None:
 
 
 def test_a_reshape_may_move_the_quantization_dimension() -> None:
-    result = "!quant.uniform<i8:f32:0, {0.5:3, 0.25}>"
-    line = "%r = stablehlo.reshape %0 : ({}) -> tensor<2x4x{}>"
+    result = "!quant.uniform<i8:f32:2, {0.5:3, 0.25}>"
+    line = "%r = stablehlo.reshape %0 : ({}) -> tensor<2x2x2x{}>"
     program = f"func.func @f(%0: {_type(BY_DIMENSION)}) {{\n  {line.format(_type(BY_DIMENSION), result)}\n  return\n}}"
     parse_module(program).verify()
     with pytest.raises(VerifyException, match="C1: the result has elements"):
         parse_module(program.replace("{0.5:3, 0.25}>>\n", "{0.5:3, 0.5}>>\n")).verify()
+    with pytest.raises(VerifyException, match="C3: the result has 2 elements before the quantization dimension, but"):
+        parse_module(program.replace("<i8:f32:2", "<i8:f32:1")).verify()
+
+
+def test_the_storage_of_a_quantized_type_is_not_spelled_as_signed() -> None:
+    program = "func.func @f(%0: tensor<4x!quant.uniform<si8:f32, 0.5>>) {{\n  {}\n  return\n}}"
+    line = "%r = stablehlo.uniform_dequantize %0 : (tensor<4x!quant.uniform<si8:f32, 0.5>>) -> tensor<4xf32>"
+    with pytest.raises(VerifyException, match="the storage type is si8, expected i8"):
+        parse_module(program.format(line)).verify()
 
 
 def test_broadcasting_operations_keep_the_storage_of_their_operands() -> None:

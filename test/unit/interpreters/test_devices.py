@@ -135,3 +135,18 @@ def test_inputs_of_another_number_of_devices_are_refused(count: int) -> None:
     function = function_named(parse_module(body("collective_broadcast", groups("[[0, 1]]", 1, 2))))
     with pytest.raises(ValueError, match=rf"per device \(2\) .* got {count} lists"):
         run_on_devices([[function], [function]], [[np.zeros(4, np.float32)]] * count)
+
+
+def test_a_collective_in_the_background() -> None:
+    text = f"""func.func @main(%a: {FOUR}) -> {FOUR} {{
+      %f = "stablehlo.async_start"(%a) ({{
+      ^bb0(%p: {FOUR}):
+        %q = "stablehlo.all_reduce"(%p) <{{{groups("[[0, 1]]", 1, 2)}}}> {SUM} : ({FOUR}) -> {FOUR}
+        stablehlo.return %q : {FOUR}
+      }}) : ({FOUR}) -> !stablehlo.future<{FOUR}>
+      %b = stablehlo.negate %a : {FOUR}
+      %c = "stablehlo.async_done"(%f) : (!stablehlo.future<{FOUR}>) -> {FOUR}
+      %r = stablehlo.add %b, %c : {FOUR}
+      return %r : {FOUR}
+    }}"""
+    assert run(text, 2, 1) == [ONE, ZERO]

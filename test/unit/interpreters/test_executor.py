@@ -28,7 +28,7 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 # Read and written, but not executed yet.
 NOT_EXECUTED = frozenset(
     """
-    async_done async_start composite custom_call infeed outfeed recv rng send
+    composite custom_call infeed outfeed recv send
     """.split()
 )
 """A composite is executed as a call of its decomposition."""

@@ -6,7 +6,7 @@ import pytest
 from xdsl.dialects.builtin import IndexType, ModuleOp, UnrealizedConversionCastOp
 from xdsl.dialects.func import FuncOp
 
-from recompute.dialects.computations import ManualComputationOp
+from recompute.dialects.sdy.computations import ManualComputationOp
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, Self
 
 from xdsl.ir import Attribute, Data, OpaqueSyntaxAttribute
 from xdsl.irdl import irdl_attr_definition
@@ -29,9 +31,22 @@ _BETWEEN: tuple[PunctuationSpelling, ...] = (",", "=", ":", "?", "-", "->", "*")
 class TextAttr(Data[str]):
     """`<…>`, with the text between the brackets as data."""
 
+    WORDS: ClassVar[str]
+    """What the text describes, in errors."""
+
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> str:
         return _parse_text(parser)
+
+    @classmethod
+    def parse_short_or_full(cls, parser: AttrParser) -> Self:
+        """Parse `<…>`, or the attribute in full, `#sdy.mesh<…>`; the short form is printed."""
+        if not parser.lexer.input.content.startswith("#", parser.pos):
+            return cls(_parse_text(parser))
+        start, attribute = parser.pos, parser.parse_attribute()
+        if not isinstance(attribute, cls):
+            parser.raise_error(f"expected {cls.WORDS}, '<…>' or '#{cls.name}<…>'", start, parser.pos)
+        return attribute
 
     def print_parameter(self, printer: Printer) -> None:
         printer.print_string(f"<{self.data}>")
@@ -47,16 +62,6 @@ def _parse_text(parser: AttrParser) -> str:
     if any(comment[1] for comment in _COMMENT.finditer(text)):
         parser.raise_error("comments inside a sharding are not supported: they would become a part of it", start)
     return _GAP.sub(lambda gap: gap[1] or " ", text.strip())
-
-
-def _parse_element(parser: AttrParser) -> str:
-    """Return a sharding of a list, `<…>` or in full `#sdy.sharding<…>`. It is printed in the short form."""
-    if parser.lexer.input.content.startswith("#", parser.pos):
-        sharding = parser.parse_attribute()
-        if not isinstance(sharding, ShardingAttr):
-            parser.raise_error("expected a sharding, '<@mesh, […]>'")
-        return sharding.data
-    return _parse_text(parser)
 
 
 def _skip(parser: AttrParser) -> None:
@@ -86,6 +91,7 @@ class MeshAttr(TextAttr):
     """`#sdy.mesh<["data"=2]>`"""
 
     name = "sdy.mesh"
+    WORDS: ClassVar[str] = "a mesh"
 
     def axes(self) -> dict[str, int]:
         """Return the names and sizes of the axes, in order."""
@@ -97,6 +103,7 @@ class ShardingAttr(TextAttr):
     """`#sdy.sharding<@mesh, [{"data"}, {}]>`"""
 
     name = "sdy.sharding"
+    WORDS: ClassVar[str] = "a sharding"
 
 
 @irdl_attr_definition
@@ -113,7 +120,8 @@ class ShardingPerValueAttr(Data[tuple[str, ...]]):
     @staticmethod
     def parse_list(parser: AttrParser) -> tuple[str, ...]:
         """Parse the text between the angle brackets."""
-        return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_element(parser)))
+        parse = partial(ShardingAttr.parse_short_or_full, parser)
+        return tuple(sharding.data for sharding in parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parse))
 
     def print_parameter(self, printer: Printer) -> None:
         printer.print_string(f"<{self.text()}>")

@@ -16,12 +16,21 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DictionaryAttr, ModuleOp, TupleType
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    DictionaryAttr,
+    ModuleOp,
+    TupleType,
+    UnrankedTensorType,
+    UnregisteredAttr,
+)
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.parser import AttrParser
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
-from ..support.type_guards import is_tensor
+from ...support.type_guards import is_tensor
 from .shardings import ManualAxesAttr, MeshAttr, ShardingAttr, ShardingPerValueAttr
 
 SHARDING = "sdy.sharding"
@@ -97,12 +106,12 @@ _NAME = r'"(?:[^"\\]|\\.)*"'
 _AXIS = re.compile(rf"({_NAME})(?::\((\d+)\)(\d+))?")
 _ONE = rf"{_NAME}(?::\(\d+\)\d+)?"
 _LIST = rf"(?:{_ONE}(?:,{_ONE})*)?"
-_DIMENSION = re.compile(rf"\{{({_LIST}),?(\?)?\}}(?:p(\d+))?")
+_DIMENSION = re.compile(rf"\{{({_LIST}),?(\?)?\}}(?:p(0|[1-9]\d*))?")
 _SHARDING = re.compile(
     rf"(@[\w.$-]+|@{_NAME}|mesh<[^<>]*>),\[((?:{_DIMENSION.pattern},?)*)\]"
-    rf"((?:,(?:replicated|unreduced)=(?:max|min)?\{{{_LIST}\}})*)"
+    rf"((?:,(?:replicated|unreduced)=(?:sum|max|min)?\{{{_LIST}\}})*)"
 )
-_GROUP = re.compile(rf",(replicated|unreduced)=(max|min)?\{{({_LIST})\}}")
+_GROUP = re.compile(rf",(replicated|unreduced)=(sum|max|min)?\{{({_LIST})\}}")
 _SPACE = re.compile(rf"({_NAME})|\s+")
 _MESH = re.compile(rf"\[((?:{_NAME}=-?\d+(?:,(?=\"))?)*)\](?:,device_ids=\[(-?\d+(?:,-?\d+)*)\])?")
 _SIZE = re.compile(rf"({_NAME})=(-?\d+)")
@@ -120,6 +129,22 @@ def parse_axes(text: str) -> Axes:
     )
 
 
+def parse_axis(parser: AttrParser) -> Axis:
+    """Parse `"x"` or `"x":(2)4`"""
+    name = parser.parse_str_literal()
+    if parser.parse_optional_punctuation(":") is None:
+        return Axis(name)
+    parser.parse_punctuation("(")
+    before = parser.parse_integer(allow_boolean=False, allow_negative=False)
+    parser.parse_punctuation(")")
+    return Axis(name, before, parser.parse_integer(allow_boolean=False, allow_negative=False))
+
+
+def parse_axis_list(parser: AttrParser) -> Axes:
+    """Parse `{"x", "y"}`"""
+    return tuple(parser.parse_comma_separated_list(parser.Delimiter.BRACES, lambda: parse_axis(parser)))
+
+
 def parse_sharding(text: str) -> Sharding:
     """Return the sharding of the text between `<` and `>`. Raises `VerifyException`."""
     match = _SHARDING.fullmatch(_compact(text))
@@ -129,7 +154,13 @@ def parse_sharding(text: str) -> Sharding:
         Dimension(parse_axes(axes), bool(is_open), int(priority) if priority else None)
         for axes, is_open, priority in _DIMENSION.findall(match[2])
     )
-    groups = {key: (axes, reduction) for key, reduction, axes in _GROUP.findall(match[match.lastindex or 0] or "")}
+    if any(dimension.priority is not None and dimension.priority >= 2**63 for dimension in dimensions):
+        raise VerifyException(f"<{text}>: a priority does not fit 64 bits")
+    groups = dict[str, tuple[str, str]]()
+    for key, reduction, axes in _GROUP.findall(match[match.lastindex or 0] or ""):
+        if groups.get(key, ("", ""))[0]:
+            raise VerifyException(f"<{text}> has two lists of {key} axes")
+        groups[key] = axes, reduction
     replicated, unreduced = groups.get("replicated", ("", "")), groups.get("unreduced", ("", ""))
     return Sharding(match[1], dimensions, parse_axes(replicated[0]), parse_axes(unreduced[0]), unreduced[1] or "sum")
 
@@ -254,10 +285,13 @@ def check_sharding(subject: str, sharding: Sharding, type_: Attribute, mesh: Mes
         raise VerifyException(f"{subject} names an unknown mesh, {sharding.mesh}")
     if isinstance(type_, TupleType) and len(type_.types.data) == 1:
         type_ = type_.types.data[0]
-    if mesh.is_maximal() or not is_tensor(type_):
-        if sharding.dimensions or sharding.replicated or sharding.unreduced:
-            raise VerifyException(f"{subject} must have rank 0 and no replicated or unreduced axes")
+    if isinstance(type_, UnregisteredAttr):
+        # A type of another dialect, which may have a shape.
         return
+    if isinstance(type_, UnrankedTensorType):
+        raise VerifyException(f"{subject}: only ranked tensors can have a sharding, found {type_}")
+    if mesh.is_maximal() or not is_tensor(type_):
+        return check_unsharded(subject, sharding)
     shape = type_.get_shape()
     if len(shape) != len(sharding.dimensions):
         raise VerifyException(f"{subject} doesn't match tensor rank: {len(sharding.dimensions)} != {len(shape)}")
@@ -274,6 +308,13 @@ def check_sharding(subject: str, sharding: Sharding, type_: Attribute, mesh: Mes
             raise VerifyException(
                 f'{subject} operates on axis "{axis.name}" which is already bound by a parent sdy.manual_computation op'
             )
+
+
+def check_unsharded(subject: str, sharding: Sharding) -> None:
+    """Raise `VerifyException` if the sharding has dimensions or axes: a maximal one, or that of a value without shape,
+    has none."""
+    if sharding.dimensions or sharding.replicated or sharding.unreduced:
+        raise VerifyException(f"{subject} must have rank 0 and no replicated or unreduced axes")
 
 
 def check_order(subject: str, axes: Axes, mesh: Mesh) -> None:

@@ -32,8 +32,8 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .stablehlo.attributes import Dimensions, Precision, RecordAttribute
-from .stablehlo.checks import check_count, check_dimensions, check_shape, element_of, is_integer, shape_of
+from ..stablehlo.attributes import Dimensions, Precision, RecordAttribute
+from ..stablehlo.checks import check_count, check_dimensions, check_shape, element_of, is_integer, shape_of
 
 
 @irdl_attr_definition

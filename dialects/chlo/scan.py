@@ -42,11 +42,11 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
-from ..support.type_guards import is_tensor
-from .stablehlo.attributes import parse_int64
-from .stablehlo.checks import check_count, check_types, check_within, shape_of
-from .stablehlo.control import returned_types
-from .stablehlo.formats import I64_ATTR, print_function_type
+from ...support.type_guards import is_tensor
+from ..stablehlo.attributes import parse_int64
+from ..stablehlo.checks import check_count, check_types, check_within, shape_of
+from ..stablehlo.control import returned_types
+from ..stablehlo.formats import I64_ATTR, print_function_type
 
 _SEGMENTS = ("operandSegmentSizes", "resultSegmentSizes")
 

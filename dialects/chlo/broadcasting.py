@@ -1,10 +1,8 @@
-"""CHLO's operations with implicit broadcasting, and its constants.
+"""CHLO's operations with implicit broadcasting.
 
 %r = chlo.broadcast_add %a, %b : (tensor<2x1xf32>, tensor<3xf32>) -> tensor<2x3xf32>
 %r = chlo.broadcast_add %a, %b {broadcast_dimensions = array<i64: 0>} : (tensor<2x3xf32>, tensor<2xf32>) -> …
 %r = chlo.broadcast_select %p, %a, %b : (tensor<i1>, tensor<3xf32>, tensor<2x1xf32>) -> tensor<2x3xf32>
-%r = chlo.constant dense<1.0> : tensor<4xf32>
-%r = "chlo.constant_like"(%a) <{value = 1.0 : f32}> : (tensor<4xf32>) -> tensor<4xf32>
 
 Extents of 1 are repeated. The operand of lower rank is aligned with the last dimensions of the other, as in numpy, or
 with `broadcast_dimensions`. Names, properties and assembly are those of ChloOps.td.
@@ -20,7 +18,6 @@ from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ComplexType,
     DenseArrayBase,
-    FloatAttr,
     TensorType,
     UnrankedTensorType,
     i1,
@@ -30,7 +27,6 @@ from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, Operation, SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import (
     BaseAttr,
-    IRDLOperation,
     irdl_attr_definition,
     irdl_op_definition,
     operand_def,
@@ -41,11 +37,9 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
-from xdsl.utils.hints import isa
 
-from ..support.type_guards import is_integer_attribute
-from .stablehlo.attributes import ComparisonDirection, ComparisonType
-from .stablehlo.checks import (
+from ..stablehlo.attributes import ComparisonDirection, ComparisonType
+from ..stablehlo.checks import (
     Takes,
     check_count,
     check_dimensions,
@@ -61,10 +55,9 @@ from .stablehlo.checks import (
     is_numeric,
     shape_of,
 )
-from .stablehlo.creation import DenseConstantOp
-from .stablehlo.elementwise import check_comparison_type
-from .stablehlo.formats import FunctionTypeOp
-from .stablehlo.quantized_types import check_baseline, is_quantized
+from ..stablehlo.elementwise import check_comparison_type
+from ..stablehlo.formats import FunctionTypeOp
+from ..stablehlo.quantized_types import check_baseline, is_quantized
 
 ANY_RANK = BaseAttr(TensorType) | BaseAttr(UnrankedTensorType)
 
@@ -113,7 +106,8 @@ def _common_extent(first: int, second: int) -> int:
     raise VerifyException(f"extents {first} and {second} cannot be broadcast to each other")
 
 
-def _is_unranked(op: Operation) -> bool:
+def is_unranked(op: Operation) -> bool:
+    """Return whether the rank of an operand or a result is unknown: such types are not compared."""
     return any(isinstance(value.type, UnrankedTensorType) for value in (*op.operands, *op.results))
 
 
@@ -141,7 +135,7 @@ class BroadcastBinaryOp(FunctionTypeOp):
         return element_of(self.lhs)
 
     def verify_(self) -> None:
-        if _is_unranked(self):
+        if is_unranked(self):
             return
         left, right = shape_of(self.lhs), shape_of(self.rhs)
         rank = max(len(left), len(right))
@@ -202,7 +196,7 @@ class BroadcastCompareOp(BroadcastBinaryOp):
 
     def verify_(self) -> None:
         super().verify_()
-        if not _is_unranked(self):
+        if not is_unranked(self):
             check_comparison_type(element_of(self.lhs), self.compare_type and self.compare_type.data)
 
 
@@ -221,42 +215,12 @@ class BroadcastSelectOp(FunctionTypeOp):
     traits = traits_def(Pure())
 
     def verify_(self) -> None:
-        if _is_unranked(self):
+        if is_unranked(self):
             return
         check_element("the predicate", element_of(self.pred), i1)
         check_element("the second choice", element_of(self.on_false), element_of(self.on_true))
         check_element("the result", element_of(self.result), element_of(self.on_true))
         check_shape("the result", shape_of(self.result), reduce(broadcast_shape, map(shape_of, self.operands)))
-
-
-@irdl_op_definition
-class ConstantOp(DenseConstantOp):
-    """`chlo.constant dense<…> : tensor<…>`"""
-
-    name = "chlo.constant"
-
-    traits = traits_def(Pure())
-
-
-@irdl_op_definition
-class ConstantLikeOp(IRDLOperation):
-    """A splat constant of the operand's shape; it has no custom assembly."""
-
-    name = "chlo.constant_like"
-
-    operand = operand_def(ANY_RANK)
-    value = prop_def(Attribute)
-    result = result_def(ANY_RANK)
-
-    traits = traits_def(Pure())
-
-    def verify_(self) -> None:
-        if _is_unranked(self):
-            return
-        value: Attribute = self.value
-        if is_integer_attribute(value) or isa(value, FloatAttr):
-            check_element("the result", element_of(self.result), value.type)
-        check_shape("the result", shape_of(self.result), shape_of(self.operand))
 
 
 _TAKES: dict[str, Takes] = {
@@ -272,7 +236,5 @@ BROADCASTING: list[type[Operation]] = [
     BroadcastComplexOp,
     BroadcastCompareOp,
     BroadcastSelectOp,
-    ConstantOp,
-    ConstantLikeOp,
 ]
 BROADCASTING_ATTRIBUTES: list[type[Attribute]] = [ComparisonDirectionAttr, ComparisonTypeAttr]

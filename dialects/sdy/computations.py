@@ -32,12 +32,10 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..support.type_guards import is_tensor
-from .sharding_axes import check_divisible, check_sharding, is_in_module, manual_around, mesh_of, parse_sharding
-from .shardings import ManualAxesAttr, ShardingPerValueAttr
-from .stablehlo.checks import check_count
-from .stablehlo.control import check_all
-from .stablehlo.formats import (
+from ...support.type_guards import is_tensor
+from ..stablehlo.checks import check_count
+from ..stablehlo.control import check_all
+from ..stablehlo.formats import (
     Properties,
     parse_all_operands,
     parse_attributes,
@@ -47,6 +45,8 @@ from .stablehlo.formats import (
     print_function_type,
     print_operands,
 )
+from .axes import check_divisible, check_sharding, is_in_module, manual_around, mesh_of, parse_sharding
+from .shardings import ManualAxesAttr, ShardingPerValueAttr
 
 
 @irdl_op_definition
@@ -208,10 +208,13 @@ class ManualComputationOp(ComputationOp):
                 raise VerifyException(
                     f'operates on axis "{axis}" which is already bound by a parent sdy.manual_computation op'
                 )
-        for text in (*self.in_shardings.data, *self.out_shardings.data) if is_in_module(self) else ():
-            mesh = mesh_of(self, parse_sharding(text).mesh)
-            if mesh is None or not mesh.sizes:
-                continue
+        texts = (*self.in_shardings.data, *self.out_shardings.data) if is_in_module(self) else ()
+        meshes = [
+            mesh for text in texts if (mesh := mesh_of(self, parse_sharding(text).mesh)) is not None and mesh.sizes
+        ]
+        if self.manual_axes.data and any(mesh.sizes != meshes[0].sizes for mesh in meshes):
+            raise VerifyException("all in and out shardings must be bound to the same mesh or an empty mesh.")
+        for mesh in meshes:
             if unknown := [axis for axis in self.manual_axes.data if axis not in mesh.sizes]:
                 raise VerifyException(f'unknown manual axis: "{unknown[0]}"')
 

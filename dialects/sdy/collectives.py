@@ -31,9 +31,16 @@ from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from .sharding_axes import (
+from ..stablehlo.checks import check_types
+from ..stablehlo.formats import (
+    I32_ATTR,
+    Properties,
+    parse_attributes,
+    parse_operands,
+    print_attributes,
+)
+from .axes import (
     Axes,
-    Axis,
     Dimension,
     Mesh,
     Sharding,
@@ -47,34 +54,11 @@ from .sharding_axes import (
     is_in_module,
     merged,
     mesh_of,
+    parse_axis_list,
     parse_sharding,
     sharding_of,
 )
 from .shardings import ShardingAttr
-from .stablehlo.checks import check_types
-from .stablehlo.formats import (
-    I32_ATTR,
-    Properties,
-    parse_attributes,
-    parse_operands,
-    print_attributes,
-)
-
-
-def parse_axis(parser: AttrParser) -> Axis:
-    """Parse `"x"` or `"x":(2)4`"""
-    name = parser.parse_str_literal()
-    if parser.parse_optional_punctuation(":") is None:
-        return Axis(name)
-    parser.parse_punctuation("(")
-    before = parser.parse_integer(allow_boolean=False, allow_negative=False)
-    parser.parse_punctuation(")")
-    return Axis(name, before, parser.parse_integer(allow_boolean=False, allow_negative=False))
-
-
-def parse_axis_list(parser: AttrParser) -> Axes:
-    """Parse `{"x", "y"}`"""
-    return tuple(parser.parse_comma_separated_list(parser.Delimiter.BRACES, lambda: parse_axis(parser)))
 
 
 @irdl_attr_definition
@@ -201,7 +185,7 @@ class CollectiveOp(IRDLOperation):
         operands = parse_operands(parser, 1)
         parser.parse_keyword("out_sharding")
         parser.parse_punctuation("=")
-        properties["out_sharding"] = ShardingAttr(ShardingAttr.parse_parameter(parser))
+        properties["out_sharding"] = ShardingAttr.parse_short_or_full(parser)
         others, attributes = parse_attributes(parser, cls, tuple(cls.get_irdl_definition().properties))
         parser.parse_punctuation(":")
         type_ = parser.parse_type()

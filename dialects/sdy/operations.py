@@ -1,4 +1,4 @@
-"""Shardy for xDSL: operations that describe how values are distributed over devices.
+"""Shardy's operations without a region: meshes, constraints on shardings, edges and barriers of propagation.
 
 sdy.mesh @mesh = <["data"=2]>
 %1 = sdy.sharding_constraint %0 <@mesh, [{"data"}, {}]> : type
@@ -6,7 +6,7 @@ sdy.mesh @mesh = <["data"=2]>
 %3 = sdy.propagation_barrier %2 allowed_direction=BACKWARD : tensor<4xf32>
 sdy.sharding_group %3 group_id=21 : tensor<4xf32>
 
-Assembly and properties are those of Shardy's `ops.td`. A constraint is not `Pure`: without uses it still shards its
+A constraint is not `Pure`: without uses it still shards its
 operand. Nor is a constant: Shardy has its own constants so that each use keeps a separate one.
 """
 
@@ -15,16 +15,17 @@ from __future__ import annotations
 from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, TensorType, i32, i64
-from xdsl.ir import Block, Dialect, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import NoMemoryEffect, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from .computations import COMPUTATIONS, ComputationOp
-from .sdy_collectives import COLLECTIVE_ATTRIBUTES, COLLECTIVES
-from .sharding_axes import (
+from ..stablehlo.checks import check_static, check_types
+from ..stablehlo.creation import DenseConstantOp
+from ..stablehlo.formats import I32_ATTR, I64_ATTR, Properties, SameTypeOp, parse_attributes, print_attributes
+from .axes import (
     check_sharding,
     check_unreduced,
     is_in_module,
@@ -33,10 +34,8 @@ from .sharding_axes import (
     parse_sharding,
     sharding_of,
 )
-from .shardings import SHARDINGS, MeshAttr, ShardingAttr
-from .stablehlo.checks import check_static, check_types
-from .stablehlo.creation import DenseConstantOp
-from .stablehlo.formats import I32_ATTR, I64_ATTR, Properties, SameTypeOp, parse_attributes, print_attributes
+from .computations import ComputationOp
+from .shardings import MeshAttr, ShardingAttr
 
 
 @irdl_op_definition
@@ -57,7 +56,7 @@ class MeshOp(IRDLOperation):
     def parse(cls, parser: Parser) -> Self:
         name = parser.parse_symbol_name()
         parser.parse_punctuation("=")
-        mesh = MeshAttr(MeshAttr.parse_parameter(parser))
+        mesh = MeshAttr.parse_short_or_full(parser)
         attributes = parse_attributes(parser, cls, ("sym_name", "mesh"))[1]
         return cls.create(properties={"sym_name": name, "mesh": mesh}, attributes=attributes)
 
@@ -82,7 +81,7 @@ class ShardedCopyOp(SameTypeOp):
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
-        return {"sharding": ShardingAttr(ShardingAttr.parse_parameter(parser))}
+        return {"sharding": ShardingAttr.parse_short_or_full(parser)}
 
     def print_own(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -228,7 +227,7 @@ class DataFlowEdgeOp(EdgeOp):
         if parser.parse_optional_keyword("sharding") is None:
             return {}
         parser.parse_punctuation("=")
-        return {"sharding": ShardingAttr(ShardingAttr.parse_parameter(parser))}
+        return {"sharding": ShardingAttr.parse_short_or_full(parser)}
 
     def print_own(self, printer: Printer) -> None:
         if self.sharding is not None:
@@ -275,19 +274,13 @@ def axes_of_mesh(inside: Operation, name: str) -> dict[str, int]:
     return {}
 
 
-SDY = Dialect(
-    "sdy",
-    [
-        MeshOp,
-        ShardingConstraintOp,
-        ReshardOp,
-        PropagationBarrierOp,
-        ShardingGroupOp,
-        DataFlowEdgeOp,
-        FuncDataFlowEdgeOp,
-        ShardyConstantOp,
-        *COMPUTATIONS,
-        *COLLECTIVES,
-    ],
-    [*SHARDINGS, *COLLECTIVE_ATTRIBUTES],
-)
+ANNOTATIONS: list[type[Operation]] = [
+    MeshOp,
+    ShardingConstraintOp,
+    ReshardOp,
+    PropagationBarrierOp,
+    ShardingGroupOp,
+    DataFlowEdgeOp,
+    FuncDataFlowEdgeOp,
+    ShardyConstantOp,
+]

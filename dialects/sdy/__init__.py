@@ -1,0 +1,30 @@
+"""Shardy for xDSL: how the values of a program are distributed over the devices of a mesh.
+
+| module | content |
+|---|---|
+| `shardings.py` | the attributes of meshes and shardings, as text |
+| `axes.py` | axes of meshes as data: parsed shardings and the constraints on them |
+| `sharding_rules.py` | rules how the dimensions of operands and results correspond |
+| `propagation_edges.py` | records of the steps of propagation |
+| `attached.py` | these attributes on functions and on operations of other dialects |
+| `operations.py` | meshes, constraints, groups, barriers, edges, constants |
+| `computations.py` | operations with a region: `manual_computation`, `named_computation` |
+| `collectives.py` | operations that change how a value is distributed |
+
+Assembly, properties and constraints are those of Shardy's `ops.td`, `attrs.td` and `verifiers.cc`.
+"""
+
+from xdsl.ir import Dialect
+
+from .collectives import COLLECTIVE_ATTRIBUTES, COLLECTIVES
+from .computations import COMPUTATIONS
+from .operations import ANNOTATIONS
+from .propagation_edges import PropagationEdgesAttr
+from .sharding_rules import OpShardingRuleAttr
+from .shardings import SHARDINGS
+
+SDY = Dialect(
+    "sdy",
+    [*ANNOTATIONS, *COMPUTATIONS, *COLLECTIVES],
+    [*SHARDINGS, OpShardingRuleAttr, PropagationEdgesAttr, *COLLECTIVE_ATTRIBUTES],
+)

@@ -1,0 +1,179 @@
+"""Propagation edges: a record of the steps in which Shardy has propagated axes between the values of an operation.
+
+%1 = stablehlo.add %0, %0 {sdy.propagation_edges = #edges} : tensor<8xf32>
+
+#edges = #sdy.propagation_edges<[{step-2 = [{"y" = operand-1 -> [operand-0, result-0]}]}]>
+
+Syntax and constraints are those of Shardy's `attrs.td` and `verifiers.cc`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.ir import Attribute, Data, Operation, SSAValue
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
+
+from .axes import Axis, is_in_module, mesh_of, parse_axis, sharding_of
+
+PROPAGATION_EDGES = "sdy.propagation_edges"
+ElementT = TypeVar("ElementT")
+EDGE_ARRAYS = ("sdy.result_propagation_edges", "sdy.block_arg_propagation_edges")
+
+
+@dataclass(frozen=True)
+class ValueRef:
+    """An operand or a result of the operation, by number."""
+
+    role: str
+    index: int
+
+    def __str__(self) -> str:
+        return f"{self.role}-{self.index}"
+
+
+@dataclass(frozen=True)
+class AxisEdges:
+    """The values to which an axis was propagated from a value."""
+
+    axis: Axis
+    source: ValueRef
+    targets: tuple[ValueRef, ...]
+
+    def __str__(self) -> str:
+        return f"{{{self.axis} = {self.source} -> [{', '.join(map(str, self.targets))}]}}"
+
+
+@dataclass(frozen=True)
+class Step:
+    """The edges of one step of propagation."""
+
+    index: int
+    edges: tuple[AxisEdges, ...]
+
+    def __str__(self) -> str:
+        return f"{{step-{self.index} = [{', '.join(map(str, self.edges))}]}}"
+
+
+def _parse_list(parser: AttrParser, element: Callable[[AttrParser], ElementT]) -> tuple[ElementT, ...]:
+    """Parse a list of at least one element in square brackets."""
+    parser.parse_punctuation("[")
+    elements = parser.parse_comma_separated_list(parser.Delimiter.NONE, lambda: element(parser))
+    parser.parse_punctuation("]")
+    return tuple(elements)
+
+
+def _parse_value(parser: AttrParser) -> ValueRef:
+    start, role = parser.pos, parser.parse_identifier()
+    if role not in ("operand", "result"):
+        parser.raise_error(f"expected 'operand' or 'result', found '{role}'", start, parser.pos)
+    parser.parse_punctuation("-")
+    return ValueRef(role, parser.parse_integer(allow_boolean=False))
+
+
+def _parse_edges(parser: AttrParser) -> AxisEdges:
+    with parser.in_braces():
+        axis = parse_axis(parser)
+        parser.parse_punctuation("=")
+        source = _parse_value(parser)
+        parser.parse_punctuation("->")
+        targets = _parse_list(parser, _parse_value)
+    return AxisEdges(axis, source, targets)
+
+
+def _parse_step(parser: AttrParser) -> Step:
+    with parser.in_braces():
+        parser.parse_keyword("step")
+        parser.parse_punctuation("-")
+        index = parser.parse_integer(allow_boolean=False)
+        parser.parse_punctuation("=")
+        edges = _parse_list(parser, _parse_edges)
+    return Step(index, edges)
+
+
+@irdl_attr_definition
+class PropagationEdgesAttr(Data[tuple[Step, ...]]):
+    """`#sdy.propagation_edges<[{step-2 = [{"y" = operand-1 -> [result-0]}]}]>`"""
+
+    name = "sdy.propagation_edges"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> tuple[Step, ...]:
+        with parser.in_angle_brackets():
+            return _parse_list(parser, _parse_step)
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(f"<[{', '.join(map(str, self.data))}]>")
+
+    def verify(self) -> None:
+        seen = set[int]()
+        for step in self.data:
+            if step.index < 0:
+                raise VerifyException(f"propagation edges have negative step index: {step.index}")
+            if step.index in seen:
+                raise VerifyException(f"propagation edges have duplicate step index: {step.index}")
+            seen.add(step.index)
+            for edges in step.edges:
+                if edges.source in edges.targets:
+                    raise VerifyException("propagation edges have a source that is the same as a target")
+                if len(set(edges.targets)) != len(edges.targets):
+                    raise VerifyException(
+                        f"propagation edges have duplicate targets for step index: {step.index} "
+                        f"and axis: {edges.axis.name}"
+                    )
+
+
+def check_propagation_edges(op: Operation, attribute: Attribute) -> None:
+    """Raise `VerifyException` unless the attribute has edges between values of the operation, along axes of their
+    mesh."""
+    if not isinstance(attribute, PropagationEdgesAttr):
+        raise VerifyException(f"{PROPAGATION_EDGES} is {attribute}, expected one of the form #sdy.propagation_edges<…>")
+    if not is_in_module(op):
+        return
+    edges = [edge for step in attribute.data for edge in step.edges]
+    values = [_value_of(op, ref) for edge in edges for ref in (edge.source, *edge.targets)]
+    shardings = [sharding for value in values if value is not None and (sharding := sharding_of(value)) is not None]
+    if not shardings:
+        raise VerifyException("expected propagation edges attr to reference a sharding.")
+    meshes = [mesh for sharding in shardings if (mesh := mesh_of(op, sharding.mesh)) is not None]
+    if any(mesh.sizes != meshes[0].sizes for mesh in meshes):
+        raise VerifyException("expected a common mesh for propagation edges attr.")
+    for edge in edges:
+        # A mesh that the module lacks is accepted, as everywhere.
+        if meshes and edge.axis.name not in meshes[0].sizes:
+            raise VerifyException("expected axis ref to be in one of the meshes")
+        for ref in (edge.source, *edge.targets):
+            _check_index(op, ref)
+
+
+def check_edge_array(name: str, attribute: Attribute) -> None:
+    """Raise `VerifyException` unless the attribute is an array of propagation edges."""
+    if not isa(attribute, ArrayAttr[PropagationEdgesAttr]):
+        raise VerifyException(f"{name} is {attribute}, expected an array of #sdy.propagation_edges<…>")
+
+
+def _values(op: Operation, role: str) -> list[SSAValue]:
+    return list(op.operands if role == "operand" else op.results)
+
+
+def _value_of(op: Operation, ref: ValueRef) -> SSAValue | None:
+    values = _values(op, ref.role)
+    return values[ref.index] if 0 <= ref.index < len(values) else None
+
+
+def _check_index(op: Operation, ref: ValueRef) -> None:
+    # The values at the ends of such an edge belong to another function.
+    if op.name == "sdy.func_data_flow_edge" or _value_of(op, ref) is not None:
+        return
+    article = "an" if ref.role == "operand" else "a"
+    raise VerifyException(
+        f"expected a value ref to have {article} {ref.role} index in range [0, {len(_values(op, ref.role))}), "
+        f"got: {ref.index}"
+    )

@@ -1,0 +1,219 @@
+"""Sharding rules: how the dimensions of an operation's operands and results correspond to each other.
+
+%1 = stablehlo.reshape %0 {sdy.sharding_rule = #sdy.op_sharding_rule<([i, j])->([ij]) {i=2, j=4}>} : …
+
+A dimension is a product of factors, the major one first; a factor that several tensors have is sharded alike in all of
+them. Factors are called `i` to `z`, then `z_1`, `z_2`, …. Syntax and constraints are those of Shardy's `parsers.cc` and
+`verifiers.cc`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX
+from xdsl.ir import Attribute, Data, Operation
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from ...support.type_guards import is_tensor
+
+SHARDING_RULE = "sdy.sharding_rule"
+GROUPS = ("reduction", "need_replication", "permutation", "blocked_propagation")
+_EXCLUSIVE = ("reduction", "need_replication", "permutation")
+_NUMBERED = ord("z") - ord("i")
+_FACTOR = re.compile(r"z_([1-9]\d*)|[i-z](?!_)")
+
+TensorMapping = tuple[tuple[int, ...], ...]
+"""The factors of each dimension of a tensor."""
+
+
+def factor_symbol(index: int) -> str:
+    """Return the name of a factor: `i` for 0, `z` for 17, `z_1` for 18."""
+    return chr(ord("i") + index) if index <= _NUMBERED else f"z_{index - _NUMBERED}"
+
+
+@dataclass(frozen=True)
+class ShardingRule:
+    """A parsed sharding rule; factors are numbers, in the order of `sizes`."""
+
+    operands: tuple[TensorMapping, ...]
+    results: tuple[TensorMapping, ...]
+    sizes: tuple[int, ...] = ()
+    groups: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    """The factors that are treated specially, by the names in `GROUPS`."""
+    is_custom: bool = False
+
+    def __str__(self) -> str:
+        mappings = ["(" + ", ".join(map(_mapping_text, tensors)) + ")" for tensors in (self.operands, self.results)]
+        sizes = ", ".join(f"{factor_symbol(index)}={size}" for index, size in enumerate(self.sizes))
+        groups = [f"{name}={{{', '.join(map(factor_symbol, factors))}}}" for name, factors in self.groups.items()]
+        parts = [f"{mappings[0]}->{mappings[1]}", *([f"{{{sizes}}}"] if sizes else []), *groups]
+        return " ".join(parts) + (", custom" if self.is_custom else "")
+
+
+def _mapping_text(mapping: TensorMapping) -> str:
+    return "[" + ", ".join("".join(map(factor_symbol, factors)) for factors in mapping) + "]"
+
+
+@irdl_attr_definition
+class OpShardingRuleAttr(Data[ShardingRule]):
+    """`#sdy.op_sharding_rule<([i, j])->([ij]) {i=2, j=4}>`"""
+
+    name = "sdy.op_sharding_rule"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> ShardingRule:
+        with parser.in_angle_brackets():
+            operands = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: _parse_mapping(parser))
+            parser.parse_punctuation("->")
+            results = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: _parse_mapping(parser))
+            sizes = _parse_sizes(parser)
+            groups = {name: factors for name in GROUPS if (factors := _parse_group(parser, name))}
+            is_custom = parser.parse_optional_punctuation(",") is not None
+            if is_custom:
+                parser.parse_keyword("custom")
+        return ShardingRule(tuple(operands), tuple(results), sizes, groups, is_custom)
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(f"<{self.data}>")
+
+
+def _parse_mapping(parser: AttrParser) -> TensorMapping:
+    """Parse `[i, jk]`."""
+
+    def dimension() -> tuple[int, ...]:
+        # The verifier refuses a dimension without factors, as Shardy's does.
+        word = parser.parse_optional_identifier()
+        return () if word is None else _factors(parser, word)
+
+    if parser.parse_optional_punctuation("[") is None:
+        parser.raise_error("expected '[' and the factors of each dimension")
+    if parser.parse_optional_punctuation("]") is not None:
+        return ()
+    dimensions = parser.parse_comma_separated_list(parser.Delimiter.NONE, dimension)
+    parser.parse_punctuation("]")
+    return tuple(dimensions)
+
+
+def _factors(parser: AttrParser, word: str) -> tuple[int, ...]:
+    """Return the factors of a word such as `ijz_1`."""
+    factors, position = list[int](), 0
+    while position < len(word):
+        if (match := _FACTOR.match(word, position)) is None:
+            parser.raise_error(
+                f"expected factors 'i' to 'z', or 'z_1', 'z_2', … without leading zeros, found '{word[position:]}'"
+            )
+        factors.append(int(match[1]) + _NUMBERED if match[1] else ord(match[0]) - ord("i"))
+        position = match.end()
+    return tuple(factors)
+
+
+def _parse_sizes(parser: AttrParser) -> tuple[int, ...]:
+    """Parse `{i=2, j=4}`, if it is there."""
+    sizes = list[int]()
+
+    def size() -> None:
+        word, expected = parser.parse_identifier(), len(sizes)
+        if _factors(parser, word) != (expected,):
+            parser.raise_error(
+                "expecting factor indices to be ordered like an iota ([0,1,2,...], e.g. {i=#, j=#, ...}). "
+                f"Expecting factor index symbol '{factor_symbol(expected)}', received: '{word}'"
+            )
+        parser.parse_punctuation("=")
+        sizes.append(parser.parse_integer(allow_boolean=False))
+
+    if parser.parse_optional_punctuation("{") is not None and parser.parse_optional_punctuation("}") is None:
+        parser.parse_comma_separated_list(parser.Delimiter.NONE, size)
+        parser.parse_punctuation("}")
+    return tuple(sizes)
+
+
+def _parse_group(parser: AttrParser, name: str) -> tuple[int, ...]:
+    """Parse `reduction={i, j}`, if it is there."""
+    if parser.parse_optional_keyword(name) is None:
+        return ()
+    parser.parse_punctuation("=")
+
+    def factor() -> int:
+        # Shardy reads the first factor of a word, and ignores the rest of it.
+        return _factors(parser, parser.parse_identifier())[0]
+
+    return tuple(parser.parse_comma_separated_list(parser.Delimiter.BRACES, factor))
+
+
+def check_sharding_rule(op: Operation, attribute: Attribute) -> None:
+    """Raise `VerifyException` unless the attribute is a sharding rule that fits the operation."""
+    if not isinstance(attribute, OpShardingRuleAttr):
+        raise VerifyException(f"{SHARDING_RULE} is {attribute}, expected one of the form #sdy.op_sharding_rule<…>")
+    rule = attribute.data
+    in_operands = _check_mappings("operand", op.operand_types, rule.operands, rule.sizes)
+    in_results = _check_mappings("result", op.result_types, rule.results, rule.sizes)
+    for index, size in enumerate(rule.sizes):
+        if index not in in_operands | in_results:
+            raise VerifyException(
+                f"has factor {factor_symbol(index)}={size} that isn't used in operand and result mappings"
+            )
+    for factors in rule.groups.values():
+        _check_group(factors, len(rule.sizes))
+    exclusive = [factor for name in _EXCLUSIVE for factor in rule.groups.get(name, ())]
+    if len(set(exclusive)) != len(exclusive):
+        raise VerifyException(
+            "a factor can only be in one of the reduction, need replication, or permutation factor sets"
+        )
+    if in_results.intersection(rule.groups.get("reduction", ())):
+        raise VerifyException("reduction factor cannot be in result mappings")
+
+
+def _check_mappings(
+    role: str, types: Sequence[Attribute], mappings: Sequence[TensorMapping], sizes: Sequence[int]
+) -> set[int]:
+    """Return the factors of the operands or results. Raises `VerifyException` for the first invalid mapping."""
+    if len(types) != len(mappings):
+        raise VerifyException(f"number of {role}s and mappings must match: {len(types)} != {len(mappings)}")
+    if not mappings:
+        raise VerifyException(f"a sharding rule needs at least one {role}")
+    used = set[int]()
+    for index, (type_, mapping) in enumerate(zip(types, mappings, strict=True)):
+        subject = role if len(types) == 1 else f"{role} {index}"
+        if not is_tensor(type_) or DYNAMIC_INDEX in type_.get_shape():
+            raise VerifyException(f"{subject} - expected a ranked tensor with a static shape, found {type_}")
+        if len(mapping) != (rank := len(type_.get_shape())):
+            raise VerifyException(f"{subject} - mapping rank must match: {len(mapping)} != {rank}")
+        used |= _check_mapping(subject, mapping, sizes)
+    return used
+
+
+def _check_mapping(subject: str, mapping: TensorMapping, sizes: Sequence[int]) -> set[int]:
+    """Return the factors of a tensor."""
+    used = set[int]()
+    for factors in mapping:
+        if not factors:
+            raise VerifyException(f"{subject} - dim mapping must have at least one factor")
+        for factor in factors:
+            if factor >= len(sizes):
+                raise VerifyException(
+                    f"{subject} - expecting factor indices to be within 0<=...<num_factors; "
+                    f"received: {factor}, num_factors: {len(sizes)}"
+                )
+            if factor in used:
+                raise VerifyException(f"{subject} - cannot reuse factors for the same tensor value")
+            if sizes[factor] == 1 and len(factors) > 1:
+                raise VerifyException(
+                    f"{subject} - dim mapping can't have a factor of size 1 if there are multiple factors"
+                )
+            used.add(factor)
+    return used
+
+
+def _check_group(factors: Sequence[int], count: int) -> None:
+    if list(factors) != sorted(factors):
+        raise VerifyException("indices of special factors must be sorted")
+    if len(set(factors)) != len(factors):
+        raise VerifyException("indices of special factors must be unique")
+    if factors and factors[-1] >= count:
+        raise VerifyException(f"index must be less than {count}, got: {factors[-1]}")

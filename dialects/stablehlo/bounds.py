@@ -1,0 +1,107 @@
+"""Bounds of dynamic extents, the encoding of a tensor type.
+
+tensor<3x?xf32, #stablehlo.bounds<?, 4>>                        the second extent is unknown, and at most 4
+tensor<3x?xf32, #stablehlo.type_extensions<bounds = [?, 4]>>    likewise, in an older spelling
+
+A bound that is not given is written `?`, and is `DYNAMIC_INDEX` here.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+from xdsl.ir import Attribute, Data, SSAValue
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from ...support.type_guards import is_tensor
+from .attributes import parse_int64
+
+Bounds = tuple[int, ...]
+
+
+def _parse_bound(parser: AttrParser) -> int:
+    return DYNAMIC_INDEX if parser.parse_optional_punctuation("?") is not None else parse_int64(parser)
+
+
+def _text(bounds: Bounds) -> str:
+    return ", ".join("?" if bound == DYNAMIC_INDEX else str(bound) for bound in bounds)
+
+
+@irdl_attr_definition
+class BoundsAttr(Data[Bounds]):
+    """`#stablehlo.bounds<?, 4>`"""
+
+    name = "stablehlo.bounds"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Bounds:
+        return tuple(parser.parse_comma_separated_list(parser.Delimiter.ANGLE, lambda: _parse_bound(parser)))
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(f"<{_text(self.data)}>")
+
+
+@irdl_attr_definition
+class TypeExtensionsAttr(Data[Bounds]):
+    """`#stablehlo.type_extensions<bounds = [?, 4]>`"""
+
+    name = "stablehlo.type_extensions"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Bounds:
+        with parser.in_angle_brackets():
+            parser.parse_keyword("bounds")
+            parser.parse_punctuation("=")
+            return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_bound(parser)))
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(f"<bounds = [{_text(self.data)}]>")
+
+
+def bounds_of(type_: TensorType[Attribute]) -> Bounds:
+    """Return the bound of each dimension, `DYNAMIC_INDEX` where there is none."""
+    encoding = type_.encoding
+    if isinstance(encoding, (BoundsAttr, TypeExtensionsAttr)) and len(encoding.data) == type_.get_num_dims():
+        return encoding.data
+    return (DYNAMIC_INDEX,) * type_.get_num_dims()
+
+
+def largest_shape(type_: TensorType[Attribute]) -> list[int]:
+    """Return the extents, or their bounds where they are unknown."""
+    pairs = zip(type_.get_shape(), bounds_of(type_), strict=True)
+    return [bound if extent == DYNAMIC_INDEX else extent for extent, bound in pairs]
+
+
+def is_within_bounds(first: TensorType[Attribute], second: TensorType[Attribute]) -> bool:
+    """Return whether no extent of one type exceeds a bound of the other, which has the same rank."""
+    return all(
+        bound == DYNAMIC_INDEX or extent <= bound
+        for one, other in ((first, second), (second, first))
+        for extent, bound in zip(one.get_shape(), bounds_of(other), strict=True)
+    )
+
+
+def check_bounds(type_: Attribute) -> None:
+    """Raise `VerifyException` unless a type has a bound for each dimension, and none for an extent that is known."""
+    if not is_tensor(type_) or not isinstance(type_.encoding, (BoundsAttr, TypeExtensionsAttr)):
+        return
+    bounds, shape = type_.encoding.data, type_.get_shape()
+    if len(bounds) != len(shape):
+        raise VerifyException(f"{type_} has {len(bounds)} bounds, expected one for each of {len(shape)} dimensions")
+    for extent, bound in zip(shape, bounds, strict=True):
+        if bound != DYNAMIC_INDEX and extent != DYNAMIC_INDEX:
+            raise VerifyException(f"{type_} has the bound {bound} for the extent {extent}, which is known: write '?'")
+
+
+def check_static_or_bounded(subject: str, value: SSAValue) -> None:
+    """Check that at most one extent is unknown, and has a bound: the type from which the operation takes the shape of
+    its result."""
+    type_ = value.type
+    assert is_tensor(type_), "by the definition of the operation"
+    if type_.get_shape().count(DYNAMIC_INDEX) > 1 or DYNAMIC_INDEX in largest_shape(type_):
+        raise VerifyException(f"{subject} has type {type_}, expected known extents, or one unknown extent with a bound")
+
+
+BOUNDS: list[type[Attribute]] = [BoundsAttr, TypeExtensionsAttr]
