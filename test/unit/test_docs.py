@@ -25,6 +25,7 @@ from recompute.test.documentation import (
     inline_commands,
     links,
     name_of,
+    prose,
     training_step,
     words,
 )
@@ -44,6 +45,9 @@ RUN_BY_OTHER_TESTS = {
     ("docs/foreign_dialects.md", "mlir"): "rules/test_foreign.py",
     ("docs/foreign_dialects.md", "sh"): "rules/test_foreign.py",
     ("docs/jax.md", "python"): "test_jax_page.py",
+    ("docs/jax_compilation.md", "python"): "test_jax_page.py",
+    ("docs/jax_report.md", "python"): "test_jax_page.py",
+    ("docs/jax_selection.md", "python"): "test_jax_page.py",
     ("docs/recipes.md", "python"): "test_recipes.py",
     ("docs/torch.md", "python"): "frontends/torch/test_torch_page.py",
 }
@@ -67,7 +71,7 @@ FRAGMENTS = {
     "%x1, %key1 = stablehlo.optimization_barrier": "a part of a function",
 }
 """First lines of MLIR that is not a module; so is everything with an ellipsis."""
-SCOPES = {"README.md": "block", "docs/planning.md": "layer"}
+SCOPES = {"README.md": "block", "docs/planning.md": "layer", "docs/segment_budgets.md": "layer"}
 """Names of the layers in the step that the commands of a page read."""
 
 
@@ -277,3 +281,43 @@ def test_links_lead_somewhere(page: Path) -> None:
         target = (page.parent / path).resolve() if path else page
         assert target.exists(), link
         assert not anchor or target.suffix != ".md" or anchor in anchors(target), link
+
+
+FILE = re.compile(r"`([\w./-]+\.(?:py|mlir|json|yml|toml|ipynb|gz|cff))`")
+FOLDER = re.compile(r"`([\w.-]+/[\w./-]*)`")
+OF_A_READER = {
+    "costs.json",
+    "02_after_recompute-mark.mlir",
+    "acme.mlir",
+    "acme_rules.py",
+    "step.mlir",
+    "plan.json",
+    "site/",
+}
+"""Files that a page has its reader write."""
+OLDER = {"docs/measured/mutation.md": {"stages.py", "needs.py"}}
+"""Files that a measurement names and that are gone."""
+
+
+def tracked_paths() -> set[str]:
+    """Files and folders of the checkout, with slashes; a folder ends in one."""
+    paths = [path for path in ROOT.rglob("*") if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)]
+    return {path.relative_to(ROOT).as_posix() + "/" * path.is_dir() for path in paths}
+
+
+def test_files_that_a_page_names_exist() -> None:
+    """A name may leave out the beginning of a path."""
+    paths = {f"/{path}" for path in tracked_paths()}
+    ends = {path[index:] for path in paths for index, letter in enumerate(path) if letter == "/"}
+    for page in PAGES:
+        text = prose(page)
+        names = {*FILE.findall(text), *(name for name in FOLDER.findall(text) if name.endswith("/"))}
+        missing = {name for name in names if f"/{name}" not in ends} - OF_A_READER - OLDER.get(name_of(page), set())
+        assert not missing, f"{name_of(page)} names {sorted(missing)}"
+
+
+def test_the_index_leads_to_every_page() -> None:
+    index = ROOT / "docs" / "index.md"
+    targets = {(index.parent / link.partition("#")[0]).resolve() for link in links(index)}
+    pages = {page for page in PAGES if page.parent in (index.parent, index.parent / "measured")} - {index}
+    assert {name_of(page) for page in pages - targets} == set()

@@ -1,4 +1,4 @@
-"""The snippets of docs/jax.md do what the page says."""
+"""The snippets of docs/jax.md and of the pages below it (docs/jax_*.md) do what these pages say."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ import pytest
 
 import recompute
 
-pytest.importorskip("jax", reason="the page is about JAX")
+pytest.importorskip("jax", reason="the pages are about JAX")
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "jax.md"
-TEXT = PAGE.read_text()
-SNIPPETS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+from recompute.frontends.jax.keywords import OURS
+
+PHASE_HINTS = {"primal_results", "primal_values", "cotangents"}
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = {name: (ROOT / "docs" / f"{name}.md") for name in ("jax", "jax_selection", "jax_report", "jax_compilation")}
+SNIPPETS = {name: re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL) for name, page in PAGES.items()}
 
 
 def run(snippet: str, folder: Path) -> None:
@@ -23,12 +27,13 @@ def run(snippet: str, folder: Path) -> None:
     runpy.run_path(str(folder / "snippet.py"))
 
 
-def test_there_are_six():
-    assert len(SNIPPETS) == 6
+def test_each_snippet_has_a_test():
+    counts = {"jax": 2, "jax_selection": 1, "jax_report": 2, "jax_compilation": 1}
+    assert {name: len(snippets) for name, snippets in SNIPPETS.items()} == counts
 
 
 def test_the_first_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    run(SNIPPETS[0], tmp_path)
+    run(SNIPPETS["jax"][0], tmp_path)
     (ratio,) = re.findall(r"^temporaries .* (\S+)$", capsys.readouterr().out, re.MULTILINE)
     assert float(ratio) < 0.7
 
@@ -36,12 +41,12 @@ def test_the_first_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 def test_the_decorator(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     with warnings.catch_warnings():
         warnings.simplefilter("error", recompute.jax.NothingSaved)
-        run(SNIPPETS[1], tmp_path)
+        run(SNIPPETS["jax"][1], tmp_path)
     assert int(capsys.readouterr().out.splitlines()[-1]) > 0
 
 
 def test_the_ways(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    run(SNIPPETS[2], tmp_path)
+    run(SNIPPETS["jax_compilation"][0], tmp_path)
     first, *rest = capsys.readouterr().out.splitlines()
     sizes = {way: int(size) for size, way in (line.split(" ", 1) for line in rest)}
     assert len(sizes) == 2 and sizes[first.removeprefix("runs: ")] == min(sizes.values())
@@ -49,7 +54,7 @@ def test_the_ways(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 
 
 def test_the_marks(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    run(SNIPPETS[3], tmp_path)
+    run(SNIPPETS["jax_selection"][0], tmp_path)
     said = capsys.readouterr().out
     assert re.search(r"stablehlo.tanh in layer0, layer1 and 2 more, .*: the selection saves it", said, re.MULTILINE)
     assert "computed again: " in said
@@ -57,29 +62,38 @@ def test_the_marks(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 
 def test_the_warning(tmp_path: Path):
     with pytest.warns(recompute.jax.NothingSaved, match="<lambda> computes no gradient, .* take the gradient inside: "):
-        run(SNIPPETS[5], tmp_path)
+        run(SNIPPETS["jax_report"][0], tmp_path)
 
 
 def test_the_off_switch(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     with warnings.catch_warnings():
         warnings.simplefilter("error", recompute.jax.NothingSaved)
-        run(SNIPPETS[4], tmp_path)
+        run(SNIPPETS["jax_report"][1], tmp_path)
     assert "Array(" in capsys.readouterr().out
 
 
 def test_the_line_in_the_readme(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     """A new user's first lines, on the step of this page."""
-    readme = (PAGE.parents[1] / "README.md").read_text()
+    readme = (ROOT / "README.md").read_text()
     (snippet,) = [one for one in re.findall(r"```python\n(.*?)```", readme, re.DOTALL) if "train_step" in one]
     assert len([line for line in snippet.splitlines() if line]) <= 5
-    before = SNIPPETS[0][: SNIPPETS[0].index("step = recompute")]
+    before = SNIPPETS["jax"][0][: SNIPPETS["jax"][0].index("step = recompute")]
     run(f"{before}state, batch = weights, x\n{snippet.replace('state, loss', 'loss, state')}", tmp_path)
     (ratio,) = re.findall(r"^temporaries .* (\S+)$", capsys.readouterr().out, re.MULTILINE)
     assert float(ratio) < 0.7
 
 
-def test_what_it_names_is_there():
-    for name in set(re.findall(r"recompute\.jax\.(\w+)", TEXT)):
+@pytest.mark.parametrize("page", PAGES.values(), ids=lambda page: page.stem)
+def test_the_names_on_a_page_exist(page: Path):
+    for name in set(re.findall(r"recompute\.jax\.(\w+)", page.read_text())):
         assert hasattr(recompute.jax, name), name
-    for link in re.findall(r"\]\((?!http)([^)#]+)\)", TEXT):
-        assert (PAGE.parent / link).exists(), link
+
+
+def test_the_tables_of_options_name_options():
+    names = set[str]()
+    for name in ("jax", "jax_selection"):
+        rows = re.findall(r"^\| (`[^|]*) \|", PAGES[name].read_text(), re.MULTILINE)
+        names |= {option for row in rows for option in re.findall(r"`(\w+)(?:=[^`]*)?`", row)}
+    assert (
+        OURS - names <= {"names", "outputs", "exclude", "collectives", "preserve_rng_state", "repeatable"} | PHASE_HINTS
+    )

@@ -106,8 +106,14 @@ def test_every_operation_is_compared() -> None:
 
 @pytest.mark.parametrize("rows", [DIFFERENT, COMPILED, OTHER_BYTES])
 def test_the_page_tells_every_difference(rows: Mapping[str, str]) -> None:
-    page = (ROOT / "docs" / "costs.md").read_text()
+    page = (ROOT / "docs" / "cost_counts.md").read_text()
     assert [name for name, why in rows.items() if f"| {name} | {why} |" not in page] == []
+
+
+def test_the_page_counts_the_programs() -> None:
+    page = " ".join((ROOT / "docs" / "cost_counts.md").read_text().split())
+    assert f"- {len(TEXTS)} programs of one operation" in page and f"- {len(PROGRAMS)} programs that JAX lowers" in page
+    assert f"within 5 % on {len(PROGRAMS) - len(OTHER_BYTES)} of the {len(PROGRAMS)} programs" in page
 
 
 @pytest.mark.parametrize(
