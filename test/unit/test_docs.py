@@ -17,6 +17,7 @@ import pytest
 from recompute.mlir_io.parser import parse_module
 from recompute.test.benchmark_scripts import script
 from recompute.test.documentation import (
+    DOCS,
     PAGES,
     ROOT,
     Block,
@@ -314,6 +315,17 @@ def test_files_that_a_page_names_exist() -> None:
         names = {*FILE.findall(text), *(name for name in FOLDER.findall(text) if name.endswith("/"))}
         missing = {name for name in names if f"/{name}" not in ends} - OF_A_READER - OLDER.get(name_of(page), set())
         assert not missing, f"{name_of(page)} names {sorted(missing)}"
+
+
+NAME_IN_FILE = re.compile(r"`(\w+)(?:\(\))?`(?:, [^`.;|]*)? (?:in|\() ?`([\w/]+/[\w/]+\.py)`")
+"""`choose` in `search/choose.py`, or `choose` (`search/choose.py`)."""
+
+
+def test_names_are_defined_in_the_files_that_the_architecture_names() -> None:
+    pairs = NAME_IN_FILE.findall(" ".join(prose(DOCS / "architecture.md").split()))
+    assert len(pairs) >= 15
+    for name, path in pairs:
+        assert re.search(rf"^ *(?:def |class )?{name}\b", (ROOT / path).read_text(), re.MULTILINE), (name, path)
 
 
 def test_the_index_leads_to_every_page() -> None:
