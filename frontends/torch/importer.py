@@ -32,6 +32,8 @@ ORIGIN = "recompute_origin"
 """The key in the metadata of a node that names the node of which it is a copy."""
 KEPT = "recompute_kept"
 """The key in the metadata of a clone of an argument that is kept for the backward pass, as the step overwrites it."""
+_TAG = "partitioner_tag"
+"""The key in the metadata of a node for its pass, set by AOTAutograd."""
 Results: TypeAlias = "SSAValue | tuple[Results, ...]"
 _PRIMAL, _GRADIENT = StringAttr("primal"), StringAttr("gradient")
 STEP = "step"
@@ -39,7 +41,8 @@ STEP = "step"
 
 
 def is_backward(node: torch.fx.Node) -> bool:
-    return node.meta.get("partitioner_tag") == "is_backward"
+    """Return whether the partitioner's tag says that the node belongs to the backward pass."""
+    return node.meta.get(_TAG) in ("is_backward", "must_be_in_backward")
 
 
 def read_joint(joint: torch.fx.GraphModule, num_fwd_outputs: int, marked: bool = False) -> ModuleOp:
@@ -47,7 +50,7 @@ def read_joint(joint: torch.fx.GraphModule, num_fwd_outputs: int, marked: bool =
 
     Raises `Unsupported` for a node without an encoding.
     """
-    reader = _Reader(_tags(joint.graph, num_fwd_outputs), written_placeholders(joint.graph), marked)
+    reader = _Reader(_directions(joint.graph, num_fwd_outputs), written_placeholders(joint.graph), marked)
     nodes = list(joint.graph.nodes)
     first_call = next(index for index, node in enumerate(nodes) if node.op != "placeholder")
     for node in nodes[:first_call]:
@@ -58,16 +61,29 @@ def read_joint(joint: torch.fx.GraphModule, num_fwd_outputs: int, marked: bool =
     return reader.module()
 
 
-def _tags(graph: torch.fx.Graph, num_fwd_outputs: int) -> Mapping[torch.fx.Node, bool]:
-    """Return whether each call belongs to the backward pass: by the partitioner's tags, or else after the last
-    operation that a forward output needs."""
+def _directions(graph: torch.fx.Graph, num_fwd_outputs: int) -> Mapping[torch.fx.Node, bool]:
+    """Return for each call whether it belongs to the backward pass: by the partitioner's tag, or by its position.
+
+    PyTorch does not tag the backward pass of a `torch.autograd.Function`. A call without a tag belongs to the backward
+    pass if it stands after the last operation that a forward output needs, unless it writes to an argument.
+    """
     calls = [node for node in graph.nodes if node.op not in ("placeholder", "output")]
-    if any("partitioner_tag" in node.meta for node in calls):
-        return {node: is_backward(node) for node in calls}
     outputs = graph.output_node().args[0]
     needed = {node for node in cast(Sequence[Any], outputs)[:num_fwd_outputs] if isinstance(node, torch.fx.Node)}
     last = max((index for index, node in enumerate(calls) if node in needed), default=-1)
-    return {node: index > last for index, node in enumerate(calls)}
+    is_tagged = any(_TAG in node.meta for node in calls)
+
+    def is_after(index: int, node: torch.fx.Node) -> bool:
+        return index > last and not (is_tagged and _is_mutable(node))
+
+    return {
+        node: is_backward(node) if node.meta.get(_TAG) is not None else is_after(index, node)
+        for index, node in enumerate(calls)
+    }
+
+
+def _is_mutable(node: torch.fx.Node) -> bool:
+    return isinstance(node.target, OpOverload) and node.target._schema.is_mutable
 
 
 def written_placeholders(graph: torch.fx.Graph) -> frozenset[torch.fx.Node]:
