@@ -1,9 +1,8 @@
 """Lower bounds by the coarse-stage program, and copies from its solutions.
 
-First the relaxation at about a dozen single cuts, then the integer program at the best few: integrality matters more
-than further time steps. Then pairs of cuts, and on small problems up to a dozen at once, with the best plan as a start
-solution. As with cutting planes, further cuts are placed where previous solutions exceed the budget. Every bound is
-valid; the highest one counts.
+First the relaxation at about a dozen single cuts, then the integer program at the best few of them: integrality raises
+the bound more than further cuts. Every bound is valid, and the highest one is kept. `more_cuts.py` continues with
+several cuts at once.
 """
 
 from __future__ import annotations
@@ -13,30 +12,36 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .first_need import at_first_need
 from .integer_program import ProgramLimits, ProgramSolution, solve
 from .problem import Ints, Pair, Problem
 from .result import Stop, never
-from .sequence import at_first_need, evaluate, sequence_of
+from .sequence import evaluate, sequence_of
 from .stage_program import StageProgram, stage_program
 
 BEHIND = (-1, 0, 1, 2, 3, 4, 6, 9, 13, 20)
 """Candidate cuts relative to the first backward operation: the best is usually a few operations after it."""
 BEST_CUTS = 3
+"""Number of single cuts at which the integer program is solved."""
 TOLERANCE = 1e-3
 """Gap between cost and bound, in percentage points, at which the integer program stops."""
 ROUNDING = 1e-5
-"""Percentage points that are subtracted from a bound, for arithmetic in doubles."""
+"""Percentage points that are subtracted from a bound, because HiGHS computes in floating point."""
 
 
 @dataclass
 class CutBounds:
-    """The best bound so far.
+    """The best lower bound so far, by programs at cuts.
 
-    seconds, nodes: limits of each program.
-    percent: lower bound of the extra cost in percent of the step. by: the cuts that prove it.
-    infeasible: the cuts that prove that no schedule keeps the budget; "" if not proved.
-    starts: copies from solutions, which may exceed the budget between the cuts.
-    best_cut: the best single cut.
+    Attributes:
+        problem, budget: The problem, and its budget in bytes.
+        stop: Ends the search.
+        seconds, nodes: The limits of each program.
+        percent: The lower bound of the extra cost, in percent of the cost of the plain step.
+        by: The cuts that prove it.
+        infeasible: The cuts that prove that no schedule keeps the budget; "" if that is not proved.
+        starts: Copies from solutions, by name. They may exceed the budget between the cuts.
+        best_cut: The best single cut; -1 without one.
     """
 
     problem: Problem
@@ -56,7 +61,7 @@ class CutBounds:
         return _name_of([self.best_cut])
 
     def single_cuts(self) -> None:
-        """Solve programs with one cut each; updates the bound and adds starts."""
+        """Solve programs with one cut each, update the bound, and add their solutions to the starts."""
         relaxed = list[tuple[float, int, StageProgram]]()
         for cut in cuts_to_try(self.problem):
             if self.stop():
@@ -72,7 +77,13 @@ class CutBounds:
                 return
 
     def cuts(self, cuts: Sequence[int], plan: Collection[Pair], nodes: int, gap: float = TOLERANCE) -> None:
-        """Solve the integer program at these cuts, with a plan as start solution; its solution becomes a start."""
+        """Solve the integer program at these cuts, update the bound, and add the solution to the starts.
+
+        Args:
+            plan: The start solution; empty for none.
+            nodes: The limit of branching nodes.
+            gap: The gap at which the program ends, in percentage points.
+        """
         self._solve(stage_program(self.problem, self.budget, cuts), plan, nodes, gap)
 
     def _integral(self, stages: StageProgram, plan: Collection[Pair]) -> bool:
@@ -97,7 +108,7 @@ class CutBounds:
 
 
 def cuts_to_try(problem: Problem) -> list[int]:
-    """Return cuts around the start of the backward pass, and at the peak of the plain step."""
+    """Return the single cuts to try: around the start of the backward pass, and at the peak of the plain step."""
     n = len(problem)
     first = problem.earliest if problem.earliest > 0 else n // 2
     plain = evaluate(problem, sequence_of(problem, ()))
@@ -107,13 +118,13 @@ def cuts_to_try(problem: Problem) -> list[int]:
 
 
 def near(problem: Problem) -> int:
-    """Return the distance up to which two operations count as one place."""
+    """Return the number of operations up to which two cuts are too close to each other."""
     return max(1, len(problem) // 128)
 
 
 def above_budget(problem: Problem, pairs: Collection[Pair], budget: int) -> list[int]:
-    """Return the operations at which the copies exceed the budget, the largest overflow first, one per place (see
-    `near`)."""
+    """Return the operations at which the copies exceed the budget, the largest overflow first, none closer to another
+    than `near`."""
     over, places = overflow(problem, pairs, budget), list[int]()
     for t in np.argsort(-over, kind="stable").tolist():
         if not over[t]:
@@ -134,12 +145,16 @@ def overflow(problem: Problem, pairs: Collection[Pair], budget: int) -> Ints:
 def cutting_off(cuts: Collection[int], overflows: Collection[Ints], near: int) -> tuple[int, ...]:
     """Add cuts until each previous solution exceeds the budget at some cut.
 
-    Each new cut is where most of the remaining solutions exceed the budget. `overflows`: of each solution; `near`: the
-    minimum distance of two cuts, if possible.
+    Each new cut is placed where most of the remaining solutions exceed the budget.
+
+    Args:
+        cuts: The first cuts.
+        overflows: The bytes above the budget of each solution, by operation.
+        near: The minimum distance of two cuts, if possible.
     """
     extended = list(cuts)
     while remaining := [over for over in overflows if over.any() and not over[extended].any()]:
-        # Ties are broken by the bytes.
+        # Ties are broken by the overflow in bytes.
         total = np.sum([(over > 0) + over / (1 + np.sum(remaining)) for over in remaining], axis=0)
         apart = total.copy()
         for cut in extended:
@@ -170,7 +185,7 @@ def _name_of(cuts: Sequence[int]) -> str:
 
 
 def _copies(problem: Problem, stages: StageProgram, answer: ProgramSolution) -> frozenset[Pair]:
-    """Return the copies of a solution, each operation at its first use in its segment."""
+    """Return the copies of a solution: each operation at its first use between two cuts."""
     assert answer.values is not None
     pairs, ends = set[Pair](), (*stages.cuts[1:], len(problem))
     kept = [*(stages.alive(answer.values, k) for k in range(len(stages.cuts))), np.flatnonzero(problem.output).tolist()]

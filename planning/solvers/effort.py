@@ -1,4 +1,4 @@
-"""The effort of a search: limits of its stages, the condition to end, and a time limit without compiled kernels."""
+"""The effort of a search: the limits of its stages, the gap at which it ends, and a time limit without numba."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .flows import FlowBounds
 from .incumbent import Incumbent
 
 MAX_INTEGER_OPERATIONS = 5000
-"""Up to this number of operations, cuts are solved as integer programs, and plans are annealed."""
+"""Maximum number of operations for integer programs and for annealing."""
 SMALL_PROBLEM = 700
-"""Up to this number of operations, a problem is small: many cuts at once, copies in the forward pass, longer anneals,
-windows."""
+"""Maximum number of operations of a small problem, for which many cuts at once, copies in the forward pass, longer
+anneals and windows are tried too."""
 CLOSED_GAP = 0.01
 """Gap between plan and bound, in percentage points, at which the search ends."""
 OPEN_GAP = 0.1
@@ -29,9 +29,12 @@ Bounds = CutBounds | FlowBounds
 class Effort:
     """Limits of a search.
 
-    rounds: rounds of ruin and recreate per seed; None to choose by the size of the problem.
-    seeds: number of anneals. nodes: node limit of each integer program.
-    pairs: try two cuts at once. many: try more cuts, on small problems.
+    Attributes:
+        rounds: The rounds of ruin and recreate per seed; None to choose by the size of the problem.
+        seeds: The number of anneals.
+        nodes: The limit of branching nodes of each integer program.
+        pairs: Whether two cuts at once are tried.
+        many: Whether more cuts are tried, on small problems.
     """
 
     rounds: int | None = None
@@ -42,19 +45,19 @@ class Effort:
 
     @staticmethod
     def brief() -> Effort:
-        """Return limits for use inside a compiler pass: the search takes seconds."""
+        """Return the limits for use in a compiler pass: the search takes seconds."""
         return Effort(rounds=20, seeds=1, nodes=300, pairs=False, many=False)
 
     @staticmethod
     def long() -> Effort:
-        """Return limits for thorough searches: ten minutes and more for tight budgets of small graphs, mostly for the
-        bound."""
+        """Return the limits for thorough searches: ten minutes and more for tight budgets of small graphs, most of it
+        for the bound."""
         return Effort(seeds=6, nodes=64_000)
 
     @staticmethod
     def once_more() -> Effort:
-        """Return limits for a second search after `brief` found nothing: rounds of ruin and recreate by size, a second
-        or two up to `SMALL_PROBLEM`."""
+        """Return the limits for a second search after one with `brief` found no plan: the search takes a second or two
+        on small problems."""
         return replace(Effort.brief(), rounds=None, seeds=3)
 
     def rounds_for(self, operations: int) -> int:
@@ -68,19 +71,22 @@ EFFORTS: Mapping[str, Callable[[], Effort]] = {"brief": Effort.brief, "full": Ef
 
 
 def closed(best: Incumbent, bounds: Bounds, within: float = CLOSED_GAP) -> bool:
+    """Return whether the gap between plan and bound is at most `within` percentage points."""
     return best.percent - bounds.percent <= within
 
 
 def searched_on(best: Incumbent, effort: Effort, bounds: Bounds, within: float) -> bool:
-    """Return whether to search further: the problem is small and has a plan whose gap is above `within`."""
+    """Return whether to search further: the problem is small, and the gap of its plan is above `within` percentage
+    points."""
     small = len(best.problem) <= SMALL_PROBLEM and effort.many and best.pairs is not None
     return small and not closed(best, bounds, within) and not best.stopped()
 
 
 SECONDS_AS_PYTHON = 60.0
+"""Time limit of a search without numba."""
 SLOW = (
-    "numba is not installed: the search for plans runs as plain Python and ends after {seconds:.0f} s with what it "
-    "has; pip install numba"
+    "numba is not installed: the search for plans runs as plain Python and ends after {seconds:.0f} s with the best "
+    "plan so far; pip install numba"
 )
 
 
@@ -90,8 +96,7 @@ def is_compiled() -> bool:
 
 
 def limited(seconds: float = SECONDS_AS_PYTHON) -> Callable[[], bool]:
-    """Return a predicate that says when to stop: never with numba, otherwise once `seconds` have passed since this
-    call."""
+    """Return a predicate that ends a search: never with numba, otherwise `seconds` after this call."""
     if is_compiled():
         return lambda: False
     end = monotonic() + seconds

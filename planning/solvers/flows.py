@@ -1,12 +1,13 @@
 """Lower bounds and starts by minimum cuts, for problems that are too large for integer programs.
 
-At a cut of the step each storage that is needed after it is saved or recomputed, and a recomputed operation needs its
-operands: for a byte price mu the cheapest choice is a minimum cut, and
+Each storage that is needed after a cut of the step is saved or recomputed, and a recomputed operation needs its
+operands. For a byte price mu the cheapest choice is a minimum cut, and
 
     mincut(mu) - mu (budget - bytes that the operation at the cut needs)
 
 is a lower bound for every mu (a Lagrangian relaxation). Newton's method on the convex hull finds the best mu
-(Dinkelbach). For starts, never for bounds, costs are perturbed: otherwise equal layers would all change at one price.
+(W. Dinkelbach, "On nonlinear fractional programming", 1967). For starts, never for bounds, costs are perturbed:
+otherwise all equal layers would change at one price.
 """
 
 from __future__ import annotations
@@ -19,21 +20,28 @@ from typing import Any
 
 import numpy as np
 
+from .first_need import at_first_need
 from .problem import Ints, Pair, Problem
 from .result import Stop, never
-from .sequence import at_first_need
 
 RESOLUTION = 2**30
-"""Capacities are integers, scaled so that the largest relevant sum becomes this."""
-GROWTH_STEPS = 14
+"""The largest relevant sum of capacities, which are scaled to integers."""
+NEWTON_STEPS = 14
+"""Maximum number of prices that are tried."""
 PERTURBATION = 0.003
+"""The largest relative perturbation of a cost."""
 
 
 @dataclass(frozen=True)
 class CutChoice:
-    """The choice at a price: saved storages and their bytes, recomputed operations and their cost.
+    """The cheapest choice at a byte price.
 
-    `value`: a lower bound of cost + price * bytes over all choices.
+    Attributes:
+        saved: The saved storages.
+        again: The recomputed operations.
+        bytes: The bytes of the saved storages.
+        cost: The cost of the recomputed operations.
+        value: A lower bound of cost + price * bytes over all choices.
     """
 
     saved: frozenset[int]
@@ -44,7 +52,7 @@ class CutChoice:
 
 
 class CutNetwork:
-    """The choice at one cut as a flow network: source, storages, operations, sink."""
+    """The choice at one cut as a flow network: its nodes are the source, storages, operations, and the sink."""
 
     def __init__(self, problem: Problem, cut: int, costs: Ints):
         self.problem, self.cut, self.costs = problem, cut, costs
@@ -111,8 +119,8 @@ class CutNetwork:
         )
 
     def _unit(self, weights: Any, costs: Any) -> float:
-        """Return the unit of capacities, coarse enough to avoid overflow: from the total cost or the price of all
-        storages."""
+        """Return the unit of the integer capacities, coarse enough to avoid overflow: a fraction of the total cost, or
+        of the price of all storages."""
         reach = float(weights.sum())
         if self.problem.again[: self.cut + 1].all():
             reach = min(reach, float(costs.sum()))
@@ -138,7 +146,8 @@ def _reachable(residual: Any, source: int, size: int) -> Any:
 
 @dataclass
 class FlowBounds:
-    """The counterpart of `CutBounds` by minimum cuts: bounds from exact costs, starts from perturbed costs."""
+    """The best lower bound so far, by minimum cuts. The attributes are those of `CutBounds`; bounds come from exact
+    costs, and starts from perturbed ones."""
 
     problem: Problem
     budget: int
@@ -185,8 +194,8 @@ class FlowBounds:
 
 
 def _hull(network: CutNetwork, room: int, stop: Stop) -> list[tuple[float, CutChoice]]:
-    """Return the choices at the prices of Newton's method: the next price is that at which a choice above `room` bytes
-    and one within cost the same."""
+    """Return the prices that Newton's method tries, with their choices: at the next price, the best choice above `room`
+    bytes and the best within cost the same."""
     scale = 1.0 if network.costs is network.problem.costs else 64.0 * (1 + PERTURBATION / 2)
     whole = float(network.costs[: network.cut + 1].sum())
     cheap, expensive = network.choose(0.0), network.choose(whole)
@@ -194,7 +203,7 @@ def _hull(network: CutNetwork, room: int, stop: Stop) -> list[tuple[float, CutCh
     low, high = expensive, cheap
     if expensive.bytes > room:
         return choices
-    for _ in range(GROWTH_STEPS):
+    for _ in range(NEWTON_STEPS):
         if stop() or low.bytes == high.bytes:
             break
         price = scale * (low.cost - high.cost) / (high.bytes - low.bytes)

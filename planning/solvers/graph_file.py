@@ -1,21 +1,23 @@
-"""Graphs and plans of other tools as JSON files.
+"""JSON files of other tools: graphs as input, and copies as output.
 
-Graphs as JSON, in the form of partitioners of joint graphs: nodes in the order of execution.
+A graph has the form of the partitioners of joint graphs, with nodes in the order of execution:
 
     {"name": "gpt", "nodes": [{"id": 7, "kind": "op", "deps": [3, 5], "bytes": 4096, "alias": -1, "cost": 81920}, …]}
 
-`kind`: input, tangent, op or output. `alias`: the node whose storage a view shares, or -1. A `split` node takes one
-result, with a storage of `obytes`, out of an operation with several. `bwd`: of the backward pass. `again`: false if an
-operation must not run twice. The `shape` of a view and that of its storage determine the bytes of the view. Inputs and
-tangents, and views of them, do not count.
+- `kind`: `input`, `tangent`, `op` or `output`. Inputs and tangents, and views of them, do not count.
+- `deps`: the nodes that the node reads. `bytes`: the bytes of its result. `cost`: the cost of one execution.
+- `alias`: the node whose storage a view shares, or -1. The `shape` of a view and that of its storage determine the
+  bytes of the view.
+- `split`: whether the node takes one result, with a storage of `obytes`, out of the operation `alias` with several.
+- `bwd`: whether it belongs to the backward pass. `again`: false if it must not run twice.
 
-The result for a graph file, as JSON: copies by the ids of their nodes.
+The result names the copies by the ids of their nodes:
 
     {"recompute_copies": 1, "graph": "gpt", "budget_bytes": …, "peak_bytes": …, "extra_cost": …, "extra_percent": …,
      "bound_percent": …, "bound_by": "…", "solver": "…", "finished": true,
      "copies": [{"operation": "17", "before": "1841"}, …]}
 
-`before`: the node before which the operation runs again, or `end`; nodes `copy:<id>` are copies of views.
+`before` is the node before which the operation runs again, or `end`. Nodes `copy:<id>` are copies of views.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from .problem import OperationRow, Problem, SmallView, problem_of
 from .result import Result
 
 LARGEST_EXACT = 2**53
-"""Below it, sums of bytes and of costs are exact as floats too."""
+"""The limit below which sums of bytes and of costs are exact in floating point too."""
 KINDS = ("input", "tangent", "op", "output")
 JsonNode = dict[str, Any]
 
@@ -44,12 +46,18 @@ class BadGraph(ValueError):
 class _Reading:
     """The state of the parser after the preceding nodes.
 
-    splits: the split nodes of each operation.
-    seen: the preceding nodes by id.
-    storage: for each node the storage that it makes or views; None if it does not count, or if its results are split.
-    value_shapes: bytes and number of elements of each storage.
-    read_views: the views that are read: node, storage, bytes, readers.
-    plain_readers: the operations that read each storage directly.
+    Attributes:
+        name: The name of the graph, for messages.
+        splits: The split nodes of each operation.
+        seen: The preceding nodes by id.
+        storage: For each node the storage that it makes or views; None if it does not count, or if its results are
+            split.
+        value_names: The name of each storage.
+        value_shapes: The bytes and the number of elements of each storage.
+        rows: The operations.
+        outputs: The storages that are live to the end.
+        read_views: The views that are read: node, storage, bytes, readers.
+        plain_readers: The operations that read each storage directly.
     """
 
     name: str
@@ -270,6 +278,7 @@ def _views(reading: _Reading) -> list[SmallView]:
 
 
 FORMAT_VERSION = 1
+"""The version of the format of results."""
 
 
 def result_text(result: Result, graph: str) -> str:

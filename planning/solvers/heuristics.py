@@ -1,15 +1,15 @@
-"""Simple planners, as starting points and for comparison: Chen et al., eviction, and greedy choice at the peak.
+"""Simple solvers, as starting points and for comparison: equal segments, greedy at the peak, and eviction.
 
 *Segments* of equal size (Chen et al., "Training deep nets with sublinear memory cost", 2016): keep the values that
 cross segment boundaries, and recompute the others at their first use in the backward pass. About sqrt(n) segments are
 optimal on chains; every number up to about 3 sqrt(n) is tried.
 
-*Greedy at the peak*, as in XLA's rematerialisation pass: at the peak, recompute the storage that frees the most bytes
+*Greedy at the peak*, as in XLA's rematerialization pass: recompute the storage that frees the most bytes at the peak
 for its cost, and keep its inputs live instead, until the peak is within the budget.
 
 *Look-ahead eviction*, as in dynamic tensor rematerialisation (Kirisame et al., "Dynamic tensor rematerialization",
-2021), but with known future uses: run the step; if memory is short, evict the storage with the least cost per byte and
-per step until its next use; recompute missing operands recursively.
+2021), but with known future uses: run the step, and if memory is short, evict the storage with the least cost per byte
+and per operation until its next use. Missing operands are recomputed recursively.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from math import isqrt
 
+from .first_need import at_first_need
 from .problem import Pair, Problem
-from .sequence import Evaluation, at_first_need, evaluate, sequence_of
+from .sequence import Evaluation, evaluate, sequence_of
 
 
 def chen(problem: Problem, budget: int) -> frozenset[Pair] | None:
-    """Return the cheapest segmentation within the budget, or None."""
+    """Return the copies of the cheapest segmentation within the budget; None if there is none."""
     best, cheapest = None, -1
     for count in range(2, 3 * isqrt(max(4, problem.earliest)) + 2):
         pairs = segmented(problem, count)
@@ -53,8 +54,8 @@ def segmented(problem: Problem, count: int) -> frozenset[Pair]:
 
 
 def at_peak(problem: Problem, budget: int) -> frozenset[Pair] | None:
-    """Return copies within the budget; None if no candidate lowers the peak. Each step evaluates the whole order: for
-    small problems."""
+    """Return copies within the budget, by the greedy at the peak; None if no candidate lowers the peak. Each step
+    evaluates the whole order, so that this suits small problems only."""
     pairs = set[Pair]()
     current = evaluate(problem, sequence_of(problem, pairs))
     while current.peak_bytes > budget:
@@ -71,7 +72,7 @@ def at_peak(problem: Problem, budget: int) -> frozenset[Pair] | None:
 
 
 def _is_better(after: Evaluation, before: Evaluation, budget: int) -> bool:
-    """Return whether the overflow is lower at an equal peak, as with several equal peaks."""
+    """Return whether the peak is equal and the overflow lower, as if one of several equal peaks was lowered."""
     return after.peak_bytes == before.peak_bytes and _overflow(after, budget) < _overflow(before, budget)
 
 
@@ -120,13 +121,21 @@ MAX_COPIES = 40
 
 
 class _Short(Exception):
-    """Memory is insufficient with any eviction."""
+    """The memory does not suffice, even with all evictions."""
 
 
 @dataclass
 class _Eviction:
-    """The state of a run with eviction. `memory`: live storages; `stage`: the next operation to run for the first time;
-    `pinned`: number of pending reads of storages that must not be evicted."""
+    """The state of a run with eviction.
+
+    Attributes:
+        maker, sizes, reads, users: The fields of the problem, as lists.
+        memory: The live storages.
+        alive: Their bytes.
+        stage: The next operation that runs for the first time.
+        pinned: For each storage the number of pending reads, during which it must not be evicted.
+        pairs: The copies so far.
+    """
 
     problem: Problem
     budget: int
@@ -147,7 +156,7 @@ class _Eviction:
         return len(self.reads) if self.problem.output[v] else None
 
     def execute(self, op: int, copy: bool) -> None:
-        """Run an operation after its missing operands. `copy`: it has run before. Raises `_Short`."""
+        """Run an operation after its missing operands. `copy`: whether it has run before. Raises `_Short`."""
         for v in self.reads[op]:
             self.pinned[v] = self.pinned.get(v, 0) + 1
         for v in self.reads[op]:
@@ -189,8 +198,8 @@ class _Eviction:
 
 
 def eviction(problem: Problem, budget: int) -> frozenset[Pair] | None:
-    """Return the copies of the run, or None if memory was not sufficient. The order of copies within a stage may differ
-    from the run, so the peak may slightly exceed the budget, and the copies need repair."""
+    """Return the copies of a run with eviction; None if the memory did not suffice. Copies within a stage are put in
+    program order afterwards, so that the peak may slightly exceed the budget, and the copies need repair."""
     n = len(problem)
     run = _Eviction(
         problem,

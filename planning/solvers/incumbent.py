@@ -1,4 +1,4 @@
-"""The best copies so far. The flat sequence decides: copies whose evaluation is above the budget are rejected."""
+"""The best copies so far. Copies are accepted by the evaluation of their flat order alone."""
 
 from __future__ import annotations
 
@@ -20,11 +20,18 @@ def silent(_: str) -> None:
 
 @dataclass
 class Incumbent:
-    """The incumbent of a search: `offer` keeps copies that are within the budget and cheaper.
+    """The incumbent of a search: `offer` keeps copies that are within the budget and cheaper than the best so far.
 
-    seconds: time limit, None for no clock. interrupt: an external stop condition; see `stopped`.
-    found: the least extra cost by solver. several: the best few plans with their solvers.
-    cut_short: whether the search was stopped early.
+    Attributes:
+        problem, budget: The problem, and its budget in bytes.
+        seconds: The time limit; None for no limit.
+        progress: The callback for messages.
+        interrupt: An external condition that ends the search.
+        pairs, evaluation, solver: The best copies, their evaluation, and the solver that found them.
+        best_costs: The least extra cost by solver.
+        began: The start of the search, as `perf_counter` gives it.
+        cut_short: Whether the search was ended by the time limit or the interrupt.
+        several: The best few plans with their solvers.
     """
 
     problem: Problem
@@ -41,7 +48,7 @@ class Incumbent:
     several: list[tuple[str, frozenset[Pair]]] = field(default_factory=list[tuple[str, frozenset[Pair]]])
 
     def offer(self, pairs: Collection[Pair] | None, solver: str) -> bool:
-        """Evaluate copies, and keep them if they are better. Returns whether they are the best now."""
+        """Evaluate copies, and keep them if they are the best so far. Returns whether they are."""
         if pairs is None:
             return False
         evaluation = evaluate(self.problem, sequence_of(self.problem, pairs))
@@ -63,18 +70,21 @@ class Incumbent:
 
     @property
     def percent(self) -> float:
-        """Extra cost of the best plan in percent; infinite without a plan."""
+        """The extra cost of the best plan in percent of the plain step; infinite without a plan."""
         return float("inf") if self.evaluation is None else self.problem.percent(self.evaluation.extra_cost)
 
     @property
     def elapsed(self) -> float:
+        """The seconds since the start of the search."""
         return perf_counter() - self.began
 
     @property
     def left(self) -> float | None:
+        """The seconds until the time limit; None without one."""
         return None if self.seconds is None else max(0.0, self.seconds - self.elapsed)
 
     def stopped(self) -> bool:
+        """Return whether the time limit or the interrupt ends the search."""
         if self.interrupt() or (self.seconds is not None and self.elapsed > self.seconds):
             self.cut_short = True
         return self.cut_short

@@ -1,7 +1,7 @@
 """Linear and integer programs, solved by HiGHS. No other module depends on HiGHS.
 
-`available()`: whether highspy is installed (`pip install 'xdsl-recompute[plan]'`). HiGHS is deterministic; work is
-limited by branching nodes, and by time only if a time limit is given.
+HiGHS is optional (`pip install 'xdsl-recompute[plan]'`) and deterministic. Work is limited by branching nodes, and by
+time only if a time limit is given.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from numpy.typing import NDArray
 
 Doubles = NDArray[np.float64]
 DUAL_TOLERANCE = 1e-9
-"""Allowed reduced cost of the wrong sign; a bound may be too high by this times the number of columns."""
+"""Tolerance of HiGHS on the sign of reduced costs: a bound may be too high by this times the number of columns."""
 
 
 def available() -> bool:
+    """Return whether HiGHS is installed."""
     return find_spec("highspy") is not None
 
 
 @dataclass
 class CoverRows:
-    """The rows of a program: the sum of weights times columns is at least `low`."""
+    """The rows of a program in compressed form. In each row the sum of weights times columns is at least its `low`."""
 
     starts: list[int] = field(default_factory=lambda: [0])
     columns: list[int] = field(default_factory=list[int])
@@ -48,8 +49,10 @@ class CoverRows:
 
 @dataclass(frozen=True)
 class CoverProgram:
-    """An integer program: minimise `costs` times the columns, each from `low` to 1, all rows at least their bounds.
-    `following`: columns that may be continuous, since they can be integral whenever the others are."""
+    """An integer program: minimize `costs` times the columns, each from `low` to 1, subject to the rows.
+
+    `following`: columns that may be continuous, because they can be integral whenever the others are.
+    """
 
     costs: Doubles
     low: Doubles
@@ -61,8 +64,12 @@ class CoverProgram:
 class ProgramSolution:
     """The answer of HiGHS.
 
-    infeasible: proved to have no solution. optimal: the cost of `values` equals the bound, within the tolerance.
-    bound: no solution costs less. objective: the cost of `values`. values: the best solution found, or None.
+    Attributes:
+        infeasible: Whether it is proved that no solution exists.
+        optimal: Whether the cost of `values` equals the bound, within the tolerance.
+        bound: The lower bound of the cost of all solutions.
+        objective: The cost of `values`.
+        values: The best solution found; None without one.
     """
 
     infeasible: bool
@@ -77,9 +84,10 @@ class ProgramLimits:
     """Limits on the solution of a program.
 
     Attributes:
-        seconds, nodes: The maximum number of each; None for no limit.
+        seconds: The time limit; None for no limit.
+        nodes: The limit of branching nodes; None for no limit.
         gap: The absolute gap between cost and bound.
-        stop: Polled; once it is true, the best solution so far is returned.
+        stop: A predicate that ends the search with the best solution so far.
     """
 
     seconds: float | None = None
@@ -144,7 +152,7 @@ def _model(highspy: Any, program: CoverProgram, integral: bool) -> Any:
 
 @contextmanager
 def _silenced() -> Generator[None]:
-    """Redirect the standard output of the process, where HiGHS 1.16 prints a banner, and where tools print programs."""
+    """Redirect the standard output of the process: HiGHS 1.16 prints a banner, and tools print programs there."""
     if os.name != "posix":
         yield
         return

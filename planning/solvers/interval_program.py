@@ -1,14 +1,15 @@
-"""Re-optimise the copies in a window of stages with the rest of the plan fixed: retention intervals, for CP-SAT.
+"""Re-optimize the copies in a window of stages, with the rest of the plan fixed, by retention intervals for CP-SAT.
 
-Each execution in the window keeps each of its results for an interval of positions; the intervals of all results share
+Each execution in the window keeps each of its results for an interval of positions. The intervals of all results share
 the budget; each read is inside of an interval of its operand; a storage that the rest of the step reads has an interval
 up to the end of the window. Storages from before the window may be kept up to it if the stages in between have enough
-free bytes; after its end nothing changes. The model may count too many bytes, never too few, for a use that reads an
-instance other than the latest; the flat evaluator decides. The model is that of Moccasin (Bartan et al., ICML 2023),
-restricted to windows as in large-neighbourhood search; the present copies are a complete hint.
+free bytes; after its end nothing changes. The model never counts too few bytes, but may count too many for a use that
+reads an instance other than the latest, so the flat order is evaluated in the end. The model is that of Moccasin
+(Bartan et al., ICML 2023), restricted to windows as in large-neighbourhood search; the present copies are a complete
+hint.
 
-`available()`: whether OR-tools is installed (`pip install 'xdsl-recompute[plan]'`). One worker, a fixed seed and
-deterministic time make results reproducible.
+OR-tools is optional (`pip install 'xdsl-recompute[plan]'`). One worker, a fixed seed and deterministic time make
+results reproducible.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from .window import StageWindow, window_of
 
 
 def available() -> bool:
+    """Return whether OR-tools is installed."""
     return find_spec("ortools") is not None
 
 
@@ -35,8 +37,10 @@ def _cp_model() -> Any:
 def better(
     problem: Problem, budget: int, pairs: Collection[Pair], window: StageWindow, work: float
 ) -> frozenset[Pair] | None:
-    """Return the copies with those of the window re-optimised; None if CP-SAT finds none of lower cost. `work`: limit
-    in deterministic seconds of CP-SAT."""
+    """Return the copies with those of the window re-optimized; None if CP-SAT finds none of lower cost.
+
+    `work`: the limit in deterministic seconds of CP-SAT.
+    """
     cp_model = _cp_model()
     inside = [(t, op) for t, op in pairs if window.first <= t < window.last]
     model = _Model(cp_model, problem, budget, window, inside)
@@ -52,10 +56,11 @@ def better(
     return frozenset(pairs) - frozenset(inside) | copies
 
 
-def chosen_anew(
+def reoptimized(
     problem: Problem, budget: int, pairs: frozenset[Pair], first: int, last: int, work: float
 ) -> frozenset[Pair]:
-    """Return the plan with a window of it re-optimised, or unchanged if that is not cheaper or exceeds the budget."""
+    """Return the copies with those of the stages from `first` to `last` (exclusive) re-optimized, or unchanged if that
+    is not cheaper or exceeds the budget."""
     candidate = better(problem, budget, pairs, window_of(problem, pairs, first, last), work)
     if candidate is None or evaluate(problem, sequence_of(problem, candidate)).peak_bytes > budget:
         return pairs
@@ -64,12 +69,14 @@ def chosen_anew(
 
 @dataclass(frozen=True)
 class _Execution:
-    """An execution of `op`.
+    """An execution of an operation in the model.
 
-    start: its position, a number or a variable.
-    active: the variable for whether it runs; None if it always does.
-    ends: for each result the position up to which it is kept.
-    hint: the position in the present plan; None without one.
+    Attributes:
+        op: The operation.
+        start: Its position, a number or a variable.
+        active: The variable for whether it runs; None if it always does.
+        ends: For each result the variable of the position up to which it is kept.
+        hint: Its position in the present plan; None without one.
     """
 
     op: int
@@ -80,7 +87,7 @@ class _Execution:
 
 
 class _Model:
-    """Builds the model: executions, reads, bytes, hints."""
+    """The model of a window: executions, reads, bytes and hints."""
 
     def __init__(self, cp: Any, problem: Problem, budget: int, window: StageWindow, inside: Collection[Pair]):
         self.cp, self.problem, self.window, self.budget = cp, problem, window, budget
@@ -108,8 +115,8 @@ class _Model:
         return self.model.new_int_var(low, self.window.end if high is None else high, "")
 
     def _entries(self) -> Iterator[_Execution]:
-        """Yield the storages that exist before the window: each is kept up to a position in it, or dropped beforehand,
-        which frees its bytes."""
+        """Yield the storages that exist before the window, as executions: each is kept up to a position in the window,
+        or dropped beforehand, which frees its bytes."""
         kept = dict[int, Any]()
         for v in sorted(self.window.may_enter):
             end, kept[v] = self._end(-1), self.model.new_bool_var("")
@@ -126,7 +133,7 @@ class _Model:
             yield _Execution(t, at, None, {v: self._end(at) for v in self.problem.makes_of(t)}, at)
 
     def _copies(self, inside: Collection[Pair]) -> Iterator[_Execution]:
-        """Yield as many copies of each candidate as there are now, and one more."""
+        """Yield the present copies of each candidate, and one more."""
         for op in self.window.candidates:
             present = sorted(self.window.position(t, c) for t, c in inside if c == op)
             positions = [self.window.position(t, op) for t in range(self.window.first, self.window.last) if t > op]
@@ -152,8 +159,10 @@ class _Model:
             self._cover(v, self.window.end, None, self.window.end)
 
     def _cover(self, v: int, at: Any, active: Any, hint: int | None) -> None:
-        """Require that an instance of the storage is live at position `at`, if `active`. `hint`: the present position
-        of the read."""
+        """Require that an instance of the storage is live at position `at`, if `active`.
+
+        `hint`: the position of the read in the present plan.
+        """
         options, lasting = self.makers.get(v, []), list[Any]()
         latest = [
             option.hint for option in options if option.hint is not None and hint is not None and option.hint < hint
@@ -197,7 +206,7 @@ class _Model:
         return self.model.new_optional_interval_var(start, length, last + 1, run.active, "")
 
     def _hint(self) -> None:
-        """Hint a value for every variable: the present copies, with each use reading the latest instance."""
+        """Hint a value for every variable: that of the present plan, in which each use reads the latest instance."""
         for variable, value in self.hints:
             self.model.add_hint(variable, value)
         for v, runs in self.makers.items():

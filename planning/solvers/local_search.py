@@ -23,12 +23,16 @@ from .problem import Ints, Pair, Problem
 from .result import Stop, never
 
 LARGE_PROBLEM = 5000
-"""Number of operations from which the greedy accepts a slightly worse candidate without trying the next one."""
+"""Number of operations above which the greedy accepts a slightly worse candidate without trying the next one."""
 NO_TRIAL_LIMIT = 1 << 60
 
 
 class LocalSearch:
-    """A local search on one problem: greedy, reverse delete and annealing. Callers confirm results with `evaluate`."""
+    """A local search on one problem: greedy, reverse delete and annealing. Callers confirm its results by `evaluate`.
+
+    Args:
+        earliest: The first stage in which copies may run; that of the problem if not given.
+    """
 
     def __init__(self, problem: Problem, earliest: int | None = None):
         self.problem = problem
@@ -36,14 +40,22 @@ class LocalSearch:
         self._tolerance = 0.1 if len(problem) > LARGE_PROBLEM else 0.0
 
     def peak_bytes(self, pairs: Collection[Pair]) -> int:
+        """Return the peak in bytes with these copies."""
         self._fill(0, pairs)
         return most_bytes(self._board)
 
     def repaired(
         self, budget: int, pairs: Collection[Pair] = (), trials: int = NO_TRIAL_LIMIT
     ) -> frozenset[Pair] | None:
-        """Add copies by the greedy until the peak is within the budget, then remove unnecessary ones; None if the
-        greedy fails."""
+        """Add copies by the greedy until the peak is within the budget, then remove unnecessary copies.
+
+        Args:
+            pairs: The copies to start from.
+            trials: The limit on evaluations of moves.
+
+        Returns:
+            The copies; None if the greedy fails.
+        """
         self._fill(budget, pairs)
         greedy(self._board, self._keys, self._tolerance, 0.0, True, trials)
         if self._board[OVER] > 0:
@@ -54,9 +66,15 @@ class LocalSearch:
     def annealed(
         self, budget: int, pairs: Collection[Pair], count: int, seed: int = 1, stop: Stop = never, good: float = -1.0
     ) -> frozenset[Pair] | None:
-        """Return the cheapest copies after `count` rounds of ruin and recreate, or once they cost at most `good`.
+        """Run `count` rounds of ruin and recreate, fewer if the copies cost at most `good` before.
 
-        From copies above the budget, the search first reduces the overflow. None if no copies are within the budget.
+        Args:
+            pairs: The copies to start from. If they exceed the budget, the search first reduces the overflow.
+            seed: The seed of the random numbers.
+            stop: Ends the search.
+
+        Returns:
+            The cheapest copies; None if no copies within the budget were found.
         """
         self._fill(budget, pairs)
         board = self._board
@@ -103,16 +121,16 @@ def _column(rows: Ints, index: int) -> list[int]:
 
 
 def _chunk(operations: int) -> int:
-    """Return the number of rounds between two calls of `stop`."""
+    """Return the number of rounds of ruin and recreate between two calls of `stop`."""
     return max(1, min(200, 20_000 // max(1, operations)))
 
 
-LONGER, MOST_ROUNDS = 3_000_000, 8000
-"""Rounds of the longer anneal: `LONGER` divided by the number of operations, at most `MOST_ROUNDS`."""
+LONG_ROUNDS, MAX_LONG_ROUNDS = 3_000_000, 8000
+"""The rounds of the longer anneal are `LONG_ROUNDS` divided by the number of operations, at most `MAX_LONG_ROUNDS`."""
 
 
 def annealed(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> None:
-    """Ruin and recreate from the best plans, each with its own seed."""
+    """Run ruin and recreate from the best plans, each with a seed of its own."""
     starts = best.several or [("greedy", frozenset[Pair]())]
     annealed_from(best, search, effort, bounds, [starts[seed % len(starts)] for seed in range(effort.seeds)])
 
@@ -120,7 +138,7 @@ def annealed(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bound
 def annealed_from(
     best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds, starts: Sequence[tuple[str, frozenset[Pair]]]
 ) -> None:
-    """Run ruin and recreate from each of these plans; plans above the budget are first brought within it."""
+    """Run ruin and recreate from each of these plans, which may exceed the budget."""
     problem, rounds = best.problem, effort.rounds_for(len(best.problem))
     good = (bounds.percent + CLOSED_GAP) * problem.total_cost / 100
     for seed, (by, start) in enumerate(starts if rounds else ()):
@@ -132,8 +150,8 @@ def annealed_from(
 
 
 def from_the_start(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> LocalSearch:
-    """Run ruin and recreate on small problems with copies in the forward pass too. Returns the search to continue with:
-    the wider one if it improved the plan."""
+    """Run ruin and recreate on a small problem with copies in the forward pass too. Returns the search to continue
+    with: the one that allows such copies if it improved the plan."""
     earlier = best.problem.everywhere and best.problem.earliest > 0
     if not earlier or not searched_on(best, effort, bounds, OPEN_GAP):
         return search
@@ -145,11 +163,10 @@ def from_the_start(best: Incumbent, search: LocalSearch, effort: Effort, bounds:
 
 
 def annealed_longer(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> None:
-    """Anneal longer and more slowly from the best plan, which improves plans for which short runs end with different
-    costs."""
+    """Anneal longer and more slowly from the best plan: on some problems, short runs end at different costs."""
     if effort.rounds is not None or best.pairs is None or not searched_on(best, effort, bounds, OPEN_GAP):
         return
-    rounds = min(MOST_ROUNDS, LONGER // max(1, len(best.problem)))
+    rounds = min(MAX_LONG_ROUNDS, LONG_ROUNDS // max(1, len(best.problem)))
     good = (bounds.percent + CLOSED_GAP) * best.problem.total_cost / 100
     best.progress(f"ruin and recreate, longer: {rounds} rounds, {best.elapsed:.1f} s")
     best.offer(search.annealed(best.budget, best.pairs, rounds, 2, best.stopped, good), "ruin and recreate, longer")

@@ -1,12 +1,16 @@
-"""The input of a solver: operations in order with costs, and the storages that they read and make with bytes.
+"""The input of a solver: the operations in order, with costs, and the storages that they read and make, with bytes.
 
-Conventions of this package: An operation is executed and charged as a whole and writes all its results; unused results
-die after it. First executions follow the order. Copies are pairs (t, i): operation i runs again in stage t, which is
-right before operation t; within a stage copies run in the order of the operations, each at most once; stage n is the
-end of the step. Each use reads the latest instance. A storage is live from its execution to its last use before the
-next execution of the same operation; outputs are live to the end. Inputs, parameters and tangents do not count; views
-share the storage of their operand. Any set of pairs with i < t is a program, since every value has been computed once
-before.
+Conventions of this package:
+
+- An operation is executed and charged as a whole, and writes all its results; unused results die after it.
+- First executions follow the given order. Copies are pairs (t, i): operation i runs again in *stage* t, right before
+  operation t. Within a stage, copies run in the order of the operations, each at most once. Stage n is the end of the
+  step.
+- Each use reads the latest *instance* of a storage. An instance is live from its execution to its last use before the
+  next execution of the same operation; outputs are live to the end.
+- Inputs, parameters and tangents do not count; views share the storage of their operand.
+
+Any set of pairs with i < t is a valid program, because every value has been computed once before.
 """
 
 from __future__ import annotations
@@ -20,15 +24,19 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 Pair = tuple[int, int]
+"""A copy (stage, operation)."""
 
 
 @dataclass(frozen=True)
 class SmallView:
     """A view that is smaller than its storage.
 
-    label: its node. value: the storage. bytes: the size of the view.
-    after: the operation after whose first execution the view can be copied.
-    readers: the operations that read the storage only through this view.
+    Attributes:
+        label: The name of its node.
+        value: The storage.
+        bytes: The size of the view.
+        after: The operation after whose first execution the view can be copied.
+        readers: The operations that read the storage only through this view.
     """
 
     label: str
@@ -40,16 +48,23 @@ class SmallView:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Operations 0 … n - 1 in the order of their first executions, storages 0 … m - 1 in the order of their makers.
+    """Operations 0 … n - 1 in the order of their first executions, and storages 0 … m - 1 in the order of their makers.
 
-    For each operation: `names`; `labels`, its name in files; `costs` of one execution; `inner`, bytes that it needs
-    while it runs besides its operands and results; `again`, whether it may run twice; `backward`. The storages that it
-    reads, without duplicates, are `reads[read_start[i]:read_start[i + 1]]`, those that it makes
-    `range(make_start[i], make_start[i + 1])`. For each storage: `value_names`, `sizes` in bytes, `output`.
+    Operation i reads the storages `reads[read_start[i]:read_start[i + 1]]`, without duplicates, and makes the storages
+    `range(make_start[i], make_start[i + 1])`.
 
-    earliest: the first stage in which copies may run.
-    everywhere: copies may run before `earliest` too, which is then only the stage where searches begin.
-    views: views that can be copied to free the remainder of their storage.
+    Attributes:
+        names, labels: For each operation its name in messages, and its name in files.
+        costs: For each operation the cost of one execution.
+        inner: For each operation the bytes that it needs while it runs, besides its operands and results.
+        again: For each operation whether it may run twice.
+        backward: For each operation whether it belongs to the backward pass.
+        value_names: For each storage its name in messages.
+        sizes: For each storage its bytes.
+        output: For each storage whether it is live to the end.
+        earliest: The first stage in which copies may run.
+        views: Views that can be copied, so that the remainder of their storage is freed.
+        everywhere: Whether copies may run before `earliest` too, which is then only the stage where searches begin.
     """
 
     names: tuple[str, ...]
@@ -82,7 +97,7 @@ class Problem:
 
     @cached_property
     def users(self) -> Ints:
-        """The operations that read each storage, in order, one storage after the other; see `user_start`."""
+        """The operations that read each storage, in order: `users[user_start[v]:user_start[v + 1]]` for storage v."""
         return self.reader[np.argsort(self.reads, kind="stable")]
 
     @cached_property
@@ -96,7 +111,7 @@ class Problem:
 
     @cached_property
     def working_bytes(self) -> Ints:
-        """Bytes that each operation reads, makes and needs inside: no schedule peaks below the maximum."""
+        """The bytes that each operation reads, makes and needs inside. No schedule peaks below their maximum."""
         read = _sums(self.sizes[self.reads], self.read_start)
         return read + _sums(self.sizes, self.make_start) + self.inner
 
@@ -120,7 +135,8 @@ class Problem:
 
 @dataclass(frozen=True)
 class OperationRow:
-    """One operation, as input of `problem_of`: reads storages by number, makes storages of these sizes in bytes."""
+    """An operation, as input of `problem_of`. `reads`: storages by number. `makes`: the bytes of its results. The other
+    fields are those of `Problem`."""
 
     name: str
     cost: int
@@ -140,8 +156,15 @@ def problem_of(
     views: Sequence[SmallView] = (),
     everywhere: bool = False,
 ) -> Problem:
-    """Build a problem from rows. Storages are numbered in the order in which the rows make them. `earliest`: None for
-    the first backward operation, or 0 without one. Raises `ValueError` for a read before the definition."""
+    """Build a problem from rows. Storages are numbered in the order in which the rows make them.
+
+    Args:
+        outputs: The storages that are live to the end.
+        earliest: The first stage in which copies may run; if None, the first backward operation, or 0 without one.
+
+    Raises:
+        ValueError: For a read before the definition.
+    """
     make_start = _starts([len(row.makes) for row in rows])
     reads = [sorted(set(row.reads)) for row in rows]
     for op, (row, values) in enumerate(zip(rows, reads, strict=True)):

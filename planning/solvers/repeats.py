@@ -1,8 +1,8 @@
 """Repeated blocks of a step, and the correspondence between their operations.
 
-A layer that is repeated k times is a run of k periods in the forward pass, operations of the same costs and sizes in
-the same order, and of about as many in the backward pass, last layer first; use-def edges match the periods of both.
-The blocks need not be isomorphic: any set of copies is a program, and is evaluated.
+A layer that is repeated k times is a run of k periods in the forward pass, with operations of the same costs and sizes
+in the same order, and a run of about as many periods in the backward pass, last layer first. Use-def edges match the
+periods of both. The blocks need not be isomorphic: any set of copies is a valid program, and is evaluated.
 """
 
 from __future__ import annotations
@@ -16,16 +16,22 @@ import numpy as np
 from .problem import Ints, Problem
 
 NOT_REPEATED = -1
-FEWEST = 3
-"""Minimum number of blocks."""
-LONGEST = 4096
+"""The block and the place of an operation that is in no block."""
+MIN_BLOCKS = 3
+"""Minimum number of blocks of a run."""
+MAX_PERIOD = 4096
 """Maximum number of operations of a block in one of the passes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Repeats:
-    """The repeated blocks of a step. For each operation its `block`, first layer first, and its `place` in it;
-    `NOT_REPEATED` if it is in no block. `count`: the number of blocks."""
+    """The repeated blocks of a step.
+
+    Attributes:
+        block: For each operation its block, first layer first, or `NOT_REPEATED`.
+        place: For each operation its place in the block, or `NOT_REPEATED`.
+        count: The number of blocks.
+    """
 
     block: Ints
     place: Ints
@@ -81,14 +87,14 @@ def repeats(problem: Problem) -> Repeats | None:
 
 
 def longest_run(signatures: Ints) -> RepeatedRun | None:
-    """Return the longest run if it is at least half of a sequence, else None; of nearly equal runs the shortest
-    period."""
+    """Return the longest run of a sequence, of nearly equal ones that with the shortest period; None if it is shorter
+    than half of the sequence."""
     run = _longest(signatures)
     return run if run is not None and 2 * run.length >= len(signatures) else None
 
 
 def runs_in(signatures: Ints, start: int = 0) -> list[RepeatedRun]:
-    """Return the disjoint runs, in order: the longest one, and recursively those before it and after it."""
+    """Return disjoint runs of a sequence, in order: the longest one, and recursively those before and after it."""
     run = _longest(signatures)
     if run is None:
         return []
@@ -98,7 +104,7 @@ def runs_in(signatures: Ints, start: int = 0) -> list[RepeatedRun]:
 
 
 def _longest(signatures: Ints) -> RepeatedRun | None:
-    periods = range(1, min(len(signatures) // FEWEST, LONGEST) + 1)
+    periods = range(1, min(len(signatures) // MIN_BLOCKS, MAX_PERIOD) + 1)
     runs = [run for period in periods if (run := _run(signatures, period)) is not None]
     most = max((run.length for run in runs), default=0)
     return next((run for run in runs if run.length + run.period > most), None)
@@ -112,11 +118,11 @@ def _run(signatures: Ints, period: int) -> RepeatedRun | None:
         return None
     at = int(np.argmax(ends - starts))
     length = int(ends[at] - starts[at]) + period
-    return RepeatedRun(int(starts[at]), period, length) if length >= FEWEST * period else None
+    return RepeatedRun(int(starts[at]), period, length) if length >= MIN_BLOCKS * period else None
 
 
 def _signatures(problem: Problem) -> Ints:
-    """Return a number for each operation: equal for operations of equal costs that read and make equal sizes."""
+    """Return a number for each operation, equal for operations of equal costs that read and make equal sizes."""
     numbers = dict[tuple[object, ...], int]()
     sizes = problem.sizes.tolist()
     signatures = list[int]()
@@ -133,8 +139,8 @@ def _first_backward(problem: Problem) -> int:
 
 
 def _opposite(problem: Problem, forward: RepeatedRun, backward: RepeatedRun) -> int | None:
-    """Return the forward period that matches the first backward one: the one whose results the backward periods read
-    most."""
+    """Return the forward period that matches the first backward period: that with the most reads of its results by the
+    matching backward period."""
     votes = Counter[int]()
     for op in backward.operations:
         for v in problem.reads_of(op):

@@ -1,4 +1,4 @@
-"""Results of the solvers: a schedule with its cost and bounds, or the reason why there is none."""
+"""Results of the solvers: copies with their cost and its lower bound, or the reason that there are none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .problem import Pair, Problem
 from .working_set import held_up_by, largest_working_set
 
 Stop = Callable[[], bool]
-"""A predicate that searches poll; they end once it is true."""
+"""A predicate that a search polls. Once it is true, the search ends with the best result so far."""
 Progress = Callable[[str], None]
 """A callback for progress messages, one line each."""
 
@@ -19,19 +19,22 @@ def never() -> bool:
 
 
 class NoPlan(Exception):
-    """No plan within the budget exists or was found; the message has the reason and the least budget."""
+    """No plan within the budget exists, or none was found; the message has the reason and the least budget."""
 
 
 @dataclass(frozen=True)
 class Result:
     """Copies within the budget.
 
-    problem, pairs: the copies and their problem, which includes operations for copies of views.
-    peak_bytes, extra_cost: of the flat sequence.
-    percent, bound_percent: extra cost and its lower bound, in percent of the cost of the plain step.
-    bound_by, solver: the methods that found the bound and the copies.
-    path: `compiled` or `plain` inner loops.
-    finished: False if a time limit or an interrupt ended the search.
+    Attributes:
+        problem, pairs: The copies and their problem, in which copies of views are operations.
+        budget: The budget in bytes.
+        peak_bytes, extra_cost: The peak and the extra cost of the flat order.
+        percent, bound_percent: The extra cost and its lower bound, in percent of the cost of the plain step.
+        bound_by, solver: The methods that found the bound and the copies.
+        seconds: The time of the search.
+        path: Whether the inner loops were `compiled` or `plain` Python.
+        finished: Whether the search ended by itself, not by a time limit or an interrupt.
     """
 
     problem: Problem
@@ -49,7 +52,7 @@ class Result:
 
     @property
     def gap(self) -> float:
-        """Upper bound of the distance to the cheapest plan, in percentage points."""
+        """An upper bound of the distance to the cheapest plan, in percentage points of the cost of the plain step."""
         return max(0.0, self.percent - self.bound_percent)
 
 
@@ -57,8 +60,11 @@ class Result:
 class Infeasible:
     """No plan within the budget.
 
-    reason: as text. proved: no schedule keeps the budget; False if none was found.
-    minimum_bytes: proven lower bound of any schedule. holding: the values that are live there, by name.
+    Attributes:
+        reason: The reason as text.
+        proved: Whether it is proved that no schedule keeps the budget; otherwise none was found.
+        minimum_bytes: The proven lower bound of the peak of all schedules.
+        holding: The values that make up this bound, by name.
     """
 
     reason: str
@@ -68,7 +74,8 @@ class Infeasible:
 
 
 def refusal(problem: Problem, budget: int) -> Infeasible | None:
-    """Return the refusal if a single working set exceeds the budget, so that no schedule exists; else None."""
+    """Return the refusal if the largest working set exceeds the budget, so that no schedule keeps it; None
+    otherwise."""
     least = largest_working_set(problem)
     if least.bytes <= budget:
         return None

@@ -1,14 +1,9 @@
-"""Schedules as sequences of executions: checked, counted, and made from the storages saved at a cut.
-
-The flat order of execution of a set of copies, and its exact peak and cost, independent of the data of the search.
+"""The flat order of execution of a set of copies, and its exact peak and cost.
 
     evaluate(problem, sequence)         peak bytes and cost of any order of execution with repetitions
 
 A use reads the latest execution before it. An order that uses a value before its definition, or that omits an
-operation, raises `ValueError`.
-
-Convert the saved storages at a cut to copies: each missing operand is recomputed at its first use, with its own
-missing operands, and kept to its last use.
+operation, raises `ValueError`. The solvers confirm their results here, with none of the data of their search.
 """
 
 from __future__ import annotations
@@ -23,9 +18,14 @@ from .problem import Ints, Pair, Problem
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The evaluation of an order of execution. `peak_bytes`, and its `position` in the sequence; `cost` of all
-    executions, `extra_cost` of those after the first of each operation; `bytes_at`: live bytes at each position,
-    including the operation that runs there."""
+    """The evaluation of an order of execution.
+
+    Attributes:
+        peak_bytes, position: The peak, and its position in the order.
+        cost: The cost of all executions.
+        extra_cost: The cost of all executions but the first of each operation.
+        bytes_at: The live bytes at each position, with the inner bytes of the operation that runs there.
+    """
 
     peak_bytes: int
     position: int
@@ -35,9 +35,11 @@ class Evaluation:
 
 
 def sequence_of(problem: Problem, pairs: Collection[Pair]) -> Ints:
-    """Return the operations as they run: before each operation its stage's copies, in the order of the operations.
+    """Return the operations in the order in which they run: before each operation the copies of its stage.
 
-    Raises `ValueError` for a copy before its operation, of an operation that must not run twice, or a duplicate copy.
+    Raises:
+        ValueError: For a copy before its operation, for a copy of an operation that must not run twice, and for two
+            equal copies.
     """
     n = len(problem)
     rows = np.array(sorted(pairs), np.int64).reshape(-1, 2)
@@ -69,7 +71,8 @@ def evaluate(problem: Problem, sequence: Ints) -> Evaluation:
 
 
 def read_order(problem: Problem, text: str, name: str = "order") -> Ints:
-    """Parse a file with one label per line. Raises `ValueError` with the number of the line."""
+    """Parse an order of execution, with the label of one operation per line. Raises `ValueError` with the line of an
+    unknown label."""
     numbers = {label: op for op, label in enumerate(problem.labels)}
     sequence = list[int]()
     for line_number, line in enumerate(text.splitlines(), 1):
@@ -103,8 +106,8 @@ def _check(problem: Problem, sequence: Ints) -> None:
 
 
 def _lives(problem: Problem, sequence: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the definition, last use and storage of every instance: definitions and uses are sorted by storage and
-    time, and each definition is the head of its group."""
+    """Return the definition, the last use and the storage of each instance. Definitions and uses are sorted by storage
+    and time, so that each definition is the head of its group."""
     steps = np.arange(len(sequence), dtype=np.int64)
     made_at, made = _expand(problem.make_start, None, sequence, steps)
     used_at, used = _expand(problem.read_start, problem.reads, sequence, steps)
@@ -121,39 +124,9 @@ def _lives(problem: Problem, sequence: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def _expand(starts: Ints, entries: Ints | None, sequence: Ints, steps: Ints) -> tuple[Ints, Ints]:
-    """Return for each execution its entries of a table of rows: the steps, and the entries."""
+    """Return the entries of each execution in a table of rows, as two arrays: the step of each entry, and the entry."""
     counts = starts[sequence + 1] - starts[sequence]
     when = np.repeat(steps, counts)
     offset = np.arange(len(when), dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)
     indices = starts[sequence][when] + offset
     return when, indices if entries is None else entries[indices]
-
-
-def at_first_need(
-    problem: Problem,
-    cut: int,
-    alive: Collection[int],
-    again: Collection[int],
-    end: int | None = None,
-    live_at_end: Collection[int] = (),
-) -> frozenset[Pair]:
-    """Return copies after the cut, up to stage `end`, of the operations `again`, for storages not `alive` at the cut.
-
-    `live_at_end`: storages that must be live at the end; those without an earlier use are recomputed there.
-    """
-    maker: list[int] = problem.maker.tolist()
-    ready, pairs = set(alive), set[Pair]()
-    end = len(problem) if end is None else end
-    for t in range(cut + 1, end + 1):
-        needed = [*(problem.reads_of(t) if t < len(problem) else ()), *(live_at_end if t == end else ())]
-        stack = [v for v in needed if v not in ready and maker[v] <= cut]
-        while stack:
-            v = stack.pop()
-            op = maker[v]
-            if v in ready or op not in again:
-                continue
-            ready.update(problem.makes_of(op))
-            if problem.everywhere or t >= problem.earliest:
-                pairs.add((t, op))
-            stack += [u for u in problem.reads_of(op) if u not in ready]
-    return frozenset(pairs)

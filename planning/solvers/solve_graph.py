@@ -2,7 +2,7 @@
 
     RecomputeOptions(planner=planner_within("8GiB"))
 
-The budget is for temporaries in program order, as `evaluate.peak_bytes` counts them: without arguments, captured values
+The budget limits temporaries in program order, as `liveness.peak_bytes` counts them: without arguments, captured values
 and results. A share is relative to the peak of the plain step. Forward operations may run again before operations of
 the backward pass. The peak of a plan is computed on the rewritten graph.
 """
@@ -29,14 +29,15 @@ from .sweep import least_budget, least_plan
 from .working_set import held_up_by, largest_working_set
 
 MAX_SOLVES = 5
-"""Maximum number of solves; after each the budget is lowered by the excess of the rewritten graph."""
+"""Maximum number of solves. After each one the limit is lowered by the excess of the rewritten graph."""
 
 
 def problem_of_graph(graph: Graph) -> Problem:
     """Return the problem of a graph, with the same operation numbers.
 
-    Views are looked through; `with_views` copies the views that a copy needs. The cost of an execution is that of the
-    graph plus one. Storages that are handed out beside others of one operation are live all the time.
+    Reads through views are reads of the viewed storage; `with_views` copies the views that a copy needs. The cost of an
+    execution is that of the graph plus one, so that no copy is free. A returned storage of an operation with other
+    results counts as live all the time.
     """
     beside = _handed_out_beside_others(graph)
     owners = [owner for owner in map(int, CountedStorages.of(graph).owners) if owner not in beside]
@@ -63,22 +64,22 @@ def problem_of_graph(graph: Graph) -> Problem:
 
 
 def _may_run_again(graph: Graph, op: int) -> bool:
-    """Return whether the operation may be copied: a forward operation without effects whose results own their
+    """Return whether the operation may be copied: it is a forward operation without effects, and its results own their
     storage."""
     plain = graph.forward[op] and graph.effects[op] is None and op not in graph.copies and op not in graph.literals
     return plain and op not in graph.aliasing and not graph.handed_out.issuperset(graph.makes[op])
 
 
 def _handed_out_beside_others(graph: Graph) -> frozenset[int]:
-    """Return the returned storages of operations with other results that need not be live to the end: these operations
-    may be recomputed."""
+    """Return the returned storages of operations that have other results too. Such an operation may be recomputed for
+    the others."""
     mixed = (op for op, made in enumerate(graph.makes) if len(made) > 1 and not graph.handed_out.issuperset(made))
     return graph.handed_out.intersection(value for op in mixed for value in graph.makes[op])
 
 
 def with_views(graph: Graph, pairs: Iterable[Pair]) -> set[Pair]:
-    """Add to each copy the views of its results that later operations read: otherwise readers through a view would read
-    the original storage."""
+    """Add copies of the views of each copy's results: otherwise readers through a view would read the original
+    storage."""
     extended = set(pairs)
     for place, op in list(extended):
         stack = list(graph.makes[op])
@@ -97,11 +98,14 @@ def plan_within(
     """Return a plan within the budget.
 
     Args:
-        budget: bytes of temporaries in program order.
-        chain: see `plan_of_pairs`; for eager executors.
-        stop: polled; once it is true, the best plan so far is returned.
+        budget: The budget in bytes of temporaries in program order.
+        solver: The name of a solver.
+        chain: As in `plan_of_pairs`, for eager executors.
+        stop: Ends the search with the best plan so far.
 
-    Raises `NoPlan`, and `ValueError` for an unknown solver.
+    Raises:
+        NoPlan: If no plan within the budget exists or is found.
+        ValueError: For an unknown solver.
     """
     if peak_bytes(graph) <= budget:
         return Plan()
@@ -135,15 +139,15 @@ def plan_within(
 
 
 def _least_known(problem: Problem, held: TwoPointBound, least: int) -> str:
-    """Return the least budget with a plan (bytes), and the proven lower bound, as text."""
+    """Describe the least budget with a known plan, `least` bytes, and the proven lower bound."""
     proved = max(held.bytes, largest_working_set(problem).bytes)
     return f"the best plan found needs {least} bytes, and none needs less than {proved}"
 
 
 @dataclass(frozen=True)
-class Carried:
-    """A plan whose rewritten graph is within the budget, with the result of the solver. `result.peak_bytes` is that of
-    the rewritten graph; the bound is for the original budget."""
+class FittingPlan:
+    """A plan whose rewritten graph is within the budget, with the result of the solver. The peak of the result is that
+    of the rewritten graph, and its bound that for the original budget."""
 
     plan: Plan
     result: Result
@@ -151,10 +155,14 @@ class Carried:
 
 def carried_within(
     graph: Graph, problem: Problem, budget: int, solved: Callable[[int], Result | Infeasible], chain: bool = False
-) -> Carried | Infeasible:
+) -> FittingPlan | Infeasible:
     """Solve, rewrite the graph, and solve again for a lower limit while the rewritten graph exceeds the budget.
 
-    `problem`: that of the graph. `solved`: the solver, from a limit in bytes to a result.
+    Args:
+        problem: The problem of the graph.
+        budget: The budget in bytes.
+        solved: The solver: a function from a limit in bytes to a result.
+        chain: As in `plan_of_pairs`.
     """
     limit, needed, first = budget, 0, None
     for _ in range(MAX_SOLVES):
@@ -168,7 +176,7 @@ def carried_within(
         if needed <= budget:
             bound = min(first.bound_percent, outcome.percent)
             kept = replace(outcome, budget=budget, peak_bytes=needed, bound_percent=bound, bound_by=first.bound_by)
-            return Carried(plan, kept)
+            return FittingPlan(plan, kept)
         limit = min(limit, outcome.peak_bytes) - (needed - budget)
     why = f"no plan within {budget} bytes of temporaries: after rewriting, the last one needs {needed}"
     return _refusal_with(problem, why, proved=False)
@@ -180,8 +188,8 @@ def _refusal_with(problem: Problem, reason: str, proved: bool) -> Infeasible:
 
 
 def _reason_for(problem: Problem, budget: int, refused: Infeasible | None, needed: int) -> str:
-    """Return the reason for a refusal. `needed`: bytes of the last plan whose rewritten graph exceeded the budget, or
-    0."""
+    """Return the reason for a refusal. `needed`: the bytes of the last rewritten graph, which exceeded the budget; 0
+    without one."""
     words = f"no plan within {budget} bytes of temporaries ({format_bytes(budget)})"
     if refused is None:
         working = largest_working_set(problem)
@@ -194,9 +202,14 @@ def _reason_for(problem: Problem, budget: int, refused: Infeasible | None, neede
 
 
 def planner_within(budget: str, less: int = 0) -> Callable[[Graph], Plan]:
-    """Return a planner for a budget: `8GiB`, `50%`, `0.5` or `min`. `less`: bytes to subtract from it.
+    """Return a planner for a budget, which raises `NoPlan` if it finds no plan.
 
-    Raises `ValueError` for an invalid budget; the planner raises `NoPlan`.
+    Args:
+        budget: `8GiB`, `50%`, `0.5` or `min`.
+        less: The bytes to subtract from the budget.
+
+    Raises:
+        ValueError: For an invalid budget.
     """
     parse_budget(budget, 1)
     return lambda graph: plan_within(graph, bytes_within(graph, budget) - less)

@@ -1,6 +1,6 @@
-"""The solvers by name: functions from a problem and a budget to copies, or None if they find none.
+"""The solvers by name: functions from a problem, a budget in bytes and an effort to copies, or None if they find none.
 
-Callers evaluate the copies; `solve` does, and adds a proven bound.
+The copies of a solver may exceed the budget. `solve` evaluates them, and adds a proven bound.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from . import interval_program
+from .auto_with_views import auto_with_views
 from .effort import Effort
 from .flows import FlowBounds
 from .heuristics import at_peak, chen, eviction
@@ -16,7 +17,6 @@ from .local_search import LocalSearch
 from .portfolio import PLAIN, WIDTH, WORK, auto, bounds_for, result_of
 from .problem import Pair, Problem
 from .result import Infeasible, Result, not_installed, nothing_found, refusal
-from .view_copies import auto_with_views
 from .window import windows
 
 Solver = Callable[[Problem, int, Effort], frozenset[Pair] | None]
@@ -36,7 +36,7 @@ def anneal(problem: Problem, budget: int, effort: Effort) -> frozenset[Pair] | N
 
 
 def mincut(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
-    """Take Lagrangian minimum cuts between saving and recomputing, then repair them and delete needless copies."""
+    """Take the copies of Lagrangian minimum cuts, then repair them and remove unnecessary copies."""
     bounds, search = FlowBounds(problem, budget), LocalSearch(problem)
     bounds.single_cuts()
     plans = [search.repaired(budget, pairs) for _, pairs in bounds.starts]
@@ -44,18 +44,18 @@ def mincut(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
 
 
 def evicted(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
-    """Run look-ahead eviction, then repair the plan and delete needless copies."""
+    """Run look-ahead eviction, then repair its copies and remove unnecessary ones."""
     pairs = eviction(problem, budget)
     return None if pairs is None else LocalSearch(problem).repaired(budget, pairs)
 
 
 def windowed(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
-    """Re-optimize the greedy's copies window by window with CP-SAT, in one pass. Returns None without OR-tools."""
+    """Re-optimize the copies of the greedy window by window with CP-SAT, in one pass. Returns None without OR-tools."""
     pairs = LocalSearch(problem).repaired(budget)
     if pairs is None or not interval_program.available():
         return None
     for first, last in windows(problem, WIDTH):
-        pairs = interval_program.chosen_anew(problem, budget, pairs, first, last, WORK)
+        pairs = interval_program.reoptimized(problem, budget, pairs, first, last, WORK)
     return pairs
 
 
@@ -84,10 +84,14 @@ def solve(
     """Return the cheapest copies that the solver finds within the budget, with a proven bound.
 
     Args:
-        best: the incumbent, with progress callback, time limit and interrupt.
-        starts: plans to start from.
+        budget: The budget in bytes.
+        solver: A name in `SOLVER_NAMES`, or `WITH_VIEWS`.
+        best: The incumbent, with its limits and its progress callback; a new one without limits if not given.
+        starts: Plans to start from, for `auto`.
+        effort: The effort; `Effort()` if not given.
 
-    Raises `ValueError` for an unknown solver or a budget below 1.
+    Raises:
+        ValueError: For an unknown solver, and for a budget below 1.
     """
     if solver not in (*SOLVER_NAMES, WITH_VIEWS):
         raise ValueError(f"unknown solver '{solver}'; expected one of {', '.join(SOLVER_NAMES)}")

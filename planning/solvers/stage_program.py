@@ -6,7 +6,7 @@ schedule, with any copies, gives a feasible point of at most its cost, since X m
 and any dual bound, is a lower bound for any choice of cuts, and infeasibility proves that no schedule keeps the budget.
 With K = 1, relaxed, it is the minimum cut between saving and recomputing.
 
-    minimise sum cost_i X[k, i]
+    minimize sum cost_i X[k, i]
     (1) sum of bytes_v S[k, v] <= B at each cut; S[k, v] = 1 for all v that p_k reads or makes
     (2) S[k, v] + X[k, maker v] >= 1 for all v from before p_k that operations after p_k, up to p_k+1, read; outputs at
         the end
@@ -15,9 +15,9 @@ With K = 1, relaxed, it is the minimum cut between saving and recomputing.
     (5) bytes of i plus bytes that are live throughout the segment <= B if X[k, i] = 1:
         H[k, v] >= S[k+1, v] - X[k, maker v], in the last segment for outputs
 
-The relaxation is weaker with two cuts than with one: two half runs in adjacent segments satisfy readers in both. So
-with several cuts Y[k, i] = 1 means that i runs again anywhere after p_k, and (6) is (2) and (3) as if p_k were the only
-cut. These rows are redundant for integral points, but the solver is six to ten times as fast with them.
+The relaxation is weaker with two cuts than with one: half a run in each of two adjacent segments satisfies the readers
+in both. So with several cuts Y[k, i] = 1 means that i runs again anywhere after p_k, and (6) is (2) and (3) as if p_k
+were the only cut. These rows are redundant for integral points, but the solver is six to ten times as fast with them.
 
     (6) S[k, v] + Y[k, maker v] >= 1 for all v from before p_k that any operation after p_k reads;
         Y[k, i] <= S[k, v] + Y[k, maker v]
@@ -38,12 +38,21 @@ from .integer_program import CoverProgram, CoverRows, Doubles
 from .problem import Pair, Problem
 
 NEGLIGIBLE = 1e-4
+"""Share of the budget below which a storage counts as free."""
 
 
 @dataclass(frozen=True)
 class StageProgram:
-    """The program of some cuts. `saved[k]`, `again[k]`, `held[k]`, `ever[k]`: the columns of S[k, v] by storage,
-    X[k, i] by operation, H[k, v] and Y[k, i]."""
+    """The program of some cuts.
+
+    Attributes:
+        cuts: The operations of the cuts, in ascending order.
+        program: The integer program.
+        saved: For each cut the columns of S[k, v], by storage.
+        again: For each cut the columns of X[k, i], by operation.
+        held: For each cut the columns of H[k, v], by storage.
+        ever: For each cut the columns of Y[k, i], by operation.
+    """
 
     cuts: tuple[int, ...]
     program: CoverProgram
@@ -53,7 +62,7 @@ class StageProgram:
     ever: tuple[dict[int, int], ...]
 
     def point(self, problem: Problem, pairs: Collection[Pair]) -> Doubles:
-        """Return the feasible point of a schedule."""
+        """Return the point of the program that stands for these copies."""
         return _point(self, problem, pairs)
 
     def recomputed(self, values: Doubles, at: int = 0) -> frozenset[int]:
@@ -66,12 +75,18 @@ class StageProgram:
 
 
 def stage_program(problem: Problem, budget: int, cuts: Sequence[int], negligible: float = NEGLIGIBLE) -> StageProgram:
-    """Build the program. `negligible`: share of the budget below which storages count as free."""
+    """Build the program.
+
+    Args:
+        budget: The budget in bytes.
+        cuts: The operations of the cuts.
+        negligible: The share of the budget below which a storage counts as free.
+    """
     return _StageProgramWriter(problem, budget, tuple(sorted(cuts)), negligible).write()
 
 
 class _StageProgramWriter:
-    """Builds the program, cut by cut."""
+    """A writer of the program, cut by cut."""
 
     def __init__(self, problem: Problem, budget: int, cuts: tuple[int, ...], negligible: float):
         self.problem, self.budget, self.cuts = problem, budget, cuts
@@ -103,7 +118,7 @@ class _StageProgramWriter:
         return len(self.costs) - 1
 
     def _needed(self, k: int) -> tuple[set[int], set[int]]:
-        """Return the storages from before the cut that are needed after it, and operations that could recompute
+        """Return the storages made before the cut that are needed after it, and the operations that can recompute
         them."""
         cut, problem = self.cuts[k], self.problem
         values = {v for op in range(cut + 1, len(problem)) for v in self.reads[op] if self.maker[v] <= cut}
@@ -227,7 +242,7 @@ def _point(stages: StageProgram, problem: Problem, pairs: Collection[Pair]) -> D
 
 
 def _alive_at(problem: Problem, runs: dict[int, list[int]], v: int, cut: int) -> bool:
-    """Return whether an instance from before the first execution of `cut` is live at it: read or kept afterwards."""
+    """Return whether an instance of storage v that exists at the first execution of `cut` is read or kept after it."""
     op = int(problem.maker[v])
     until = next((t for t in runs.get(op, ()) if t > cut), None)
     if until is None and problem.output[v]:

@@ -1,8 +1,8 @@
-"""Plans for many budgets, and the least budget: monotone curves.
+"""Plans for many budgets, as a monotone curve, and the least budget with a plan.
 
 A plan is valid for every budget that is not below its peak. So each budget gets the cheapest of all plans within it,
-and of equally cheap ones the one with the lowest peak: over rising budgets costs never rise and peaks never fall. A
-lower bound for a budget holds for every smaller one.
+and of equally cheap ones that with the lowest peak: over rising budgets, costs never rise and peaks never fall. A lower
+bound of the cost for a budget holds for every smaller budget.
 """
 
 from __future__ import annotations
@@ -18,21 +18,19 @@ from .working_set import largest_working_set
 
 Outcome = Result | Infeasible
 Solved = Callable[[int, Iterable[frozenset[Pair]]], Outcome]
-"""A solver: from a budget and plans to start from to an outcome."""
+"""A solver: a function from a budget in bytes and plans to start from to an outcome."""
 MAX_BUDGETS = 16
 """Maximum number of budgets that are tried to find the least."""
 BUDGET_TOLERANCE = 1 / 1000
-"""Tolerance of the search for the least budget, as a share of the plain peak."""
-
-
+"""Tolerance of the search for the least budget, as a share of the peak of the plain step."""
 NOT_TRIED = Infeasible("not tried: the search was stopped before", False, 0)
 
 
 def sweep(budgets: Sequence[int], solved: Solved, stop: Stop = never) -> list[Outcome]:
-    """Return an outcome for each budget, in their order; the lowest is solved first, and its plan is a start for the
-    next.
+    """Return an outcome for each budget, in the order of `budgets`.
 
-    Once `stop` is true, no further budget is tried: each gets the cheapest plan so far, marked as not finished.
+    The budgets are solved in ascending order, and the plan of each is a start for the next. Once `stop` is true, no
+    further budget is solved: each gets the cheapest plan so far, marked as not finished.
     """
     outcomes, plans = dict[int, Outcome](), list[frozenset[Pair]]()
     for budget in sorted(set(budgets)):
@@ -61,15 +59,15 @@ def _cheapest(own: Outcome, results: Iterable[Result], budget: int) -> Outcome:
 
 
 def least_budget(problem: Problem, stop: Stop = never) -> int:
-    """Return the least budget for which the greedy finds a plan; see `least_plan`."""
+    """Return the least budget in bytes for which the greedy finds a plan; see `least_plan`."""
     return least_plan(problem, stop)[0]
 
 
 def least_plan(problem: Problem, stop: Stop = never) -> tuple[int, frozenset[Pair]]:
-    """Return the plan of the greedy with the lowest peak, and that peak in bytes.
+    """Return the lowest peak in bytes for which the greedy finds a plan, and this plan.
 
-    By bisection above the largest working set; each plan is a start of the next search, so that a single search with
-    this budget may find no plan.
+    The search is a bisection above the largest working set. Each plan is a start of the next search, so that a single
+    search with this budget may find no plan.
     """
     pairs, firsts = frozenset[Pair](), sorted({problem.earliest, 0 if problem.everywhere else problem.earliest})
     searches = [LocalSearch(problem, first) for first in reversed(firsts)]
@@ -88,7 +86,8 @@ def least_plan(problem: Problem, stop: Stop = never) -> tuple[int, frozenset[Pai
 
 
 def _plans_within(search: LocalSearch, budget: int, pairs: frozenset[Pair]) -> list[tuple[int, frozenset[Pair]]]:
-    """Return the plans of the greedy within the budget, with their peaks, from a plan and from the plain step."""
+    """Return the plans of the greedy within the budget, from the given copies and from the plain step, with their peaks
+    in bytes."""
     problem, starts = search.problem, (pairs, frozenset[Pair]())
     plans = [plan for start in starts if (plan := search.repaired(budget, start)) is not None]
     peaks = [evaluate(problem, sequence_of(problem, plan)).peak_bytes for plan in plans]

@@ -1,5 +1,5 @@
-"""A window of consecutive stages of a plan: operations that may run again in it, live-in and live-out storages, and the
-free bytes before it for storages that are kept up to it."""
+"""A window of consecutive stages of a plan: the operations that may run again in it, its live-in and live-out storages,
+and the free bytes before it, which limit the storages that are kept up to it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from .problem import Pair, Problem
 from .sequence import sequence_of
 
-MOST_CANDIDATES = 48
-"""Maximum number of additional operations that may run again in a window, besides those that do now."""
+MAX_CANDIDATES = 48
+"""Maximum number of operations that may run again in a window, besides those that do so in the present plan."""
 
 
 @dataclass(frozen=True)
 class Room:
-    """A range of positions before the window: `bytes` that are live there in any case, and `kept`, the storages that
-    are live there only if they are kept up to the window."""
+    """A range of positions before the window. `bytes`: the live bytes there without `kept`, the storages that are live
+    there only if they are kept up to the window."""
 
     bytes: int
     kept: frozenset[int]
@@ -24,12 +24,15 @@ class Room:
 
 @dataclass(frozen=True)
 class StageWindow:
-    """The stages from `first` to `last`, without `last`.
+    """A window of stages.
 
-    candidates: the operations that may run again in the window, in order.
-    before: storages that are live at its start in the current plan.
-    after: storages that are read or kept after its end.
-    may_enter: storages that could be kept up to its start, within `rooms`.
+    Attributes:
+        first, last: Its stages, without `last`.
+        candidates: The operations that may run again in it, in order.
+        before: The storages that are live at its start in the present plan.
+        after: The storages that are read or kept after its end.
+        may_enter: The storages that can be kept up to its start.
+        rooms: The limits on their bytes.
     """
 
     first: int
@@ -42,12 +45,12 @@ class StageWindow:
 
     @property
     def width(self) -> int:
-        """Number of positions of a stage."""
+        """The number of positions of a stage."""
         return len(self.candidates) + 1
 
     @property
     def end(self) -> int:
-        """One past the last position."""
+        """The position after the last one."""
         return (self.last - self.first) * self.width
 
     def position(self, stage: int, op: int) -> int:
@@ -57,10 +60,13 @@ class StageWindow:
 
 
 def window_of(
-    problem: Problem, pairs: Collection[Pair], first: int, last: int, most: int = MOST_CANDIDATES
+    problem: Problem, pairs: Collection[Pair], first: int, last: int, most: int = MAX_CANDIDATES
 ) -> StageWindow:
-    """Return the window of stages `first` to `last` (exclusive) of a plan. Raises `ValueError` outside of the stages in
-    which copies may run."""
+    """Return the window of the stages from `first` to `last` (exclusive) of a plan.
+
+    `most`: the maximum number of candidates besides the present copies. Raises `ValueError` for stages in which copies
+    must not run.
+    """
     if not problem.earliest <= first < last <= len(problem) + 1:
         raise ValueError(f"stages {first} to {last} are not a window of copies")
     inside = {op for t, op in pairs if first <= t < last}
@@ -74,14 +80,14 @@ def window_of(
 
 
 def windows(problem: Problem, width: int) -> Iterator[tuple[int, int]]:
-    """Yield the overlapping windows over all stages in which copies may run, the last first; each stage is in two
-    windows."""
+    """Yield overlapping windows over all stages in which copies may run, the last window first; each stage is in two of
+    them."""
     for last in range(len(problem) + 1, problem.earliest, -max(1, width // 2)):
         yield max(problem.earliest, last - width), last
 
 
 def _makers(problem: Problem, inside: Collection[int], first: int, last: int) -> Iterator[int]:
-    """Yield the re-executable makers of storages that the window reads, the nearest first."""
+    """Yield the operations that may run again and make storages that the window reads, the nearest first."""
     queue = [*range(first, min(last, len(problem))), *sorted(inside)]
     visited = set(inside)
     for op in queue:
@@ -105,7 +111,8 @@ def _live_at(problem: Problem, pairs: Collection[Pair], stage: int) -> frozenset
 
 
 def _rooms(problem: Problem, pairs: Collection[Pair], first: int, may_enter: Collection[int]) -> Iterator[Room]:
-    """Yield the rooms before the window; they change at the last uses before it of the storages that may be kept."""
+    """Yield the rooms before the window. A new room begins at the last use before the window of each storage that may
+    be kept."""
     early = [(t, op) for t, op in pairs if t < first]
     head = sequence_of(problem, early).tolist()[: first + len(early)]
     born, used, change = dict[int, int](), dict[int, int](), [0] * (len(head) + 1)

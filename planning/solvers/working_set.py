@@ -1,8 +1,8 @@
-"""A lower bound of the peak of any plan: the operands and results of an operation, plus pinned storages.
+"""A lower bound of the peak of any plan: the operands and results of an operation, and the pinned storages.
 
-A storage is pinned from its operation to the last use that no copy can serve: every use if its maker must not run
-again, and uses before the first stage in which copies may run. First executions follow the given order, so the bound
-holds for any set of copies.
+A storage is pinned from its operation to the last use that no copy can serve. These are all uses if its operation must
+not run twice, and otherwise the uses before the first stage in which copies may run. First executions follow the given
+order, so that the bound holds for any set of copies.
 """
 
 from __future__ import annotations
@@ -16,8 +16,13 @@ from .problem import Ints, Problem
 
 @dataclass(frozen=True)
 class WorkingSet:
-    """A set of storages that is live in any plan. `bytes`: live while `operation` runs, including its inner bytes; or
-    the bytes of the outputs if `operation` is None. `values`: the live storages, the largest first."""
+    """A set of storages that is live in any plan.
+
+    Attributes:
+        bytes: The live bytes while the operation runs, with its inner bytes, or the bytes of the outputs.
+        operation: The operation; None for the outputs.
+        values: The live storages, the largest first.
+    """
 
     bytes: int
     operation: int | None
@@ -25,7 +30,8 @@ class WorkingSet:
 
 
 def largest_working_set(problem: Problem) -> WorkingSet:
-    """Return the working set with the most bytes, or the outputs, which are live at the end: no plan peaks below it."""
+    """Return the working set with the most bytes, or the outputs, which are all live at the end, if they have more. No
+    plan peaks below it."""
     lasts = pinned_until(problem)
     needed = _needed_bytes(problem, lasts)
     op = int(needed.argmax())
@@ -38,7 +44,7 @@ def largest_working_set(problem: Problem) -> WorkingSet:
 
 
 def pinned_until(problem: Problem) -> Ints:
-    """Return for each storage the last operation up to which it must be live from its definition on."""
+    """Return for each storage the last operation up to which it is pinned."""
     lasts = problem.maker.copy()
     first = 0 if problem.everywhere else problem.earliest
     served = (problem.again[problem.maker[problem.reads]] != 0) & (problem.reader >= first)
@@ -63,10 +69,10 @@ def _by_size(problem: Problem, values: list[int] | set[int]) -> tuple[int, ...]:
 
 
 def held_up_by(problem: Problem, working_set: WorkingSet, most: int = 5) -> tuple[str, ...]:
-    """Return the operation and its largest values, by name, for messages."""
+    """Name the operation and its `most` largest values, for a message."""
     named = [f"{problem.value_names[v]}: {int(problem.sizes[v])} bytes" for v in working_set.values[:most]]
     if len(working_set.values) > most:
         named.append(f"… and {len(working_set.values) - most} more")
     if working_set.operation is None:
-        return ("the outputs, which are all there at the end", *named)
+        return ("the outputs, which are all live at the end", *named)
     return (f"operation {problem.labels[working_set.operation]} ({problem.names[working_set.operation]})", *named)

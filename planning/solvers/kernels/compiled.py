@@ -1,7 +1,7 @@
-"""Compilation of the inner loops with numba, if it is installed. `PATH`: `compiled` or `plain`.
+"""Compile the inner loops with numba, if it is installed.
 
-numba caches the machine code between runs, beside the sources or, if those are not writable, in the user's cache
-directory. `RECOMPUTE_PLAN_PATH=plain` runs the same functions as Python, as without numba.
+numba caches the machine code between runs, beside the sources or, if their folder is not writable, in the user's cache
+directory. `RECOMPUTE_PLAN_PATH=plain` runs the same functions as plain Python, as without numba.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ def _stamp() -> str:
 
 _NUMBA = _numba()
 PATH = "plain" if _NUMBA is None else "compiled"
+"""Whether the loops are `compiled` or `plain` Python."""
 _STAMP = "" if _NUMBA is None else _stamp()
 
 

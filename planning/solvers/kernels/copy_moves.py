@@ -1,12 +1,14 @@
 """Add and remove one copy, with undo: updates of live ranges, and of the bytes of the affected stages.
 
 Only the instances of the operation's results around the stage change, and those of its inputs at the stage. The bytes
-inside of a stage are recounted there, and where the end of an instance moves from or to.
+inside of a stage are recounted in the stage of the copy, and in the stages from and to which the end of an instance
+moves.
 """
 
 from __future__ import annotations
 
 from .compiled import compiled
+from .rows import below, has, put, take
 from .sqrt_blocks import clean, raise_range, soil
 from .state import (
     ALIVE,
@@ -34,10 +36,6 @@ from .state import (
     VISIT_STAMPS,
     Board,
     N,
-    below,
-    has,
-    put,
-    take,
 )
 
 ADDED, REMOVED, LOCAL = 0, 1, 2

@@ -1,22 +1,21 @@
-"""Add copies at the peak until the budget is kept, at the least work for the bytes that they free.
+"""The greedy: add copies, at the least work per byte of removed overflow, until no stage exceeds the budget.
 
-Candidates: a storage that is live between two uses, across stages above the budget.
+A candidate is a storage that is live between two uses, across stages above the budget; its move recomputes the storage
+before the later use. The overflow is the sum over all stages of max(0, peak - budget). The score of a move is its extra
+cost divided by its reduction of the overflow, the best of all three modes (`remove_copies.py`). The initial key of a
+candidate is a lower bound of its score.
 
-The move recomputes it before the later use. The initial key of a candidate is a lower bound of the cost of its
-move per byte of removed overflow: evaluating the candidate can only raise it.
-
-Greedy: apply the move with the least cost per freed overflow, until no stage exceeds the budget.
-
-over = sum over the stages of max(0, peak - budget). The score of a move is its extra cost divided by its reduction of
-`over`; all three modes are tried. Candidates are on a heap by their last score: the top one is evaluated again, and
-applied if it is still within (1 + tolerance) of the next, otherwise pushed back (lazy greedy, Minoux 1978).
+Candidates are on a heap by their last score. The top one is evaluated again, and applied if its score is still within
+(1 + tolerance) of the next key, otherwise pushed back (lazy greedy: M. Minoux, "Accelerated greedy algorithms", 1978).
 """
 
 from __future__ import annotations
 
 from .compiled import compiled
 from .copy_moves import LOCAL, undo
+from .heap import draw, pop, push, sort_keys
 from .remove_copies import AGAIN, CHEAPER, HOLD, drop
+from .rows import below, has
 from .sqrt_blocks import overflow_in
 from .state import (
     COST,
@@ -47,19 +46,13 @@ from .state import (
     Board,
     Keys,
     N,
-    below,
-    draw,
-    has,
-    push,
-    sink,
-    sort_keys,
     space,
 )
 
 
 @compiled
 def list_gaps(m: Board, keys: Keys, v: int) -> None:
-    """Push the candidates of a storage onto the heap; its older candidates become invalid."""
+    """Push the candidates of a storage onto the heap, and invalidate its older candidates."""
     m[m[HEAP_VALID] + v] += 1
     maker = m[m[MAKER] + v]
     if m[m[MAY_AGAIN] + maker] == 0 or m[m[SIZES] + v] == 0:
@@ -102,14 +95,12 @@ def _offer(m: Board, keys: Keys, v: int, a: int, b: int) -> None:
     if last <= a:
         return
     over, weight = overflow_in(m, a + 1, last)
-    size = m[HEAP]
-    if over <= 0 or size >= len(keys):
+    if over <= 0 or m[HEAP] >= len(keys):
         return
     maker, freed = m[m[MAKER] + v], 0
     for result in range(m[m[MAKE_START] + maker], m[m[MAKE_START] + maker + 1]):
         freed += m[m[SIZES] + result]
-    push(m, keys, size, m[m[COSTS] + maker] / min(freed * weight, over), v, b, m[m[HEAP_VALID] + v])
-    m[HEAP] = size + 1
+    push(m, keys, m[m[COSTS] + maker] / min(freed * weight, over), v, b, m[m[HEAP_VALID] + v])
 
 
 @compiled
@@ -121,13 +112,16 @@ def list_all(m: Board, keys: Keys) -> None:
 
 
 NEVER = 1e300
+"""The score of a move that removes no overflow."""
 
 
 @compiled
 def greedy(m: Board, keys: Keys, tolerance: float, noise: float, forget: bool, limit: int) -> int:
-    """Add copies until no stage exceeds the budget, no move helps, or `limit` trials are spent. Returns trials left.
+    """Add copies until no stage exceeds the budget, no move helps, or `limit` trials are spent. Returns the number of
+    trials left.
 
-    `noise`: scores are increased by up to this factor, at random. `forget`: discard the log, since no undo is needed.
+    `tolerance`: see the docstring of the module. `noise`: the largest share by which scores are increased at random.
+    `forget`: discard the log, because nothing will be undone.
     """
     list_all(m, keys)
     moved = False
@@ -139,8 +133,7 @@ def greedy(m: Board, keys: Keys, tolerance: float, noise: float, forget: bool, l
             moved = False
             continue
         v, t, version = m[m[HEAP_VALUE]], m[m[HEAP_STAGE]], m[m[HEAP_VERSION]]
-        sink(m, keys, m[HEAP])
-        m[HEAP] -= 1
+        pop(m, keys)
         i = m[m[MAKER] + v]
         if version != m[m[HEAP_VALID] + v] or has(m, i, t) or not _is_held(m, v, t):
             continue
@@ -151,8 +144,7 @@ def greedy(m: Board, keys: Keys, tolerance: float, noise: float, forget: bool, l
         if noise > 0.0:
             score *= 1.0 + noise * draw(m, 1024) / 1024.0
         if m[HEAP] > 0 and score > (1.0 + tolerance) * keys[0]:
-            push(m, keys, m[HEAP], score, v, t, version)
-            m[HEAP] += 1
+            push(m, keys, score, v, t, version)
             continue
         _carry_out(m, keys, t, i, mode, forget)
         moved = True
@@ -169,7 +161,7 @@ def _is_held(m: Board, v: int, t: int) -> bool:
 
 @compiled
 def trial(m: Board, t: int, i: int) -> tuple[float, int]:
-    """Return the best score of the move, and its mode; `NEVER` if it frees nothing. Restores the state."""
+    """Return the best score of the move and its mode, without a change of the state."""
     best, chosen = NEVER, HOLD
     for mode in (HOLD, AGAIN, CHEAPER):
         mark, over, cost = m[LOG], m[OVER], m[COST]

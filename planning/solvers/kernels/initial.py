@@ -1,9 +1,10 @@
-"""Initialise a state with the plain step, add copies, and list the copies of a state."""
+"""Initialize a state with the plain step, add copies, and list the copies of a state."""
 
 from __future__ import annotations
 
 from .compiled import compiled
 from .copy_moves import add, last_use, local_bytes, settle
+from .rows import has
 from .sqrt_blocks import look_through
 from .state import (
     ALIVE,
@@ -35,7 +36,6 @@ from .state import (
     WEIGHT,
     Board,
     N,
-    has,
     space,
 )
 
@@ -102,7 +102,7 @@ def _sum_up(m: Board) -> None:
 
 @compiled
 def add_all(m: Board, stages: list[int], operations: list[int]) -> None:
-    """Add copies; existing ones are skipped."""
+    """Add copies. Those that exist already are skipped."""
     for at in range(len(stages)):
         t, i = stages[at], operations[at]
         if m[FULL] == 0 and (not has(m, i, t)):
@@ -116,8 +116,8 @@ def add_all(m: Board, stages: list[int], operations: list[int]) -> None:
 
 @compiled
 def list_pairs(m: Board, part: int) -> int:
-    """Write the copies to a part, as t * (n + 1) + i, sorted by stage and operation. Returns how many fit and were
-    written."""
+    """Write the copies to a part, as t * (n + 1) + i, sorted by stage and operation, as many as fit. Returns their
+    number."""
     count, into, room = 0, m[part], space(m, part)
     for t in range(m[N] + 1):
         row = m[N] + t
@@ -145,7 +145,7 @@ def set_budget(m: Board, budget: int) -> None:
 
 @compiled
 def most_bytes(m: Board) -> int:
-    """Return the peak. Nothing may be pending."""
+    """Return the peak in bytes. No stage may be pending."""
     most = 0
     for block in range(m[N] // BLOCK + 1):
         most = max(most, m[m[MOST] + block])

@@ -1,19 +1,20 @@
-"""Remove copies that are not needed or not worth their work.
+"""Compound moves: an operation runs again in a stage, and its dead inputs live longer or are recomputed too.
 
-One compound move: an operation runs again in a stage, and its dead inputs live longer or are recomputed too.
+- HOLD: dead inputs live longer.
+- AGAIN: dead inputs are recomputed, and their dead inputs in turn.
+- CHEAPER: a dead input is recomputed if that leaves less overflow than keeping it live.
 
-Modes. HOLD: dead inputs live longer. AGAIN: dead inputs are recomputed, and their dead inputs in turn. CHEAPER: an
-input is recomputed if that leaves less overflow than keeping it live.
-
-Reverse delete: remove copies, the most expensive first, as long as the overflow does not grow. Always needed after
-the greedy.
+Reverse delete, which always follows the greedy, removes copies, the most expensive first, while the overflow does not
+grow.
 """
 
 from __future__ import annotations
 
 from .compiled import compiled
 from .copy_moves import add, remove, settle, undo, used_in
+from .heap import sort_keys
 from .initial import list_pairs
+from .rows import below, has
 from .state import (
     CLOSURE,
     COSTS,
@@ -34,9 +35,6 @@ from .state import (
     STAMP,
     Board,
     N,
-    below,
-    has,
-    sort_keys,
     space,
 )
 
@@ -47,7 +45,7 @@ MAX_CLOSURE = 48
 
 @compiled
 def is_dead(m: Board, u: int, t: int) -> bool:
-    """Return whether storage u is dead in stage t, and may be recomputed."""
+    """Return whether storage u is dead in stage t and may be recomputed."""
     maker = m[m[MAKER] + u]
     if m[m[MAY_AGAIN] + maker] == 0 or maker >= t:
         return False
@@ -125,9 +123,9 @@ def _drop_cheaper(m: Board, t: int, i: int) -> bool:
 
 @compiled
 def reverse_delete(m: Board, forget: bool, passes: int) -> None:
-    """Remove copies by falling cost, each with the copies that only it used, while `over` does not grow.
+    """Remove copies by falling cost, each with the copies that only it used, while the overflow does not grow.
 
-    `forget`: discard the log, since no undo is needed. `passes`: maximum number of passes over all copies.
+    `forget`: discard the log, because nothing will be undone. `passes`: the maximum number of passes over all copies.
     """
     for _ in range(passes):
         count = _by_cost(m)
@@ -167,7 +165,8 @@ def _by_cost(m: Board) -> int:
 
 @compiled
 def without(m: Board, t: int, i: int) -> bool:
-    """Remove the copy, and copies that only it used, if `over` does not grow. Returns whether it was removed."""
+    """Remove the copy, and the copies that only it used, if the overflow does not grow. Returns whether it was
+    removed."""
     mark, over = m[LOG], m[OVER]
     strip(m, t, i)
     settle(m)

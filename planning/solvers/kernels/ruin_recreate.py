@@ -1,9 +1,9 @@
 """Ruin and recreate: remove some copies, repair with the greedy, run reverse delete, and accept cheaper results.
 
 The ruin removes the copies of a window of stages, of operations, or of both, of one operation or stage, of two windows
-of operations, or random ones. In half of the rounds bytes in random windows of stages have larger weights, as if stages
-had prices; in some rounds a random copy is forced first. Acceptance is that of simulated annealing (Schrimpf et al.,
-2000).
+of operations, around a stage near the budget, or at random. In half of the rounds the bytes in random windows of stages
+have larger weights; in some rounds random copies are added first. Results are accepted as in simulated annealing
+(Schrimpf et al., "Record breaking optimization results using the ruin and recreate principle", 2000).
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from __future__ import annotations
 from .compiled import compiled
 from .copy_moves import remove, settle, undo
 from .greedy import greedy
+from .heap import draw
 from .initial import list_pairs, set_weight
 from .remove_copies import AGAIN, drop, reverse_delete
+from .rows import below, has
 from .state import (
     ALIVE,
     BEST,
@@ -39,17 +41,15 @@ from .state import (
     Board,
     Keys,
     N,
-    below,
-    draw,
-    has,
     space,
 )
 
 HOTTEST, COLDEST = 0.003, 6e-05
-"""First and last temperature, as shares of the cost of the step."""
+"""The first and the last temperature, as shares of the cost of the step."""
 MAX_TRIALS = 3000
-"""Maximum number of trials of the greedy in one round (MAX_TRIALS), and of copies removed at random (RANDOM)."""
-RANDOM = 60
+"""Maximum number of trials of the greedy in one round."""
+MAX_RANDOM = 60
+"""Maximum number of copies that are removed at random in one round."""
 
 
 @compiled
@@ -86,7 +86,7 @@ def rounds(m: Board, keys: Keys, first: int, last: int, total: int, whole: float
 
 @compiled
 def change(m: Board, keys: Keys) -> None:
-    """Run one round: ruin, possibly force copies and weigh stages, then greedy and reverse delete."""
+    """Run one round: ruin, in some rounds random copies and weights of stages, then greedy and reverse delete."""
     _ruin(m)
     settle(m)
     if draw(m, 10) < 4:
@@ -127,7 +127,7 @@ def _ruin(m: Board) -> None:
         elif kind == 1:
             gone = in_ops
         elif kind == 2:
-            gone = removed < RANDOM and draw(m, 1000) < share
+            gone = removed < MAX_RANDOM and draw(m, 1000) < share
         elif kind == 3:
             gone = in_stages and in_ops
         elif kind == 4:
@@ -167,7 +167,7 @@ def _spans(m: Board, t: int, i: int, stage: int) -> bool:
 
 @compiled
 def _force(m: Board) -> None:
-    """Recompute a random storage before a random use, with its dead inputs."""
+    """Add a copy of a random operation before a random use of its result, with its dead inputs."""
     v = draw(m, space(m, SIZES))
     i, users = m[m[MAKER] + v], m[m[USER_START] + v + 1] - m[m[USER_START] + v]
     if m[m[MAY_AGAIN] + i] == 0 or users == 0:

@@ -1,6 +1,6 @@
-"""Live bytes of each stage, and the overflow above the budget, in blocks of 64 stages.
+"""The live bytes of each stage, and the overflow above the budget, in blocks of 64 stages.
 
-A block that is entirely above or entirely below the budget is updated in one step; only mixed blocks are scanned, each
+A block that is entirely above or entirely below the budget is updated in one step. Only mixed blocks are scanned, each
 once after any number of changes.
 """
 

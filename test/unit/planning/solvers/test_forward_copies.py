@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from recompute.planning.solvers.first_need import at_first_need
 from recompute.planning.solvers.graph_file import read_graph
 from recompute.planning.solvers.problem import Problem
 from recompute.planning.solvers.result import Infeasible, Result
-from recompute.planning.solvers.sequence import at_first_need
 from recompute.planning.solvers.solvers_by_name import solve
 from recompute.planning.solvers.sweep import least_budget
 from recompute.planning.solvers.working_set import largest_working_set

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from recompute.planning.solvers.block_transfer import reused, spread
 from recompute.planning.solvers.cut_bounds import CutBounds
 from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.local_search import LocalSearch
-from recompute.planning.solvers.portfolio import reused, spread
 from recompute.planning.solvers.problem import OperationRow, Problem, problem_of
 from recompute.planning.solvers.repeats import NOT_REPEATED, RepeatedRun, Repeats, longest_run, repeats
 from recompute.planning.solvers.result import Result

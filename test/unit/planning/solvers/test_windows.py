@@ -127,4 +127,4 @@ def test_auto_chooses_windows_anew_where_the_bound_is_far(there: bool, monkeypat
         result = solve(problem, budget, best=Incumbent(problem, budget, progress=told.append), effort=effort)
         assert isinstance(result, Infeasible) or result.peak_bytes <= budget
     assert any(line.startswith("stages ") for line in told) == there
-    assert ("OR-tools is not installed: windows of stages are not chosen anew" in told) != there
+    assert ("OR-tools is not installed: windows of stages are not re-optimized" in told) != there

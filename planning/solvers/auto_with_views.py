@@ -1,0 +1,107 @@
+"""The portfolio with copies of views: choose the views to copy, and solve with them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+
+from .effort import Effort
+from .incumbent import Incumbent
+from .local_search import LocalSearch
+from .portfolio import auto, bounds_for
+from .problem import Pair, Problem, SmallView
+from .result import Infeasible, Result, nothing_found, refusal
+from .view_copies import views_apart, with_copies
+
+MAX_SINGLE_VIEWS = 48
+"""Maximum number of views that are tried one by one: those that free the most bytes."""
+MANY_OPERATIONS = 5000
+"""Number of operations above which either all views are copied, or none."""
+
+
+def auto_with_views(
+    best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effort | None = None
+) -> Result | Infeasible:
+    """Solve as `auto` does, with copies of views. The bound of the result holds for schedules with any copies of
+    views."""
+    problem, budget, effort = best.problem, best.budget, effort or Effort()
+    relaxed = Incumbent(views_apart(problem), budget, best.seconds, best.progress, best.interrupt)
+    if (refused := refusal(relaxed.problem, budget)) is not None:
+        return refused
+    # Half of the time limit is reserved for the search with copies of views.
+    first = replace(best, seconds=None if best.seconds is None else best.seconds / 2)
+    plain = auto(first, starts, effort)
+    if not problem.views or (isinstance(plain, Result) and plain.extra_cost == 0):
+        return plain
+    bounds = bounds_for(relaxed, effort)
+    if bounds.infeasible:
+        return Infeasible(f"no schedule keeps the budget: proved by the {bounds.infeasible}", True, 0)
+    chosen = _select_views(best, plain.extra_cost if isinstance(plain, Result) else None)
+    outcome = _solve_with(best, chosen, effort) if chosen else plain
+    if not isinstance(outcome, Result) or (isinstance(plain, Result) and plain.extra_cost <= outcome.extra_cost):
+        outcome = plain
+    if not isinstance(outcome, Result):
+        # A proof that ignores copies of views does not hold for schedules with them.
+        return nothing_found(relaxed.problem, "auto, with copies of views,")
+    by = f"{bounds.by}, any copies of views"
+    return replace(outcome, bound_percent=min(outcome.percent, bounds.percent), bound_by=by, seconds=best.elapsed)
+
+
+def _solve_with(best: Incumbent, views: Sequence[SmallView], effort: Effort) -> Result | Infeasible:
+    """Solve with copies of these views. The extra cost is relative to the plain step, which has no copies of views."""
+    problem = with_copies(best.problem, views)
+    inner = Incumbent(problem, best.budget, best.left, best.progress, best.interrupt)
+    outcome = auto(inner, (), effort)
+    if not isinstance(outcome, Result):
+        return outcome
+    extra = outcome.extra_cost + problem.total_cost - best.problem.total_cost
+    by = f"{outcome.solver}, {len(views)} copies of views"
+    return replace(outcome, extra_cost=extra, percent=best.problem.percent(extra), solver=by)
+
+
+def _select_views(best: Incumbent, cost: int | None) -> list[SmallView]:
+    """Select the views whose copies lower the extra cost of the greedy's plan, one by one.
+
+    `cost`: the extra cost without copies of views; None without a plan.
+    """
+    problem = best.problem
+    views = sorted(problem.views, key=lambda view: view.bytes - int(problem.sizes[view.value]))[:MAX_SINGLE_VIEWS]
+    chosen = views
+    start_cost = _cost(problem, best.budget, views)
+    if start_cost is None and cost is None:
+        chosen, start_cost = _first_feasible(best, views)
+    if start_cost is None and cost is None:
+        return []
+    if cost is None or (start_cost is not None and start_cost < cost):
+        cost = start_cost
+    else:
+        chosen = list[SmallView]()
+    for view in views if len(problem) <= MANY_OPERATIONS else ():
+        if best.stopped():
+            break
+        toggled = [other for other in chosen if other != view] if view in chosen else [*chosen, view]
+        toggled_cost = _cost(problem, best.budget, toggled)
+        if toggled_cost is not None and (cost is None or toggled_cost < cost):
+            chosen, cost = toggled, toggled_cost
+    best.progress(f"copies of views: {len(chosen)} of {len(problem.views)} pay")
+    return chosen
+
+
+def _first_feasible(best: Incumbent, views: Sequence[SmallView]) -> tuple[list[SmallView], int | None]:
+    """Return the first selection with a plan, and its cost, among single views and all views but one: copies of all
+    views may exceed the budget."""
+    selections = [[view] for view in views] + [[view for view in views if view is not other] for other in views]
+    for selection in selections if len(best.problem) <= MANY_OPERATIONS else ():
+        if best.stopped():
+            break
+        if (cost := _cost(best.problem, best.budget, selection)) is not None:
+            return selection, cost
+    return [], None
+
+
+def _cost(problem: Problem, budget: int, views: Sequence[SmallView]) -> int | None:
+    """Return the extra cost of the greedy's plan with copies of these views, relative to the plain step; None without a
+    plan."""
+    changed = with_copies(problem, views)
+    pairs = LocalSearch(changed).repaired(budget)
+    return None if pairs is None else changed.cost_of(pairs) + changed.total_cost - problem.total_cost

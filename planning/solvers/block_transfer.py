@@ -1,0 +1,63 @@
+"""Transfer the copies of one block to all blocks of a step of repeated blocks.
+
+Copies of two or three consecutive blocks are transferred periodically too: a kept value in one block may replace a
+recomputed one in the next. The blocks at both ends differ from those in the middle, so each result is repaired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from .effort import Bounds, closed
+from .incumbent import Incumbent
+from .local_search import LocalSearch
+from .problem import Pair
+from .repeats import Repeats, repeats
+
+WIDTHS = (1, 2, 3)
+"""The numbers of consecutive blocks whose copies are transferred."""
+TRIES, MOST_TRIES = 60_000, 150
+"""The number of tries is `TRIES` divided by the number of operations, at most `MOST_TRIES`."""
+ALIKE = " + alike in all blocks"
+"""The suffix of the solver's name for transferred copies."""
+
+
+def reused(best: Incumbent, search: LocalSearch, bounds: Bounds) -> None:
+    """Replace the copies of all blocks by those of one row of blocks, for each row, and repeat while the plan gets
+    cheaper."""
+    tries = min(MOST_TRIES, TRIES // max(1, len(best.problem)))
+    if best.pairs is None or closed(best, bounds) or best.stopped() or not tries:
+        return
+    alike = repeats(best.problem)
+    while alike is not None:
+        best.progress(f"copies of one block in all {alike.count} that are alike, {best.elapsed:.1f} s")
+        before, pairs, by = best.percent, best.pairs, best.solver.removesuffix(ALIKE)
+        for first, width in _rows(alike.count, tries):
+            if closed(best, bounds) or best.stopped():
+                return
+            best.offer(search.repaired(best.budget, spread(alike, pairs, first, width)), by + ALIKE)
+        if best.percent >= before:
+            return
+
+
+def spread(alike: Repeats, pairs: Collection[Pair], first: int, width: int = 1) -> frozenset[Pair]:
+    """Transfer the copies in the stages of `width` blocks, from block `first` on, to all blocks. Copies in stages
+    outside of blocks stay."""
+    steps = range(-width * (first // width + 1), alike.count - first + width, width)
+    transferred = {(t, op) for t, op in pairs if not alike.inside(t)}
+    for t, op in pairs:
+        if alike.inside(t) and first <= alike.block[t] < first + width:
+            for by in steps:
+                stage = alike.shifted(t, by)
+                copied = alike.shifted(op, by) if alike.inside(op) else op
+                if stage is not None and copied is not None and copied < stage:
+                    transferred.add((stage, copied))
+    return frozenset(transferred)
+
+
+def _rows(count: int, tries: int) -> Iterator[tuple[int, int]]:
+    """Yield the first block and the width of each row to try, evenly spaced if there are more rows than tries."""
+    step = max(1, -(-count * len(WIDTHS) // tries))
+    for width in WIDTHS:
+        for first in range(0, count - width + 1, step):
+            yield first, width

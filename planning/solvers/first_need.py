@@ -1,0 +1,43 @@
+"""Convert the saved storages at a cut to copies: each missing operand is recomputed at its first use, after its own
+missing operands, and kept to its last use."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from .problem import Pair, Problem
+
+
+def at_first_need(
+    problem: Problem,
+    cut: int,
+    alive: Collection[int],
+    again: Collection[int],
+    end: int | None = None,
+    live_at_end: Collection[int] = (),
+) -> frozenset[Pair]:
+    """Return the copies that a saved set at a cut needs, each before the first use of its result.
+
+    Args:
+        cut: The operation of the cut.
+        alive: The storages that are live at the cut.
+        again: The operations that may be copied.
+        end: The last stage of copies; the end of the step if not given.
+        live_at_end: Storages that must be live at `end`; those without an earlier use are recomputed there.
+    """
+    maker: list[int] = problem.maker.tolist()
+    ready, pairs = set(alive), set[Pair]()
+    end = len(problem) if end is None else end
+    for t in range(cut + 1, end + 1):
+        needed = [*(problem.reads_of(t) if t < len(problem) else ()), *(live_at_end if t == end else ())]
+        stack = [v for v in needed if v not in ready and maker[v] <= cut]
+        while stack:
+            v = stack.pop()
+            op = maker[v]
+            if v in ready or op not in again:
+                continue
+            ready.update(problem.makes_of(op))
+            if problem.everywhere or t >= problem.earliest:
+                pairs.add((t, op))
+            stack += [u for u in problem.reads_of(op) if u not in ready]
+    return frozenset(pairs)

@@ -1,0 +1,87 @@
+"""Bounds and starts from integer programs with two and more cuts, placed where previous solutions exceed the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from .cut_bounds import TOLERANCE, CutBounds, above_budget, cutting_off, near, overflow, second_cuts
+from .effort import CLOSED_GAP, OPEN_GAP, SMALL_PROBLEM, Bounds, Effort, closed, searched_on
+from .incumbent import Incumbent
+from .local_search import LocalSearch, annealed_from
+from .problem import Ints, Pair
+
+MAX_TWO_CUT_OPERATIONS, MAX_CUT_PAIRS = 2000, 6
+"""Maximum number of operations for two cuts at once, and maximum number of pairs with a cut where the solution of the
+best single cut exceeds the budget."""
+MAX_IDLE_PAIRS = 4
+"""Number of consecutive pairs of cuts without improvement after which the other pairs are skipped."""
+MAX_CUTS, MAX_IDLE_ROUNDS = 12, 3
+"""Maximum number of cuts, and number of consecutive rounds without improvement after which the search ends."""
+
+
+def two_cuts(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> list[Ints]:
+    """Solve with pairs of cuts: the best one, and one where its solution exceeds the budget; on small problems also one
+    of several spread over the backward pass. Returns the overflow in bytes of the solution of each pair, by
+    operation."""
+    if (
+        not isinstance(bounds, CutBounds)
+        or bounds.best_cut < 0
+        or len(best.problem) > MAX_TWO_CUT_OPERATIONS
+        or not effort.pairs
+    ):
+        return []
+    solution = next((pairs for by, pairs in bounds.starts if by == bounds.named_best), frozenset[Pair]())
+    others = above_budget(best.problem, solution, best.budget)[:MAX_CUT_PAIRS]
+    pairs = [(bounds.best_cut, other) for other in others if other != bounds.best_cut]
+    if len(best.problem) <= SMALL_PROBLEM:
+        pairs += [cut for cut in second_cuts(best.problem, bounds.best_cut) if cut not in pairs]
+    idle, overflows = 0, list[Ints]()
+    for cuts in pairs:
+        if closed(best, bounds) or best.stopped() or idle == MAX_IDLE_PAIRS:
+            break
+        before = bounds.percent, best.percent
+        overflows += _with_cuts(best, search, bounds, cuts, max(1, effort.nodes // 8))
+        idle = idle + 1 if (bounds.percent, best.percent) == before else 0
+    return overflows
+
+
+def growing_cuts(
+    best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds, overflows: Collection[Ints]
+) -> None:
+    """Solve with the best single cut and as many more as cut off all previous solutions.
+
+    `overflows`: the bytes above the budget of the previous solutions, by operation.
+    """
+    if not isinstance(bounds, CutBounds) or bounds.best_cut < 0 or len(best.problem) > SMALL_PROBLEM or not effort.many:
+        return
+    cuts, idle, all_overflows = (bounds.best_cut,), 0, list(overflows)
+    nodes = max(1, effort.nodes // 8 * max(1, SMALL_PROBLEM // len(best.problem)))
+    while idle < MAX_IDLE_ROUNDS and not closed(best, bounds) and not best.stopped():
+        before, fewer = (bounds.percent, best.percent), cuts
+        cuts = cutting_off(cuts, all_overflows, near(best.problem))
+        if not MAX_CUTS >= len(cuts) > len(fewer):
+            return
+        all_overflows += _with_cuts(best, search, bounds, cuts, nodes)
+        if searched_on(best, effort, bounds, OPEN_GAP):
+            annealed_from(best, search, effort, bounds, bounds.starts)
+        idle = idle + 1 if (bounds.percent, best.percent) == before else 0
+
+
+def _with_cuts(
+    best: Incumbent, search: LocalSearch, bounds: CutBounds, cuts: Collection[int], nodes: int
+) -> list[Ints]:
+    """Solve with these cuts, and offer the solutions. Returns their overflows in bytes, by operation.
+
+    The overflow at a cut itself is set to 0: rows of the program limit the bytes there, although copies in its stage
+    may exceed the budget.
+    """
+    best.progress(f"bound {bounds.percent:.4f} %; {len(cuts)} cuts, {best.elapsed:.1f} s")
+    bounds.seconds = best.left
+    bounds.starts.clear()
+    bounds.cuts(tuple(cuts), best.pairs or (), nodes, TOLERANCE if len(cuts) <= 2 else CLOSED_GAP / 2)
+    for by, pairs in bounds.starts:
+        best.offer(search.repaired(best.budget, pairs), by)
+    overflows = [overflow(best.problem, pairs, best.budget) for _, pairs in bounds.starts]
+    for over in overflows:
+        over[list(cuts)] = 0
+    return overflows
