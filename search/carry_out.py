@@ -1,4 +1,4 @@
-"""Rewrite each step by its best candidate, or by given plans, and report the cost."""
+"""Rewrite each step by its best attempt, or by given plans."""
 
 from __future__ import annotations
 
@@ -29,9 +29,14 @@ from .left_steps import as_rest, step_left
 
 
 def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cut: bool) -> Cloned:
-    """Rewrite each step by its best candidate. Raises `Refusal` if the selection does not fit.
+    """Rewrite each step by its best attempt.
 
-    `cut`: whether loops of the module have been cut already."""
+    Args:
+        cut: Whether loops of the module have been cut.
+
+    Raises:
+        Refusal: For a selection that does not apply to the module.
+    """
     selection, emission = options.selection, options.emission
     remarks_of, before, misfits, saving = dict[FuncOp, list[Remark]](), dict[str, Peaks](), Misfits(), None
     plans = {function: Plan() for function, _ in steps}
@@ -78,8 +83,12 @@ def _exchanges(step: Step, permission: Permission) -> Iterator[Remark]:
 
 
 def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions) -> Cloned:
-    """Rewrite each step by the plan or the planner of the options, with a remark on steps whose peak it does
-    not lower."""
+    """Rewrite each step by the plan or the planner of the options, with a remark on each step whose peak the plan does
+    not lower.
+
+    Raises:
+        Refusal: For a plan that does not match its step.
+    """
     planned, permission = options.planned, options.selection.permission
     assert planned is not None, "the options have a plan or a planner"
     forecasts = [Forecast.of(function, step, options.emission).read() for function, step in steps]

@@ -17,8 +17,8 @@ from .budget.limits import Budget
 
 
 def options_of_pass(module: ModuleOp, options: ModulePass) -> RecomputeOptions:
-    """Validate the options of a pass. Raises `Refusal` at the module for options that are invalid or contradict one
-    another."""
+    """Return the validated options of a pass. Raises `Refusal` at the module for options that are invalid or contradict
+    one another."""
     try:
         parsed = RecomputeOptions.of_pass(options)
         if parsed.budget is not None:
@@ -29,7 +29,7 @@ def options_of_pass(module: ModuleOp, options: ModulePass) -> RecomputeOptions:
 
 
 def read_plan(module: ModuleOp, path: str) -> tuple[StepPlan, ...]:
-    """Read a plan file. Raises `Refusal` at the module if the file cannot be read or holds no plan."""
+    """Read a plan file. Raises `Refusal` at the module for a file that cannot be read or parsed."""
     try:
         return from_json(Path(path).read_text())
     except OSError as error:
@@ -47,7 +47,7 @@ def cost_option(module: ModuleOp, text: str) -> Cost:
 
 
 def with_moves(module: ModuleOp, options: RecomputeOptions) -> RecomputeOptions:
-    """Parse the option `offload`. Raises `Refusal` at the module if it is invalid."""
+    """Return the options with `offload` parsed. Raises `Refusal` at the module if it is invalid."""
     try:
         return replace(options, offload=options.moves)
     except (BadOffload, BadCost) as error:

@@ -1,4 +1,4 @@
-"""Choose among the attempts at a step: plan each, forecast its peaks, and take the attempt with the lowest."""
+"""Choose among the attempts at a step: plan each, forecast its peaks, and take the attempt with the lowest peak."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ChosenAttempt:
     is_free: bool = False
 
     def remarks(self, function: FuncOp) -> Iterator[Remark]:
-        """Yield remarks on the choice, at the function of the step."""
+        """Yield remarks on the choice, at the function of the step: the attempt, and values outside of all segments."""
         attempt = self.chosen.planned.attempt
         if replace(attempt, chain=False) != DEFAULT_ATTEMPT:
             reason = f"{attempt}, chosen of {len(self.tried)} attempts"
@@ -76,15 +76,16 @@ class ChosenAttempt:
 
 
 def _saved_outside(planned: PlannedAttempt) -> tuple[int, int]:
-    """Return the bytes that the backward pass reads: (made outside of all segments, in total); zeros without
-    segments."""
+    """Return two numbers of bytes that are saved for the backward pass: outside of all segments, and in total. Both are
+    0 without segments."""
     step, members = planned.decided.step, planned.decided.resolved.members
     inside = {step.position(op) for operations in members.values() for op in operations}
     return _outside_of(step, inside) if inside else (0, 0)
 
 
 def _outside_of(step: Step, inside: Set[int]) -> tuple[int, int]:
-    """Return the bytes that the backward pass reads: (made by none of these operations, in total)."""
+    """Return two numbers of bytes that are saved for the backward pass: of operations that are not `inside`, and in
+    total."""
     graph = step.graph
     read = (value for op, makes in enumerate(graph.makes) if graph.forward[op] for value in makes)
     roots = {graph.root[value] for value in read if graph.gradient_readers[value]} - graph.constants
@@ -177,8 +178,15 @@ def _distinct(attempts: Iterator[PlannedAttempt]) -> Iterator[PlannedAttempt]:
 
 
 def least(scored: Sequence[ScoredAttempt], before: Peaks, ordered: bool) -> ScoredAttempt:
-    """Select the attempt with the lowest peak. Ties within `AS_GOOD` go to the lower peak in program order, then to the
-    first."""
+    """Select the attempt with the lowest peak.
+
+    Attempts with copies that improve on the unchanged step are preferred, and among them the more trusted kinds of
+    segments. Ties within `AS_GOOD` go to the lowest peak in program order, then to the first attempt.
+
+    Args:
+        before: The peaks of the unchanged step.
+        ordered: Whether the target keeps the order that barriers enforce; the peak is then that of XLA:CPU.
+    """
     if len(scored) == 1:
         return scored[0]
     size: Callable[[ScoredAttempt], int] = (
@@ -191,10 +199,10 @@ def least(scored: Sequence[ScoredAttempt], before: Peaks, ordered: bool) -> Scor
 
 
 def _by_trust(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> Sequence[ScoredAttempt]:
-    """Restrict the choice to named segments if there are any; to repeated blocks, or cuts by structure alone, if their
-    gain exceeds the models' error.
+    """Restrict the choice to named segments if there are any, else to repeated blocks, else to cuts by structure; a
+    less trusted kind replaces a more trusted one if its gain exceeds the error of the models.
 
-    The gain is the product of the shares of the peak that both models predict, that of XLA:CPU squared.
+    The gain is the ratio of the peaks under the model of XLA:CPU, squared, times the ratio in program order.
     """
     believed = list[ScoredAttempt]()
     for method in (None, CutMethod.BLOCKS, CutMethod.STRUCTURE):
@@ -216,15 +224,15 @@ def _as_good(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], in
 
 
 def _needs_more(before: Peaks, after: Peaks) -> bool:
-    """Return whether the attempt needs more than the plain step under the model of XLA:CPU."""
+    """Return whether the attempt has a higher peak than the unchanged step under the model of XLA:CPU."""
     return after.xla > before.xla * (1 + WORTH_IT)
 
 
 def why_worse(before: Peaks, after: Peaks, ordered: bool) -> str | None:
-    """Return the reason why the unchanged step is better; None if some peak falls by a worthwhile share and no peak
-    rises as much.
+    """Return the reason why the unchanged step is better; None if a peak falls by more than `WORTH_IT` and no peak
+    rises by as much.
 
-    `ordered`: the step is for executors with an order of their own.
+    `ordered`: whether the target keeps the order that barriers enforce, so that eager executors count too.
     """
     pairs = [("the peak", before.in_order, after.in_order)]
     if ordered:

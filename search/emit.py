@@ -1,9 +1,8 @@
-"""Write a step after its copies have been made: CSE, verify, lower, stagger; and check whether the result lowers a
-peak.
+"""Emit a step after its copies have been made: CSE, verify, lower, stagger; and check whether the result lowers a peak.
 
-Restoring calls may raise the peak of an executor that keeps program order: a call needs all its operands and results at
-one time, whereas its operations could be spread out, and equal operations of different calls are not merged. XLA
-inlines calls, merges equal operations and has an order of its own.
+Restored calls may raise the peak of an executor that keeps program order: a call needs all its operands and results at
+one time, while its operations could be spread out, and equal operations of different calls are not merged. XLA inlines
+calls, merges equal operations and has an order of its own.
 """
 
 from __future__ import annotations
@@ -34,9 +33,16 @@ from .left_steps import step_left
 
 
 def emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) -> Steps:
-    """Clean up, verify and lower the module in place; return its steps. Calls are restored later.
+    """Clean up, verify and lower the module in place. Calls are restored later.
 
-    before: The steps of the module with its copies and tokens.
+    Args:
+        work: The module with copies and tokens.
+        origins: The calls that inlined operations come from.
+        emission: The form of the result.
+        before: The steps of the module.
+
+    Returns:
+        The steps of the result.
     """
     phases_of = {function: step.phases for function, step in before}
     with part("cse"):
@@ -46,7 +52,7 @@ def emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) ->
         else:
             cse(work, phases_of)
     if not emission.is_ordered:
-        # While the tokens are there: program order is all that is left of them.
+        # Verify while there are tokens: lowering drops them, and only program order remains.
         with part("verify"):
             verify(work)
     with part("lower"):
@@ -74,13 +80,14 @@ def replace_content(module: ModuleOp, work: ModuleOp) -> None:
 
 
 def peaks_of(steps: Steps, cloned: Cloned) -> Mapping[FuncOp, Peaks]:
-    """Compute the peaks of the written steps that have copies."""
+    """Compute the peaks of the emitted steps that have copies."""
     copied = {clone_of_step.function for clone_of_step in cloned.steps if clone_of_step.plan.copies}
     return {function: Peaks.written(function, step) for function, step in steps if function.sym_name.data in copied}
 
 
 def why_all_worse(peaks: Mapping[FuncOp, Peaks], cloned: Cloned, emission: Emission) -> Remark | None:
-    """Return the reason why no written step is an improvement; None if one is, or if a copy is forced."""
+    """Return a remark with the reason that no emitted step is an improvement; None if one is, or if a copy is
+    forced."""
     remark = None
     for function, after in peaks.items():
         before = cloned.before.get(function.sym_name.data)
@@ -92,18 +99,23 @@ def why_all_worse(peaks: Mapping[FuncOp, Peaks], cloned: Cloned, emission: Emiss
 
 
 STAY = "functions stay inlined: called again they would take the peak in program order from {inlined} to {called} bytes"
+"""The remark on functions whose calls are not restored."""
 
 
 def in_order(module: ModuleOp) -> Mapping[str, int]:
-    """Compute the peak of each function of a flat module."""
+    """Compute the peak of each function of a flat module, in program order and in bytes."""
     return {
         function.sym_name.data: timeline(function, phases(function)).peak_bytes for function in functions_of(module)
     }
 
 
 def may_cost(called: ModuleOp, before: Mapping[str, int]) -> bool:
-    """Return whether the restored calls may raise a peak, so that the step without calls is compared. `before`: the
-    peaks before calls were restored."""
+    """Return whether restored calls may raise a peak, so that the module has to be compared with one without calls.
+
+    Args:
+        called: The module with restored calls.
+        before: The peaks before calls were restored, in bytes by function.
+    """
     module = flat(called)
     peaks = in_order(module)
     cse(module)
@@ -112,7 +124,8 @@ def may_cost(called: ModuleOp, before: Mapping[str, int]) -> bool:
 
 
 def why_inlined(called: ModuleOp, inlined: ModuleOp) -> Remark | None:
-    """Return a remark on the first function that needs less memory inlined; None if no function does."""
+    """Return a remark on the first function with a lower peak if all calls are inlined; None if there is no such
+    function."""
     least = in_order(flat(inlined))
     for function in functions_of(module := flat(called)):
         name = function.sym_name.data

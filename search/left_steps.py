@@ -15,7 +15,7 @@ _REST = "in the rest of the step: "
 
 
 def with_loops_cut(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
-    """Reword the remarks on a step whose loops have been cut already: only its rest is left unchanged."""
+    """Reword remarks for a step whose loops have been cut: only the rest of the step is left unchanged."""
     return tuple(
         replace(remark, reason=remark.reason.removesuffix(LEFT) + _REST_LEFT)
         if remark.topic is Topic.STEP_LEFT
@@ -30,5 +30,5 @@ def step_left(op: Operation, reason: str) -> Remark:
 
 
 def as_rest(remarks: Sequence[Remark]) -> list[Remark]:
-    """Reword the remarks on an unchanged step of a module in which another step, or a loop, is rewritten."""
+    """Reword the remarks on an unchanged step of a module in which another step, or a loop, has been rewritten."""
     return [replace(remark, reason=f"{_REST}{remark.reason}") for remark in with_loops_cut(remarks)]

@@ -1,4 +1,4 @@
-"""The outcome of a rewrite, with the reasons for what was left unchanged."""
+"""The outcome of a rewrite: plans, remarks, and costs."""
 
 from __future__ import annotations
 
@@ -22,12 +22,20 @@ from .left_steps import step_left
 
 @dataclass(frozen=True)
 class Recomputation:
-    """The outcome of a rewrite: the plan of each step, and remarks on what was left unchanged.
+    """The outcome of a rewrite.
 
-    eager: the largest peak (bytes) of an executor that starts operations as soon as it can. offload: the option that
-    the plans were made for. moves: the values on the host. waits: the time that the step waits for moves, beyond what
-    plans were charged for them. saving: the share of the peak that is saved under the model of XLA:CPU; None without a
-    forecast for the module as a whole.
+    Attributes:
+        steps: Each step with its plan.
+        remarks: The choices, and the reasons for unchanged segments and steps.
+        restored: The calls that were restored.
+        rolled: The recomputation in loops.
+        eager: The largest peak, in bytes, of an eager executor.
+        offload: The options of offloading that the plans were made for.
+        moves: The values that are moved to the host.
+        waits: The time that the step waits for moves, beyond the time that plans were charged for them, in the unit of
+            the cost.
+        saving: The share of the peak that is saved under the model of XLA:CPU; None without a forecast for the module
+            as a whole.
     """
 
     steps: tuple[ClonedStep, ...]
@@ -47,6 +55,7 @@ class Recomputation:
 
     @property
     def copies(self) -> int:
+        """The number of recomputed operations."""
         return sum(step.plan.copies for step in self.steps) + self.rolled.copies
 
     @property
@@ -55,16 +64,17 @@ class Recomputation:
 
     @property
     def plans(self) -> tuple[StepPlan, ...]:
-        """The plans, which a later run can apply (`planning/plan_file.py`)."""
+        """The plans, in a form that a later run can apply (`planning/plan_file.py`)."""
         return tuple(replace(step.as_step_plan(), offload=self.offload) for step in self.steps)
 
     @property
     def extra_cost(self) -> int:
-        """The cost beyond that of the plain step, in the unit that planners minimize; FLOPs by default."""
+        """The cost beyond the cost of the plain step, in the unit that planners minimize; FLOPs by default."""
         return sum(step.plan.extra_cost(step.graph.cost) for step in self.steps) + self.rolled.extra_flops + self.waits
 
     @property
     def moved(self) -> int:
+        """The number of values that are moved to the host."""
         return self.moves.values
 
 

@@ -1,4 +1,4 @@
-"""The cost of plans, in the unit that planners minimize, beside the cost of the plain step."""
+"""The cost of plans relative to the cost of the plain step, in the unit that planners minimize."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ..transforms.phase import Steps
 
 
 def cost_remarks(steps: Steps, cloned: Iterable[ClonedStep], cost: Cost) -> Iterator[Remark]:
-    """Yield the extra cost of each step as a remark, unless the cost is the default, FLOPs. Call this before the steps
-    are changed."""
+    """Yield a remark with the extra cost of each step, unless the cost is the default, FLOPs. Must be exhausted before
+    the steps change."""
     functions = {function.sym_name.data: function for function, _ in steps}
     costs = {function.sym_name.data: _without_moves(step) for function, step in steps}
     for clone_of_step in cloned if not cost.is_default else ():
@@ -29,7 +29,7 @@ def cost_remarks(steps: Steps, cloned: Iterable[ClonedStep], cost: Cost) -> Iter
 
 
 def plain_cost(step: Step, which: Sequence[bool]) -> int:
-    """Sum the cost of the operations for which `which` is true, without moves."""
+    """Return the cost of the operations for which `which` is true, without moves to the host."""
     return sum(cost for cost, counts in zip(_without_moves(step), which, strict=True) if counts)
 
 

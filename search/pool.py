@@ -1,9 +1,9 @@
 """Candidate plans for a module with their forecast needs, for callers that measure the rewritten or compiled result.
 
-A pool begins with the candidates of `recompute` without a budget. `Pool.search` adds plans around the least work that
-is expected to fit; nothing is rewritten here. The pools of recent steps are cached, so that several budgets on one step
-share what has been forecast. They refer to a step by numbers, and each plan is checked against the step when it is
-applied.
+A pool begins with the attempts that `recompute` compares without a budget. `Pool.search` adds plans around the least
+work that is expected to fit; nothing is rewritten here. The pools of recent modules are cached, so that searches for
+several budgets share their forecasts. Candidates refer to operations by number, and each plan is checked against the
+step when it is applied.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from .plan_origin import PlanOrigin, PlanSource
 from .prepare import prepare
 
 SEGMENT_CANDIDATES = 8
-"""Number of segment-based candidates."""
+"""Maximum number of attempts per step."""
 LEVELS = 10
-"""Number of combinations of the plans of several steps."""
+"""The approximate number of combinations of the plans of several steps."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,14 @@ class ModuleCandidate:
 
 @dataclass(frozen=True)
 class _Variant:
-    """The steps of the module for one choice of loops and moves, by the names of their functions."""
+    """The candidates for one choice of loops and moves.
+
+    Attributes:
+        loops: The loop schedule.
+        offload: The options of offloading.
+        extra_flops: The FLOPs of recomputation in loops.
+        steps: The candidates of each step, by the name of its function.
+    """
 
     loops: LoopSchedule
     offload: Offload
@@ -95,10 +102,11 @@ class _Variant:
 
 @dataclass
 class Pool:
-    """The candidates of a module that have been forecast. Positions are stable: new candidates are appended.
+    """The candidates of a module that have been forecast.
 
-    measured: the memory that candidates were measured to need, by the name of the measure and by position, for later
-    searches.
+    Attributes:
+        candidates: The candidates. Their positions are stable, because new ones are appended.
+        measured: The measured needs of candidates, by the name of the measure and by position, for later searches.
     """
 
     candidates: list[ModuleCandidate] = field(default_factory=list[ModuleCandidate])
@@ -108,7 +116,14 @@ class Pool:
     @classmethod
     @part("plan")
     def of(cls, module: ModuleOp, options: RecomputeOptions, stop: Stop = never) -> Pool:
-        """Make the pool of a module, which is left unchanged. Raises `Refusal` as `recompute` does."""
+        """Make the pool of a module, which stays unchanged.
+
+        Args:
+            stop: Ends the planning of more variants.
+
+        Raises:
+            Refusal: As `recompute` does.
+        """
         references, pool = dict[str, Peaks](), cls()
         for offload in (options.moves, *options.moves.variants()):
             for loops in loop_choices(module, options):
@@ -125,7 +140,15 @@ class Pool:
         return [candidate.prediction for candidate in self.candidates]
 
     def search(self, ratio: Ratio, stop: Stop = never) -> Sequence[Prediction]:
-        """Add candidates around the least work that is expected to fit; return the predictions of all candidates."""
+        """Add candidates around the least work that is expected to fit.
+
+        Args:
+            ratio: The expected need of a prediction as a multiple of the limit.
+            stop: Ends the search.
+
+        Returns:
+            The predictions of all candidates.
+        """
         for variant in self._variants:
             for step in variant.steps.values():
                 if not stop():
@@ -144,8 +167,10 @@ class Pool:
 
 
 def _variant_of(module: ModuleOp, options: RecomputeOptions, references: dict[str, Peaks]) -> _Variant | None:
-    """Make the candidates for one choice of loops and moves. `references`: the forecast of each plain step, filled
-    here."""
+    """Make the candidates for one choice of loops and moves; None if no loop can be cut.
+
+    `references`: the peaks of each plain step, which the first variant fills.
+    """
     prepared, offload = prepare(module, options), options.moves
     choosing = replace(options, selection=prepared.selection, attempts=SEGMENT_CANDIDATES)
     if options.loop_schedule != UNCUT and not prepared.rolled.copies:
@@ -173,14 +198,14 @@ def _attempts(function: FuncOp, step: Step, options: RecomputeOptions, forecast:
 
 
 def _share(offload: Offload, plain: Peaks, needed: Peaks) -> float:
-    """Return the need as a share of the plain step's: under the model of XLA:CPU, or in program order if values may
-    move to the host, which XLA:CPU does not do."""
+    """Return the need as a share of the need of the plain step: under the model of XLA:CPU, or in program order if
+    values may move to the host, which XLA:CPU cannot do."""
     return needed.in_order / max(plain.in_order, 1) if offload.offers else needed.xla / max(plain.xla, 1)
 
 
 def _together(per_step: Sequence[Sequence[StepCandidate]]) -> Iterator[Sequence[StepCandidate]]:
-    """Yield combinations of one plan for each step: every plan of a single step, otherwise, for several memory shares,
-    the cheapest plan of each step within the share."""
+    """Yield combinations of one candidate for each step: all candidates of a single step; of several steps, for each of
+    some memory shares, the cheapest candidate of each step within the share."""
     if len(per_step) == 1:
         yield from ([candidate] for candidate in per_step[0])
         return
@@ -190,6 +215,7 @@ def _together(per_step: Sequence[Sequence[StepCandidate]]) -> Iterator[Sequence[
 
 
 def _cheapest(candidates_of_step: Sequence[StepCandidate], need: float) -> StepCandidate:
+    """Return the candidate with the least work within a need, or the one with the least need."""
     within = [candidate for candidate in candidates_of_step if candidate.need <= need]
     if within:
         return min(within, key=lambda candidate: candidate.work)
@@ -202,13 +228,14 @@ def _without_copies(source: PlanSource, need: float) -> StepCandidate:
 
 
 CACHED_POOLS = 4
-"""Size of the cache."""
+"""Maximum number of cached pools."""
 _HOLDERS = {"builtin.module", "func.func"}
 _pools: OrderedDict[object, Pool] = OrderedDict()
 
 
 def pool_of(module: ModuleOp, options: RecomputeOptions, stop: Stop = never) -> Pool:
-    """Return the pool of a module, cached by the text of the module. Raises `Refusal` as `Pool.of` does."""
+    """Return the pool of a module, which is cached by the text of the module and by the options. Raises `Refusal` as
+    `Pool.of` does."""
     key = _key(module, options)
     if key is not None and key in _pools:
         _pools.move_to_end(key)
@@ -222,12 +249,12 @@ def pool_of(module: ModuleOp, options: RecomputeOptions, stop: Stop = never) -> 
 
 
 def forget_pools() -> None:
-    """Empty the cache."""
+    """Empty the cache of pools."""
     _pools.clear()
 
 
 def _key(module: ModuleOp, options: RecomputeOptions) -> object | None:
-    """Make the cache key; None if the candidates depend on a file of costs or on registered rules."""
+    """Return the cache key; None if the candidates depend on a file of costs or on registered rules."""
     names = set(map(name_of, every_operation(module)))
     declared = not names <= BUILT_IN.keys() | _HOLDERS
     if declared or Path(options.cost).exists():

@@ -36,7 +36,7 @@ from ..transforms.preparation.repeatable import state_repeatable
 
 @dataclass(frozen=True)
 class Prepared:
-    """A flat copy of the module.
+    """A flat copy of a module, and the data to choose and to restore.
 
     Attributes:
         module: The copy.
@@ -47,7 +47,7 @@ class Prepared:
         nested: Steps inside of loops and branches, outlined as functions until `put_back`.
         per_device: Steps with bodies per device, outlined likewise.
         rolled: The recomputation in loops.
-        demands: The bytes that segments with budgets may save; their operations are marked.
+        demands: The limits of segments with budgets; their operations are marked.
     """
 
     module: ModuleOp
@@ -66,7 +66,10 @@ class Prepared:
         return [outlined.function for outlined in (*self.per_device, *self.nested)]
 
     def put_back(self, is_held_back: bool = False) -> None:
-        """Inline the outlined functions again; `is_held_back`: with barriers at their ends. Raises `Refusal`."""
+        """Inline the outlined functions again.
+
+        `is_held_back`: whether a barrier before each later step keeps it behind the step before it.
+        """
         put_back(self.nested, is_held_back)
         split_device_steps(self.per_device)
 
@@ -75,7 +78,9 @@ class Prepared:
 def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Prepared:
     """Make a flat copy of the module, with its loops cut and its moves offered as the options demand.
 
-    Raises `Refusal` for options that do not fit the module."""
+    Raises:
+        Refusal: For options that do not apply to the module.
+    """
     offload = options.planned_moves
     flat = _flat(module, options.selection)
     work, selection = flat.module, flat.selection
@@ -92,8 +97,8 @@ def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Pr
 
 
 def flattened(module: ModuleOp, selection: Selection) -> tuple[ModuleOp, Selection]:
-    """Make a flat copy with uncut loops; returns it with its selection. Raises `Refusal` for a selection that does not
-    fit."""
+    """Return a flat copy of the module, with uncut loops, and its selection. Raises `Refusal` for a selection that does
+    not apply to the module."""
     flat = _flat(module, selection)
     outline_device_steps(flat.module)
     return flat.module, flat.selection
@@ -101,7 +106,7 @@ def flattened(module: ModuleOp, selection: Selection) -> tuple[ModuleOp, Selecti
 
 @dataclass(frozen=True)
 class _Flat:
-    """A flat copy of the module; the fields are those of `Prepared`."""
+    """A flat copy of the module. The fields are those of `Prepared`."""
 
     module: ModuleOp
     selection: Selection
@@ -137,13 +142,13 @@ def _roll(work: ModuleOp, selection: Selection, loops: Loops | LoopSchedule) -> 
 
 
 def drop_dead(module: ModuleOp) -> None:
-    """Drop dead code: the values that it reads would count as outputs of their segments."""
+    """Drop dead code, whose operands would count as outputs of their segments."""
     for function in functions_of(module):
         drop_dead_code(function.body)
 
 
 def _without_dead_checkpoints(module: ModuleOp, selection: Selection) -> tuple[Selection, list[Remark]]:
-    """Drop checkpoints that only dead code computes from the selection; returns it with a remark for each."""
+    """Return the selection without the checkpoints that only dead code computes, and a remark for each of them."""
     if selection.checkpoints is None:
         return selection, []
     alive = module.clone()

@@ -1,4 +1,4 @@
-"""Rewrite every step of a module, with and without a budget: prepare, choose, copy, clean up, write.
+"""Rewrite every step of a module, with and without a budget: prepare, choose, copy, emit.
 
     recompute          in place, for passes
     recomputed         a new module, within the budget of the options if they have one
@@ -49,11 +49,11 @@ from .plan_cost import cost_remarks
 from .prepare import prepare
 
 Written = tuple[ModuleOp | None, Recomputation]
-"""A new module (None if the step stays unchanged) and the outcome."""
+"""The new module, or None if the step stays unchanged, and the outcome."""
 
 
 def recompute(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Recomputation:
-    """Rewrite every step of the module in place, with the choice that the options describe.
+    """Rewrite every step of the module in place, as the options say.
 
     The module stays unchanged, with a remark that gives the reason, if it already has copies, if nothing can be
     recomputed, or if the choice lowers no peak.
@@ -203,7 +203,7 @@ def _rewrite(module: ModuleOp, options: RecomputeOptions) -> _Rewrite:
         nothing = unchanged(module, remarks, worse.reason, steps)
         return _Rewrite(None, nothing, loops_alone=with_loops_cut(remarks) if rolled.copies else None)
     if emission.is_ordered:
-        # Merged values may be live longer than was planned.
+        # CSE may extend live ranges beyond the plan.
         remarks.extend(
             Remark(function, note, RemarkKind.ANALYSIS)
             for function, forecast in peaks.items()

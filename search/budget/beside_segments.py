@@ -1,7 +1,7 @@
-"""Plan a budget for a step whose segments have budgets of their own: first the segments, then the rest.
+"""Plan a step under a budget if its segments have budgets of their own: first the segments, then the rest.
 
-The planner sees the step with the segments' copies in it. Operations that read unsaved values of these segments are not
-recomputed for the rest, because the segments would have to save more values for them.
+The planner gets the step with the copies for the segments. Operations that read unsaved values of these segments are
+not recomputed for the rest, because the segments would have to save more values for them.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from ...transforms.phase import numbered_steps
 from ...transforms.plans.limit_segments import SegmentLimits
 from ..prepare import prepare
 
-SEGMENTS_FIRST = "with the budgets of segments first, which proves nothing of other choices"
-STAYS = "a segment under a budget of its own is not to save more"
+SEGMENTS_FIRST = "with the segments planned first, which is no proof for other choices"
+STAYS = "a segment with a budget would have to save more for it"
 
 
 @dataclass(frozen=True)
 class BesideSegments:
-    """The copies that segment budgets demand, by the fingerprint of each step's graph; empty if no segment has a
-    budget."""
+    """The limits of segments with budgets, by the fingerprint of the graph of each step; empty without such
+    segments."""
 
     demands: Mapping[str, SegmentLimits]
 
     @classmethod
     def of(cls, module: ModuleOp, options: RecomputeOptions) -> BesideSegments:
-        """Find the demands of each step of the module. Raises `Refusal` as `prepare` does."""
+        """Collect the limits for each step of the module. Raises `Refusal` as `prepare` does."""
         if not options.selection.segment_budgets:
             return cls({})
         prepared = prepare(module, replace(options, offload=""))
@@ -43,14 +43,19 @@ class BesideSegments:
         return cls({fingerprint: demand for fingerprint, demand in named if demand is not None})
 
     def least(self, graph: Graph) -> Plan:
-        """Return the plan that the segment budgets demand."""
+        """Return the plan that keeps the segment budgets, without copies for the rest."""
         demand = self.demands.get(graph.fingerprint)
         return Plan() if demand is None else demand.plan
 
     def plan(self, graph: Graph, planner: Callable[[Graph], Plan], chain: bool = False) -> Plan:
-        """Combine the demanded copies with those of the planner. `chain`: as in `plan_of_pairs`.
+        """Combine the copies for the segment budgets with those of a planner for the rest.
 
-        Raises the errors of the planner, and `NoPlan` if the two cannot be combined."""
+        Args:
+            chain: As in `plan_of_pairs`.
+
+        Raises:
+            NoPlan: If the planner finds no plan, or the combined plan breaks a segment budget.
+        """
         demand = self.demands.get(graph.fingerprint)
         return planner(graph) if demand is None else _beside(graph, demand, planner, chain)
 
@@ -77,8 +82,8 @@ def _beside(graph: Graph, demand: SegmentLimits, planner: Callable[[Graph], Plan
 
 
 def _with_fixed(graph: Graph, demand: SegmentLimits, program: SimulatedProgram) -> Graph:
-    """Build the graph of the step with the demanded copies; operations whose recomputation would make a segment save
-    more are not recomputable in it."""
+    """Return the graph of the step with the demanded copies, in which operations must not run twice if a segment would
+    have to save more for it."""
     members = frozenset[int]().union(*demand.segments.values())
     saved = saved_after(graph, demand.plan, members)
     dropped = {v for op in members for v in graph.makes[op] if graph.root[v] == v} - saved - graph.constants
@@ -90,7 +95,7 @@ def _with_fixed(graph: Graph, demand: SegmentLimits, program: SimulatedProgram) 
 
 
 def _places(program: SimulatedProgram) -> list[int]:
-    """Map each operation of the program to the original operation that it is, or before which the copy stands."""
+    """Return for each operation of the program the original operation that it is, or before which it was inserted."""
     places, behind = list[int](), -1
     for operation in reversed(program.operations):
         behind = behind if operation.is_new else operation.origin

@@ -1,4 +1,4 @@
-"""A step to be rewritten within a budget: its limits, and the rewrites that are measured against them."""
+"""A module to be rewritten within a budget: its limits, and rewrites that are measured against them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .limits import Budget, BudgetLimits
 
 
 class RewriteResult(Protocol):
-    """The result of a rewrite. `eager`: the largest peak (bytes) of an executor that starts operations as soon as it
-    can. `moved`: the number of values on the host. `extra_cost`: the cost that planners minimize."""
+    """The result of a rewrite. The properties are those of `Recomputation`, which is defined in terms of this
+    package."""
 
     @property
     def plans(self) -> tuple[StepPlan, ...]: ...
@@ -38,13 +38,20 @@ class RewriteResult(Protocol):
 
 O = TypeVar("O", bound=RewriteResult)  # noqa: E741
 RunRewrite = Callable[[Sequence[StepPlan] | Planner | None, LoopSchedule], tuple[ModuleOp | None, O]]
-"""Rewrites the module by plans, by a planner, or as without a budget: the new module, or None if it is unchanged, and
-the outcome."""
+"""A function that rewrites the module by plans, by a planner, or (None) as without a budget, with a loop schedule. It
+returns the new module, or None if the step stays unchanged, and the outcome."""
 
 
 @dataclass(frozen=True)
 class Evaluated(Generic[O]):
-    """A rewrite, with the peaks in bytes of its functions. `module`: None if the step stays unchanged."""
+    """A rewrite with the peaks of its functions.
+
+    Attributes:
+        module: The new module; None if the step stays unchanged.
+        outcome: The outcome of the rewrite.
+        peaks: The peak of each function in bytes.
+        loops: The loop schedule.
+    """
 
     module: ModuleOp | None
     outcome: O
@@ -54,9 +61,16 @@ class Evaluated(Generic[O]):
 
 @dataclass(frozen=True)
 class BudgetProblem(Generic[O]):
-    """A module, its budget as text and in bytes, and the function that rewrites it.
+    """A module, its budget, and the function that rewrites it.
 
-    `stop`: ends the search with the best result so far."""
+    Attributes:
+        module: The module, which stays unchanged.
+        budget: The budget as the user gives it.
+        run: The function that rewrites the module.
+        limits: The budget in bytes.
+        options: The options of the rewrite.
+        stop: Ends the search with the best result so far.
+    """
 
     module: ModuleOp
     budget: Budget
@@ -77,7 +91,7 @@ class BudgetProblem(Generic[O]):
         return Evaluated(module, outcome, peaks, loops)
 
     def living(self, result: Evaluated[O]) -> Mapping[str, int]:
-        """Return the peaks without dead code, which a rewrite drops and plans do not contain."""
+        """Return the peaks in bytes without dead code, which a rewrite drops."""
         if result.module is not None:
             return result.peaks
         module = flat(self.module)
@@ -85,17 +99,19 @@ class BudgetProblem(Generic[O]):
         return {name: timeline.peak_bytes for name, timeline in timelines_of(module, self.budget.model)}
 
     def is_kept(self, result: Evaluated[O]) -> bool:
+        """Return whether the peaks are within the budget; False for the budget `min`."""
         return self.limits.bytes is not None and self.limits.over(result.peaks) <= 0
 
     def eager_excess(self, result: Evaluated[O]) -> int:
-        """Return the bytes above the budget for an executor that starts operations as soon as it can; 0 if tokens do
-        not order it."""
+        """Return by how many bytes the peak of an eager executor exceeds the budget, after an allowance of
+        `EAGER_SHARE`; 0 for the target `none`, which is for executors in program order."""
         if not self.options.emission.is_ordered or self.limits.bytes is None:
             return 0
         return int(result.outcome.eager / EAGER_SHARE) - max(self.limits.bytes.values(), default=0)
 
     @property
     def wording(self) -> str:
+        """The budget, for messages."""
         if self.limits.bytes is None:
             return f"{self.budget.text}"
         return f"of {self.budget.text} ({', '.join(map(str, self.limits.bytes.values()))} bytes of temporaries)"

@@ -1,4 +1,4 @@
-"""Memory budgets: parse them, and convert them to bytes of temporaries for each function."""
+"""Parse memory budgets, and convert them to bytes of temporaries for each function."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from ...support.units import format_bytes, is_share, parse_budget, readable_byte
 from ...transforms.preparation.timelines import MODELS, ORDER, XLA, timelines_of
 
 ERROR = "which is 0.93 to 1.11 times what XLA:CPU allocates on the examples"
-"""The error of the model `xla` as measured by `benchmarks/calibrate_xla_model.py`, plain and recomputed."""
-
-
-BOUNDS = "a budget needs bounds, so lower the step for the largest shapes that are to fit"
+"""The error of the model `xla`, as measured by `benchmarks/calibrate_xla_model.py` on plain and rewritten steps."""
+BOUNDS = "a budget needs static shapes: lower the step for the largest shapes that must fit"
 
 
 @dataclass(frozen=True)
 class Budget:
     """A memory budget under a memory model.
 
-    text: `8GiB` of the device, `50%` or `0.5` of the unmarked step's temporaries, or `min`. model: `order` or `xla`.
+    Attributes:
+        text: `8GiB` of the device, `50%` or `0.5` of the temporaries of the plain step, or `min`.
+        model: `order` (program order) or `xla`.
     """
 
     text: str
@@ -33,8 +33,8 @@ class Budget:
 
     @classmethod
     def of(cls, text: str, model: str, target: str) -> Budget:
-        """Parse a budget. `model`: empty for the default of the target. Raises `ValueError` for an invalid budget or
-        model."""
+        """Validate a budget. `model`: "" for the default of the target. Raises `ValueError` for an invalid budget, and
+        for an unknown model."""
         parse_budget(text, 1)
         if model not in ("", *MODELS):
             raise ValueError(f"unknown memory model '{model}'{suggestion(model, MODELS)}")
@@ -48,14 +48,15 @@ class Budget:
 
 @dataclass(frozen=True)
 class BudgetLimits:
-    """Bytes of temporaries of each public function: those of the plain step, and the limit. `bytes` is None for
-    `min`."""
+    """The bytes of temporaries of each public function: of the plain step (`plain`), and their limit (`bytes`), which
+    is None for the budget `min`."""
 
     plain: Mapping[str, int]
     bytes: Mapping[str, int] | None
 
     @property
     def is_kept(self) -> bool:
+        """Whether the plain step keeps the budget."""
         return self.bytes is not None and all(self.plain[name] <= most for name, most in self.bytes.items())
 
     def share(self, peaks: Mapping[str, int]) -> float:
@@ -70,8 +71,11 @@ class BudgetLimits:
 
 
 def budget_limits(module: ModuleOp, budget: Budget) -> BudgetLimits:
-    """Convert a budget to bytes for each function. Raises `Refusal` for dynamic shapes, and if arguments and results
-    alone exceed the budget."""
+    """Convert a budget to bytes of temporaries for each function.
+
+    Raises:
+        Refusal: For dynamic shapes, and if arguments and results alone exceed the budget.
+    """
     try:
         lines = dict(timelines_of(module, budget.model))
     except DynamicShape as error:
@@ -83,9 +87,9 @@ def budget_limits(module: ModuleOp, budget: Budget) -> BudgetLimits:
 
 
 def _temporaries(module: ModuleOp, budget: Budget, name: str, line: Timeline) -> int:
-    """Return the limit on temporaries; a budget in bytes includes arguments and results, which are subtracted."""
+    """Return the limit on temporaries in bytes. Arguments and results are subtracted from a budget in bytes."""
     limit = parse_budget(budget.text, line.peak_bytes)
-    assert limit is not None, "as little as can be was asked for elsewhere"
+    assert limit is not None, "the budget `min` has no limit"
     if is_share(budget.text):
         return limit
     around = line.device_bytes - line.peak_bytes

@@ -1,7 +1,7 @@
-"""Candidates for cutting loops under a budget: which loops, and how much of their stacks is saved.
+"""The loop schedules that a search under a budget tries.
 
-The candidates range from uncut loops over the corners of `analysis/copies/loop_cuts.py` to the smallest sets of stacks,
-and further to carries that are saved only at intervals of several iterations.
+They range from uncut loops over the corners of `analysis/copies/loop_cuts.py` to the smallest sets of stacks, and
+further to carries that are saved at intervals of several iterations.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...options.recompute_options import RecomputeOptions
 from ..prepare import flattened
 
 CORNERS = 5
-"""Number of sets of stacks tried between all of them and the smallest."""
+"""Maximum number of sets of stacks between all stacks and the smallest set."""
 PERIODIC = LoopSchedule("periodic")
 """Save carries at the interval with the fewest bytes."""
 

@@ -1,5 +1,5 @@
-"""Offloading to the host as an alternative to saving and recomputing: a budget tries several sets of values that may be
-moved, and takes the cheapest result within it."""
+"""Offloading as an alternative to saving and recomputing: a search under a budget tries several sets of values that may
+be moved to the host, and takes the cheapest result within the budget."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from .within import BudgetResult
 
 
 def waits_for(moved: Moves, offload: Offload, steps: Steps) -> int:
-    """Compute the time that the step waits for moves, less the time that the plans were charged for them."""
+    """Return the time that the step waits for moves, less the time that the plans were charged for them, in the unit of
+    the cost."""
     forward = sum(plain_cost(step, step.graph.forward) for _, step in steps)
     backward = sum(plain_cost(step, step.graph.gradient) for _, step in steps)
     return moved.waiting(offload.speed, forward, backward) - moved.charged(offload.assumed_speed)
@@ -38,8 +39,15 @@ def require_order_model(module: ModuleOp, offload: Offload, budget: Budget) -> N
 
 
 def cheapest_moves(module: ModuleOp, within: Callable[[Offload], BudgetResult[O]], offload: Offload) -> BudgetResult[O]:
-    """Select the result within the budget with the least work: try the marked moves alone, then ever more offered
-    values; fewer moves win ties. Raises the `Refusal` of the first try if no try succeeds."""
+    """Return the result within the budget with the least work, first with marked moves alone, then with ever more
+    values on offer; ties go to fewer moves.
+
+    Args:
+        within: Rewrites the module within the budget, with the given options of offloading.
+
+    Raises:
+        Refusal: That of marked moves alone, if no try succeeds.
+    """
     alone = _result_or_refusal(within, offload)
     results = [] if isinstance(alone, Refusal) else [alone]
     for variant in offload.variants():
@@ -48,7 +56,7 @@ def cheapest_moves(module: ModuleOp, within: Callable[[Offload], BudgetResult[O]
         if not isinstance(result := _result_or_refusal(within, variant), Refusal):
             results.append(result)
     if not results:
-        assert isinstance(alone, Refusal), "something was tried"
+        assert isinstance(alone, Refusal), "without results the first try failed"
         raise alone
     best = min(results, key=lambda variant: variant.outcome.extra_cost)
     remarks = (Remark(module, _summary(offload, best, alone), RemarkKind.ANALYSIS),) if offload.speed else ()
@@ -63,7 +71,7 @@ def _result_or_refusal(within: Callable[[Offload], BudgetResult[O]], offload: Of
 
 
 def _summary(offload: Offload, best: BudgetResult[O], alone: BudgetResult[O] | Refusal) -> str:
-    """Summarize the moves in a remark. `alone`: the result with the marked moves alone."""
+    """Summarize the moves for a remark. `alone`: the result with marked moves alone."""
     moved, cost = best.outcome.moved, cost_named(offload.cost)
     if not moved:
         return "nothing is moved to the host: recomputing values costs less"
@@ -71,5 +79,5 @@ def _summary(offload: Offload, best: BudgetResult[O], alone: BudgetResult[O] | R
     words = f"{moved} values are kept on the host until their gradient: {extra} more"
     if isinstance(alone, Refusal):
         return f"{words}, no plan found without moves that were not marked"
-    reference = "those that are marked alone" if alone.outcome.moved else "without moves"
+    reference = "with marked values alone" if alone.outcome.moved else "without moves"
     return f"{words}, {reference} {alone.outcome.extra_cost / cost.scale:.4g}"

@@ -1,7 +1,7 @@
-"""Keep a budget in program order: apply a plan of the solvers, measure the result, and retry with a lower budget.
+"""Keep a budget in program order: apply a plan of the solvers, measure the result, and retry with a lower limit.
 
-The CSE after copying may extend live ranges beyond the plan. The choice without a budget is taken if it fits and is
-cheaper.
+A retry is needed if the CSE after copying extends live ranges beyond the plan. The choice without a budget is taken if
+it fits and is cheaper.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from .budget_problem import BudgetProblem, Evaluated, O
 from .loop_choices import loop_choices
 
 MAX_RETRIES, SMALL_STEPS = 8, 4
-"""Maximum number of retries, and how many of them lower the budget by half of the excess of an eager executor only,
-because a plan that avoids all of it may cost far more."""
+"""Maximum number of tries, and the number of first tries that lower the limit by only half of the excess of an eager
+executor: a plan that avoids all of it may cost far more."""
 
 
 def in_program_order(problem: BudgetProblem[O]) -> Evaluated[O]:
@@ -36,7 +36,8 @@ class _InOrder(Generic[O]):
     problem: BudgetProblem[O]
 
     def best(self) -> Evaluated[O]:
-        """Cut loops as little as leaves a plan, and further while that may take less work. Raises `Refusal`."""
+        """Try the loop schedules from the least work on, until the cut loops alone cost as much as a result. Raises
+        `Refusal`."""
         results, refused, seen = list[Evaluated[O]](), None, set[frozenset[str]]()
         choices = loop_choices(self.problem.module, self.problem.options)
         for loops in choices:
@@ -59,18 +60,26 @@ class _InOrder(Generic[O]):
         return min(results, key=self._order_of)
 
     def _order_of(self, result: Evaluated[O]) -> tuple[float, float, int]:
-        """Return the sort key: whether it exceeds the budget of an eager executor, the peak for the budget `min`, and
-        the work."""
+        """Return the sort key of a result: whether the peak of an eager executor exceeds the budget, the peak for the
+        budget `min`, and the work."""
         least = self.problem.limits.share(result.peaks) if self.problem.limits.bytes is None else 0.0
         return self.problem.eager_excess(result) > 0, least, result.outcome.extra_cost
 
     def _with_loops(
         self, loops: LoopSchedule, results: Sequence[Evaluated[O]], seen: set[frozenset[str]]
     ) -> Evaluated[O] | None:
-        """Find the best result with these loop cuts.
+        """Find the best result with a loop schedule.
 
-        None if the cut loops alone cost at least as much as one of the `results`, or if no loop was cut (the same
-        graphs are in `seen`). Raises `Refusal`.
+        Args:
+            results: The results with other schedules.
+            seen: The fingerprints of the graphs that other schedules led to; extended.
+
+        Returns:
+            The result; None if the cut loops alone cost at least as much as one of the `results`, or if the schedule
+            leads to the same graphs as another one.
+
+        Raises:
+            Refusal: If no plan keeps the budget.
         """
         graphs = dict[str, Graph]()
         segments = BesideSegments.of(self.problem.module, replace(self.problem.options, loops=loops))
@@ -98,13 +107,13 @@ class _InOrder(Generic[O]):
         if ordinary.outcome.copies and self.problem.is_kept(ordinary):
             candidates.append(ordinary)
         if not candidates:
-            assert refused is not None, "nothing was found"
+            assert refused is not None, "without candidates the planning failed"
             raise refused
         return min(candidates, key=self._order_of)
 
     def _planned(self, around: _Around, loops: LoopSchedule, segments: BesideSegments) -> Evaluated[O]:
         """Plan, rewrite and measure until the budget is kept. If the peak of an eager executor exceeds it, chain the
-        tokens first, then lower the budget."""
+        copy groups first, then lower the limit."""
         from ...planning.solvers.result import NoPlan
         from ...planning.solvers.solve_graph import bytes_within, plan_within
 
@@ -145,15 +154,15 @@ class _InOrder(Generic[O]):
 
 @dataclass(frozen=True)
 class _Around:
-    """For each graph its function, and the bytes that this function needs around the step (a step inside of a loop is
-    outlined)."""
+    """For each graph the public function that contains the step, and the bytes that this function needs around the
+    step, which is outlined if it is inside of a loop."""
 
     of_graph: Mapping[str, tuple[str, int]]
 
     @classmethod
     def of(cls, plans: Iterable[StepPlan], peaks: Mapping[str, int], graphs: Mapping[str, Graph]) -> _Around:
-        """Measure the bytes around each step. `peaks`: of the functions before anything is copied, without dead
-        code."""
+        """Compute the bytes around each step. `peaks`: the peaks of the functions before anything is copied, without
+        dead code."""
         from ...planning.liveness import peak_bytes
 
         around = dict[str, tuple[str, int]]()
@@ -164,6 +173,6 @@ class _Around:
         return cls(around)
 
     def limit_of(self, graph: Graph, limits: Mapping[str, int] | None) -> tuple[int | None, int]:
-        """Return the limit of the step (None for `min`) and the bytes around it."""
+        """Return the limit of the step in bytes (None for `min`), and the bytes around the step."""
         function, besides = self.of_graph[graph.fingerprint]
         return None if limits is None else limits[function] - besides, besides

@@ -1,7 +1,7 @@
-"""The budget loop: take the candidate with the least work that is expected to fit, measure it, correct the forecasts.
+"""Measure candidates until one keeps a budget: take the candidate with the least work that is expected to fit, measure
+it, and correct the forecasts.
 
-The caller supplies the function that measures a candidate: by a memory model (`within.py`) or by a compiler
-(`frontends/jax/budget.py`).
+The caller supplies the measure: a memory model (`within.py`) or a compiler (`frontends/jax/budget.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..pool import ModuleCandidate, Pool
 
 T = TypeVar("T")
 MORE = 2
-"""Number of candidates that are measured before a search ends without a result."""
+"""Number of additional candidates that are measured before a search ends without a result."""
 
 
 @dataclass
@@ -27,13 +27,13 @@ class Rounds(Generic[T]):
     Attributes:
         pool: The candidates, with their forecasts; others are added while the search runs.
         limit: The maximum need of a candidate, in the unit of `measure`; None for the budget `min`.
-        plain: The need of the plain step: its forecast, and its measurement.
-        measure: Rewrites and measures a candidate, whose expected need is given. Returns what it needs, and a result to
-            keep; None if its plans do not apply.
-        stop: Ends the search once there is a result. is_over: ends the planning of more candidates.
-        known: Needs that earlier searches among these candidates measured, by positions in the pool; those of this one
-            are added.
-        results: Those of the candidates that were measured, by their positions in the pool.
+        plain: The forecast need and the measured need of the plain step.
+        measure: Rewrites and measures a candidate, given with its expected need. Returns its need and a result; None if
+            its plans do not apply.
+        stop: Ends the search once there is a result.
+        is_over: Ends the planning of more candidates.
+        known: The needs that earlier searches measured, by position in the pool; extended.
+        results: The results of the measured candidates, by position in the pool.
     """
 
     pool: Pool
@@ -46,11 +46,13 @@ class Rounds(Generic[T]):
     results: dict[int, T] = field(default_factory=dict[int, T])
 
     def best(self, rounds: int) -> T | None:
-        """Measure at most `rounds` candidates beyond the known ones.
+        """Measure at most `rounds` candidates beyond the known ones, and `MORE` of kinds without a measurement if none
+        fits.
 
-        Before a search gives up, it measures up to `MORE` candidates of kinds without a measurement that should fit.
-        Returns the result within the limit with the least work, or for the budget `min` the one that needs least; None
-        if there is none."""
+        Returns:
+            The result within the limit with the least work, or for the budget `min` the result with the least need;
+            None if there is none.
+        """
         search = CalibratedSearch(self.pool.predictions, self.limit or 0.0, self.plain, dict(self.known))
 
         def needed(position: int) -> float | None:
@@ -67,7 +69,7 @@ class Rounds(Generic[T]):
         if self.limit and search.best is None and search.unexplored(self.limit):
             search.run(needed, MORE)
         while (best := search.least if self.limit is None else search.best) is not None and best not in self.results:
-            # Only an earlier search has a result for it.
+            # An earlier search measured it, so that this search has no result for it.
             need = needed(best)
             search.measured[best] = float("inf") if need is None else need
         return None if best is None else self.results[best]

@@ -1,9 +1,8 @@
 """Rewrite within a memory budget: plan, rewrite, measure, and plan again.
 
-In program order (`program_order.py`) the solvers plan with proven bounds, and plan again with a lower budget where the
-CSE after copying extends live ranges. The model of XLA:CPU sees a program in another order, so plans of all kinds are
-forecast, and the cheapest of those that should fit are rewritten until one does. The choice without a budget is taken
-where it fits and is cheaper.
+In program order (`program_order.py`) the solvers plan with proven bounds. XLA:CPU runs a program in another order, so
+plans of all kinds are forecast by its model, and the cheapest of those that should fit are rewritten until one does.
+The choice without a budget is taken if it fits and is cheaper.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from .program_order import in_program_order
 from .rounds import Rounds
 
 MAX_REWRITES = 6
-"""Maximum number of rewrites."""
+"""Maximum number of rewrites in a search by the model of XLA:CPU."""
 
 
 def by_model(problem: BudgetProblem[O]) -> Evaluated[O]:
@@ -64,9 +63,14 @@ def _not_reached(problem: BudgetProblem[O], reached: Sequence[Mapping[str, int]]
 
 @dataclass(frozen=True)
 class BudgetResult(Generic[O]):
-    """The result of a rewrite within a budget. `module`: None if the step stays unchanged.
+    """The result of a rewrite within a budget.
 
-    `loops`: the loop schedule that the plans refer to.
+    Attributes:
+        module: The new module; None if the step stays unchanged.
+        outcome: The outcome of the rewrite.
+        peaks: The peak of each function in bytes.
+        remarks: A remark on the budget.
+        loops: The loop schedule that the plans were made for.
     """
 
     module: ModuleOp | None
@@ -79,8 +83,15 @@ class BudgetResult(Generic[O]):
 def within_budget(
     module: ModuleOp, budget: Budget, options: RecomputeOptions, run: RunRewrite[O], stop: Stop
 ) -> BudgetResult[O]:
-    """Rewrite the module within the budget. `run` must leave the module unchanged. Raises `Refusal`, with the minimum
-    if it is proven."""
+    """Rewrite the module within the budget.
+
+    Args:
+        run: Rewrites the module, which it must leave unchanged.
+        stop: Ends the search with the best result so far.
+
+    Raises:
+        Refusal: If no plan keeps the budget, with the minimum if it is proven.
+    """
     limits = budget_limits(module, budget)
     problem = BudgetProblem(module, budget, run, limits, options, stop)
     if limits.is_kept:

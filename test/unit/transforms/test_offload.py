@@ -189,7 +189,7 @@ def test_marks_beside_a_choice() -> None:
     product = "contracting_dims = [1] x [0] {"
     some = chain().replace(product, f'{product}recompute.recompute = "offload", ', 1)
     done = budgeted(some, BUDGET, "20GB/s", "roofline(cpu)")
-    assert "those that are marked alone" in done.remarks[-1].reason
+    assert "with marked values alone" in done.remarks[-1].reason
     assert holds(some, done) <= 0.55 * memory(some)["step"].peak_bytes
 
 
