@@ -30,7 +30,6 @@ from xdsl.printer import Printer
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .names import Names as Names
 from .structured import GradientOp, GroupOp, SegmentOp, YieldOp
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException
 
-from ..dialects.recompute import Names
+from ..dialects.names import Names
 from ..dialects.stablehlo.custom_call import CustomCallOp
 from ..interpreters.prove import Proof, ProofOptions, prove
 from ..interpreters.user_kernels import registered_pure

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..dialects.recompute import Names
+from ..dialects.names import Names
 from ..support.timing import TimedPart
 
 _RULE = f"==={'-' * 73}==="

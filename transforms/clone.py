@@ -42,7 +42,7 @@ from ..analysis.step.step import Step
 from ..analysis.verify.emitted import wrong_reads
 from ..dialects.context import demand_effect, tell
 from ..dialects.discardable import verify_attributes
-from ..dialects.recompute import Names
+from ..dialects.names import Names
 from ..options.recompute_options import Planner
 from ..planning.by_segment.copy_groups import GroupOptions
 from ..planning.check import unknown_operations, violations

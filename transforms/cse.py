@@ -26,7 +26,7 @@ from ..analysis.step.jax_paths import scope_of
 from ..analysis.step.order import functions_of, single_block
 from ..analysis.step.phases import BACKWARD, Phases, phases, phases_now
 from ..dialects.dead_code import drop_dead_code
-from ..dialects.recompute import Names
+from ..dialects.names import Names
 from ..rules.effects import is_constant, why_impure
 from ..support.operations import every_operation, name_of
 from .offload import withdraw

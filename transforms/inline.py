@@ -26,7 +26,7 @@ from ..analysis.request.value_names import hand_on_names
 from ..analysis.step.marks import say
 from ..analysis.step.order import single_block
 from ..dialects.context import tell
-from ..dialects.recompute import Names
+from ..dialects.names import Names
 from ..dialects.reserved_names import is_reserved, reserved_name
 from ..support.diagnostics import Refusal, Remark
 from ..support.operations import every_operation

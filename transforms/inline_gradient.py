@@ -20,7 +20,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
 from ..analysis.step.order import Order, constants_only, producers
-from ..dialects.recompute import Names
+from ..dialects.names import Names
 from ..dialects.structured import GradientOp, splice
 from ..support.diagnostics import Refusal
 from ..support.operations import every_operation

@@ -29,7 +29,7 @@ from ..analysis.request.value_names import hand_on_names
 from ..analysis.step.order import Order
 from ..analysis.step.phases import Phases, phases
 from ..analysis.step.step import Step
-from ..dialects.recompute import Names
+from ..dialects.names import Names
 from ..dialects.structured import SegmentOp, splice
 from ..support.operations import every_operation
 from .take_scopes import take_scopes

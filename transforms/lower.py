@@ -21,7 +21,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..analysis.step.order import Order
-from ..dialects.recompute import DependOp, Names, TokenOp
+from ..dialects.names import Names
+from ..dialects.recompute import DependOp, TokenOp
 from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..options.recompute_options import EMISSION_TARGETS
 from ..support.diagnostics import Refusal

@@ -25,7 +25,7 @@ from ..analysis.copies.decide import Decision, Decisions, decide, explicit_mark
 from ..analysis.request.checkpoints import as_stated
 from ..analysis.step.marks import Policy, is_forced
 from ..dialects.context import tell
-from ..dialects.recompute import Names
+from ..dialects.names import Names
 from ..options.pass_options import has_options
 from ..options.selection import AUTO, Selection
 from ..support.diagnostics import Remark

@@ -36,8 +36,8 @@ from ..analysis.step.phases import Phases
 from ..analysis.step.unplaced import unplaced_values
 from ..analysis.step.views import value_bytes
 from ..dialects.context import tell
+from ..dialects.names import Names
 from ..dialects.placements import is_from_host, is_offload, is_placement, is_to_host, to_device, to_host
-from ..dialects.recompute import Names
 from ..options.pass_options import has_options
 from ..options.selection import AUTO, Selection
 from ..planning.host_moves import Offload

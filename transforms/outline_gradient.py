@@ -23,7 +23,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..analysis.step.order import Order, functions_of
 from ..analysis.step.phases import phases
-from ..dialects.recompute import Names
+from ..dialects.names import Names
 from ..dialects.structured import GradientOp, YieldOp
 from .inline_gradient import inline_gradient
 

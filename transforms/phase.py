@@ -24,7 +24,7 @@ from ..analysis.step.phases import Phases, phases
 from ..analysis.step.phases_by_results import late_operations, phases_by_results
 from ..analysis.step.step import Step
 from ..dialects.context import tell
-from ..dialects.recompute import Names
+from ..dialects.names import Names
 from ..options.selection import PhaseHint
 from ..rules.costs.cost import CostsOf
 from ..rules.effects import why_impure

@@ -22,8 +22,8 @@ from xdsl.passes import ModulePass
 
 from ..analysis.step.step import Step
 from ..dialects.context import RecomputeContext, tell
+from ..dialects.names import Names
 from ..dialects.placements import is_offload
-from ..dialects.recompute import Names
 from ..options.loop_schedule import UNCUT, schedule_of
 from ..options.pass_options import has_options
 from ..options.recompute_options import RecomputeOptions

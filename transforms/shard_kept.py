@@ -24,7 +24,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..analysis.step.order import functions_of
 from ..dialects.context import tell
-from ..dialects.recompute import DependOp, Names
+from ..dialects.names import Names
+from ..dialects.recompute import DependOp
 from ..dialects.sdy.operations import MeshOp, ShardingConstraintOp
 from ..dialects.sdy.shardings import ShardingAttr
 from ..support.diagnostics import Remark

@@ -27,7 +27,7 @@ from ..analysis.step.order import Order
 from ..analysis.step.phases import Phases, phases_now
 from ..analysis.step.step import Step
 from ..dialects.context import tell
-from ..dialects.recompute import Names
+from ..dialects.names import Names
 from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..planning.by_segment.early_parts import Early, early_parts
 from ..support.diagnostics import BadRequest, Remark

@@ -29,7 +29,7 @@ from ..analysis.step.marks import Policy, say
 from ..analysis.step.order import functions_of
 from ..dialects.context import tell
 from ..dialects.mark_calls import CHECKPOINTS, NAME, POLICY_OF, is_mark, is_named_as_mark, name_in, why_malformed
-from ..dialects.recompute import Names
+from ..dialects.names import Names
 from ..dialects.stablehlo.custom_call import CustomCallOp
 from ..support.diagnostics import Refusal, Remark
 from ..support.operations import every_operation

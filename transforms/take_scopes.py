@@ -29,7 +29,7 @@ from ..analysis.step.direction import Direction
 from ..analysis.step.jax_paths import path_of, scope_of
 from ..analysis.step.marks import Policy
 from ..analysis.step.order import functions_of
-from ..dialects.recompute import Names
+from ..dialects.names import Names
 from ..support.diagnostics import Refusal
 from ..support.operations import every_operation, name_of
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects.recompute import Names
+from ...dialects.names import Names
 from ...planning.by_segment.copy_groups import DEFAULT_GROUPING, GroupOptions, plan_segments
 from ...planning.by_segment.copy_requests import LIVES_ON, NO_GATE, UPDATE_READS, Targets, with_residuals, with_views
 from ...planning.by_segment.each_pass import in_each_pass

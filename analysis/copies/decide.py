@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects.recompute import Names
+from ...dialects.names import Names
 from ...options.selection import Selection
 from ...planning.by_segment.copy_groups import GroupOptions
 from ...planning.by_segment.copy_requests import ALL_KEPT, NO_GATE, NOTHING_FREED, SKIPPED, Targets

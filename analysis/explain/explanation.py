@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from ...dialects.recompute import Names
+from ...dialects.names import Names
 from ...options.selection import AUTO, Selection
 from ...planning.graph import Graph
 from ...rules.costs.cost import FLOPS, Cost, cost_named

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from ...dialects.recompute import Names
+from ...dialects.names import Names
 from ...planning import liveness
 from ...planning.orders import eager as eager_order
 from ...support.locations import source_position

@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
-from ...dialects.recompute import Names
+from ...dialects.names import Names
 from ...options.segment_budgets import SegmentBudget
 from ...options.selection import BadSelection, Selection
 from ...planning.objective import NEARLY_ALL

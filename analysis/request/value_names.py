@@ -16,7 +16,7 @@ from typing import cast
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...dialects.recompute import Names
+from ...dialects.names import Names
 from ...support.operations import name_of
 from ..step.jax_paths import path_of, scope_of, split_path
 

@@ -21,7 +21,7 @@ from xdsl.dialects.func import CallOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.discardable import POLICIES
-from ...dialects.recompute import Names
+from ...dialects.names import Names
 from ...support.operations import every_operation
 
 

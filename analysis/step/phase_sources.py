@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
-from ...dialects.recompute import Names
+from ...dialects.names import Names
 from ...support.diagnostics import Refusal
 from .direction import Direction
 from .jax_paths import path_of, scope_of

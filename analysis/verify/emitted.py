@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from ...dialects.recompute import Names
+from ...dialects.names import Names
 from ...planning.plan import CopyGroup, Plan
 from ...support.operations import name_of
 from ..step.order import read_values

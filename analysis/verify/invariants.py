@@ -12,7 +12,7 @@ from functools import cached_property
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from ...dialects.recompute import Names
+from ...dialects.names import Names
 from ...rules.buffers import FORWARDS
 from ...support.operations import name_of
 from ..step.marks import asks_to_recompute, is_copy, is_to_recompute

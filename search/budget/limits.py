@@ -16,7 +16,7 @@ from ...transforms.preparation.timelines import MODELS, ORDER, XLA, timelines_of
 
 ERROR = "which is 0.93 to 1.11 times what XLA:CPU allocates on the examples"
 """The error of the model `xla`, as measured by `benchmarks/calibrate_xla_model.py` on plain and rewritten steps."""
-BOUNDS = "a budget needs static shapes: lower the step for the largest shapes that must fit"
+LARGEST_SHAPES = "lower the step for the largest shapes that must fit"
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def budget_limits(module: ModuleOp, budget: Budget) -> BudgetLimits:
     try:
         lines = dict(timelines_of(module, budget.model))
     except DynamicShape as error:
-        raise Refusal(error.operation, f"{error.reason}: {BOUNDS}") from error
+        raise Refusal(error.operation, f"{error.reason}: {LARGEST_SHAPES}") from error
     plain = {name: timeline.peak_bytes for name, timeline in lines.items()}
     if parse_budget(budget.text, 1) is None:
         return BudgetLimits(plain, None)

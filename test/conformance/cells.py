@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr
 
-from recompute.dialects.recompute import Names
+from recompute.dialects.names import Names
 from recompute.test.conformance.programs import BEHIND, backward, classified, forward, step
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse

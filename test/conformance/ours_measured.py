@@ -16,7 +16,7 @@ from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import Phases, phases
 from recompute.analysis.step.residuals import residuals
 from recompute.dialects.context import make_context
-from recompute.dialects.recompute import Names
+from recompute.dialects.names import Names
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.prove import prove

@@ -20,7 +20,8 @@ from recompute.analysis.memory.timeline import eager_timeline, timeline
 from recompute.analysis.step.marks import is_copy
 from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import Phases, phases
-from recompute.dialects.recompute import DependOp, Names, TokenOp
+from recompute.dialects.names import Names
+from recompute.dialects.recompute import DependOp, TokenOp
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import function_named
 from recompute.interpreters.inputs import INPUT_KINDS, random_inputs

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from recompute.analysis.explain.explanation import explain
 from recompute.analysis.step.marks import is_copy
 from recompute.analysis.step.order import functions_of
-from recompute.dialects.recompute import Names
+from recompute.dialects.names import Names
 from recompute.mlir_io.printer import print_module
 from recompute.options.selection import Selection
 from recompute.support.operations import name_of

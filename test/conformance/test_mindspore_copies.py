@@ -9,7 +9,7 @@ from xdsl.transforms.common_subexpression_elimination import CommonSubexpression
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from recompute.dialects.context import make_context
-from recompute.dialects.recompute import Names
+from recompute.dialects.names import Names
 from recompute.support.diagnostics import Refusal
 from recompute.test.conformance.programs import (
     BEHIND,

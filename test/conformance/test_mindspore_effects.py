@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import BoolAttr
 
-from recompute.dialects.recompute import Names
+from recompute.dialects.names import Names
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import random_inputs

@@ -12,7 +12,8 @@ from recompute.analysis.step.marks import is_copy
 from recompute.analysis.step.order import Order, constants_only, producers
 from recompute.analysis.verify.dominance import verify_dominance
 from recompute.dialects.context import make_context
-from recompute.dialects.recompute import DependOp, Names
+from recompute.dialects.names import Names
+from recompute.dialects.recompute import DependOp
 from recompute.test.conformance.programs import (
     VALUE_BYTES,
     backward,

@@ -8,7 +8,7 @@ import pytest
 from xdsl.dialects.builtin import BoolAttr
 
 from recompute.dialects.discardable import verify_attributes
-from recompute.dialects.recompute import Names
+from recompute.dialects.names import Names
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.search.rewrite import recompute

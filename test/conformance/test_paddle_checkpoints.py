@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from recompute.analysis.explain.explanation import explain
 from recompute.analysis.step.marks import is_copy
 from recompute.analysis.step.order import functions_of
-from recompute.dialects.recompute import Names
+from recompute.dialects.names import Names
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.printer import print_module
 from recompute.options.selection import Selection

@@ -12,7 +12,7 @@ from recompute.analysis.explain.explanation import explain
 from recompute.analysis.step.marks import is_copy
 from recompute.analysis.step.order import Order, functions_of
 from recompute.analysis.step.residuals import residuals
-from recompute.dialects.recompute import Names
+from recompute.dialects.names import Names
 from recompute.mlir_io.printer import print_module
 from recompute.options.selection import Selection
 from recompute.support.diagnostics import Refusal

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from recompute.analysis.request.segments import find_segments
 from recompute.analysis.step.residuals import residuals
-from recompute.dialects.recompute import Names
+from recompute.dialects.names import Names
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.kernels.arrays import Array

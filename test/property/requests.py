@@ -13,7 +13,7 @@ from recompute.analysis.step.direction import Direction
 from recompute.analysis.step.jax_paths import scope_of
 from recompute.analysis.step.marks import Policy
 from recompute.analysis.step.order import functions_of, single_block
-from recompute.dialects.recompute import Names
+from recompute.dialects.names import Names
 from recompute.driver.verified import verify_module
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import AUTO, Selection

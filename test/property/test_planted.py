@@ -8,7 +8,8 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from recompute.dialects.recompute import DependOp, Names, TokenOp
+from recompute.dialects.names import Names
+from recompute.dialects.recompute import DependOp, TokenOp
 from recompute.dialects.stablehlo.control import OptimizationBarrierOp
 from recompute.search import carry_out
 from recompute.search import emit as pipeline

@@ -8,7 +8,8 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from recompute.dialects.recompute import DependOp, Names, TokenOp
+from recompute.dialects.names import Names
+from recompute.dialects.recompute import DependOp, TokenOp
 from recompute.dialects.stablehlo.control import OptimizationBarrierOp
 
 from .bug import Bug, Edit, main_block

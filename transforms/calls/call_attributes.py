@@ -35,7 +35,7 @@ from xdsl.utils.hints import isa
 
 from ...analysis.step.jax_paths import as_backward, path_of
 from ...analysis.step.marks import asks_to_recompute, is_copy
-from ...dialects.recompute import Names
+from ...dialects.names import Names
 from ...support.operations import every_operation
 from .bodies import LeftInlined
 from .origins import InlinedCall

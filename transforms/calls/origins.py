@@ -17,7 +17,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from ...analysis.step.marks import is_copy
-from ...dialects.recompute import Names
+from ...dialects.names import Names
 from ...support.operations import every_operation
 
 MAX_DEPTH = 64

@@ -23,7 +23,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from ...analysis.step.order import Order, functions_of
 from ...dialects.dead_code import drop_dead_code
-from ...dialects.recompute import Names
+from ...dialects.names import Names
 from ...rules.effects import is_constant
 from ...support.operations import every_operation
 from ...support.timing import part

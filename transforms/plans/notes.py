@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, StringAttr, 
 from xdsl.ir import Attribute, Operation
 
 from ...analysis.step.step import Step
-from ...dialects.recompute import Names
+from ...dialects.names import Names
 from ...planning.plan_file import Mark, Note
 
 _NOTED = (Names.SEGMENT, Names.RECOMPUTE, Names.CHECKPOINT)

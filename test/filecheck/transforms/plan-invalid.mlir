@@ -22,7 +22,7 @@
 // MODEL:  error: unknown memory model 'tpu'; expected one of order, xla
 // TARGET: error: unknown target 'tpu'
 // BOTH:   error: give only one of plan, planner and budget
-// BYTES:  error: the size in bytes of tensor<16x?x8xf32> is unknown; recomputation needs static shapes: a budget needs bounds, so lower
+// BYTES:  error: the size in bytes of tensor<16x?x8xf32> is unknown; recomputation needs static shapes: lower the step
 // OTHER:  error: the plan is for another program
 
 func.func @step(%x: tensor<16x8x8xf32>) -> (tensor<16x8x8xf32>, tensor<16x8x8xf32>) {

@@ -12,6 +12,7 @@ from recompute.analysis.copies.loop_cuts import Corner, corner_within, corners, 
 from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.stacks import LoopPair, links_of
 from recompute.mlir_io.parser import parse_module
+from recompute.options.loop_schedule import schedule_of
 from recompute.planning.min_cut import min_cut
 from recompute.test.examples import FOLDER
 
@@ -42,7 +43,7 @@ def test_from_all_stacks_to_the_smallest_set() -> None:
 )
 def test_as_much_as_is_asked_for(keep: str, stacks: int) -> None:
     (function,) = functions_of(parse_module(TEXT))
-    corner = corner_within(function.body.block, lambda op: True, keep)
+    corner = corner_within(function.body.block, lambda op: True, schedule_of(f"keep({keep})"))
     assert corner is not None and corner.kept_bytes == stacks * SLICE
 
 
@@ -51,7 +52,7 @@ def test_no_loops_no_corners() -> None:
         parse_module("func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> { func.return %x : tensor<4xf32> }")
     )
     assert corners(function.body.block, lambda op: True) == []
-    assert corner_within(function.body.block, lambda op: True, "50%") is None
+    assert corner_within(function.body.block, lambda op: True, schedule_of("keep(50%)")) is None
 
 
 @pytest.mark.parametrize("price", [Fraction(1, 100), Fraction(1, 5), Fraction(1), Fraction(3), Fraction(1000)])

@@ -13,7 +13,7 @@ from recompute.analysis.step.direction import Direction
 from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phase_sources import PhaseSource, register_source, registrations_undone
 from recompute.analysis.step.phases import Phases, phases
-from recompute.dialects.recompute import Names
+from recompute.dialects.names import Names
 from recompute.mlir_io.parser import parse_module
 from recompute.support.diagnostics import Refusal
 from recompute.tools.recompute_opt import main

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import ParseError
 
 import recompute
-from recompute.dialects.recompute import Names
+from recompute.dialects.names import Names
 from recompute.mlir_io.printer import print_module
 from recompute.planning.plan_file import BadPlan
 from recompute.support.operations import name_of

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from recompute import interpreters, rules
 from recompute.analysis.memory.timeline import timeline
 from recompute.analysis.step.order import functions_of
-from recompute.dialects.recompute import Names
+from recompute.dialects.names import Names
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import random_inputs

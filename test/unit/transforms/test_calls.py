@@ -11,7 +11,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp
 
-from recompute.dialects.recompute import Names
+from recompute.dialects.names import Names
 from recompute.driver.api import explain, memory
 from recompute.driver.verified import verify_module
 from recompute.interpreters.execute_check import PreparedPair

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.dialects.recompute import Names
+from recompute.dialects.names import Names
 from recompute.mlir_io.parser import parse_module
 from recompute.support.operations import name_of
 from recompute.transforms.cse import cse

@@ -18,7 +18,7 @@ from recompute.analysis.memory.timeline import timeline
 from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.residuals import residuals
 from recompute.dialects.context import make_context
-from recompute.dialects.recompute import Names
+from recompute.dialects.names import Names
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from recompute.analysis.copies.copying import CloneOptions
-from recompute.dialects.recompute import Names
+from recompute.dialects.names import Names
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.dialects.recompute import Names
+from recompute.dialects.names import Names
 from recompute.interpreters.execute_check import PreparedPair
 from recompute.interpreters.executor import function_named
 from recompute.interpreters.inputs import random_inputs

@@ -13,7 +13,7 @@ from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.analysis.verify.emitted import wrong_reads
-from recompute.dialects.recompute import Names
+from recompute.dialects.names import Names
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module

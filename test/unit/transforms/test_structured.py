@@ -17,7 +17,8 @@ from recompute.analysis.step.order import Order, functions_of, producers
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.dialects.context import make_context
-from recompute.dialects.recompute import Names, TokenOp
+from recompute.dialects.names import Names
+from recompute.dialects.recompute import TokenOp
 from recompute.dialects.structured import GradientOp, SegmentOp
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import Preparation, execute, function_named
