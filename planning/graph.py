@@ -22,23 +22,22 @@ NO_MAKER = -1
 class Graph:
     """The graph of a step.
 
-    Attributes for each operation:
-        names: Its name, such as `stablehlo.tanh`.
-        phases: Its phase, as in `recompute.phase`; "" if unknown.
-        reads: The values that it and its regions read from outside of it, without duplicates.
-        makes: Its results.
+    The attributes from `names` to `effects`, and `costs`, have an entry for each operation; `maker`, `root` and `sizes`
+    have one for each value.
+
+    Attributes:
+        names: The name, such as `stablehlo.tanh`.
+        phases: The phase, as in `recompute.phase`; "" if unknown.
+        reads: The values that the operation and its regions read from outside of it, without duplicates.
+        makes: The results.
         flops: The FLOPs of one execution.
-        inner_bytes: The bytes that its regions need beyond its results.
-        viewed: The operand of which its result is a view or a cast; None for other operations.
-        effects: The reason that it must not run twice; None if it may.
+        inner_bytes: The bytes that the regions need beyond the results.
+        viewed: The operand of which the result is a view or a cast; None for other operations.
+        effects: The reason that the operation must not run twice; None if it may.
         costs: The cost of one execution that planners minimize; the tuple is empty if that is `flops`.
-
-    Attributes for each value:
-        maker: The operation that makes it, or `NO_MAKER`.
-        root: The value that owns its storage.
-        sizes: Its bytes.
-
-    Attributes of the step:
+        maker: The operation that makes the value, or `NO_MAKER`.
+        root: The value that owns the storage.
+        sizes: The bytes.
         constants: Values computed from constants alone, which take no memory.
         literals: Operations that are constants.
         copies: Operations that are copies of an earlier run.

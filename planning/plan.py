@@ -84,8 +84,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Plan:
-    """The copy groups in program order, and the segments that are kept: one entry per segment, with the first
-    reason."""
+    """Copy groups in program order, and an entry for each segment that is kept, with the first reason."""
 
     groups: tuple[CopyGroup, ...] = ()
     kept: tuple[Kept, ...] = ()
