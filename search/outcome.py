@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -34,6 +34,7 @@ class Recomputation:
         moves: The values that are moved to the host.
         waits: The time that the step waits for moves, beyond the time that plans were charged for them, in the unit of
             the cost.
+        containing: For each step inside of a loop, branch or per-device body the public function that contains it.
         saving: The share of the peak that is saved under the model of XLA:CPU; None without a forecast for the module
             as a whole.
     """
@@ -46,6 +47,7 @@ class Recomputation:
     offload: Offload = NOTHING_MOVED
     moves: Moves = NO_MOVES
     waits: int = 0
+    containing: Mapping[str, str] = field(default_factory=dict[str, str])
     saving: float | None = None
 
     @property
@@ -78,9 +80,14 @@ class Recomputation:
         return self.moves.values
 
 
-def unchanged(module: ModuleOp, remarks: Sequence[Remark], reason: str, steps: Steps) -> Recomputation:
-    """Make the outcome of a module that is left unchanged, with an empty plan for each step."""
+def unchanged(
+    module: ModuleOp, remarks: Sequence[Remark], reason: str, steps: Steps, containing: Mapping[str, str]
+) -> Recomputation:
+    """Make the outcome of a module that is left unchanged, with an empty plan for each step.
+
+    `reason`: the reason, if the last remark does not give it. `containing`: as in `Recomputation`.
+    """
     if not (remarks and remarks[-1].topic is Topic.STEP_LEFT):
         remarks = (*remarks, step_left(functions_of(module)[0], reason))
     nothing = tuple(ClonedStep(function.sym_name.data, step.graph, Plan(), ()) for function, step in steps)
-    return Recomputation(nothing, tuple(remarks))
+    return Recomputation(nothing, tuple(remarks), containing=containing)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
@@ -59,6 +59,17 @@ class Prepared:
     per_device: Sequence[DeviceStep]
     rolled: Rolled
     demands: StepLimits
+
+    @property
+    def containing(self) -> Mapping[str, str]:
+        """For each outlined function the public function that contains its step, both by name."""
+        parents = {outlined.function.sym_name.data: outlined.parent for outlined in (*self.per_device, *self.nested)}
+        containing = dict[str, str]()
+        for name, parent in parents.items():
+            while parent in parents:
+                parent = parents[parent]
+            containing[name] = parent
+        return containing
 
     @property
     def inside(self) -> Sequence[FuncOp]:

@@ -181,8 +181,10 @@ def _rewrite(module: ModuleOp, options: RecomputeOptions) -> _Rewrite:
     mark_remarks = without_move_remarks(take_marks(module).remarks, options.moves.marked)
     if any(map(is_copy, every_operation(module))):
         reason = "the step has copies already, from an earlier run"
-        return _Rewrite(None, unchanged(module, mark_remarks, reason, ()))
+        return _Rewrite(None, unchanged(module, mark_remarks, reason, (), {}))
     prepared, emission = prepare(module, options), options.emission
+    # The outlined functions exist only until they are put back.
+    containing = prepared.containing
     work, rolled = prepared.module, prepared.rolled
     steps, selected = numbered_steps(work, costs=cost.of), replace(options, selection=prepared.selection)
     if options.planned is None:
@@ -193,14 +195,14 @@ def _rewrite(module: ModuleOp, options: RecomputeOptions) -> _Rewrite:
         remarks = [*mark_remarks, *why_calls_stay(module), *prepared.demands.remarks, *cloned.remarks]
     check_limits(work, prepared.demands.of, cloned.steps)
     if not cloned.copies and not rolled.copies:
-        return _Rewrite(None, unchanged(module, remarks, "nothing is recomputed", steps))
+        return _Rewrite(None, unchanged(module, remarks, "nothing is recomputed", steps, containing))
     remarks += [*shard_kept(work, prepared.inside), *cost_remarks(steps, cloned.steps, cost)]
     moved = withdraw(work)
     written = emit(work, prepared.origins, emission, steps)
     peaks = peaks_of(written, cloned)
     if (worse := why_all_worse(peaks, cloned, emission)) is not None:
         remarks = [*mark_remarks, *prepared.remarks, worse]
-        nothing = unchanged(module, remarks, worse.reason, steps)
+        nothing = unchanged(module, remarks, worse.reason, steps, containing)
         return _Rewrite(None, nothing, loops_alone=with_loops_cut(remarks) if rolled.copies else None)
     if emission.is_ordered:
         # CSE may extend live ranges beyond the plan.
@@ -214,6 +216,16 @@ def _rewrite(module: ModuleOp, options: RecomputeOptions) -> _Rewrite:
     peaks_without_calls = in_order(work) if restores else dict[str, int]()
     restored = restore_calls(work, module, prepared.origins) if options.calls else nothing_restored(module)
     all_remarks = with_loops_cut(remarks) if rolled.copies else tuple(remarks)
-    eager, waits = max((peak.eager for peak in peaks.values()), default=0), waits_for(moved, moves, steps)
-    outcome = Recomputation(cloned.steps, all_remarks, restored, rolled, eager, moves, moved, waits, cloned.saving)
+    outcome = Recomputation(
+        steps=cloned.steps,
+        remarks=all_remarks,
+        restored=restored,
+        rolled=rolled,
+        eager=max((peak.eager for peak in peaks.values()), default=0),
+        offload=moves,
+        moves=moved,
+        waits=waits_for(moved, moves, steps),
+        containing=containing,
+        saving=cloned.saving,
+    )
     return _Rewrite(work, outcome, prepared.structured, None, peaks_without_calls if restored.calls else {})

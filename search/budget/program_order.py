@@ -6,7 +6,7 @@ it fits and is cheaper.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic
@@ -14,11 +14,9 @@ from typing import Generic
 from ...options.loop_schedule import LoopSchedule
 from ...planning.graph import Graph
 from ...planning.plan import Plan
-from ...planning.plan_file import StepPlan
 from ...support.diagnostics import Refusal
-from ...transforms.preparation.nested_steps import function_around
 from .beside_segments import BesideSegments
-from .budget_problem import BudgetProblem, Evaluated, O
+from .budget_problem import BudgetProblem, Evaluated, O, RewriteResult
 from .loop_choices import loop_choices
 
 MAX_RETRIES, SMALL_STEPS = 8, 4
@@ -97,7 +95,7 @@ class _InOrder(Generic[O]):
             return None
         if self.problem.is_kept(plain):
             return plain
-        around = _Around.of(plain.outcome.plans, self.problem.living(plain), graphs)
+        around = _Around.of(plain.outcome, self.problem.living(plain), graphs)
         candidates, refused = list[Evaluated[O]](), None
         try:
             candidates.append(self._planned(around, loops, segments))
@@ -160,15 +158,20 @@ class _Around:
     of_graph: Mapping[str, tuple[str, int]]
 
     @classmethod
-    def of(cls, plans: Iterable[StepPlan], peaks: Mapping[str, int], graphs: Mapping[str, Graph]) -> _Around:
-        """Compute the bytes around each step. `peaks`: the peaks of the functions before anything is copied, without
-        dead code."""
+    def of(cls, outcome: RewriteResult, peaks: Mapping[str, int], graphs: Mapping[str, Graph]) -> _Around:
+        """Compute the bytes around each step.
+
+        Args:
+            outcome: The outcome of a rewrite, which names the steps and the functions that contain them.
+            peaks: The peaks of the functions before anything is copied, without dead code.
+            graphs: The graphs of the steps, by fingerprint.
+        """
         from ...planning.liveness import peak_bytes
 
         around = dict[str, tuple[str, int]]()
-        for plan in plans:
+        for plan in outcome.plans:
             if (graph := graphs.get(plan.graph)) is not None:
-                function = function_around(plan.function)
+                function = outcome.containing.get(plan.function, plan.function)
                 around[plan.graph] = function, max(0, peaks[function] - peak_bytes(graph))
         return cls(around)
 

@@ -114,7 +114,8 @@ def move(operations: Sequence[Operation], into: Block) -> None:
 class DeviceStep:
     """`function`: takes the arguments of the forward pass, then those of the gradient alone; returns the forward
     results with other uses, then those of the gradient. `forward`, `backward`: the empty bodies. `stated`: operations
-    marked as gradient meanwhile. `arrival`: where its cotangents arrive, or None if all are constants."""
+    marked as gradient meanwhile. `arrival`: where its cotangents arrive, or None if all are constants. `parent`: the
+    name of the function that the bodies are outlined from."""
 
     function: FuncOp
     forward: ManualComputationOp
@@ -122,6 +123,7 @@ class DeviceStep:
     mesh: str
     stated: tuple[Operation, ...]
     arrival: Arrival | None
+    parent: str
 
 
 def outline_device_steps(module: ModuleOp) -> Sequence[DeviceStep]:
@@ -131,11 +133,11 @@ def outline_device_steps(module: ModuleOp) -> Sequence[DeviceStep]:
         pairs = list(pairs_of(function))
         held = [held_between(pair, pairs) for pair in pairs]
         for number, (pair, between) in enumerate(zip(pairs, held, strict=True)):
-            steps.append(_outline(module, pair, f"{function.sym_name.data}/devices{number}", between))
+            steps.append(_outline(module, pair, function.sym_name.data, number, between))
     return steps
 
 
-def _outline(module: ModuleOp, pair: DevicePair, name: str, held: int) -> DeviceStep:
+def _outline(module: ModuleOp, pair: DevicePair, parent: str, number: int, held: int) -> DeviceStep:
     forward, backward, last = pair.forward, pair.backward, pair.backward.body.block.last_op
     assert last is not None, "a body ends"
     kept = [result.index for result in forward.results if any(_is_read_elsewhere(use, pair) for use in result.uses)]
@@ -150,7 +152,7 @@ def _outline(module: ModuleOp, pair: DevicePair, name: str, held: int) -> Device
     results = [*(forward_results[index] for index in kept), *last.operands]
     inside.add_op(ReturnOp(*results))
     types = FunctionType.from_lists(inside.arg_types, [value.type for value in results])
-    function = FuncOp(name, types, Region(inside))
+    function = FuncOp(f"{parent}/devices{number}", types, Region(inside))
     function.location = forward.location
     module.body.block.add_op(function)
     own, taken = list(zip(forward.inputs, forward.in_shardings.data, strict=True)), len(forward.inputs)
@@ -163,7 +165,7 @@ def _outline(module: ModuleOp, pair: DevicePair, name: str, held: int) -> Device
     for op in (backward, forward):
         op.detach()
         op.erase()
-    return DeviceStep(function, empty_forward, empty_backward, pair.mesh, stated, arrival)
+    return DeviceStep(function, empty_forward, empty_backward, pair.mesh, stated, arrival, parent)
 
 
 def _is_read_elsewhere(use: Use, pair: DevicePair) -> bool:

@@ -17,7 +17,6 @@ a gradient.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -39,29 +38,28 @@ from ..per_device.split import split_device_steps
 
 @dataclass(frozen=True)
 class NestedStep:
-    """Operations of a block that are outlined as a function. Its arguments are `first`, then the operands of
-    `placeholder`, whose results replace those of the operations. `is_later`: the step follows another one in its
-    block."""
+    """Operations of a block that are outlined as a function.
+
+    Attributes:
+        function: The function. Its arguments are `first`, then the operands of `placeholder`.
+        first: The arguments of the block.
+        placeholder: The operation in place of the step, whose results replace those of the operations.
+        parent: The name of the function that the step is outlined from.
+        is_later: Whether the step follows another one in its block.
+    """
 
     function: FuncOp
     first: tuple[SSAValue, ...]
     placeholder: Operation
+    parent: str
     is_later: bool = False
-
-
-_SUFFIXES = re.compile(r"(?:/(?:devices)?\d+|\+\d+)+$")
-
-
-def function_around(name: str) -> str:
-    """Return the name of the function that holds a step: `main` for `main/0`, `main/devices0` and `main+1`."""
-    return _SUFFIXES.sub("", name)
 
 
 def outline_nested_steps(module: ModuleOp) -> Sequence[NestedStep]:
     """Outline every nested block that is a step, the innermost first, then every step after the first one of a
     function's body, the last first."""
     nested = [
-        _outline_block(module, block, f"{function.sym_name.data}/{number}")
+        _outline_block(module, block, function.sym_name.data, number)
         for function in functions_of(module)
         for number, block in enumerate(_blocks_of_steps(function))
     ]
@@ -69,8 +67,9 @@ def outline_nested_steps(module: ModuleOp) -> Sequence[NestedStep]:
         if len(function.body.blocks) == 1:
             later = _later_steps(function.body.block)
             for number in reversed(range(len(later))):
-                name = f"{function.sym_name.data}+{number + 1}"
-                nested.append(replace(_outline(module, later[number], name), is_later=True))
+                parent = function.sym_name.data
+                step = _outline(module, later[number], parent, f"{parent}+{number + 1}")
+                nested.append(replace(step, is_later=True))
     return nested
 
 
@@ -147,14 +146,14 @@ def _direction(phase_sources: Sequence[PhaseSource], op: Operation) -> Direction
     return next((stated for source in phase_sources if (stated := source.direction(op)) is not None), None)
 
 
-def _outline_block(module: ModuleOp, block: Block, name: str) -> NestedStep:
+def _outline_block(module: ModuleOp, block: Block, parent: str, number: int) -> NestedStep:
     """Outline a block without its terminator; the arguments of the block come first."""
     *operations, _ = block.ops
-    return _outline(module, operations, name, tuple(block.args))
+    return _outline(module, operations, parent, f"{parent}/{number}", tuple(block.args))
 
 
 def _outline(
-    module: ModuleOp, operations: Sequence[Operation], name: str, first: tuple[SSAValue, ...] = ()
+    module: ModuleOp, operations: Sequence[Operation], parent: str, name: str, first: tuple[SSAValue, ...] = ()
 ) -> NestedStep:
     """Outline `operations`, neighbours in a block; `first` become the first arguments of the function."""
     block, holder = operations[0].parent, operations[0].parent_op()
@@ -186,7 +185,7 @@ def _outline(
     function = FuncOp(name, types, Region(inside))
     function.location = holder.location
     module.body.block.add_op(function)
-    return NestedStep(function, first, placeholder)
+    return NestedStep(function, first, placeholder, parent)
 
 
 def _move(operations: Sequence[Operation], block: Block, before: Operation | None) -> None:

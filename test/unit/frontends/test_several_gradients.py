@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import recompute
-from recompute.transforms.preparation.nested_steps import function_around
+from recompute.mlir_io.parser import parse_module
+from recompute.search.prepare import prepare
 
 pytestmark = pytest.mark.slow
 
@@ -121,6 +122,8 @@ def test_one_budget_over_all(step, model: str) -> None:
     assert again.text == done.text
 
 
-def test_the_function_around_a_step() -> None:
-    names = ("main", "main/0", "main/devices1", "main+2", "main/0+1", "a+b/c")
-    assert [function_around(name) for name in names] == ["main"] * 5 + ["a+b/c"]
+def test_the_functions_that_contain_steps() -> None:
+    text = jax.jit(adversaries(same)).lower(*arguments()).as_text(debug_info=True)
+    prepared = prepare(parse_module(text, "step"))
+    outlined = [function.sym_name.data for function in prepared.inside]
+    assert outlined and prepared.containing == dict.fromkeys(outlined, "main")
