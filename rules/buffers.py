@@ -29,8 +29,8 @@ def element_bytes(element: Attribute) -> int | None:
 def type_bytes(type_: Attribute) -> int | None:
     """Return the size of a value of this type in bytes.
 
-    Tokens take 0 bytes, and a tuple or a future takes the sum of its elements. The size is None for a dynamic shape, and for a
-    foreign type without a declared size.
+    Tokens take 0 bytes, and a tuple or a future takes the sum of its elements. The size is None for a dynamic shape,
+    and for a foreign type without a declared size.
 
     Raises:
         ValueError: The function that was registered for the type's size fails.

@@ -57,4 +57,4 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_a_picture_without_a_bound() -> None:
     curve = swept_by_model(parse_module(STEP, "step"), 5, lambda _: None, lambda: False)
     picture = to_svg([curve], "memory")
-    assert "</svg>" in picture and "least, proved" not in picture and "found here" in picture
+    assert "</svg>" in picture and "proven lower bound" not in picture and "best plan found" in picture

@@ -16,7 +16,7 @@ from recompute.planning.solvers.problem import OperationRow, problem_of
 from recompute.planning.solvers.result import Infeasible, Result
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.planning.solvers.solvers_by_name import solve
-from recompute.reports.curve import Again, Curve, Marker, Sweep, curve_of, to_json
+from recompute.reports.curve import Curve, Marker, SegmentRecomputation, Sweep, curve_of, to_json
 from recompute.reports.curve_chart import to_png, to_svg
 from recompute.reports.curve_html import to_html
 
@@ -40,8 +40,10 @@ OUTCOMES = [solve(PROBLEM, budget) for budget in BUDGETS]
 MARKERS = (Marker("theirs </script>", PLAIN // 2, 12.5),)
 
 
-def again(result: Result) -> tuple[Again, ...]:
-    return (Again("layer", len(result.pairs), result.percent, ("%h (m.py:1:2)",)),) if result.pairs else ()
+def again(result: Result) -> tuple[SegmentRecomputation, ...]:
+    return (
+        (SegmentRecomputation("layer", len(result.pairs), result.percent, ("%h (m.py:1:2)",)),) if result.pairs else ()
+    )
 
 
 CURVE = curve_of("a < chain", Sweep(PROBLEM, PLAIN, BUDGETS, OUTCOMES), MARKERS, again)
