@@ -1,4 +1,4 @@
-"""What XLA:CPU makes of values that come from constants alone, and of operations that change nothing."""
+"""XLA:CPU's treatment of constant expressions, and of operations that change nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TYPES = """
 
 
 def step(body: str, result: str = "!m") -> Fused:
-    """Of matrices %x and %y and a number %i."""
+    """Return a function of matrices %x and %y and a number %i."""
     return fused("%x: !m, %y: !m, %i: !s", body, result, TYPES)
 
 
@@ -37,7 +37,7 @@ def counting(result: str, dimension: int) -> str:
 
 
 def in_products(constants: str) -> Fused:
-    """Matrix products of %c and of %d."""
+    """Return a function with matrix products of %c and of %d."""
     return step(constants + dot("a", "x", "c") + dot("b", "a", "d") + "%z = stablehlo.sine %b : !m")
 
 
@@ -82,7 +82,7 @@ def test_others_are_made_each(constants: str) -> None:
 
 
 def behind_a_barrier(constants: str, names: str, types: str) -> Fused:
-    """A barrier, which reads memory, of %x and constants."""
+    """Return a function with a barrier, which reads memory, over %x and constants."""
     count = 1 + len(names.split(","))
     barrier = f"%e:{count} = stablehlo.optimization_barrier %x, {names} : !m, {types}\n"
     return step(f"{constants}{barrier}%z = stablehlo.sine %e#0 : !m")
@@ -111,7 +111,7 @@ def test_a_kernel_of_the_library_computes_inside_what_nobody_else_reads() -> Non
 
 
 def test_what_is_computed_of_a_number_does_not_read_it() -> None:
-    """So the number is of the library's kernel alone."""
+    """Check that the number is read by the library's kernel alone."""
     product = f"{ONE}%t = stablehlo.tanh %c : !m\n{dot('p', 'x', 't')}"
     found = step(f"{product}%s = stablehlo.sine %p : !m  %a = stablehlo.add %s, %c : !m\n{total('z', 'a')}", "!v")
     assert (stored(found), in_library(found)) == (["t", "p", "s", "z"], ["c", "a", "z"])
