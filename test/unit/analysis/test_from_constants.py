@@ -131,7 +131,7 @@ def test_it_reads_what_others_read_too() -> None:
 
 
 def test_what_is_made_once_already_reads_nothing() -> None:
-    """The iota and its tangents are made once, and read in one kernel of the library."""
+    """Compute the iota and its functions once, and read them in one library kernel."""
     lines = ALIKE["what is computed of iotas"] + "%a = stablehlo.add %x, %c : !m  %b = stablehlo.multiply %a, %d : !m\n"
     assert stored(step(lines + total("z", "b"), "!v")) == ["z"]
 
@@ -151,7 +151,7 @@ def test_a_single_number_costs_nothing() -> None:
 
 
 def product_of(nothing: str, literal: str = "0.0") -> Fused:
-    """The product by itself of %a, which is made from %x and perhaps %c."""
+    """Return the product of %a with itself, where %a is made from %x and possibly %c."""
     return step(f"{number('c', literal)}%a = stablehlo.{nothing} : !m\n{dot('z', 'a', 'a')}")
 
 
@@ -264,7 +264,7 @@ def test_what_is_written_there_is_not_copied() -> None:
 
 
 def loop(added: str) -> Fused:
-    """Over %x and zeros %c; an iteration adds two of those that there are."""
+    """Return a loop over %x and zeros %c; an iteration adds two of the values."""
     return step(f"""{number("c", "0.0")}{number("d", "0.0")}
       %l:2 = stablehlo.while(%j = %x, %k = %c) : !m, !m
        cond {{

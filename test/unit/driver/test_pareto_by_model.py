@@ -1,4 +1,5 @@
-"""A curve by the model of XLA:CPU: each point is what a written plan needs; it goes one way; no bound is told."""
+"""Curve by the model of XLA:CPU: each point is the need of a written plan, the curve is monotone, and it has no
+bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is run again draws the same numbers, and what has a state has it once."""
+"""Random numbers and state: recomputed operations draw the same numbers, and state is updated once."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -29,7 +29,7 @@ def uniform(key: Any, x: Any) -> Any:
 
 
 def gumbel(key: Any, x: Any) -> Any:
-    """As `gumbel_softmax`."""
+    """Apply `gumbel_softmax`."""
     return jax.nn.softmax(x + jax.random.gumbel(key, x.shape))
 
 
@@ -56,12 +56,12 @@ KEYS = {"key": jax.random.key, "PRNGKey": jax.random.PRNGKey, "rbg": lambda seed
 @pytest.mark.parametrize("kind", KEYS)
 @pytest.mark.parametrize("noise", [dropout, uniform, gumbel, rrelu])
 def test_the_same_noise_twice(noise: Noise, kind: str):
-    """Paddle: with `gumbel_softmax` and `rrelu` the parameters are others after one step."""
+    """Draw equal noise; in Paddle the parameters differ after one step with `gumbel_softmax` and `rrelu`."""
     check(lambda call: loss_with(noise, call), weights(LAYERS), batch(), KEYS[kind](3))
 
 
 def test_without_the_state_of_the_generator():
-    """There is none: a key is a value. Paddle's losses differ."""
+    """Ignore the option, since a key is a value; Paddle's losses differ."""
     check(lambda call: loss_with(dropout, call, preserve_rng_state=False), weights(LAYERS), batch(), jax.random.key(3))
 
 
