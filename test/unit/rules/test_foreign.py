@@ -1,4 +1,4 @@
-"""A dialect that nobody knows, recomputed end to end by what docs/foreign_dialects.md says, and refused without it."""
+"""An unknown dialect: recomputed once registered as docs/foreign_dialects.md describes, and refused before."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_the_kernels_compute_the_gradient() -> None:
 
 
 def test_with_tokens_the_copies_wait() -> None:
-    """The parts of the pipeline, without lowering: the verifier accepts the result, and tokens are there."""
+    """Run the passes without lowering: the verifier accepts the result, which has tokens."""
     load_the_rules()
     module = step()
     recompute(module)

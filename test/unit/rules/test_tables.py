@@ -1,4 +1,4 @@
-"""Facts as tables: a missing entry shows here, not as a silent refusal to recompute."""
+"""The tables of facts: a missing entry fails here, rather than as a silent refusal to recompute."""
 
 from __future__ import annotations
 
@@ -83,8 +83,10 @@ func.constant recompute.depend recompute.gradient recompute.segment sdy.mesh sta
 
 
 def test_passes_and_proof_take_the_same_for_pure() -> None:
-    """Two lists, written apart: what is wrong in one is missing from the other. For PyTorch's operations, of which the
-    rules have more, see test_pure_operations.py."""
+    """Compare two independently written lists of pure operations, so that an error in one shows against the other.
+
+    For the operations of PyTorch, of which the rules have more, see `test_pure_operations.py`.
+    """
     ours = {*PURE, *PURE_IF_BODY_IS}
     assert {name for name in ours - PURE_OPERATIONS if not name.startswith("torch.")} == set(OF_THE_PASSES.split())
     assert ours >= PURE_OPERATIONS
@@ -105,7 +107,7 @@ ON_MEMORY = (MemoryReadEffect, MemoryWriteEffect, MemoryAllocEffect, MemoryFreeE
 
 @pytest.mark.parametrize("kind", [*OUR_KINDS, *OTHER_KINDS], ids=lambda kind: kind.name)
 def test_bodies_are_looked_into_and_memory_is_not_pure(kind: type[IRDLOperation]) -> None:
-    """As the classes say, which xDSL has from MLIR."""
+    """Agree with the traits of xDSL's classes, which follow MLIR."""
     if kind.get_irdl_definition().regions:
         assert kind.name not in PURE
     if any(kind.has_trait(effect) for effect in ON_MEMORY):
@@ -120,7 +122,7 @@ def test_the_tables_grow_with_what_is_registered() -> None:
 
 
 def test_collectives_and_communication() -> None:
-    """Written out by hand: others rely on these kinds."""
+    """List collectives and communication explicitly, since other code relies on these classes."""
     for name in COLLECTIVES.split():
         facts = facts_named(f"stablehlo.{name}")
         assert facts is not None and facts.kinds == {OpClass.COLLECTIVE}
