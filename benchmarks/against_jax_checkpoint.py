@@ -1,12 +1,12 @@
-"""Our recomputation beside `jax.checkpoint` on every block: bytes and operations of the same step under XLA.
+"""Compare recomputation with `jax.checkpoint` on every block: bytes and FLOPs of the same step under XLA.
 
     python benchmarks/against_jax_checkpoint.py
     python benchmarks/against_jax_checkpoint.py gpt --json results.json
-    python benchmarks/against_jax_checkpoint.py --write      # and write docs/measured.json, and the pages that quote it
+    python benchmarks/against_jax_checkpoint.py --write      # also write docs/measured.json and the pages that quote it
 
-Each example is compiled three times with barriers kept: as it is, with every block under `jax.checkpoint`, and as it is
-but sent through `recompute-opt`, which proves what it writes. Nothing runs: `distances.py` compares results.
-Exit status 1: a bar was missed.
+Each example is compiled three times with barriers kept: plain, with every block under `jax.checkpoint`, and after
+`recompute-opt`, which proves its output. Nothing is executed; `distances.py` compares results. The exit status is 1 if
+a bar is missed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FLOPS_SLACK = 0.005
 
 @dataclass(frozen=True)
 class Cost:
-    """What XLA says about a compiled step."""
+    """Memory in bytes and work of a compiled step, as XLA reports them."""
 
     temp_bytes: int
     alias_bytes: int
@@ -59,7 +59,7 @@ class Comparison:
     costs: dict[str, Cost]
 
     def missed(self) -> Iterator[str]:
-        """The bars that ours misses, in words."""
+        """Describe the bars that our recomputation misses."""
         plain, checkpoint, ours = (self.costs[name] for name in (PLAIN, CHECKPOINT, OURS))
         if ours.temp_bytes > checkpoint.temp_bytes * (1 + TEMP_SLACK):
             yield f"temporaries {ours.temp_bytes} bytes, {CHECKPOINT} {checkpoint.temp_bytes}"
@@ -114,7 +114,7 @@ def table(comparison: Comparison) -> Iterator[str]:
 
 
 def measured(comparisons: list[Comparison]) -> str:
-    """What is the same on every machine with these versions, for the pages."""
+    """Return the results that are equal on every machine with these versions, as JSON for the documentation."""
     costs = {
         entry.example: {
             name: {"temp_bytes": cost.temp_bytes, "flops": cost.flops} for name, cost in entry.costs.items()

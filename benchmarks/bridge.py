@@ -1,9 +1,10 @@
-"""How fast a step crosses between JAX and this compiler, and what `recompute.jax.jit` adds to XLA's compile time.
+"""Measure how fast a step passes between JAX and this compiler, and what `recompute.jax.jit` adds to XLA's compile
+time.
 
     python benchmarks/bridge.py
 
-The step is the 12-layer GPT of `speed.py`. All runs in one process, alternately, with the least of several rounds; only
-ratios are printed. The text route prints and parses on both sides; MLIR's verifier belongs to both routes back.
+The step is the 12-layer GPT of `speed.py`. All runs alternate in one process, and the minimum of several rounds counts;
+only ratios are printed. The text route prints and parses on both sides; MLIR's verifier runs on both routes back.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from recompute.test.imports import ROOT
 
 
 def lowered_step(width: int) -> tuple[Any, float]:
-    """As JAX lowers it, and the CPU seconds in which XLA compiles it."""
+    """Return the step as JAX lowers it, and the CPU seconds that XLA needs to compile it."""
     sys.path.insert(0, str(ROOT))
     from examples.models import gpt
 
@@ -42,7 +43,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def least(rounds: int, *works: Callable[[], object]) -> list[float]:
-    """Of each, all of them in each round."""
+    """Return the minimum seconds of each function; every round runs all of them."""
     return [min(times) for times in zip(*([seconds(work) for work in works] for _ in range(rounds)), strict=True)]
 
 
@@ -75,7 +76,7 @@ def main() -> None:
 
 
 def rewritten(theirs: Any, rounds: int) -> tuple[float, dict[str, float]]:
-    """CPU seconds of the rewrite, and the clock's of its parts; of the fastest round."""
+    """Return the CPU seconds of the rewrite and the wall time of its parts, in the fastest round."""
     result: list[tuple[float, TimedPart]] = []
     for _ in range(rounds):
         module = read(theirs)

@@ -1,12 +1,12 @@
-"""Budgets on the real compiler: `recompute.jax.jit(step, budget=…)` on every example, beside `jax.checkpoint`.
+"""Compile every example under budgets, `recompute.jax.jit(step, budget=…)`, and compare it with `jax.checkpoint`.
 
     python benchmarks/budget.py
     python benchmarks/budget.py chain gpt --size large --json results.json
     python benchmarks/budget.py --peers            # the models of benchmarks/peers
     python benchmarks/budget.py --order            # recompute{budget=50% memory-model=order}: proved, counted, no JAX
 
-Shares are of XLA's temporaries of the plain step; the last row of each example has the temporaries of its
-`jax.checkpoint` twin for a budget. Exit status 1: a bar was missed.
+Budgets are shares of XLA's temporaries for the plain step. The last row of each example uses the temporaries of the
+step with `jax.checkpoint` as its budget. The exit status is 1 if a bar is missed.
 """
 
 from __future__ import annotations
@@ -48,8 +48,13 @@ JIT = _JAX.jit
 
 @dataclass(frozen=True)
 class Row:
-    """`budget` and `needs` as shares of the plain step's temporaries; `work` and `theirs`: FLOPs over the plain step's,
-    by XLA, of ours and of `jax.checkpoint`. `refused`: why there is no plan."""
+    """Result of one budget on one step.
+
+    Attributes:
+        budget, needs: The budget and the temporaries needed, as shares of the plain step's temporaries.
+        work, theirs: XLA's FLOPs with recomputation and with `jax.checkpoint`, relative to the plain step's.
+        refused: Why there is no plan.
+    """
 
     example: str
     what: str
@@ -84,7 +89,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Budgeted:
-    """A step as `jax.jit` gets it, and what it is inside of; `checkpointed`: lowered with its framework's own remat."""
+    """Step with the arguments and options of `jax.jit`, and the context in which it runs.
+
+    `checkpointed`: lowers it with its framework's own remat.
+    """
 
     name: str
     function: Callable[..., Any]
@@ -149,7 +157,8 @@ def row_of(step: Budgeted, what: str, share: float, plain: int, flops: float, th
 
 
 def in_order(size: str) -> int:
-    """`recompute{budget=50% memory-model=order}` on every example; returns how many keep neither budget nor word."""
+    """Rewrite every example by `recompute{budget=50% memory-model=order}`; return how many exceed the budget or
+    fail."""
     missed = 0
     for path in sorted(EXAMPLES.glob(f"*.{size}.mlir")):
         start = time.perf_counter()

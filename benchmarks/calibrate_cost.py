@@ -1,10 +1,11 @@
-"""How fast this machine is, as a device for `cost="roofline(FILE)"`.
+"""Measure the speed of this machine as a device file for `cost="roofline(FILE)"`.
 
     python -m recompute.benchmarks.calibrate_cost -o mine.json
 
-numpy does what is measured: products of matrices, on as many threads as its BLAS takes; additions and exponentials of
-arrays that stay in a cache, and a copy of an array that fits into none, on one. The best of several rounds counts: a
-roofline is a bound from below. Another run may differ by what else the machine does; the median is printed beside it.
+Numpy runs the measured operations: matrix products on as many threads as its BLAS uses, and on one thread additions and
+exponentials of arrays that fit in a cache, and a copy of an array that fits in none. The best of several rounds counts,
+since a roofline is a lower bound on time. The median is printed next to it: other load on the machine changes the
+result.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from recompute.rules.costs.device import Device, to_json
 
 @dataclass(frozen=True)
 class Sizes:
-    """Extent of the matrices, elements of what is in a cache, bytes of what is copied."""
+    """Sizes of the operands: extent of the matrices, elements of the cached array, bytes of the copied array."""
 
     matrix: int = 1536
     cached: int = 1 << 14
@@ -31,7 +32,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Rate:
-    """The best rate per second, and the median of all rounds."""
+    """Rate per second: the best and the median of all rounds."""
 
     best: float
     median: float
@@ -41,14 +42,14 @@ class Rate:
 
 
 def rate(work: Callable[[], object], amount: float, rounds: int) -> Rate:
-    """Of so much work; a round before the first is not counted."""
+    """Return the rate of a function that does `amount` of work; a warm-up round is not counted."""
     work()
     taken = [seconds(work) for _ in range(rounds)]
     return Rate(amount / min(taken), amount / float(np.median(taken)))
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Of one call, by repeating it until the clock can tell."""
+    """Return the seconds of one call, which is repeated until the clock is precise enough."""
     times = 1
     while True:
         start = perf_counter()
@@ -73,7 +74,7 @@ def elementwise(function: Callable[..., object], sizes: Sizes, rounds: int, oper
 
 
 def copies(sizes: Sizes, rounds: int) -> Rate:
-    """Bytes read and bytes written, together."""
+    """Return the rate of a copy in bytes read and written."""
     provided, out = np.ones(sizes.copied // 4, np.float32), np.zeros(sizes.copied // 4, np.float32)
     return rate(lambda: np.copyto(out, provided), 2.0 * provided.nbytes, rounds)
 

@@ -1,11 +1,12 @@
-"""The memory model `xla` beside XLA:CPU's own temporary bytes, on the examples and on markings of one of them.
+"""Compare the memory model `xla` with XLA:CPU's own temporary bytes, on the examples and several markings of one of
+them.
 
     python benchmarks/calibrate_xla_model.py                  # measure, compare, print
     python benchmarks/calibrate_xla_model.py resnet unet
-    python benchmarks/calibrate_xla_model.py --write          # and write test/xla_temporaries.json
+    python benchmarks/calibrate_xla_model.py --write          # also write test/xla_temporaries.json
 
-Each example of `examples/stablehlo/` is compiled as it is and recomputed, with barriers kept, from the text that the
-model reads. Nothing runs. Exit status 1: a ratio is outside the bar.
+Each example of `examples/stablehlo/` is compiled plain and recomputed, with barriers kept, from the text that the model
+reads. Nothing is executed. The exit status is 1 if a ratio is outside of the bar.
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ MARKINGS = ("down0", "down1", "down2", "bottom", "up0", "up1", "up2", "down*", "
 
 @dataclass(frozen=True)
 class Measured:
-    """`segments`: the option of the pass `recompute`, empty for the step as it is. `digest`: of the text measured."""
+    """Temporary bytes of one compiled step.
+
+    `segments`: the option of the pass `recompute`; empty for the plain step. `digest`: digest of the measured text.
+    """
 
     example: str
     segments: str

@@ -1,10 +1,10 @@
-"""Do costs matter, and are they near? The tables of docs/costs.md.
+"""Compare plans by cost model, and the roofline with measured time: the tables of docs/costs.md.
 
     python -m recompute.benchmarks.costs plans gpt.large unet.large   # planned by one cost, counted by all
-    python -m recompute.benchmarks.costs times gpt.large resnet.large # one execution by XLA:CPU beside the roofline
+    python -m recompute.benchmarks.costs times gpt.large resnet.large # one execution by XLA:CPU and the roofline
 
-`plans` proves every step that it plans equal. `times` takes the best of three executions, after the first one; what
-else the machine does shows in them.
+`plans` proves every planned step equal. `times` takes the best of three executions after a warm-up; other load on the
+machine affects it.
 """
 
 from __future__ import annotations
@@ -36,14 +36,15 @@ def text_of(name: str) -> str:
 
 
 def operations_of(module: ModuleOp) -> list[Operation]:
-    """Of the function `main`, calls inlined."""
+    """Return the operations of the function `main` after inlining its calls."""
     inline(module)
     (main,) = [op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == "main"]
     return list(main.body.block.ops)
 
 
 def plans(name: str, budget: str) -> None:
-    """A row for each cost that is planned by: what its copies cost by every one, in percent of the step."""
+    """Print a row for each cost model used for planning: the cost of its copies by each model, in percent of the
+    step."""
     before = operations_of(parse_module(text_of(name)))
     reckoned = {model: cost_named(model) for model in MODELS}
     print(f"| {name} at {budget}, planned by | {' | '.join(MODELS)} |")
@@ -61,14 +62,14 @@ def _total(cost: Cost, operations: Sequence[Operation]) -> int:
 
 
 def times(name: str) -> None:
-    """Seconds by the roofline, and measured."""
+    """Print the seconds of a step by the roofline model and as measured."""
     operations = operations_of(parse_module(text_of(name)))
     roofline = sum(cost_named("roofline").of(operations)) / 1e12
     print(f"| {name} | {roofline:.2f} | {(took := executed(name)):.2f} | {took / roofline:.1f} |", flush=True)
 
 
 def executed(name: str) -> float:
-    """Seconds of one execution of the plain step by XLA:CPU."""
+    """Return the seconds of one execution of the plain step by XLA:CPU."""
     jax = import_module("jax")
     client, private = jax.devices("cpu")[0].client, import_module("jax._src.lib").xla_client
     devices = private._xla.DeviceList((jax.devices("cpu")[0],))
@@ -81,7 +82,7 @@ def executed(name: str) -> float:
 
 
 def _ones(numpy: Any, type_: Any) -> Any:
-    """Arguments are made anew each time: some are donated."""
+    """Return a new argument of ones; donated arguments are consumed by each run."""
     names = {"f32": "float32", "bf16": "bfloat16", "i32": "int32", "ui32": "uint32", "i64": "int64", "i1": "bool"}
     return numpy.ones(type_.get_shape(), names[str(type_.element_type)]).block_until_ready()
 

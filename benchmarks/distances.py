@@ -1,11 +1,12 @@
-"""How differently XLA:CPU rounds a step once it is rewritten: plain, inlined, recomputed, and with `jax.checkpoint`.
+"""Measure how differently XLA:CPU rounds rewritten steps: plain, inlined, recomputed, and with `jax.checkpoint`.
 
-    python benchmarks/distances.py                    # all examples and a few steps more, small shapes
+    python benchmarks/distances.py                    # all examples and a few further steps, small shapes
     python benchmarks/distances.py adam unet --seeds 9
-    python benchmarks/distances.py --write            # and write the tables of docs/measured/bits.md
+    python benchmarks/distances.py --write            # also write the tables of docs/measured/bits.md
 
-Every form of a step is first proved equal to the plain one and executed beside it in numpy, bit for bit; exit status 1:
-one is not, or XLA's numbers are not those of numpy at all. What XLA rounds differently is measured, and is no failure.
+Every form of a step is first proved equal to the plain one, and executed in numpy and compared bit by bit. The exit
+status is 1 if a form is not equal, or if XLA's results are far from numpy's. Different rounding by XLA is measured, and
+is no failure.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ OTHER_NUMBERS = 0.05
 
 @dataclass(frozen=True)
 class Setting:
-    """How a step is compiled: passes of XLA that are off, and other options."""
+    """Compiler setting: disabled passes of XLA and other options."""
 
     name: str
     without: tuple[str, ...] = ()
@@ -96,7 +97,8 @@ def measure(name: str, forms: Forms, setting: Setting, seeds: int) -> Row:
 
 
 def run_all(forms: Forms, compiled: Mapping[str, jax.stages.Compiled], seed: int) -> dict[str, Any]:
-    """The results of each form on the same inputs, drawn anew for each: donated ones are gone after a run."""
+    """Return the results of each form on equal inputs, which are drawn anew for each form since runs consume donated
+    ones."""
     results = {form: each(*random_inputs(forms.step, seed)) for form, each in compiled.items()}
     return {**results, NUMPY: forms.by_numpy(random_inputs(forms.step, seed))}
 
@@ -106,7 +108,7 @@ def between(run: Mapping[str, Any], base: str, other: str) -> Closeness:
 
 
 def rows_of(name: str, forms: Forms, seeds: int) -> Iterator[Row]:
-    """Each setting; the diagnoses too where something differs."""
+    """Yield the measurements under each setting, and under the diagnostic settings if any result differs."""
     rows = [measure(name, forms, setting, seeds) for setting in SETTINGS]
     yield from rows
     if not all(row.is_equal for row in rows):
@@ -127,7 +129,7 @@ def table(rows: Iterable[Row], pairs: Sequence[tuple[str, str]]) -> str:
 
 
 def tables(rows: Sequence[Row]) -> dict[str, str]:
-    """By the name of their place in the page."""
+    """Return the tables by the name of their place in the page."""
     settings = {setting.name for setting in SETTINGS}
     return {
         "distances": table((row for row in rows if row.setting in settings), PAIRS),

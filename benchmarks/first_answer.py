@@ -1,13 +1,13 @@
-"""What a user of `recompute.jax.jit` waits for, as multiples of what `jax.jit` takes, with one command.
+"""Measure the time to the first result of `recompute.jax.jit`, as multiples of the time of `jax.jit`.
 
     python -m recompute.benchmarks.first_answer                             # all rows, large steps: an hour
     python -m recompute.benchmarks.first_answer --only default --only cache
-    python -m recompute.benchmarks.first_answer --size small --rounds 1     # does it run?
+    python -m recompute.benchmarks.first_answer --size small --rounds 1     # quick check that it runs
 
-Seconds are CPU seconds, all of one process, the least of the rounds; only ratios are printed. *Added* is everything
-between the call and the answer except tracing, lowering and compilations: reading the module, the rewrite with its
-proof, the choice, and writing the module back. The cache on disk is off except in the row `cache`.
-Growth with the number of operations is measured by `growth.py`.
+Seconds are CPU seconds of one process, the minimum over the rounds; only ratios are printed. *Added* is everything
+between the call and the result except tracing, lowering and compilation: reading the module, the rewrite with its
+proof, the choice, and writing the module back. The disk cache is off except in the row `cache`. Growth with the number
+of operations is measured by `growth.py`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ CALLS = 200
 
 @dataclass(frozen=True)
 class Seconds:
-    """CPU seconds of one first answer. `compiling`: of all compilations. `models`: evaluations of the model of XLA."""
+    """CPU seconds until the first result.
+
+    `compiling`: those of all compilations. `models`: number of evaluations of the model of XLA.
+    """
 
     total: float
     compiling: float
@@ -57,7 +60,7 @@ class Seconds:
 
 
 def measured(run: Callable[[], Any]) -> Seconds:
-    """Run once, with nothing left of earlier runs in JAX's caches and in ours."""
+    """Run once with empty caches, in JAX and here."""
     jax.clear_caches()
     from recompute.search.pool import forget_pools
 
@@ -72,7 +75,8 @@ def measured(run: Callable[[], Any]) -> Seconds:
 
 @contextmanager
 def counted() -> Iterator[dict[str, float]]:
-    """Count compilations with their seconds, and evaluations of the model of XLA for a whole step."""
+    """Provide a context that counts compilations, their seconds, and evaluations of the model of XLA for a whole
+    step."""
     counts = {"seconds": 0.0, "compilations": 0.0, "models": 0.0}
     compile, forecast, timeline = jax.stages.Lowered.compile, Plain.peak_bytes, peaks.xla_timeline
 
@@ -104,13 +108,13 @@ def counted() -> Iterator[dict[str, float]]:
 
 @dataclass(frozen=True)
 class Bench:
-    """Rows of steps of one size, each the minimum over `rounds` rounds."""
+    """Rows for steps of one size, each the minimum over `rounds` rounds."""
 
     size: str
     rounds: int
 
     def of(self, built: Built, compile: Callable[[Any], Any]) -> Seconds:
-        """The round that took least. `compile`: from the arguments to what `jit` gives, compiled."""
+        """Return the fastest round. `compile` maps the arguments to a compiled step."""
         with built.context():
             arguments = built.arguments(0)
             runs = [measured(lambda: compile(arguments)) for _ in range(self.rounds)]
@@ -137,7 +141,7 @@ class Bench:
             yield f"{name}: compilations {ours.compilations}, models of a whole step {ours.models}"
 
     def cache(self) -> Iterator[str]:
-        """A step that an earlier run has stored; JAX lowers it anew."""
+        """Measure a step that an earlier run has stored in the cache; JAX lowers it again."""
         for name in STEPS:
             plain = self.plain(name)
             with tempfile.TemporaryDirectory() as folder:
@@ -168,7 +172,7 @@ class Bench:
                 )
 
     def calls(self) -> Iterator[str]:
-        """Wall time of a call after the first; all arguments are committed."""
+        """Measure the wall time of a call after the first one, with committed arguments."""
         for count in LEAVES:
             weights = [jax.device_put(jnp.ones(4), jax.devices()[0]) for _ in range(count)]
 
@@ -183,7 +187,7 @@ class Bench:
             yield f"a call with {count} leaves / that of jax.jit: {ours / theirs:.2f}"
 
     def steps(self) -> Iterator[str]:
-        """Wall time of the compiled step, run alternately with that of its framework's remat."""
+        """Measure the wall time of the compiled step, alternating with the step under its framework's remat."""
         for name in TIMED:
             forms = [PEERS[name].build(ALL, self.size), PEERS[name].build(None, self.size)]
             with forms[0].context():
@@ -196,7 +200,7 @@ class Bench:
             yield f"{name}: time of a step / that with its framework's remat: {own / theirs:.3f}"
 
     def tool(self) -> Iterator[str]:
-        """`recompute-opt -p recompute` in a process of its own."""
+        """Measure `recompute-opt -p recompute` in a process of its own."""
         name = "linen gpt adamw"
         plain, built = self.plain(name), PEERS[name].build(None, self.size)
         lowered = jax.jit(built.step, **dict(built.options)).lower(*built.arguments(0))
@@ -224,7 +228,7 @@ def call(step: Callable[..., Any], *arguments: Any) -> float:
 
 
 def compiled_of(run: Seconds) -> Any:
-    """The compiled step of an answer, of ours or of `jax.jit`."""
+    """Return the compiled step of a result, from `recompute.jax.jit` or `jax.jit`."""
     return getattr(run.answer, "compiled", run.answer)
 
 
@@ -237,7 +241,7 @@ def flops(run: Seconds) -> float:
 
 
 def process_seconds(*arguments: str) -> float:
-    """CPU seconds of a Python with these arguments."""
+    """Return the CPU seconds of a Python process with these arguments."""
     child = subprocess.Popen([sys.executable, *arguments], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)

@@ -1,4 +1,4 @@
-"""One step in four forms: plain, plain with its calls inlined, recomputed, and with `jax.checkpoint` on every block."""
+"""Four forms of a step: plain, plain with its calls inlined, recomputed, and with `jax.checkpoint` on every block."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PLAIN, INLINED, OURS, CHECKPOINT = "plain", "inlined", "ours", "jax.checkpoint"
 
 @dataclass(frozen=True)
 class Forms:
-    """The forms of a step by name, as modules of ours and as JAX would compile them."""
+    """Forms of a step by name, as modules and as lowered by JAX."""
 
     step: Step
     modules: Mapping[str, ModuleOp]
@@ -54,7 +54,8 @@ class Forms:
         )
 
     def unequal(self) -> Iterator[str]:
-        """Where a form is not the plain step: not proved, or with other bits when both are executed in numpy."""
+        """Describe the forms that are not proved equal to the plain step, or that differ in any bit when executed in
+        numpy."""
         plain = self.modules[PLAIN]
         inputs = {kind: random_inputs(function_named(plain), kind=kind) for kind in INPUT_KINDS}
         for name in (INLINED, OURS, CHECKPOINT):
@@ -67,5 +68,5 @@ class Forms:
                     yield f"{name} differs in numpy on {kind} inputs: {difference}"
 
     def by_numpy(self, inputs: Any) -> list[Array]:
-        """The results of the plain step, operation by operation."""
+        """Execute the plain step in numpy, operation by operation."""
         return execute(function_named(self.modules[PLAIN]), [jax.device_get(leaf) for leaf in jax.tree.leaves(inputs)])

@@ -1,10 +1,12 @@
-"""Checkmate's integer program, as published, on problems of the planner: to stand beside ours, on small graphs.
+"""Checkmate's integer program, as published, for comparison with our planner on small graphs.
 
-Jain et al., MLSys 2020, section 4: R[t, i], operation i runs in stage t; S[t, v], storage v is kept into stage t;
-FREE[t, v, k], it is freed in stage t right behind operation k; the memory U[t, k] is a sum of these, within the budget.
-Here it has one stage more, the end, where outputs may be computed again; storages in place of operations, so that
-operations may have several results; one that runs again while another of its results is kept counts that result twice,
-as there. What it may choose are exactly our sets of copies.
+Jain et al., MLSys 2020, section 4. R[t, i]: operation i runs in stage t. S[t, v]: storage v is kept into stage t.
+FREE[t, v, k]: storage v is freed in stage t right after operation k. The memory U[t, k] is a sum of these and stays
+within the budget.
+
+There are two changes. A final stage is added in which outputs may be computed again. Storages replace operations, so
+that operations may have several results; as in the paper, an operation that runs again while another of its results is
+kept counts that result twice. The sets of copies among which the program chooses are exactly ours.
 """
 
 from __future__ import annotations
@@ -20,8 +22,15 @@ from recompute.planning.solvers.problem import Pair, Problem
 
 @dataclass(frozen=True)
 class Published:
-    """`pairs`, or None where none were found; `bound_percent`, proved by HiGHS; `infeasible`, proved; `columns` and
-    `rows` of the program."""
+    """Solution of the integer program.
+
+    Attributes:
+        pairs: The chosen copies, or None if none were found.
+        bound_percent: Lower bound that HiGHS has proved.
+        infeasible: Whether infeasibility is proved.
+        seconds: Time of the solver.
+        columns, rows: Size of the program.
+    """
 
     pairs: frozenset[Pair] | None
     bound_percent: float
@@ -45,7 +54,7 @@ def checkmate(problem: Problem, budget: int, seconds: float) -> Published:
 
 
 class _Checkmate:
-    """Writes the program down, stage by stage; bytes in units of the budget, costs in percent of the step."""
+    """Builder of the program, stage by stage, with bytes in units of the budget and costs in percent of the step."""
 
     def __init__(self, problem: Problem, budget: int):
         self.problem, self.n, self.budget = problem, len(problem), budget
@@ -79,7 +88,7 @@ class _Checkmate:
         return sorted({*self.problem.reads_of(op), *self.problem.makes_of(op)})
 
     def _there(self, t: int, v: int) -> list[tuple[int, float]]:
-        """R[t, maker v] + S[t, v]"""
+        """Return the terms of R[t, maker v] + S[t, v]."""
         columns = (self.runs.get((t, int(self.problem.maker[v]))), self.kept.get((t, v)))
         return [(column, 1.0) for column in columns if column is not None]
 
@@ -94,7 +103,8 @@ class _Checkmate:
                 self.rows.at_least(1.0, self._there(t, v))
 
     def _frees(self, t: int) -> None:
-        """FREE = 1 exactly where the operation runs, nobody reads behind it, and the next stage does not keep it."""
+        """Add the constraints that make FREE 1 exactly if the operation runs, no later operation reads v, and the next
+        stage does not keep v."""
         for (stage, v, op), column in self.free.items():
             if stage != t:
                 continue
@@ -109,7 +119,7 @@ class _Checkmate:
             self.rows.at_least(1.0 + output - most, [(column, -float(most)), *negated])
 
     def _memory(self, t: int) -> None:
-        """U[t, k] <= B, written out."""
+        """Add the constraints U[t, k] <= B, written out."""
         held = [(self.kept[t, v], -self.sizes[v]) for v in range(int(self.problem.make_start[t]))]
         for op in range(min(t + 1, self.n)):
             if (t, op) not in self.runs:

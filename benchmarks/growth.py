@@ -1,10 +1,10 @@
-"""How the processor time of every stage grows with the operations: the exponent between sizes, 1 being proportional.
+"""Measure how the CPU time of every stage grows with the number of operations, as an exponent (1 is linear).
 
     python benchmarks/growth.py                              # all kinds of steps, 1,000 to 100,000 operations
     python benchmarks/growth.py chain marks --sizes 1000 10000
 
-Each stage is run by itself on what the stages before it have made, with the garbage collector as in the tools. Exit
-status 1: an exponent is above the bar.
+Each stage runs separately on the output of the stages before it, with the garbage collector configured as in the tools.
+The exit status is 1 if an exponent is above the bar.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _eager(module: ModuleOp) -> None:
 
 
 def stages(selection: Selection, original: ModuleOp) -> Iterator[tuple[str, Stage]]:
-    """What is run on the parsed module, in this order."""
+    """Yield the stages in the order in which they run on the parsed module."""
     yield "verify", verify_module
     yield "flatten", _flatten
     yield "phases", _phases
@@ -94,7 +94,7 @@ def _demand(proved: bool) -> None:
 
 
 def measure(kind: Kind, operations: int) -> dict[str, float]:
-    """Seconds of each stage, and of the whole pass at the end."""
+    """Return the seconds of each stage, and of the whole pass at the end."""
     blocks = blocks_for(operations)
     text, seconds = long_step(kind, blocks), dict[str, float]()
     start = process_time()
@@ -114,12 +114,12 @@ def measure(kind: Kind, operations: int) -> dict[str, float]:
 
 
 def exponent(before: float, after: float, factor: float) -> float:
-    """How the time grows: `after / before = factor ** exponent`."""
+    """Return the exponent of growth: `after / before = factor ** exponent`."""
     return log(max(after, NOISE) / max(before, NOISE)) / log(factor)
 
 
 def report(name: str, sizes: Sequence[int]) -> bool:
-    """Print one kind of step; whether every stage is within the bar."""
+    """Print the measurements of one kind of step, and return whether every stage is within the bar."""
     measured = [measure(KINDS[name], size) for size in sizes]
     growth = [log_ratio for log_ratio in pairwise(zip(sizes, measured, strict=True))]
     print(f"\n{name:16}" + "".join(f"{size:>11,}" for size in sizes) + "   exponents")

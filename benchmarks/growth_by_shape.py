@@ -1,11 +1,12 @@
-"""Growth of time and memory of `recompute-check` with the shape of a program: nesting, aliases, functions, constants.
+"""Measure how time and memory of `recompute-check` grow with the shape of a program: nesting, aliases, functions,
+constants.
 
     python -m recompute.benchmarks.growth_by_shape
     python -m recompute.benchmarks.growth_by_shape constants functions
 
-Each program is proved equal to itself in a process of its own: parse, verify, prove. Columns: the size of the shape,
-bytes of text, seconds of the processor without those of one function, peak memory of the process, and the exponent
-of the seconds since the size before, 1 being proportional. Exit status 1: an exponent is above the bar.
+Each program is proved equal to itself (parse, verify, prove) in a process of its own. Columns: the size of the shape,
+bytes of text, CPU seconds minus those of a single function, peak memory of the process, and the exponent of the seconds
+relative to the previous size (1 is linear). The exit status is 1 if an exponent is above the bar.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def _main(body: str, result: str = "%x", before: str = "", after: str = "") -> s
 
 
 def nesting(levels: int) -> str:
-    """Counted loops in one another, each of which hands its carry on."""
+    """Return nested counted loops, each of which passes its carry on."""
     opened, closed = list[str](), list[str]()
     for level in range(levels):
         value = f"%c{level - 1}" if level else "%x"
@@ -53,7 +54,7 @@ def nesting(levels: int) -> str:
 
 
 def aliases(count: int) -> str:
-    """Aliases of which each names the one before it, used by an operation each."""
+    """Return a chain of aliases, each of which refers to the previous one and is used by one operation."""
     definitions = [
         "#a0 = 1 : i32\n",
         *(f"#a{n} = [#a{n - 1}]\n" if n % 8 else f"#a{n} = {n}\n" for n in range(1, count)),
@@ -63,7 +64,7 @@ def aliases(count: int) -> str:
 
 
 def functions(count: int) -> str:
-    """Functions of which each calls the next."""
+    """Return a chain of functions, each of which calls the next."""
     call = f"%0 = func.call @f{{}}(%x) : ({TYPE}) -> {TYPE}"
     bodies = [*(call.format(n + 1) for n in range(count - 1)), f"%0 = stablehlo.sine %x : {TYPE}"]
     others = "".join(
@@ -74,7 +75,7 @@ def functions(count: int) -> str:
 
 
 def constants(mebibytes: int) -> str:
-    """One constant in hexadecimal, of so many MiB of text."""
+    """Return a constant in hexadecimal notation, with text of this many MiB."""
     elements = mebibytes << 17
     digits = "".join(f"{n & 0xFFFFFFFF:08X}" for n in range(0, elements * 2654435761, 2654435761))
     constant = f'%c = stablehlo.constant dense<"0x{digits}"> : tensor<{elements}xf32>\n'
@@ -95,9 +96,10 @@ def _write(name: str, size: int, path: Path) -> None:
 
 
 def checked(name: str, size: int) -> tuple[int, float, int]:
-    """Bytes of the program, seconds of the processor and bytes at the peak of a process that proves it equal to itself.
+    """Measure a process that proves a program equal to itself: bytes of the program, CPU seconds, peak memory in bytes.
 
-    Another process writes the program, because the peak of a child counts the memory of its parent before `exec`.
+    Another process writes the program, because the peak of a child process includes the memory of its parent before
+    `exec`.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "program.mlir"
@@ -116,7 +118,7 @@ def checked(name: str, size: int) -> tuple[int, float, int]:
 
 
 def report(name: str, idle: float) -> bool:
-    """Print one kind of shape; whether every exponent is within the bar."""
+    """Print the measurements of one kind of shape, and return whether every exponent is within the bar."""
     before, fits = None, True
     for size in SHAPES[name][1]:
         length, seconds, peak = checked(name, size)

@@ -1,12 +1,12 @@
-"""`recompute.jax.jit` beside the frameworks' own remat, on steps as their users write them.
+"""Compare `recompute.jax.jit` with the frameworks' own remat, on steps as their users write them.
 
     python -m recompute.benchmarks.jax_peers                    # all steps: memory, FLOPs, bits, seconds, distances
     python -m recompute.benchmarks.jax_peers --only 'linen gpt' --only unet --json found.json
-    python -m recompute.benchmarks.jax_peers --write            # and write the tables of docs/measured/jax_peers*.md
-    python -m recompute.benchmarks.jax_peers --from found.json  # tables of what was measured before
+    python -m recompute.benchmarks.jax_peers --write            # also write the tables of docs/measured/jax_peers*.md
+    python -m recompute.benchmarks.jax_peers --from found.json  # tables of earlier measurements
 
-Each step is compiled in a process of its own, and run once for its results. On a GPU the steps are timed too, with the
-latency hiding scheduler on and off, and the peak of the device is asked for. Exit status 1: a bar was missed.
+Each step is compiled in a process of its own and run once for its results. On a GPU the steps are also timed, with and
+without the latency-hiding scheduler, and the peak of the device is read. The exit status is 1 if a bar is missed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ CHILD = (sys.executable, "-m", "recompute.benchmarks.peers.row")
 
 
 def asked(*arguments: str) -> Any:
-    """What the process of a row says. Its progress and its warnings go where ours go."""
+    """Return the JSON that the process of a row prints. Its progress and warnings go to this process's standard
+    error."""
     outcome = subprocess.run([*CHILD, *arguments], stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(outcome.stdout)
 
@@ -46,7 +47,8 @@ def measured(name: str, size: str) -> dict[str, Any]:
 
 
 def add_peaks(name: str, size: str, costs: Mapping[str, Any]) -> None:
-    """A process for each: a device knows the most that it held since its process began."""
+    """Add the peak of the device for each form. Each is measured in a new process, since a device reports its process's
+    peak."""
     for setting, forms in costs.items():
         for form in [form for form in FORMS if form in forms]:
             forms[form]["peak_bytes"] = asked(
@@ -55,7 +57,7 @@ def add_peaks(name: str, size: str, costs: Mapping[str, Any]) -> None:
 
 
 def text(rows: Mapping[str, Any]) -> dict[str, str]:
-    """The tables by the name of their place in the page."""
+    """Return the tables by the name of their place in the page."""
     settings = tables.settings_in(rows)
     made = {"peers": tables.peers(PEERS, list(rows)), "versions": versions(rows)}
     for number, setting in enumerate(settings):
@@ -91,7 +93,7 @@ def too_far(rows: Mapping[str, Any]) -> Iterator[str]:
 
 
 def with_tables(pages: Mapping[Path, str], made: Mapping[str, str]) -> dict[Path, str]:
-    """The pages with each table in the place of its name."""
+    """Return the pages with each table inserted at its place."""
     written = dict(pages)
     for name, table in made.items():
         place = f"<!-- {name} -->\n"

@@ -1,10 +1,10 @@
-"""Joint forward and backward graphs of networks, made without a framework: for the planner's benchmarks and tests.
+"""Joint forward and backward graphs of networks, built without a framework, for the planner's benchmarks and tests.
 
     python benchmarks/joint_graphs.py unet > unet.json
 
-Layers are written forward; the backward pass follows from what each needs for it: its inputs, its result, or nothing.
-The gradient of a concatenation is one buffer of which the parts' gradients are views. Costs: FLOPs + 16 for each byte
-that is read or written, as in graphs that partitioners write.
+Layers are written in forward order. The backward pass follows from what each layer's gradient reads: its inputs, its
+result, or nothing. The gradient of a concatenation is one buffer, of which the gradients of the parts are views. The
+cost of an operation is its FLOPs plus 16 for each byte that it reads or writes, as in graphs that partitioners write.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ Node = dict[str, Any]
 
 @dataclass(frozen=True)
 class Layer:
-    """`needs`: what its backward reads beside the gradient, by node; `weight`: elements of its parameters, or 0."""
+    """Layer on the tape. `needs`: the nodes that its backward reads besides the gradient. `weight`: number of its
+    parameters."""
 
     name: str
     inputs: tuple[int, ...]
@@ -34,7 +35,7 @@ class Layer:
 
 @dataclass
 class Net:
-    """Nodes in the order of execution; sizes in elements."""
+    """Network as nodes in execution order, with sizes in elements."""
 
     nodes: list[Node] = field(default_factory=list[Node])
     sizes: list[int] = field(default_factory=list[int])
@@ -56,7 +57,7 @@ class Net:
         return self.node("input", (), size, kind="input")
 
     def layer(self, name: str, inputs: Sequence[int], size: int, flops: int, needs: str = "in", weight: int = 0) -> int:
-        """`needs`: what the backward reads: `in`, `out`, `both` or nothing."""
+        """Add a layer. `needs` states what its backward reads: `in`, `out`, `both`, or nothing."""
         result = self.node(name, inputs, size, flops)
         saved = (*(inputs if needs in ("in", "both") else ()), *((result,) if needs in ("out", "both") else ()))
         self.tape.append(Layer(name, tuple(inputs), result, flops, saved, weight))
@@ -81,7 +82,7 @@ class Net:
         return self.layer("concat", parts, sum(self.sizes[part] for part in parts), 0, "")
 
     def finished(self) -> dict[str, Any]:
-        """With the backward pass of the last layer's result, and all weights' gradients as outputs."""
+        """Return the graph with the backward pass of the last layer's result, and all weight gradients as outputs."""
         loss = self.tape[-1].result
         self.backward = True
         gradients, outputs = {loss: self.node("tangent", (), self.sizes[loss], kind="tangent")}, [loss]
@@ -209,7 +210,8 @@ def _transformer(net: Net, x: int, layers: int, memory: int | None) -> int:
 
 
 def chain(operations: int, irregular: bool = False) -> Net:
-    """About so many operations, both passes together: blocks with skips, all alike or each of another size."""
+    """Return a chain of blocks with skips, about `operations` in both passes; `irregular` varies the size of the
+    blocks."""
     net, draw = Net(), random.Random(1)
     x = net.matmul(net.given(4096), 4096, 256)
     skip = x

@@ -1,8 +1,9 @@
-"""Random layered graphs, as Bartan et al. (Moccasin, ICML 2023) measure on: no forward and backward pass, no blocks.
+"""Random layered graphs as in Bartan et al. (Moccasin, ICML 2023), without forward and backward pass and without
+blocks.
 
-Operations stand in layers of about the square root of their number. Each reads one to four earlier results, mostly of
-the layer before, now and then of one further back, so that few results are needed long. Sizes and costs are uniform.
-Operations may run again anywhere; who reads what is drawn here, not taken from their files.
+The number of layers is about the square root of the number of operations. Each operation reads one to four earlier
+results, mostly of the layer before and sometimes of an earlier one, so few results are live for long. Sizes and costs
+are uniform. Operations may run again anywhere. The graphs are drawn here, not taken from the paper's files.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Whether XLA counts the same temporaries and FLOPs if it compiles at its lowest optimization level.
+"""Check whether XLA reports the same temporaries and FLOPs when it compiles at its lowest optimization level.
 
     python -m recompute.benchmarks.level_zero                  # the peers on one device, then the examples
     python -m recompute.benchmarks.level_zero --only 'linen gpt' --only chain
 
-A step that is compiled only to be measured can then be compiled at that level, which takes less time. For each step,
-plain and with its framework's remat kept: temporaries and FLOPs at level 0, and the CPU time of the compiler, as
+If it does, a step that is compiled only to be measured can be compiled at that level, which takes less time. For each
+step, plain and with its framework's remat, the table shows temporaries, FLOPs and the compiler's CPU time at level 0 as
 multiples of those at the default level.
 """
 
@@ -25,7 +25,7 @@ from recompute.test.imports import ROOT
 
 
 def compiled(lowered: Any, options: dict[str, Any] | None) -> tuple[int, float, float]:
-    """Bytes of temporaries, FLOPs, CPU seconds of the compiler."""
+    """Return the bytes of temporaries, the FLOPs, and the CPU seconds of the compiler."""
     start = process_time()
     executable = lowered.compile(options)
     seconds = process_time() - start

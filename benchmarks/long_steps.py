@@ -1,7 +1,7 @@
-"""Training steps of any length, as text: chains of small blocks, each of which the backward pass reads again.
+"""Training steps of any length, as text: chains of small blocks whose values the backward pass reads.
 
-h1 = tanh(sine(h0) * w)        forward, in the scope block0
-g0 = g1 * (1 - h1²) * w * cos(h0)      backward; and a gradient of w that is summed over the blocks
+h1 = tanh(sine(h0) * w)                forward, in the scope block0
+g0 = g1 * (1 - h1²) * w * cos(h0)      backward, with a gradient of w that is summed over the blocks
 """
 
 from __future__ import annotations
@@ -22,8 +22,15 @@ MARK = " {recompute.recompute = true}"
 
 @dataclass(frozen=True)
 class Kind:
-    """`scoped`: each block is a named scope. `marked`: by hand, outside of segments. `weights`: whether all blocks read
-    one argument, one forward value from outside of them (both directions do), or each an argument of its own."""
+    """Kind of step.
+
+    Attributes:
+        scoped: Whether each block is a named scope.
+        marked: Whether operations are marked by hand, outside of segments.
+        weights: Whether all blocks read one argument, one forward value from outside of them (in both passes), or an
+            argument of their own.
+        select: Returns the selection for a number of blocks.
+    """
 
     scoped: bool = True
     marked: bool = False
@@ -51,7 +58,7 @@ def blocks_for(operations: int) -> int:
 
 @dataclass
 class _Text:
-    """The body of the step; every operation has a line of its own in a source that does not exist."""
+    """Body of the step; every operation is located on a line of its own in a fictitious source file."""
 
     kind: Kind
     lines: list[str] = field(default_factory=list[str])
@@ -63,7 +70,7 @@ class _Text:
 
 
 def long_step(kind: Kind, blocks: int) -> str:
-    """A module with one step of about `OPERATIONS_PER_BLOCK * blocks` operations."""
+    """Return a module with one step of about `OPERATIONS_PER_BLOCK * blocks` operations."""
     text = _Text(kind)
     text.lines.append(f"    %one = stablehlo.constant dense<1.0> : {TYPE}")
     text.add("h0", "tanh", "%x", "jvp()")

@@ -1,12 +1,12 @@
-"""Steps with loops beside `jax.checkpoint` inside of the loops: XLA's temporaries and FLOPs.
+"""Compare recomputation of loops with `jax.checkpoint` inside of the loops: XLA's temporaries and FLOPs.
 
     python benchmarks/loops.py
     python benchmarks/loops.py lstm transformer --size small
 
-Plain, with the framework's own remat inside of the loops, and plain through `recompute.jax.jit`; each compiled with
-default flags and with barriers kept, the less counts. Then ours with `keep(30%)` and `periodic(auto)`. FLOPs are XLA's,
-which counts a loop once. Exit status 1: temporaries above 1.03 × theirs (accumulation: 1.02), or FLOPs of the
-transformers more than 0.5 % from theirs.
+Each step is compiled plain, with the framework's own remat inside of the loops, and by `recompute.jax.jit`, in each
+case with default flags and with barriers kept; the smaller result counts. Then follow `keep(30%)` and `periodic(auto)`.
+XLA counts the FLOPs of a loop once. The exit status is 1 if temporaries exceed 1.03 times those of remat (accumulation:
+1.02), or if the FLOPs of the transformers differ by more than 0.5 %.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""The planner under a peak budget: extra cost beside the proven bound, the bars, PyTorch's partitioner, other networks.
+"""Measure the planner under peak budgets: extra cost, proven bound, bars, PyTorch's partitioner, other networks.
 
     python benchmarks/plan.py                           # gpt24L, with its bars
     python benchmarks/plan.py pytorch                   # at the peaks of PyTorch's partitioner, same graph, same costs
-    python benchmarks/plan.py times --python PYTHON     # beside PyTorch's partitioner, in one run; one that has torch
+    python benchmarks/plan.py times --python PYTHON     # alternating with PyTorch's partitioner; a Python with torch
     python benchmarks/plan.py nets --seconds 60         # irregular networks of joint_graphs.py
     python benchmarks/plan.py nets --net unet --share 0.3 --seconds 600 --effort long
-    python benchmarks/plan.py formulations --seconds 60 # beside Checkmate's integer program, on small graphs
+    python benchmarks/plan.py formulations --seconds 60 # compared with Checkmate's integer program, on small graphs
     python benchmarks/plan.py scale                     # 4,000 to 100,000 operations
 
-`graphs/gpt24L.json.gz` is the joint graph that PyTorch 2.13 makes of a 24-layer GPT, `graphs/gpt24L.pytorch.json` what
-its partitioners chose on it. Exit status 1: a bar is missed.
+`graphs/gpt24L.json.gz` is the joint graph that PyTorch 2.13 makes of a 24-layer GPT, and `graphs/gpt24L.pytorch.json`
+is what its partitioners chose. The exit status is 1 if a bar is missed.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ def pytorch() -> Iterator[str]:
 
 
 def times(python: str) -> Iterator[str]:
-    """PyTorch's partitioner and ours by turns: for each of its budgets the peak that it has come to is ours."""
+    """Time PyTorch's partitioner and our planner alternately; our budget is the peak that PyTorch's partitioner
+    reaches."""
     problem = gpt()
     row("warm-up", problem, plain_peak(problem) // 2)
     for theirs in json.loads((GRAPHS / "gpt24L.pytorch.json").read_text()):
@@ -127,14 +128,14 @@ def nets(options: argparse.Namespace) -> Iterator[str]:
 
 
 def gap_bar(share: float, operations: int, seconds: float) -> float:
-    """In points; infinite where there is none."""
+    """Return the maximum gap to the bound in percentage points; infinite if there is no bar."""
     if share >= 0.4:
         return 0.1
     return (1.0 if seconds >= MINUTES else 4.0) if operations <= FEW and share >= 0.3 else inf
 
 
 def small() -> Iterator[tuple[str, Problem]]:
-    """Up to 60 operations: networks of two or three layers, random layered graphs."""
+    """Yield graphs of up to 60 operations: networks of two or three layers, and random layered graphs."""
     nets = {"unet": unet(1, 1 << 16, 1), "lstm": lstm(1), "inception": inception(1), "chain": chain(42, True)}
     for name, net in nets.items():
         yield name, read_graph(json.dumps(net.finished()), name)
@@ -162,7 +163,8 @@ def formulations(seconds: float) -> Iterator[str]:
 
 
 def published_row(problem: Problem, budget: int, theirs: Published) -> float | None:
-    """What it costs by our evaluator; None without a plan that keeps the budget."""
+    """Print the published program's plan, and return its cost by our evaluator; None without a plan within the
+    budget."""
     size = f"{theirs.seconds:6.1f} s  Checkmate, {theirs.columns} columns, {theirs.rows} rows"
     if theirs.pairs is None:
         print(f"{'':<28} {'infeasible' if theirs.infeasible else 'no plan'}  {size}", flush=True)

@@ -1,16 +1,16 @@
-"""Public programs in MLIR: read, printed, refused and executed, counted beside jaxlib.
+"""Count which public MLIR programs are read, printed, refused and executed, compared with jaxlib.
 
     python -m recompute.benchmarks.public_programs CHECKOUT                    # all *.mlir files of a checkout
     python -m recompute.benchmarks.public_programs CHECKOUT --files 'stablehlo/tests/interpret/**/*.mlir' --list
 
-A file is split at lines `// -----`. Parts with `expected-error` are bad programs: they must be refused, with the label
-of the specification's constraint (`C3`, `I1`). Those that jaxlib reads are not counted among them: the error is that
-of a pass, or of a dialect of a test. The others are judged by jaxlib: those that it reads must be read as
-written, read in generic form, and printed so that jaxlib prints the result as it prints the original. The statements
-`check.expect_…` of StableHLO's interpreter tests are left out there; with `--execute` the functions that contain them
-run in numpy, `interpreter.run_parallel` on simulated devices, and each expectation is compared.
+A file is split at lines `// -----`. Parts with `expected-error` are invalid programs: they must be refused, with the
+label of the specification's constraint (`C3`, `I1`). Such a part is counted separately where jaxlib reads it: its error
+is that of a pass or of a test dialect. The other programs are judged by jaxlib: one that it reads must be
+read as written and in generic form, and printed so that jaxlib prints the output as it prints the original. The
+statements `check.expect_…` of StableHLO's interpreter tests are left out there. With `--execute`, the functions that
+contain them run in numpy, `interpreter.run_parallel` on simulated devices, and each expectation is compared.
 
-`--list` prints a line for each program that is not counted in the first number of its row.
+`--list` prints a line for each program that fails the first criterion of its row.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ REFUSALS = (ParseError, VerifyException, DiagnosticException)
 
 @dataclass
 class Table:
-    """Counts by row, and a line for each program that is not as it should be."""
+    """Counts by row, and a line for each program that fails."""
 
     counts: Counter[str] = field(default_factory=Counter[str])
     lines: list[str] = field(default_factory=list[str])
@@ -71,7 +71,7 @@ class Table:
 
 
 class Hang(Exception):
-    """A program takes longer than the limit."""
+    """Error for a program that exceeds the time limit."""
 
 
 @contextmanager
@@ -93,14 +93,14 @@ def parts_of(path: Path) -> list[str]:
 
 
 def read(text: str, name: str) -> ModuleOp:
-    """The verified module; raises one of `REFUSALS` for a bad program."""
+    """Return the verified module. Raises one of `REFUSALS` for an invalid program."""
     module = parse_module(text, name)
     verify_module(module)
     return module
 
 
 def refuse(text: str, place: str, table: Table, is_read_by_jaxlib: bool) -> None:
-    """Count a bad program."""
+    """Count an invalid program, and check that it is refused unless jaxlib reads it."""
     if is_read_by_jaxlib:
         table.counts["annotated with an error, read by jaxlib"] += 1
         return
@@ -125,7 +125,7 @@ def refuse(text: str, place: str, table: Table, is_read_by_jaxlib: bool) -> None
 
 @dataclass
 class Comparison:
-    """Reads programs here and in jaxlib."""
+    """Comparison of programs read here and in jaxlib."""
 
     table: Table
     dialects: frozenset[str] = frozenset()
@@ -133,7 +133,7 @@ class Comparison:
     judge: Judge = field(default_factory=lambda: Judge(allow_unregistered=True))
 
     def theirs(self, text: str, generic: bool = False) -> str | None:
-        """How jaxlib prints a program; None if it does not read it."""
+        """Return the program as jaxlib prints it, or None if jaxlib does not read it."""
         try:
             return self.judge.print(text, generic=generic, debuginfo=False)
         except AssertionError as error:
@@ -142,7 +142,7 @@ class Comparison:
             return None
 
     def compare(self, text: str, place: str) -> None:
-        """Count a program that jaxlib reads."""
+        """Count a program that jaxlib reads, and compare both outputs."""
         table, printed = self.table, self.theirs(text)
         if printed is None:
             table.counts["not read by jaxlib"] += 1
@@ -170,13 +170,13 @@ class Comparison:
 
 
 def _unnumbered(text: str) -> str:
-    """The text without the numbers of resources: jaxlib counts up the names that it has read before."""
+    """Return the text without the numbers of resources, which jaxlib increments with every program that it reads."""
     return RESOURCE.sub(r"\1>", text)
 
 
 class ExpectOp(IRDLOperation):
-    """An expectation of StableHLO's interpreter tests, under all of its names: values, and a constant or a second
-    value; `kind` has the rest of the name."""
+    """Expectation of StableHLO's interpreter tests: values, with a constant or a second value. `kind`: the name after
+    `expect_`."""
 
     values = var_operand_def()
     kind = opt_prop_def()
@@ -216,7 +216,7 @@ EXPECTATIONS = Dialect("check", [_expect(kind) for kind in KINDS])
 
 
 def agree(kind: str, found: Any, expected: Any, ulps: int) -> bool:
-    """Whether a value is as expected: exactly, to a relative error of 1e-4, or to a number of ulps."""
+    """Return whether a value is as expected: exactly, up to a relative error of 1e-4, or up to a number of ulps."""
     if kind.startswith(("eq", "serialized")) or found.dtype.kind in "biu":
         return np.array_equal(found, expected, equal_nan=found.dtype.kind in "fc")
     wide = np.complex128 if found.dtype.kind == "c" else np.float64
@@ -228,7 +228,7 @@ def agree(kind: str, found: Any, expected: Any, ulps: int) -> bool:
 
 
 def execute_checks(text: str, place: str, table: Table) -> None:
-    """Run the functions of a program that have expectations, and count the expectations."""
+    """Run the functions of a program that contain expectations, and count the expectations that hold."""
     context = make_context()
     context.load_dialect(EXPECTATIONS)
     module = parse_module(text, place, context)
@@ -254,7 +254,7 @@ def execute_checks(text: str, place: str, table: Table) -> None:
 def _expected_values(
     module: ModuleOp, function: FuncOp, expectations: Sequence[ExpectOp]
 ) -> list[tuple[str, Any, Any, int]]:
-    """The kind, the value, the expected value and the ulps of each expectation."""
+    """Return the kind, the value, the expected value and the ulps of each expectation."""
     block = function.body.block
     pairs = list[tuple[str, SSAValue, SSAValue, int]]()
     for op in expectations:
@@ -285,7 +285,7 @@ def _unprobed(value: SSAValue, probed: Sequence[Operation]) -> SSAValue:
 
 
 def _in_parallel(module: ModuleOp, op: Operation, inputs: Sequence[Any]) -> list[Any]:
-    """The results of `interpreter.run_parallel`: for each device those of its function."""
+    """Return the results of `interpreter.run_parallel`: those of each device in turn."""
     grid = op.properties.get("programs") or op.attributes["programs"]
     if "infeed" in op.attributes or "infeed" in op.properties:
         raise Refusal(op, "infeed has no kernel")
@@ -301,7 +301,7 @@ def _in_parallel(module: ModuleOp, op: Operation, inputs: Sequence[Any]) -> list
 
 
 def _run(block: Block, wanted: Sequence[SSAValue], known: dict[SSAValue, Any]) -> list[Any]:
-    """The values of a block, of which some are known: its operations that they need, in a function of their own."""
+    """Return the values `wanted` of a block, by running the operations that they need in a function of their own."""
     from xdsl.dialects.func import ReturnOp
 
     needed, stack = set[Operation](), [value for value in wanted if value not in known]

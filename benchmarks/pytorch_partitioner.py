@@ -1,9 +1,9 @@
-"""How long PyTorch's own partitioner takes on a GPT of 24 layers, the network of `benchmarks/graphs/gpt24L.json.gz`.
+"""Time PyTorch's own partitioner on a 24-layer GPT, the network of `benchmarks/graphs/gpt24L.json.gz`.
 
-    python benchmarks/pytorch_partitioner.py 0.9 0.5      # with a Python that has torch; needs nothing of this project
+    python benchmarks/pytorch_partitioner.py 0.9 0.5      # in a Python with torch; imports nothing of this project
 
-For each activation memory budget one line of JSON: the budget, nodes of the joint graph, seconds in the partitioner.
-`python benchmarks/plan.py times --python PYTHON` runs it beside the solvers.
+For each activation memory budget it prints one line of JSON: the budget, the nodes of the joint graph, the seconds in
+the partitioner. `python benchmarks/plan.py times --python PYTHON` runs it alternately with the solvers.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def arguments() -> list[Any]:
 
 
 def partitioned(budget: float) -> tuple[int, float]:
-    """Nodes, and seconds in the partitioner."""
+    """Return the number of nodes of the joint graph, and the seconds in the partitioner."""
     result = list[tuple[int, float]]()
 
     def timed(joint: Any, inputs: Any, **options: Any) -> Any:

@@ -1,6 +1,6 @@
-"""Steps that XLA:CPU is known to round differently once they are rewritten, by `jax.checkpoint` or by us.
+"""Steps that XLA:CPU rounds differently after a rewrite, by `jax.checkpoint` or by this compiler.
 
-Each is plain JAX, after layers in common use, as small as it can be and still show a difference.
+Each is plain JAX, follows layers in common use, and is as small as possible while still showing a difference.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RATE, FIRST, SECOND = 1e-3, 0.9, 0.999
 
 
 def in_layers(block: Callable[..., jax.Array], checkpoint: bool) -> Callable[..., jax.Array]:
-    """`block(parameters, x)` for each of a list of parameters, in a scope of its own."""
+    """Return a function that applies `block(parameters, x)` for each of a list of parameters, in a scope of its own."""
 
     def run(layers: list[Parameters], x: jax.Array) -> jax.Array:
         for index, p in enumerate(layers):
@@ -33,7 +33,7 @@ def in_layers(block: Callable[..., jax.Array], checkpoint: bool) -> Callable[...
 
 
 def layer_norm(scale: jax.Array, x: jax.Array) -> jax.Array:
-    """By `jnp.var`, which JAX lowers to a function that is called."""
+    """Apply layer normalization by `jnp.var`, which JAX lowers to a function call."""
     centred = x - jnp.mean(x, -1, keepdims=True)
     return centred * jax.lax.rsqrt(jnp.var(x, -1, keepdims=True) + 1e-5) * scale
 
@@ -65,7 +65,7 @@ def transformer_layers(width: int) -> list[Parameters]:
 
 
 def vision_transformer(checkpoint: bool) -> Step:
-    """Patches by a convolution, channels first, and normalized with the channels last."""
+    """Vision transformer with channels-first convolutional patches, and normalization with channels last."""
     width, patch = 96, 4
 
     def loss(p: dict[str, Any], images: jax.Array) -> jax.Array:
@@ -80,14 +80,14 @@ def vision_transformer(checkpoint: bool) -> Step:
 
 @jax.jit
 def normalized(scale: jax.Array, shift: jax.Array, x: jax.Array) -> jax.Array:
-    """A layer norm that is a function of its own, and calls others; small variances count as one."""
+    """Apply layer normalization as a function that calls others; small variances count as one."""
     variance = jnp.var(x, -1, keepdims=True)
     safe = jnp.where(variance > 1e-12, variance, 1.0)
     return (x - jnp.mean(x, -1, keepdims=True)) * jax.lax.rsqrt(safe + 1e-5) * scale + shift
 
 
 def patches_with_adam(checkpoint: bool) -> Step:
-    """A vision transformer of functions that are called, and the whole Adam step."""
+    """Vision transformer made of called functions, with a complete Adam step."""
     width, patch, heads, classes = 96, 4, 2, 10
 
     def block(p: Parameters, x: jax.Array) -> jax.Array:
@@ -115,7 +115,7 @@ def patches_with_adam(checkpoint: bool) -> Step:
 
 
 def rotated(t: jax.Array) -> jax.Array:
-    """Pairs of numbers, turned by an angle that grows with the position."""
+    """Rotate pairs of numbers by an angle that grows with the position."""
     pairs = t.shape[-1] // 2
     angle = jnp.arange(t.shape[-2])[:, None] * 10000.0 ** (-jnp.arange(pairs) / pairs)
     even, odd = t[..., ::2], t[..., 1::2]
@@ -124,7 +124,7 @@ def rotated(t: jax.Array) -> jax.Array:
 
 
 def language_model(checkpoint: bool, turn: Turn = same, tied: bool = False) -> Step:
-    """With `tied` its last matrix is its embedding."""
+    """Language model; with `tied`, its output matrix is its embedding."""
     width, vocabulary = 32, 64
 
     def loss(p: dict[str, Any], tokens: jax.Array) -> jax.Array:
@@ -139,7 +139,7 @@ def language_model(checkpoint: bool, turn: Turn = same, tied: bool = False) -> S
 
 
 def group_norm(checkpoint: bool) -> Step:
-    """Convolutions whose channels are normalized in groups, the variance as a difference of two means."""
+    """Convolutions with group normalization, in which the variance is a difference of two means."""
     channels, groups = 16, 4
 
     def normalized(p: Parameters, x: jax.Array) -> jax.Array:
@@ -168,7 +168,7 @@ def adam_update(p: Any, moments: dict[str, Any], gradient: Any) -> tuple[Any, di
 
 
 def adam(checkpoint: bool) -> Step:
-    """Dense layers and the whole Adam step, written out; weights and moments are donated."""
+    """Dense layers and a complete Adam step, written out, with donated weights and moments."""
     width = 96
 
     def block(p: Parameters, x: jax.Array) -> jax.Array:

@@ -1,11 +1,11 @@
-"""Processor time of the whole road beside an earlier checkout and beside XLA's compiler, run alternately.
+"""Compare the CPU time of all stages with that of an earlier checkout and of XLA's compiler, in alternating runs.
 
     git worktree add /tmp/before/recompute <commit>
     python benchmarks/speed.py --against /tmp/before
 
-The step is a 12-layer GPT with dropout and Adam, from JAX alone. Of each figure the least of all rounds counts: what
-else runs on the machine only adds. Printed are ratios, and below 1 is less than before. Without `--against` only the
-ratio to XLA's compile time is printed.
+The step is a 12-layer GPT with dropout and Adam in plain JAX. For each number the minimum of all rounds counts, since
+other load only adds time. Ratios are printed; below 1 is faster than before. Without `--against` only the ratio to
+XLA's compile time is printed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ sys.exit(main())
 
 
 def write_step(path: Path, width: int) -> float:
-    """Write the step as MLIR; returns the CPU seconds in which XLA compiles it."""
+    """Write the step as MLIR, and return the CPU seconds that XLA needs to compile it."""
     sys.path.insert(0, str(ROOT))
     from examples.export import as_text
     from examples.models import gpt
@@ -61,7 +61,7 @@ def write_step(path: Path, width: int) -> float:
 
 
 def run(parent: Path, code: str, *arguments: str) -> tuple[float, int, str]:
-    """CPU seconds, peak of memory in KiB and output of a Python that imports `recompute` from `parent`."""
+    """Run Python with `recompute` from `parent`; return its CPU seconds, its peak memory in KiB, and its output."""
     command = [sys.executable, "-c", code, *arguments]
     child = subprocess.Popen(
         command,

@@ -1,11 +1,12 @@
-"""Training steps in the form that other tools write: no locations, the loss last or not returned, a tuple, batch norm.
+"""Measure training steps in the form that other tools write: no locations, the loss last or not returned, tuples, batch
+norm.
 
     python -m recompute.benchmarks.without_locations                 # all steps, a line each
     python -m recompute.benchmarks.without_locations vit_lamb
 
-Each of the twelve steps is lowered by JAX with a name for each block, and written again in a foreign form. Columns: the
-XLA:CPU temporaries of the named step and of the foreign form after `recompute` as shares of those of the plain step,
-their ratio, whether the foreign form is proved, and the guess about its phases that was made.
+Each of the twelve steps is lowered by JAX with a name for each block, and rewritten into a foreign form. Columns:
+XLA:CPU's temporaries of the named step and of the foreign form, both after `recompute`, as shares of the plain step's;
+their ratio; whether the foreign form is proved; and the guess that was made about its phases.
 """
 
 # pyright: basic
@@ -55,7 +56,7 @@ GRADIENT = _batch_norm_primitive("batch_norm_gradient", lambda x, a, m, v, g: (x
 
 @jax.custom_vjp
 def batch_norm(x: Any, scale: Any, offset: Any) -> Any:
-    """Normalization over batch and space by `stablehlo.batch_norm_training`, which JAX itself never writes."""
+    """Normalize over batch and space by `stablehlo.batch_norm_training`, which JAX itself never emits."""
     return TRAINING.bind(x, scale, offset)[0]
 
 
@@ -123,7 +124,7 @@ def pooled(x, p):
 
 
 def shared(count: int, **shapes: tuple[int, ...]) -> list[dict[str, jax.Array]]:
-    """Weights of `count` blocks; those called `s` are scales."""
+    """Return the weights of `count` blocks; those named `s` are scales."""
     entry = lambda name, shape: jnp.ones(shape) if name == "s" else normal(*shape)
     return [{name: entry(name, shape) for name, shape in shapes.items()} for _ in range(count)]
 
@@ -154,7 +155,7 @@ def lamb(p, g, state):
 
 
 def loss_last(function: Any) -> None:
-    """Move what only result 0 needs to the end of the function."""
+    """Move the operations that only result 0 needs to the end of the function."""
     operations = list(function.entry_block.operations)
     end = operations[-1]
     late = {end}
@@ -171,7 +172,7 @@ def loss_last(function: Any) -> None:
 
 
 def as_tuple(function: Any) -> None:
-    """Return one tuple of all results."""
+    """Return all results as one tuple."""
     end = list(function.entry_block.operations)[-1]
     with ir.InsertionPoint(end), ir.Location.unknown():
         whole = hlo.TupleOp(list(end.operands))
@@ -184,7 +185,7 @@ def as_tuple(function: Any) -> None:
 
 
 def unchanged(function: Any) -> None:
-    """Locations are lost, nothing else."""
+    """Keep the program; only its locations are lost."""
 
 
 IMAGES = (normal(16, 16, 16, 8), lambda classes: jnp.asarray(draw.integers(0, classes, 16)))
@@ -221,7 +222,7 @@ STEPS: dict[str, tuple[Any, Any, int, Any, Any, Any, bool]] = {
 
 
 def lowered(name: str, named: bool) -> jax.stages.Lowered:
-    """The training step `name` as JAX lowers it; with `named`, each block has a name."""
+    """Return the training step as JAX lowers it; with `named`, each block has a name."""
     block, shapes, count, x, optimizer, _, returns_loss = STEPS[name]
     draw.bit_generator.state = np.random.default_rng(1).bit_generator.state
     weights = shared(count, **shapes)
@@ -245,7 +246,7 @@ def lowered(name: str, named: bool) -> jax.stages.Lowered:
 
 
 def foreign(step: jax.stages.Lowered, form: Callable[[Any], None]) -> str:
-    """The text of the step in another form, without locations."""
+    """Return the text of the step in another form, without locations."""
     module = ir.Module.parse(step.as_text(), mlir.make_ir_context())
     form(next(function for function in module.body if function.name.value == "main"))
     return str(module)
@@ -256,7 +257,7 @@ def temporaries(step: jax.stages.Lowered) -> int:
 
 
 def rewritten(text: str) -> tuple[str, bool, list[str]]:
-    """The text after `recompute`, whether it is proved, and the remarks."""
+    """Return the text after `recompute`, whether it is proved, and the remarks."""
     module = parse_module(text)
     outcome = recompute(module)
     remarks = [str(remark.reason) for remark in outcome.remarks]
@@ -264,7 +265,7 @@ def rewritten(text: str) -> tuple[str, bool, list[str]]:
 
 
 def untupled(text: str) -> str:
-    """The text with its results apart again: JAX's call of the compiled step expects them so."""
+    """Return the text with its result tuple split, as JAX's call of the compiled step expects."""
     module = ir.Module.parse(text, mlir.make_ir_context())
     function = next(each for each in module.body if each.name.value == "main")
     end = list(function.entry_block.operations)[-1]
@@ -283,7 +284,7 @@ def untupled(text: str) -> str:
 
 
 def row(name: str) -> str:
-    """The measurements of one step."""
+    """Measure one step and return its row as text."""
     form = STEPS[name][5]
     with_names, without = lowered(name, True), lowered(name, False)
     plain = temporaries(without)

@@ -29,7 +29,7 @@ from ..planning.solvers.result import Infeasible, Progress, Result, Stop
 from ..planning.solvers.solve_graph import carried_within, problem_of_graph
 from ..planning.solvers.solvers_by_name import solve
 from ..planning.solvers.sweep import Outcome, sweep
-from ..reports.curve import Again, Curve, Point, Refused, Sweep, curve_of
+from ..reports.curve import Curve, Point, RefusedBudget, SegmentRecomputation, Sweep, curve_of
 from ..rules.costs.cost import FLOPS
 from ..rules.flops import flops
 from ..search.budget.limits import ERROR
@@ -88,7 +88,7 @@ def _swept(name: str, step: Step, sweeping: Sweeping) -> Swept:
     )
     labels = Labels.of(step.phases)
 
-    def again(result: Result) -> tuple[Again, ...]:
+    def again(result: Result) -> tuple[SegmentRecomputation, ...]:
         return tuple(_again(step, problem, labels, result.pairs))
 
     held = tuple(lower_bound(step).lines())
@@ -110,7 +110,7 @@ def _solved(
     return carried if isinstance(carried, Infeasible) else carried.result
 
 
-def _again(step: Step, problem: Problem, labels: Labels, pairs: Iterable[Pair]) -> Iterator[Again]:
+def _again(step: Step, problem: Problem, labels: Labels, pairs: Iterable[Pair]) -> Iterator[SegmentRecomputation]:
     """Yield the recomputed operations by segment, the most expensive segments first."""
     runs = dict[str, list[int]]()
     for _, op in pairs:
@@ -122,7 +122,7 @@ def _again(step: Step, problem: Problem, labels: Labels, pairs: Iterable[Pair]) 
     for segment, operations in sorted(runs.items(), key=lambda run: (-cost(run[1]), run[0])):
         largest = sorted(set(operations), key=lambda op: (-int(problem.costs[op]), op))[:NAMED_VALUES]
         values = tuple(named(step, op) for op in largest)
-        yield Again(segment, len(operations), problem.percent(cost(operations)), values)
+        yield SegmentRecomputation(segment, len(operations), problem.percent(cost(operations)), values)
 
 
 NO_BOUND = "no bound proved in this model"
@@ -187,7 +187,7 @@ def swept_by_model(module: ModuleOp, count: int, progress: Progress, stop: Stop)
         if not stop():
             written.look(share)
     most = max(plain.values(), default=0)
-    points, refused = list[Point](), list[Refused]()
+    points, refused = list[Point](), list[RefusedBudget]()
     for share in shares:
         point = _outcome(written, share, most, finished=not stop())
         (points if isinstance(point, Point) else refused).append(point)  # pyright: ignore[reportArgumentType]
@@ -196,13 +196,13 @@ def swept_by_model(module: ModuleOp, count: int, progress: Progress, stop: Stop)
     return Curve(name, most, 0, (), tuple(points), tuple(refused))
 
 
-def _outcome(written: _Written, share: float, most: int, finished: bool) -> Point | Refused:
+def _outcome(written: _Written, share: float, most: int, finished: bool) -> Point | RefusedBudget:
     budget = max(1, int(share * most))
     if (at := written.best(share)) is None:
         least = (
             f"of {len(written.flops)} that were written the least needs {written.least:.4f} of the plain temporaries"
         )
-        return Refused(budget, least if finished else f"stopped: {least}", proved=False)
+        return RefusedBudget(budget, least if finished else f"stopped: {least}", proved=False)
     total, candidate = _total(written.module), written.pool.candidates[at]
     again = tuple(_again_by_model(written.module, candidate, total))
     need, percent = int(written.needs[at] * most), 100 * written.flops[at] / total
@@ -214,7 +214,7 @@ def _total(module: ModuleOp) -> int:
     return max(1, sum(flops(op) for block in blocks for op in block.ops))
 
 
-def _again_by_model(module: ModuleOp, candidate: ModuleCandidate, total: int) -> Iterator[Again]:
+def _again_by_model(module: ModuleOp, candidate: ModuleCandidate, total: int) -> Iterator[SegmentRecomputation]:
     """Yield the recomputed operations by segment, the most expensive segments first, without those that loop bodies
     recompute."""
     plans = {plan.function: plan for plan in candidate.plans}
@@ -229,7 +229,7 @@ def _again_by_model(module: ModuleOp, candidate: ModuleCandidate, total: int) ->
     ):
         dearest = sorted(ran, key=lambda candidate: -candidate[0])
         named = tuple(dict.fromkeys(described(op) for _, op in dearest))[:NAMED_OF_SEGMENT]
-        yield Again(segment, len(ran), 100 * sum(cost for cost, _ in ran) / total, named)
+        yield SegmentRecomputation(segment, len(ran), 100 * sum(cost for cost, _ in ran) / total, named)
 
 
 def _copied(plan: StepPlan | None) -> Iterable[int]:

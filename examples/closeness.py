@@ -1,4 +1,4 @@
-"""How far the results of one compiled step are from those of another: in bits, in units of rounding, relatively."""
+"""Numerical distance between the results of two compiled steps: differing bits, rounding units, relative distance."""
 
 from __future__ import annotations
 
@@ -14,15 +14,23 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Closeness:
-    """The largest distances over all results, which are numbered as leaves of a pytree."""
+    """Largest distances between two sets of results, over all leaves of their pytrees.
+
+    Attributes:
+        leaves: Number of leaves.
+        differing: Numbers of the leaves that differ in any bit.
+        units: Maximum of max|a - b| / (eps × max|a|), with the eps of the leaf's type.
+        relative: Maximum of |a - b| / |a|, in Euclidean norms.
+    """
 
     leaves: int
-    differing: frozenset[int]  # whose bits differ
-    units: float  # max|a - b| / (eps × max|a|), eps of the leaf's type
-    relative: float  # |a - b| / |a|, Euclidean norms
+    differing: frozenset[int]
+    units: float
+    relative: float
 
     @classmethod
     def of(cls, reference: Any, results: Any) -> Closeness:
+        """Compare the results with those of the reference, leaf by leaf."""
         pairs = list(zip(arrays(reference), arrays(results), strict=True))
         return cls(
             leaves=len(pairs),
@@ -32,9 +40,9 @@ class Closeness:
         )
 
     @classmethod
-    def worst(cls, result: Iterable[Closeness]) -> Closeness:
-        """Of several runs: a leaf differs if it does in one of them."""
-        each = list(result)
+    def worst(cls, runs: Iterable[Closeness]) -> Closeness:
+        """Return the largest distances over several runs; a leaf differs if it differs in any run."""
+        each = list(runs)
         (leaves,) = {entry.leaves for entry in each}
         differing = frozenset[int]().union(*(entry.differing for entry in each))
         return cls(leaves, differing, max(entry.units for entry in each), max(entry.relative for entry in each))
@@ -49,13 +57,14 @@ def arrays(results: Any) -> list[np.ndarray]:
 
 
 def bits(array: np.ndarray) -> bytes:
-    """A NaN equals itself, and zeros keep their signs."""
+    """Return the bytes of an array, in which a NaN equals itself and zeros keep their signs."""
     return array.tobytes()
 
 
 def units_of_rounding(a: np.ndarray, b: np.ndarray) -> float:
-    """The largest difference, in the spacing of the type at the largest number of `a`. Integers are not rounded, so
-    that a difference is infinite.
+    """Return the largest difference, in units of the type's spacing at the largest number of `a`.
+
+    Integers are not rounded, so any difference between them is infinite.
     """
     if not jnp.issubdtype(a.dtype, jnp.inexact):
         return 0.0 if np.array_equal(a, b) else math.inf
@@ -76,7 +85,8 @@ def _largest(array: np.ndarray) -> float:
 
 
 def _ratio(far: float, size: float) -> float:
-    """Infinite where one of the arrays is not finite: such inputs compare nothing."""
+    """Return the distance relative to the size; infinite if an array is not finite, since such inputs compare
+    nothing."""
     if not math.isfinite(far):
         return math.inf
     return far / size if size else math.inf if far else 0.0

@@ -1,8 +1,9 @@
-"""The main job on a real program: a whole Adam step of a six-layer GPT, as JAX lowers it, in less memory.
+"""Recompute a real program in less memory: a complete Adam step of a six-layer GPT, as JAX lowers it.
 
     python examples/demo.py [FILE.mlir] [--segments PATTERN] [--folder demo]
 
-Prints what changed and what was proved, and writes the new step and a picture of both memory timelines.
+The script prints what has changed and what has been proved. It writes the new step, and a chart of both memory
+timelines.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ HERE = Path(__file__).resolve().parent
 DEFAULT = HERE / "stablehlo" / "gpt_train.large.mlir"
 
 
-def progress(words: str) -> None:
-    print(f"[{perf_counter() - START:5.1f} s] {words}", file=sys.stderr, flush=True)
+def progress(message: str) -> None:
+    print(f"[{perf_counter() - START:5.1f} s] {message}", file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The step of a module, inlined, with its memory and what it costs."""
+    """Inlined step of a module, with its memory timeline and FLOPs."""
 
     function: FuncOp
     timeline: Timeline
@@ -61,8 +62,8 @@ class Measured:
         return cls(function, result, eager_timeline(function, classified).peak_bytes, cost)
 
 
-def row(words: str, before: int, after: int) -> str:
-    return f"  {words:<14}{format_bytes(before):>12}  ->{format_bytes(after):>12}   x {after / before:.3f}"
+def row(label: str, before: int, after: int) -> str:
+    return f"  {label:<14}{format_bytes(before):>12}  ->{format_bytes(after):>12}   x {after / before:.3f}"
 
 
 def group_row(group: CopyGroup) -> str:
@@ -108,7 +109,7 @@ def main() -> int:
     if not proof:
         print(f"not proved: {proof.reason}")
         return 1
-    progress("measuring: what is alive in program order, and over the eager schedule")
+    progress("measuring live memory in program order and in the eager schedule")
     before, after = Measured.of(original), Measured.of(module)
     print(f"\n{options.file.name}: {proof.operations_before} operations, after: {proof.operations_after}\n")
     print(report(before, after, outcome))
@@ -118,9 +119,13 @@ def main() -> int:
 
 
 def execute_both(before: Measured, after: Measured) -> int:
-    """Run both steps on the same random inputs in numpy; the live bytes of the run are counted as they are freed."""
+    """Run both steps in numpy on the same random inputs, compare the results bit by bit, and measure live memory.
+
+    Returns:
+        The exit status: 0 if the results are equal.
+    """
     inputs = random_inputs(before.function, kind="positive")
-    progress("executing the step as it was, in numpy")
+    progress("executing the plain step in numpy")
     results, metered = meter(before.function, inputs)
     progress("executing the recomputed step")
     results_after, metered_after = meter(after.function, inputs)
@@ -139,7 +144,7 @@ def write(folder: Path, source: Path, module: ModuleOp, before: Timeline, after:
     step, picture = folder / f"{source.stem}.recomputed.mlir", folder / f"{source.stem}.memory.svg"
     step.write_text(print_module(module, debuginfo=True))
     picture.write_text(to_svg([("as JAX lowers it", before), ("recomputed", after)], source.stem))
-    print(f"  the step     {step}\n  the picture  {picture}")
+    print(f"  step   {step}\n  chart  {picture}")
 
 
 START = perf_counter()

@@ -3,8 +3,8 @@
     python examples/export.py gpt_train large -o gpt_train.mlir
     python examples/export.py --all
 
-`--all` writes every file of `examples/stablehlo/` (the `jax.checkpoint` twins at the small size only), each in a
-process of its own: JAX numbers the functions of a process, so two exports in one would change each other's names.
+`--all` writes every file of `examples/stablehlo/` (the variants with `jax.checkpoint` at the small size only), each in
+a process of its own: JAX numbers the functions of a process, so an export would change the names in the next one.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ SIZES = ("small", "large")
 
 
 def as_text(step: Step) -> str:
-    """Pretty StableHLO with debug information; file names are relative to the repository or to site-packages."""
+    """Return the step as StableHLO text with locations. File names are relative to the repository or to
+    site-packages."""
     folders = rf"^(.*/site-packages/|{re.escape(str(HERE.parent))}/)"
     jax.config.update("jax_hlo_source_file_canonicalization_regex", folders)
     return step.lower().as_text(debug_info=True)

@@ -1,10 +1,10 @@
-"""The examples of MindSpore's two documents on recomputation, on JAX: `recompute(block, x)`, and `cell.recompute()`.
+"""Examples of MindSpore's two documents on recomputation, on JAX: `recompute(block, x)` and `cell.recompute()`.
 
     python examples/mindspore_calls.py [--blocks 10]
 
-needs `pip install 'xdsl-recompute[jax,plot]'`. The first prints the gradient of their page, [[2, 4], [4, 8]] in each
-channel. The second is the tutorial's net, ten blocks of attention of a tensor with itself, with and without
-`cell.recompute()`, and with `jax.checkpoint` around the same blocks; it writes a picture of the memory over the step.
+The script needs `pip install 'xdsl-recompute[jax,plot]'`. The first example prints the gradient that MindSpore's page
+shows, [[2, 4], [4, 8]] in each channel. The second is the tutorial's net, ten blocks of self-attention: plain, with
+`cell.recompute()`, and with `jax.checkpoint` around the same blocks. It also draws a chart of memory over the step.
 """
 
 # pyright: basic
@@ -30,14 +30,14 @@ RATE, DIVISOR = 0.9, 2.37891
 
 
 def convolution(x: Any) -> Any:
-    """`nn.Conv2d(2, 2, 2, has_bias=False, weight_init="ones")`: the output has the size of the input."""
+    """Compute `nn.Conv2d(2, 2, 2, has_bias=False, weight_init="ones")`, whose output has the shape of the input."""
     return jax.lax.conv(x, jnp.ones((2, 2, 2, 2), x.dtype), (1, 1), "SAME")
 
 
 def first_example() -> np.ndarray:
-    """The gradient of relu(conv(x)), where the convolution is recomputed.
+    """Return the gradient of relu(conv(x)) with the convolution recomputed.
 
-    One operation is all of the block, and its result is what is kept: a warning says that nothing is saved, as there.
+    The block is a single operation whose result is saved, so a warning says that nothing is saved, as in MindSpore.
     """
 
     def net(x: Any) -> Any:
@@ -52,13 +52,13 @@ def block(weight: Any, x: Any, key: Any) -> Any:
     keys = x.transpose(0, 2, 3, 1) / DIVISOR
     scores = (1.0 - weight[:, None]) * -0.0001 + queries @ keys
     attention = jax.nn.softmax(scores, axis=-1)
-    # `ops.Dropout(0.9)` there keeps nine of ten.
+    # The tutorial's `ops.Dropout(0.9)` keeps nine of ten values.
     kept = jnp.where(jax.random.bernoulli(key, RATE, attention.shape), attention / RATE, 0)
     return (kept @ x.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3)
 
 
 def gradient_of_net(cell: Callable[..., Any]) -> Callable[..., Any]:
-    """Of the net of these blocks, with respect to its input: the tutorial's `Grad`."""
+    """Return the gradient of the net of these blocks with respect to its input: the tutorial's `Grad`."""
 
     def net(x: Any, weights: list[Any], key: Any) -> Any:
         for index, weight in enumerate(weights):
@@ -69,12 +69,16 @@ def gradient_of_net(cell: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def temporaries(compiled: jax.stages.Compiled) -> int:
-    """Bytes."""
+    """Return the size of the temporaries of a compiled step in bytes."""
     return compiled.memory_analysis().temp_size_in_bytes  # type: ignore[union-attr]
 
 
 def tutorial(blocks: int, folder: Path, heads: int = HEADS) -> dict[str, int]:
-    """Bytes of temporaries: plain, with `cell.recompute()`, with `jax.checkpoint`; and the picture."""
+    """Measure the tutorial's net, and write a chart of its memory to `folder`.
+
+    Returns:
+        The size of the temporaries in bytes: plain, with `cell.recompute()`, and with `jax.checkpoint`.
+    """
     x = jnp.asarray(np.random.default_rng(0).normal(size=(BATCH, LENGTH, heads, WIDTH)), jnp.float32)
     arguments = x, [jnp.ones((BATCH, LENGTH, LENGTH))] * blocks, jax.random.key(0)
     plain = jax.jit(gradient_of_net(block)).lower(*arguments).compile()
@@ -96,12 +100,12 @@ def tutorial(blocks: int, folder: Path, heads: int = HEADS) -> dict[str, int]:
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--blocks", type=int, default=10)
-    parser.add_argument("--folder", type=Path, default=Path("demo"), help="where the picture goes")
+    parser.add_argument("--folder", type=Path, default=Path("demo"), help="folder for the chart")
     provided = parser.parse_args(arguments)
     print(first_example()[0, 0])
     for name, size in tutorial(provided.blocks, provided.folder).items():
         print(f"{name:15} {size / 2**20:7.1f} MiB of temporaries")
-    print(f"the picture     {provided.folder / 'tutorial.memory.svg'}")
+    print(f"chart           {provided.folder / 'tutorial.memory.svg'}")
 
 
 if __name__ == "__main__":

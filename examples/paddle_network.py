@@ -1,10 +1,10 @@
-"""The five blocks of Paddle's Fleet page on recomputation, two of them recomputed: the losses are the same.
+"""Network of Paddle's Fleet page on recomputation: five blocks, two of them recomputed, with equal losses.
 
     python examples/paddle_network.py [--width 512 --batch 1024] [--folder demo]
 
-Linear, dropout, relu, linear, relu, linear, without biases; five steps of gradient descent. Prints the losses with no
-block recomputed and with blocks 1 and 2, what XLA needs for each, and for `jax.checkpoint` around the same blocks; and
-writes a picture of both memory timelines.
+Each block is linear, dropout, relu, linear, relu, linear, without biases; training is five steps of gradient descent.
+The script prints the losses without recomputation and with blocks 1 and 2 recomputed, and the memory that XLA needs for
+each and for `jax.checkpoint` around the same blocks. It writes a chart of both memory timelines.
 """
 
 # pyright: basic
@@ -31,7 +31,7 @@ Call = Callable[..., Any]
 
 
 def block(weights: Sequence[Any], x: Any, key: Any) -> Any:
-    """(batch, width) to (batch, width), or to (batch, 1) in the last one."""
+    """Map (batch, width) to (batch, width), or to (batch, 1) in the last block."""
     first, second, third = weights
     hidden = x @ first
     kept = jnp.where(jax.random.bernoulli(key, 1 - RATE, hidden.shape), hidden / (1 - RATE), 0.0)
@@ -47,7 +47,7 @@ def checkpointed(function: Call, *args: Any) -> Any:
 
 
 def train_step(parameters: Any, x: Any, key: Any, recompute_blocks: Sequence[int], call: Call) -> tuple[Any, Any]:
-    """The loss, and the parameters after a step."""
+    """Return the loss, and the parameters after one step."""
 
     def loss(parameters: Any) -> Any:
         y = x
@@ -61,7 +61,7 @@ def train_step(parameters: Any, x: Any, key: Any, recompute_blocks: Sequence[int
 
 
 def start(width: int) -> list[list[Any]]:
-    """Weights of (width, width), and (width, 1) for the last, as wide as Paddle draws them (Xavier)."""
+    """Return initial weights of (width, width), and (width, 1) for the last layer, drawn as in Paddle (Xavier)."""
     shapes = [[(width, width), (width, width), (width, width if n < BLOCKS - 1 else 1)] for n in range(BLOCKS)]
     keys = iter(jax.random.split(jax.random.key(SEED), 3 * BLOCKS))
     draw = jax.nn.initializers.glorot_uniform()
@@ -69,7 +69,7 @@ def start(width: int) -> list[list[Any]]:
 
 
 def run(step: Call, width: int, batch: int) -> list[float]:
-    """The losses of a few steps."""
+    """Return the losses of `STEPS` steps."""
     parameters, losses = start(width), list[float]()
     for number in range(STEPS):
         x = jax.random.uniform(jax.random.fold_in(jax.random.key(SEED), number), (batch, width))
@@ -95,16 +95,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     provided = start(options.width), jnp.ones((options.batch, options.width)), jax.random.key(0)
     lowered = with_recompute.lower(*provided)
-    ways = {
+    compiled_steps = {
         "none": plain.lower(*provided).compile(),
         "blocks 1 and 2": lowered.compile(),
         "jax.checkpoint": with_checkpoint.lower(*provided).compile(),
     }
-    normal, ours = (run(ways[words], options.width, options.batch) for words in ("none", "blocks 1 and 2"))
+    normal, ours = (run(compiled_steps[name], options.width, options.batch) for name in ("none", "blocks 1 and 2"))
     print(f"normal_loss: {normal}, recompute_loss: {ours}")
     assert normal == ours, "recomputing changes no loss"
-    for words, compiled in ways.items():
-        print(f"temporaries, {words}: {format_bytes(temporary_bytes(compiled) or 0)}")
+    for name, compiled in compiled_steps.items():
+        print(f"temporaries, {name}: {format_bytes(temporary_bytes(compiled) or 0)}")
     if lowered.rewritten is not None:
         ((before, after),) = lowered.rewritten.memory().values()
         options.folder.mkdir(parents=True, exist_ok=True)

@@ -1,10 +1,10 @@
-"""The network of Paddle's `RecomputeOptimizer` page: Adam, with `fc_1` and `pred` for checkpoints.
+"""Network of Paddle's `RecomputeOptimizer` page: Adam, with `fc_1` and `pred` as checkpoints.
 
     python examples/paddle_optimizer.py [--rows 32 --features 32 --hidden 128] [--folder demo]
 
-Ten steps by `minimize`; then the same by `backward` and `apply_gradients`, and by `backward` and `apply_optimize`.
-Writes a picture of the memory before and after. It is the same here, and a warning says so: these checkpoints are all
-that the backward pass reads.
+The script runs ten steps by `minimize`, then the same steps by `backward` and `apply_gradients`, and by `backward` and
+`apply_optimize`. It writes a chart of the memory before and after. Here both are the same, and a warning says so: the
+backward pass reads nothing but these checkpoints.
 """
 
 # pyright: basic
@@ -29,7 +29,7 @@ Parameters = dict[str, dict[str, Any]]
 
 
 def gen_data(number: int, rows: int, features: int) -> tuple[Any, Any]:
-    """x (rows, features) between 0 and 1, y (rows,) 0 or 1."""
+    """Return x (rows, features) between 0 and 1, and labels y (rows,) that are 0 or 1."""
     of_x, of_y = jax.random.split(jax.random.key(number))
     return jax.random.uniform(of_x, (rows, features)), jax.random.randint(of_y, (rows,), 0, LABELS)
 
@@ -39,7 +39,7 @@ def fc(parameters: dict[str, Any], x: Any) -> Any:
 
 
 def mlp(parameters: Parameters, x: Any, y: Any) -> Any:
-    """The cost, a scalar; what Paddle gets as variables has names here."""
+    """Return the cost, a scalar. Paddle refers to checkpoints by variable; here they have names."""
     fc_1 = checkpoint_name(fc(parameters["fc_0"], x), "fc_1")
     prediction = checkpoint_name(jax.nn.softmax(fc(parameters["fc_1"], fc_1)), "pred")
     cost = -jnp.log(jnp.take_along_axis(prediction, y[:, None], axis=1))
@@ -56,7 +56,7 @@ def start(features: int, hidden: int) -> Parameters:
 
 
 def ways(adam: recompute.jax.paddle.RecomputeOptimizer) -> dict[str, Callable[..., Any]]:
-    """Each from a program and a batch to the program after the step."""
+    """Return the three variants of a step; each maps a program and a batch to the program after the step."""
 
     def minimize(program: Any, x: Any, y: Any) -> Any:
         return adam.minimize(lambda parameters: mlp(parameters, x, y), program)[0]
@@ -75,7 +75,7 @@ def ways(adam: recompute.jax.paddle.RecomputeOptimizer) -> dict[str, Callable[..
 
 
 def draw(adam: Any, options: argparse.Namespace) -> None:
-    """A picture of the memory before and after."""
+    """Write a chart of the memory before and after recomputation."""
     step = recompute.jax.jit(ways(adam)["minimize"], measure=False)
     batch = gen_data(0, options.rows, options.features)
     lowered = step.lower(adam.startup(start(options.features, options.hidden)), *batch)
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, size in (("rows", 32), ("features", 32), ("hidden", 128)):
         parser.add_argument(f"--{name}", type=int, default=size)
-    parser.add_argument("--folder", type=Path, default=Path("demo"), help="where the picture goes")
+    parser.add_argument("--folder", type=Path, default=Path("demo"), help="folder for the chart")
     options = parser.parse_args(arguments)
 
     adam = recompute.jax.paddle.RecomputeOptimizer(optax.adam(0.01))

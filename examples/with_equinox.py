@@ -1,8 +1,8 @@
-"""An equinox network, whose modules are no scopes by themselves: `recompute.jax.named` makes them so.
+"""Train an equinox network, whose modules `recompute.jax.named` turns into named scopes.
 
     python examples/with_equinox.py
 
-needs `pip install 'xdsl-recompute[jax,equinox]'`. With flax nnx it is the same.
+The script needs `pip install 'xdsl-recompute[jax,equinox]'`. Modules of flax nnx are named in the same way.
 """
 
 # pyright: basic

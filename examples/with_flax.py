@@ -1,8 +1,8 @@
-"""A flax transformer with dropout, optax and donation: `jax.jit` becomes `recompute.jax.jit`, and nothing else changes.
+"""Train a flax transformer with dropout, optax and donation: only `jax.jit` is replaced, by `recompute.jax.jit`.
 
     python examples/with_flax.py
 
-needs `pip install 'xdsl-recompute[jax,flax]'`. The blocks are named by flax: `Block_0`, `Block_1`, …
+The script needs `pip install 'xdsl-recompute[jax,flax]'`. flax names the blocks: `Block_0`, `Block_1`, …
 """
 
 # pyright: basic

@@ -1,8 +1,8 @@
-"""A JAX step through `recompute-opt` and back: lowered, rewritten as text, compiled and run by XLA.
+"""Pass a JAX step through `recompute-opt`: lower it, rewrite it as text, compile and run it by XLA.
 
     python examples/with_jax.py
 
-JAX's `Lowered` keeps its pytrees, donation and analyses; only the module inside it is replaced.
+JAX's `Lowered` keeps its pytrees, donation and analyses; only the module in it is replaced.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DROPS_BARRIERS = "cse_barrier_expander"
 
 
 def recompute(lowered: jax.stages.Lowered, pipeline: str = PIPELINE) -> jax.stages.Lowered:
-    """The same step after `recompute-opt -p PIPELINE`, which reads and writes StableHLO text."""
+    """Return the step after `recompute-opt -p PIPELINE`, which reads and writes StableHLO text."""
     tool = Path(sys.executable).with_name("recompute-opt")
     text = lowered.as_text(debug_info=True)
     outcome = subprocess.run([tool, "-p", pipeline, "-"], input=text, stdout=subprocess.PIPE, text=True)
@@ -40,10 +40,10 @@ def recompute(lowered: jax.stages.Lowered, pipeline: str = PIPELINE) -> jax.stag
 
 
 def with_module(lowered: jax.stages.Lowered, text: str) -> jax.stages.Lowered:
-    """A copy of `lowered` that compiles the module in `text`, which has the same arguments and results."""
+    """Return a copy of `lowered` that compiles the module in `text`, which has the same arguments and results."""
     changed = copy.copy(lowered)
     changed._lowering = copy.copy(lowered._lowering)
-    # What the plain step was compiled to.
+    # Drop the executable of the plain step.
     changed._lowering._executable = None
     with make_ir_context():
         changed._lowering._hlo = ir.Module.parse(text)
@@ -51,14 +51,15 @@ def with_module(lowered: jax.stages.Lowered, text: str) -> jax.stages.Lowered:
 
 
 def compile_without(lowered: jax.stages.Lowered, *passes: str, **options: Any) -> jax.stages.Compiled:
-    """Compile with these passes of XLA turned off, and those that `XLA_FLAGS` turns off."""
+    """Compile with these passes of XLA disabled, in addition to those that `XLA_FLAGS` disables."""
     already = re.findall(r"--xla_disable_hlo_passes=(\S+)", os.environ.get("XLA_FLAGS", ""))
     off = {"xla_disable_hlo_passes": names} if (names := ",".join((*already, *passes))) else {}
     return lowered.compile(compiler_options={**off, **options})
 
 
 def compile_keeping_barriers(lowered: jax.stages.Lowered) -> jax.stages.Compiled:
-    """XLA:CPU drops barriers before it schedules, and the copies with them."""
+    """Compile with barriers kept. XLA:CPU would drop them before scheduling, and then merge the copies with their
+    originals."""
     return compile_without(lowered, DROPS_BARRIERS)
 
 

@@ -1,8 +1,8 @@
-"""Attributes and types as numbers: two numbers are equal only if the attributes are equal bit for bit.
+"""Hash-consing of attributes and types: two attributes get the same number exactly if they are equal bit for bit.
 
-xDSL's own equality is not used where it is too coarse (floats: in 0.73 all NaNs are equal) or too fine (unregistered
-attributes of two parse contexts are never equal). A constant stored once and the same constant stored element by
-element are the same constant.
+xDSL's own equality is replaced where it is too coarse (in xDSL 0.73 all NaNs are equal) or too fine (unregistered
+attributes of two parse contexts are never equal). A splat constant equals the constant that lists the same element for
+each position.
 """
 
 from __future__ import annotations
@@ -38,12 +38,16 @@ LONG_CONSTANT = 1000
 
 
 class OpaqueAttributeError(Exception):
-    """The attribute refers to content outside of it, so that equal text does not imply equal content."""
+    """Error for an attribute that refers to content outside of itself: equal text does not imply equal content."""
 
 
 class AttributeKeys:
-    """Assigns numbers to attributes. `functions`: the names of all functions; an attribute may not refer to one of
-    them."""
+    """Table that assigns numbers to attributes.
+
+    Args:
+        functions: Names of all functions of both programs. An attribute that refers to one of them raises
+            `OpaqueAttributeError`: functions of the same name may have different bodies in the two programs.
+    """
 
     def __init__(self, functions: frozenset[str]):
         self._functions = functions
@@ -53,7 +57,11 @@ class AttributeKeys:
         self._by_id: dict[int, tuple[Attribute, int]] = {}
 
     def number(self, attribute: Attribute) -> int:
-        """Return the number of the attribute. Raises `OpaqueAttributeError`."""
+        """Return the number of an attribute; equal attributes have equal numbers.
+
+        Raises:
+            OpaqueAttributeError: The attribute refers to content outside of itself.
+        """
         if (entry := self._by_id.get(id(attribute))) is not None:
             return entry[1]
         number = self._numbers.setdefault(self._key(attribute), len(self._numbers))
@@ -63,11 +71,11 @@ class AttributeKeys:
         return number
 
     def attribute(self, number: int) -> Attribute:
-        """Return the first attribute that got this number."""
+        """Return the first attribute that was assigned this number."""
         return self._first[number]
 
     def text(self, number: int) -> str:
-        """Return the attribute as text, for messages; large constants are abbreviated."""
+        """Return the attribute as text for messages, with the data of large constants left out."""
         match attribute := self._first[number]:
             case DenseAttr(type=type_, data=data) | DenseIntOrFPElementsAttr(type=type_, data=data):
                 return str(attribute) if len(data.data) <= LONG_CONSTANT else f"dense<…> : {type_}"
@@ -112,10 +120,10 @@ class AttributeKeys:
 
     @_key.register(DenseIntOrFPElementsAttr)
     def _constant(self, attribute: DenseIntOrFPElementsAttr) -> Hashable:
-        held: object = attribute.data
-        if isinstance(held, SplatBytes):
+        storage: object = attribute.data
+        if isinstance(storage, SplatBytes):
             # Expanded it may be larger than any memory.
-            return "dense", self.number(attribute.type), held.element if held.count else b""
+            return "dense", self.number(attribute.type), storage.element if storage.count else b""
         count = prod(attribute.get_shape())
         return "dense", self.number(attribute.type), _without_repetition(attribute.data.data, count)
 
@@ -144,7 +152,7 @@ class AttributeKeys:
 
 
 def _without_repetition(data: bytes, count: int) -> bytes:
-    """Return the bytes of one element if all `count` elements are equal, otherwise all bytes."""
+    """Return the bytes of a single element if all `count` elements are equal, otherwise `data`."""
     if count and data == (element := data[: len(data) // count]) * count:
         return element
     return data

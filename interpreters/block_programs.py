@@ -1,4 +1,4 @@
-"""Executable programs of blocks: kernels that read and write numbered places, and the places freed after each."""
+"""Blocks compiled to lists of kernels that read and write numbered slots. A slot is cleared after its last use."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ from .kernels.arrays import Array, Kernel
 
 
 class Observer(Protocol):
-    """Callbacks during a run."""
+    """Callbacks that a `BlockProgram` invokes while it runs."""
 
     def made(self, op: Operation, arrays: Sequence[Any]) -> None:
-        """Observe the results of an operation; its operands are not freed yet."""
+        """Receive the results of an operation, before its dead operands are freed."""
         ...
 
     def yielded(self, op: Operation, arrays: Sequence[Array]) -> None:
-        """Observe the values that the terminator of a loop's region yields; its operands are not freed yet."""
+        """Receive the values that the terminator of a loop body yields, before its dead operands are freed."""
         ...
 
     def carried(self, op: Operation, arrays: Sequence[Array]) -> None:
-        """Observe the values that are the results of the loop from now on."""
+        """Receive the arrays that hold the results of a loop or branch from now on."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramStep:
-    """One operation: it reads `operands`, writes the places `results`, and is the last use of those in `dead`."""
+    """One operation with its kernel. `operands` and `results` are slots; `dead` lists the slots that it is the last to
+    read.
+    """
 
     op: Operation
     kernel: Kernel
@@ -42,7 +44,7 @@ class ProgramStep:
 
 @dataclass(frozen=True)
 class BlockProgram:
-    """The steps of a block; its arguments and then its captures take the first places."""
+    """Compiled block. Its arguments, followed by its captures, occupy the first slots."""
 
     steps: tuple[ProgramStep, ...]
     end: Operation
@@ -51,7 +53,14 @@ class BlockProgram:
     observer: Observer | None
 
     def run(self, *values: Any) -> tuple[Any, ...]:
-        """Run the block; returns the operands of its terminator. Raises `Refusal` at an operation that fails."""
+        """Run the block on the values of its arguments and captures.
+
+        Returns:
+            The operands of the terminator.
+
+        Raises:
+            Refusal: A kernel failed; the error is reported at its operation.
+        """
         places: list[Any] = [*values, *[None] * (self.size - len(values))]
         observer = self.observer
         for step in self.steps:
@@ -70,7 +79,7 @@ class BlockProgram:
 
 
 def captured(op: Operation) -> list[SSAValue]:
-    """Return the captures of an operation's regions: values from outside, each once, in order of their first use."""
+    """Return the values that an operation's regions read from outside, each once, in order of first use."""
     inside, read = set[SSAValue](), dict[SSAValue, None]()
     for region in op.regions:
         inside.update(argument for block in region.blocks for argument in block.args)

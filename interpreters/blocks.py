@@ -1,4 +1,4 @@
-"""Checks of blocks: only single blocks with plain terminators are compared."""
+"""Structural requirements of the proof on blocks: regions with a single block, plain terminators, no nested symbols."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .pure_operations import TERMINATORS
 from .terms import Heads
 
 
-def is_known_end(op: Operation) -> bool:
-    """Return whether the operation is a terminator that only passes on its operands."""
+def is_plain_terminator(op: Operation) -> bool:
+    """Return whether the operation is a terminator that only forwards its operands."""
     return name_of(op) in TERMINATORS and not (op.results or op.regions)
 
 
-def is_function(block: Block) -> bool:
+def ends_function(block: Block) -> bool:
     return block.last_op is not None and name_of(block.last_op) == "func.return"
 
 
@@ -38,15 +38,19 @@ def body_of(op: Operation) -> Block:
 
 
 def function_body(function: Operation, name: str, heads: Heads) -> Block:
-    """Return the block of a function, checked against the function's type. Raises `Refusal`."""
+    """Return the block of a function, after checking that its arguments and returned values match the function type.
+
+    Raises:
+        Refusal: The function has no body, several blocks, or mismatched types.
+    """
     block = body_of(function)
     type_, last = attributes_of(function).get("function_type"), block.last_op
     if (
         not isinstance(type_, FunctionType)
         or heads.types(block.args, function) != heads.numbers(type_.inputs, function)
         or last is None
-        or not is_function(block)
-        or not is_known_end(last)
+        or not ends_function(block)
+        or not is_plain_terminator(last)
         or heads.types(last.operands, last) != heads.numbers(type_.outputs, function)
     ):
         raise Refusal(function, f"@{name} has arguments or returned values that do not match its type")
@@ -54,7 +58,7 @@ def function_body(function: Operation, name: str, heads: Heads) -> Block:
 
 
 def refuse_symbols(op: Operation, module: Operation) -> None:
-    """Raise `Refusal` for symbols that are not at the top level of the module."""
+    """Raise `Refusal` for an operation that defines a symbol below the top level of the module."""
     nested = ("sym_name" in op.attributes or "sym_name" in op.properties) and op.parent_op() is not module
     if nested or name_of(op) in ("builtin.module", "func.func"):
         raise Refusal(op, f"{name_of(op)}: only symbols at the top level of the module are compared")

@@ -1,9 +1,8 @@
-"""Kernels of loops, branches and regions on scalars: the roles of their regions, a line for each operation, and their
-run with the storage rules of the static timeline.
+"""Kernels of loops and branches, with the storage rules of the static timeline.
 
-At entry each carried value is copied into a buffer of its own: these are the storages of the loop's results, and the
-regions' arguments alias them. The yielded values of an iteration are the next carry: moved if the iteration allocated
-the value and yields it for the first time, otherwise copied. Then the previous carry is freed.
+On entry, each initial value is copied into a buffer of its own. These buffers are the storage of the loop's results,
+and the region arguments alias them. A value that an iteration yields becomes the next carry: it is moved if the
+iteration allocated it and yields it for the first time, and copied otherwise. The previous carry is then freed.
 """
 
 from __future__ import annotations
@@ -24,7 +23,9 @@ from .kernels.table import ELEMENTWISE
 
 
 class Programs(Protocol):
-    """Compiles a block to an executable program."""
+    """Compiler from blocks to programs, as the kernels of loops and branches use it. `views`: values that alias other
+    buffers.
+    """
 
     @property
     def observer(self) -> Observer | None: ...
@@ -69,14 +70,14 @@ def _first_if_true(op: Operation, values: Sequence[Array]) -> int:
 
 
 def _by_number(op: Operation, values: Sequence[Array]) -> int:
-    """Select a branch by its number; indices out of range choose the last branch."""
-    (which,) = values
-    index = int(which) if which.dtype != np.bool_ else int(not which)
+    """Select a branch by its number; a number out of range selects the last branch, as StableHLO specifies."""
+    (selector,) = values
+    index = int(selector) if selector.dtype != np.bool_ else int(not selector)
     return index if 0 <= index < len(op.regions) else len(op.regions) - 1
 
 
 def _by_case(op: Operation, values: Sequence[Array]) -> int:
-    """Select a branch by its case value; the default region comes first."""
+    """Select a branch of `scf.index_switch` by its case value. The default region comes first."""
     assert isinstance(op, IndexSwitchOp), "the table maps scf.index_switch only"
     cases = [int(case) for case in op.cases.get_values()]
     number = int(values[0])
@@ -88,7 +89,7 @@ def _only_one(op: Operation, values: Sequence[Array]) -> int:
 
 
 def _computation(programs: Programs, op: Operation) -> Kernel:
-    """Return a region that takes the operands."""
+    """Make the kernel of an operation whose single region takes the operands as arguments."""
     body = _body(programs, op, op.regions[0])
 
     def run(*values: Array) -> tuple[Array, ...]:
@@ -101,7 +102,7 @@ def _computation(programs: Programs, op: Operation) -> Kernel:
 
 
 def _scan(programs: Programs, op: Operation) -> Kernel:
-    """Make the kernel of `chlo.scan`: the body runs on each slice in turn, with the carries."""
+    """Make the kernel of `chlo.scan`: run the body on one slice after the other, and pass the carries along."""
     assert isinstance(op, ScanOp), "the table maps chlo.scan only"
     body = _body(programs, op, op.body)
     axis, count, outputs = op.axis, len(op.inputs), len(op.outputs)
@@ -149,19 +150,24 @@ CONTROL_FLOW: dict[str, Callable[[Programs, Operation], Kernel]] = {
 
 @dataclass(frozen=True)
 class LoopBody:
-    """A region; `moves`: which of its yielded values are moved. The first `flags` values of its program are not
-    yielded."""
+    """Compiled region of a loop or branch.
+
+    Attributes:
+        program: The program of the region's block.
+        moves: For each yielded value, whether it is moved into the next carry instead of copied.
+        flags: Number of leading terminator operands that are not yielded, such as the condition of `scf.while`.
+    """
 
     program: BlockProgram
     moves: Sequence[bool]
     flags: int = 0
 
     def yielded(self, values: Sequence[Any]) -> list[Any]:
-        """Return the yielded values: moved ones, and copies of the others."""
+        """Return the yielded values: those that may be moved unchanged, copies of the others."""
         return [value if move else value.copy() for value, move in zip(values[self.flags :], self.moves, strict=True)]
 
     def iterate(self, carry: Sequence[Array], outer: Sequence[Array], observer: Observer | None) -> list[Array]:
-        """Return the next carry."""
+        """Run one iteration and return the next carry."""
         # Values that are not moved are live beside their copies until the observer is notified.
         results = self.program.run(*carry, *outer)
         following = self.yielded(results)
@@ -171,7 +177,7 @@ class LoopBody:
 
 
 def conditional_loop(op: Operation, condition: BlockProgram, body: LoopBody, observer: Observer | None) -> Kernel:
-    """Make the kernel of `stablehlo.while`. The operands are the initial values, then the captures of the regions."""
+    """Make the kernel of `stablehlo.while`. It takes the initial values, then the captures of both regions."""
     count = len(op.operands)
 
     def run(*values: Array) -> tuple[Array, ...]:
@@ -187,8 +193,9 @@ def conditional_loop(op: Operation, condition: BlockProgram, body: LoopBody, obs
 
 
 def counted_loop(op: Operation, body: LoopBody, observer: Observer | None) -> Kernel:
-    """Make the kernel of `scf.for`. The operands are bounds, step and initial values, then the captures of the
-    region."""
+    """Make the kernel of `scf.for`. It takes lower bound, upper bound, step and initial values, then the captures of
+    the region.
+    """
     count = len(op.operands)
 
     def run(low: Array, high: Array, step: Array, *values: Array) -> tuple[Array, ...]:
@@ -213,10 +220,11 @@ def _entered(op: Operation, initial: Sequence[Array], observer: Observer | None)
 
 
 def two_part_loop(op: Operation, before: LoopBody, after: LoopBody, observer: Observer | None) -> Kernel:
-    """Make the kernel of `scf.while`. The first region yields a flag, and values: the arguments of the second region,
-    or the results.
+    """Make the kernel of `scf.while`.
 
-    Its arguments have a storage of their own, which is freed after it.
+    The first region yields a flag and values: the arguments of the second region if the flag is set, otherwise the
+    results of the loop. The arguments of the first region have storage of their own, which is freed after the region
+    has run.
     """
     count = len(op.operands)
 
@@ -250,7 +258,11 @@ def branches(
     blocks: Sequence[LoopBody | None],
     observer: Observer | None,
 ) -> Kernel:
-    """Return a branch moves its own storages, and copies other results. A missing branch does nothing."""
+    """Make the kernel of a conditional. `choose` selects the branch from the operands; an absent branch returns no
+    results.
+
+    Results that the branch allocated are moved out of it; the others are copied.
+    """
     count = len(op.operands)
 
     def run(*values: Array) -> tuple[Array, ...]:
@@ -266,8 +278,11 @@ def branches(
 
 
 def yield_moves(block: Block, views: Container[SSAValue], flags: int = 0) -> list[bool]:
-    """Return for each value that the block yields, whether it is a storage of this iteration, yielded for the first
-    time."""
+    """Return for each yielded value whether it can be moved: the block allocated its storage and yields it for the
+    first time.
+
+    `flags`: number of leading terminator operands to skip.
+    """
     assert block.last_op is not None, "a loop's body has a terminator"
     values = block.last_op.operands[flags:]
     return [
@@ -280,10 +295,18 @@ CONSTANTS = frozenset({"stablehlo.constant", "arith.constant"})
 
 
 def combiner(program: BlockProgram, block: Block, numbers: int = 0) -> Combine:
-    """Run all elements at once if every operation is elementwise, otherwise one element after the other.
+    """Make a function that applies a region on scalars to vectors of elements.
 
-    The program takes the arguments of the block, `numbers` loop indices, and then the captures of the block, which are
-    the same for all elements. Raises `ValueError` for a block on tensors with dimensions.
+    All elements are computed at once if every operation of the region is elementwise, otherwise one element at a time.
+
+    Args:
+        program: The compiled block. It takes the block's arguments, `numbers` loop indices, and the captures, which are
+            the same for all elements.
+        block: The block of the region.
+        numbers: Number of loop indices.
+
+    Raises:
+        ValueError: An argument of the block has dimensions.
     """
     if any(shape_at(argument) for argument in block.args):
         raise ValueError("its region combines tensors; only regions that combine scalars are executed")
@@ -305,7 +328,7 @@ def combiner(program: BlockProgram, block: Block, numbers: int = 0) -> Combine:
 
 
 def _filling(step: ProgramStep) -> ProgramStep:
-    """Turn a constant into a vector as long as the first argument; other steps stay unchanged."""
+    """Let a constant fill a vector as long as the first argument; return other steps unchanged."""
     if step.op.name not in CONSTANTS:
         return step
     return replace(step, kernel=on_one(lambda like: np.full(like.shape, step.kernel()[0])), operands=(0,))

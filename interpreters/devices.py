@@ -1,10 +1,10 @@
-"""Run functions on several simulated devices, which exchange values by collectives.
+"""Execution of a function on several simulated devices that exchange values by collectives.
 
     results = run_on_devices([[f, f], [f, f]], inputs)        two replicas of two partitions each
 
-Device number = replica x partitions + partition. Each device runs in a thread of its own. The n-th collective of a
-device in a group over a channel meets the n-th collective of every other device of the group over that channel. A
-device that ends without it is an error at those that wait.
+The number of a device is `replica * partitions + partition`. Each device runs in a thread of its own. Within a group
+and channel, the n-th collective of one device is matched with the n-th collective of all others. If a device finishes
+before a collective that others wait for, these raise an error.
 """
 
 from __future__ import annotations
@@ -26,15 +26,21 @@ from .kernels.collectives_run import Group, SimulatedDevice, Values
 
 @dataclass
 class _Meetings:
-    """The exchanges in progress, by group, channel and number."""
+    """Collective exchanges in progress, keyed by group, channel and sequence number."""
 
     condition: Condition = field(default_factory=Condition)
     values: dict[Any, dict[int, Values]] = field(default_factory=dict[Any, dict[int, Values]])
     ended: set[int] = field(default_factory=set[int])
 
     def exchange(self, device: int, key: Any, group: Group, values: Values) -> list[Values]:
-        """Return the values of all devices of a group, in its order. Raises `ValueError` if one of them does
-        not come."""
+        """Contribute the values of one device and wait for the rest of the group.
+
+        Returns:
+            The values of all devices, in the order of the group.
+
+        Raises:
+            ValueError: A device of the group finished without taking part.
+        """
         with self.condition:
             arrived = self.values.setdefault(key, {})
             arrived[device] = values
@@ -52,11 +58,11 @@ class _Meetings:
 
 
 class _PeerEnded(ValueError):
-    """A device waits for another one that has ended."""
+    """Error on a device that waits for a collective of a device that has finished."""
 
 
 class _Meeting(SimulatedDevice):
-    """A device that meets others."""
+    """Device whose collectives wait for the other devices of the group."""
 
     def __init__(self, number: int, replicas: int, partitions: int, meetings: _Meetings):
         super().__init__(number, replicas, partitions)
@@ -70,15 +76,18 @@ class _Meeting(SimulatedDevice):
 
 
 def run_on_devices(programs: Sequence[Sequence[FuncOp]], inputs: Sequence[Sequence[Any]]) -> list[tuple[Array, ...]]:
-    """Run a function on each device, at the same time.
+    """Run a function on each device, all devices concurrently.
 
     Args:
-        programs: for each replica the function of each of its partitions; as many for each replica.
-        inputs: the inputs of each device, in the order of the device numbers.
+        programs: For each replica, the functions of its partitions. All replicas have the same number of partitions.
+        inputs: The inputs of each device, in the order of the device numbers.
 
-    Returns: the results of each device.
+    Returns:
+        The results of each device, in the same order.
 
-    Raises `ValueError` for programs or inputs of other numbers, and the errors of the execution on a device.
+    Raises:
+        ValueError: The numbers of functions and inputs do not match, or an input does not match a signature.
+        Refusal: A device cannot execute an operation.
     """
     functions = [function for replica in programs for function in replica]
     partitions = len(programs[0]) if programs else 0
@@ -104,7 +113,7 @@ def run_on_devices(programs: Sequence[Sequence[FuncOp]], inputs: Sequence[Sequen
 
 
 class _Run(Thread):
-    """The execution of one device."""
+    """Thread that executes the function of one device."""
 
     def __init__(self, function: FuncOp, inputs: Sequence[Any], device: _Meeting, meetings: _Meetings):
         super().__init__(daemon=True)

@@ -1,9 +1,9 @@
-"""Compare the bits that two programs compute on given inputs, and find where they first differ.
+"""Bitwise comparison of two programs on given inputs, and the location of their first difference.
 
-Results are compared as bit patterns: NaN payloads and the sign of zero matter. If a result differs, both programs run
-again, and each value of a top-level operation is recorded by its type and a digest of its bits. The programs first
-differ at the first operation of the second one, in program order, with a value that does not occur in the first: all
-values before it have a counterpart. Calls and loops count as one operation; inline both modules to look inside calls.
+Results are compared as bit patterns, so NaN payloads and the sign of zero matter. If a result differs, both programs
+run again, and a digest of type and bits is recorded for each value of a top-level operation. The first difference is
+the first operation of the second program, in program order, with a value that occurs nowhere in the first program.
+Calls and loops count as one operation; inline both modules to look inside calls.
 """
 
 from __future__ import annotations
@@ -27,7 +27,16 @@ from .terms import leaf_types
 
 @dataclass(frozen=True)
 class ExecutionDifference:
-    """The first result with different bits, its first such element, and the first operation that differs."""
+    """First difference between the results of two programs.
+
+    Attributes:
+        result: Number of the first result that differs.
+        index: Index of its first element that differs.
+        before: That element in the first program, as text.
+        after: That element in the second program, as text.
+        elements: Number of elements of the result that differ.
+        operation: First operation of the second program with a value that the first program does not compute.
+    """
 
     result: int
     index: tuple[int, ...]
@@ -46,7 +55,7 @@ class ExecutionDifference:
 
 @dataclass(frozen=True)
 class Equality:
-    """The outcome of a comparison. `nan_results`: number of results with a NaN, which may hide a difference."""
+    """Outcome of a comparison. `nan_results`: number of results that contain NaN, which may hide a difference."""
 
     results: int
     nan_results: int
@@ -58,28 +67,35 @@ class Equality:
 
 
 def compare(before: ModuleOp, after: ModuleOp, inputs: Sequence[Any], name: str | None = None) -> Equality:
-    """Run the function of both modules on the inputs. Raises `Refusal` if the signatures differ, and as `execute`
-    does.
+    """Run the function `name` of both modules on the same inputs and compare the results bit by bit.
+
+    Raises:
+        Refusal: The signatures differ, or an operation cannot be executed.
+        ValueError: An input does not match the signature.
     """
     return PreparedPair.of(before, after, name).compare(inputs)
 
 
 def _signature(function: FuncOp) -> list[list[str]]:
-    """Return the types of arguments and results; a tuple is returned as its elements."""
+    """Return the types of the arguments and of the results as text, with tuples flattened."""
     type_ = function.function_type
     return [[str(part) for part in types] for types in (type_.inputs, leaf_types(type_.outputs))]
 
 
 @dataclass(frozen=True)
 class PreparedPair:
-    """The prepared functions before and after, for repeated runs."""
+    """Compiled functions of both programs, for repeated comparisons."""
 
     before: Executable
     after: Executable
 
     @classmethod
     def of(cls, before: ModuleOp, after: ModuleOp, name: str | None = None) -> PreparedPair:
-        """Prepare both functions. Raises `Refusal` if the signatures differ, and for operations without a kernel."""
+        """Compile the function `name` of both modules.
+
+        Raises:
+            Refusal: The signatures differ, or an operation cannot be executed.
+        """
         first, second = function_named(before, name), function_named(after, name)
         # As text: a type that xDSL does not know is another object in each module.
         if _signature(first) != _signature(second):
@@ -88,33 +104,38 @@ class PreparedPair:
         return cls(Executable.of(first), Executable.of(second))
 
     def compare(self, inputs: Sequence[Any]) -> Equality:
-        """Run both on the inputs and compare the results. Raises as `execute` does."""
+        """Run both functions on the inputs and compare the results bit by bit.
+
+        Raises:
+            ValueError: An input does not match the signature.
+            Refusal: An operation fails at run time.
+        """
         first, second = self.before.run(inputs), self.after.run(inputs)
         nans = sum(bool(np.any(result != result)) for result in first)
         for number, (left, right) in enumerate(zip(first, second, strict=True)):
-            differs = differing(left, right)
-            if np.any(differs):
+            mask = differing(left, right)
+            if np.any(mask):
                 operation = first_new_value(self.before.function, self.after.function, inputs)
-                return Equality(len(first), nans, _difference(number, left, right, differs, operation))
+                return Equality(len(first), nans, _difference(number, left, right, mask, operation))
         return Equality(len(first), nans, None)
 
 
 def _difference(
-    number: int, left: Array, right: Array, differs: Array, operation: Operation | None
+    number: int, left: Array, right: Array, mask: Array, operation: Operation | None
 ) -> ExecutionDifference:
-    places = np.argwhere(differs)
+    places = np.argwhere(mask)
     index = tuple(int(part) for part in places[0])
     return ExecutionDifference(number, index, _shown(left[index]), _shown(right[index]), len(places), operation)
 
 
 def differing(left: Array, right: Array) -> Array:
-    """Return a mask of the elements whose bit patterns differ; both arrays have one type."""
+    """Return a mask of the elements whose bit patterns differ. Both arrays have the same shape and element type."""
     left_bytes, right_bytes = (row_by_row(array).reshape(*array.shape, 1).view(np.uint8) for array in (left, right))
     return np.any(left_bytes != right_bytes, axis=-1)
 
 
 def _shown(value: Any) -> str:
-    """Return the number as text, with the bits of NaN and zeros."""
+    """Return a number as text; for NaN and zeros also the bits, which the decimal form does not show."""
     array = np.asarray(value)
     if array.dtype.kind != "c" and (np.any(array != array) or np.all(array == 0)):
         return f"{array} (0x{array.tobytes()[::-1].hex()})"
@@ -122,17 +143,16 @@ def _shown(value: Any) -> str:
 
 
 def first_new_value(before: FuncOp, after: FuncOp, inputs: Sequence[Any]) -> Operation | None:
-    """Return the first operation of `after` with a value that no operation of `before` computes; None if there
-    is none."""
+    """Return the first operation of `after` with a value that no operation of `before` computes, or None."""
     digests_before, digests_after = Digests(before), Digests(after)
     execute(before, inputs, digests_before)
     execute(after, inputs, digests_after)
-    known_digests = {digest for digests in digests_before.of.values() for digest in digests}
-    return next((op for op, digests in digests_after.of.items() if not known_digests.issuperset(digests)), None)
+    computed_before = {digest for digests in digests_before.of.values() for digest in digests}
+    return next((op for op, digests in digests_after.of.items() if not computed_before.issuperset(digests)), None)
 
 
 class Digests:
-    """Records digests of the values of a run, as its `Observer`."""
+    """Observer that records a digest of each value that a top-level operation computes."""
 
     def __init__(self, function: FuncOp):
         self.block = function.body.block

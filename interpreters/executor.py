@@ -1,10 +1,9 @@
-"""Compile blocks to programs of kernels that read and write numbered places, and run a function of a module on numpy
-arrays, operation by operation, in program order.
+"""Interpreter of functions on numpy arrays: compiles blocks to kernels and runs them in program order.
 
-Operations that cannot be executed are refused when a block is compiled, before anything runs. The results of a user's
-kernel are checked, so that a wrong shape is an error at the operation that returns it.
+An operation that cannot be executed is refused when its block is compiled, before anything runs. The results of a
+user's kernel are checked, so that a wrong shape is reported at the operation that returns it.
 
-Which values are views, and so which value owns a buffer, follows from the operations alone (`rules/buffers.py`):
+The operations alone determine which results are views, and therefore which value owns a buffer (`rules/buffers.py`):
 
     transpose, broadcast_in_dim       a view of the operand
     reshape                           a view if the operand is row-major, otherwise a copy
@@ -15,7 +14,7 @@ Which values are views, and so which value owns a buffer, follows from the opera
     segment, gradient                 the values of their operations, as if these were inlined
     everything else                   new buffers
 
-Every value is freed after its last use, so that memory usage follows program order. Floating point warnings are off:
+Each value is freed after its last use, so memory usage follows program order. Floating-point warnings are off:
 infinities and NaN are ordinary values.
 """
 
@@ -57,9 +56,10 @@ from .user_kernels import MakeKernel, registered_kernel
 
 
 def checked(op: Operation, make: MakeKernel) -> Kernel:
-    """Wrap a kernel: it raises `ValueError` if it fails, or if a result does not match the operation's types.
+    """Wrap a user's kernel in checks of its results.
 
-    Unless the operation is declared a view, results own their buffers.
+    The wrapped kernel raises `ValueError` if the original one raises, or if a result does not match the types of the
+    operation. Unless the operation is declared a view, each result is copied into a buffer of its own if needed.
     """
     compute = _call(make, op)
     facts = facts_of(op)
@@ -107,9 +107,12 @@ TERMINATORS = frozenset(
 
 
 class Preparation:
-    """Compiles programs, and keeps layouts of values and programs of called functions meanwhile.
+    """Compiler of blocks to programs. Keeps the layout of values and the programs of called functions while it
+    compiles.
 
-    `device`: the device that runs the programs, among several; None for a single one.
+    Args:
+        observer: Receives the values of each run.
+        device: The simulated device that runs the programs, or None for a single process.
     """
 
     def __init__(self, observer: Observer | None = None, device: SimulatedDevice | None = None):
@@ -122,14 +125,19 @@ class Preparation:
         self.generator = np.random.default_rng(0)
 
     def function(self, function: FuncOp) -> BlockProgram:
-        """Compile a function. Raises `Refusal` for operations that cannot be executed, also in callees."""
+        """Compile a function and the functions that it calls. Raises `Refusal` for an operation that cannot be
+        executed.
+        """
         if len(function.body.blocks) != 1:
             name, count = function.sym_name.data, len(function.body.blocks)
             raise Refusal(function, f"function '{name}' has {count} blocks; only functions of one block are executed")
         return self.block(function.body.block)
 
     def block(self, block: Block, outer: Sequence[SSAValue] = ()) -> BlockProgram:
-        """Compile a block. `outer`: its captures, which are passed after its arguments. Raises `Refusal`."""
+        """Compile a block. Raises `Refusal` for an operation that cannot be executed.
+
+        `outer`: the captures of the block, which its program takes after the block's arguments.
+        """
         end = block.last_op
         if end is None or name_of(end) not in TERMINATORS:
             raise Refusal(end or _around(block), "the block does not end with a return, and cannot be executed")
@@ -146,16 +154,19 @@ class Preparation:
                 kernel=self.kernel(op),
                 operands=tuple(places[value] for value in read),
                 results=_consecutive([places[result] for result in op.results]),
-                dead=tuple(places[value] for value in unread),
+                dead=tuple(places[value] for value in last_reads),
             )
-            for op, read, unread in zip(operations, reads, dead, strict=True)
+            for op, read, last_reads in zip(operations, reads, dead, strict=True)
         ]
         outputs = tuple(places[value] for value in end.operands)
         return BlockProgram(tuple(steps), end, outputs, len(places), self.observer)
 
     def kernel(self, op: Operation) -> Kernel:
-        """Return the kernel of an operation, which takes the operands, then the captures of its regions. Raises
-        `Refusal`."""
+        """Return the kernel of an operation; it takes the operands, then the captures of the regions.
+
+        Raises:
+            Refusal: The operation cannot be executed.
+        """
         try:
             kernel = self._kernel(op)
         except ValueError as error:
@@ -227,15 +238,16 @@ class Preparation:
         return combiner(Preparation().block(block, (*numbers, *captured(op))), block, len(numbers))
 
     def _structured(self, op: Operation) -> Kernel:
-        """Make the kernel of a structured operation; the body takes the loop indices that `linalg.index` reads beside
-        its arguments."""
+        """Make the kernel of a structured operation. Besides its arguments, the body takes the loop indices that
+        `linalg.index` reads.
+        """
         block = op.regions[0].block
         index_ops = [inner for inner in block.ops if isinstance(inner, IndexOp)]
         combine = self._combiner(op, block, [inner.result for inner in index_ops])
         return structured(op, combine, [inner.dim.value.data for inner in index_ops])
 
     def _following_layout(self, op: Operation, kernel: Kernel) -> Kernel:
-        """Record which results are views, and let a reshape copy operands that are not row-major."""
+        """Record which results are views, and make a reshape copy an operand that is not row-major."""
         name = name_of(op)
         if name in FORWARDS:
             pairs = list(zip(op.results, op.operands, strict=False))
@@ -252,12 +264,12 @@ class Preparation:
 
 
 def _on_copy(index: int, kernel: Kernel) -> Kernel:
-    """Return the kernel with a row-major copy of one of its operands."""
+    """Wrap a kernel so that it receives a row-major copy of the operand at `index`."""
     return lambda *operands: kernel(*operands[:index], operands[index].copy(), *operands[index + 1 :])
 
 
 def is_known(kind: type[Operation]) -> bool:
-    """Return whether the operations of this class can be executed."""
+    """Return whether operations of this class can be executed."""
     return (
         kind in ORDERING
         or kind.name in CONTROL_FLOW
@@ -280,7 +292,9 @@ def _callee(op: Operation, name: SymbolRefAttr) -> FuncOp:
 
 
 def _symbols_around(op: Operation) -> Operation:
-    """Return the enclosing module: xDSL treats unregistered operations as symbol tables as well."""
+    """Return the innermost enclosing symbol table. Unregistered operations, which xDSL counts as symbol tables, are
+    skipped.
+    """
     holder: Operation | None = op
     while holder is not None and not holder.has_trait(SymbolTable, value_if_unregistered=False):
         holder = holder.parent_op()
@@ -292,7 +306,7 @@ def _symbols_around(op: Operation) -> Operation:
 def _dead_after(
     operations: Sequence[Operation], reads: Sequence[Sequence[SSAValue]], end: Operation
 ) -> list[list[SSAValue]]:
-    """Return for each operation, the results of the block's operations without a use after it."""
+    """Return for each operation the values of the block that have no later use."""
     last: dict[SSAValue, int] = {value: index for index, op in enumerate(operations) for value in op.results}
     for index, values in enumerate(reads):
         last.update((value, index) for value in values if value in last)
@@ -313,36 +327,47 @@ def _around(block: Block) -> Operation:
 
 
 def execute(function: FuncOp, inputs: Sequence[Any], observer: Observer | None = None) -> tuple[Array, ...]:
-    """Run a function; results may alias inputs.
+    """Run a function on numpy arrays. Results may alias inputs.
 
-    Raises `ValueError` for an input that does not match the signature, `Refusal` for an operation without a kernel.
+    Args:
+        function: The function; its callees are looked up in its module.
+        inputs: One array for each argument.
+        observer: Receives the values of the run.
+
+    Raises:
+        ValueError: An input does not match the signature.
+        Refusal: An operation cannot be executed, or fails.
     """
     return Executable.of(function, observer).run(inputs)
 
 
 @dataclass(frozen=True)
 class Executable:
-    """A prepared function, which can run any number of times."""
+    """Compiled function that can run any number of times."""
 
     function: FuncOp
     program: BlockProgram
 
     @classmethod
     def of(cls, function: FuncOp, observer: Observer | None = None) -> Executable:
-        """Prepare a function. Raises `Refusal` at an operation that cannot be executed."""
+        """Compile a function. Raises `Refusal` for an operation that cannot be executed."""
         return cls(function, Preparation(observer).function(function))
 
     def run(self, inputs: Sequence[Any]) -> tuple[Array, ...]:
-        """Run the function; raises as `execute` does. A tuple that it returns is its elements."""
+        """Run the function and return its results, with tuples flattened. Raises as `execute` does."""
         arrays = checked_inputs(self.function, inputs)
         with np.errstate(all="ignore"):
             return tuple(leaf for result in self.program.run(*arrays) for leaf in leaves(result))
 
 
 def function_named(module: ModuleOp, name: str | None = None) -> FuncOp:
-    """Return the function of that name; without a name `main`, or the only public function. Raises `Refusal`.
+    """Return the function with this name; without a name, `main` or the only public function.
 
-    Functions of inner modules are named with their module: `inner::main`, or `0::main` in a module without a name.
+    A function of an inner module is named with its module: `inner::main`, or `0::main` in a module without a name.
+
+    Raises:
+        BadRequest: No function has the name.
+        Refusal: No name is given, and several functions or none are public.
     """
     functions = dict(_named_functions(module))
     if name is not None and name not in functions:

@@ -1,6 +1,6 @@
-"""Find where two terms first differ: the path of operands to it, and a description of both sides.
+"""Search for the first difference between two terms, to explain why a proof failed.
 
-For explanations only: an error here is a misleading sentence, never a wrong verdict.
+The result is used in messages only: an error here can mislead a reader, but cannot change a verdict.
 """
 
 from __future__ import annotations
@@ -18,8 +18,13 @@ AFTER: Side = 1
 
 @dataclass(frozen=True)
 class Difference:
-    """The first difference of two programs. `path`: the steps from the value to the difference; `before`, `after`:
-    descriptions of both sides."""
+    """First difference of two programs.
+
+    Attributes:
+        path: Steps from the compared value to the difference, through operands and regions.
+        before: Description of the difference in the first program.
+        after: Description of the difference in the second program.
+    """
 
     path: tuple[str, ...]
     before: str
@@ -32,7 +37,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two terms that should be equal, and the step that led from the parent to them."""
+    """Two terms that should be equal, with the step from `parent` that led to them."""
 
     before: int
     after: int
@@ -49,9 +54,9 @@ class _Pair:
 
 
 def first_difference(terms: Terms, before: int, after: int) -> Difference:
-    """Return the first difference between two terms with different numbers: depth first, operands before regions.
+    """Return the first difference between two unequal terms, depth first, operands before regions.
 
-    Arguments of compared regions count as equal. Visits each pair of terms once.
+    Corresponding arguments of compared regions count as equal. Each pair of terms is visited once.
     """
     start = _Pair(before, after)
     visited = {(before, after)}
@@ -61,16 +66,18 @@ def first_difference(terms: Terms, before: int, after: int) -> Difference:
         pair = pending.pop()
         if (texts := _difference_here(terms, pair)) is not None:
             return Difference(pair.path(), *texts)
-        inside = _region_pairs(terms, pair, visited)
-        last_regions = pair if inside else last_regions
-        new = [step for step in _operand_pairs(terms, pair) + inside if (step.before, step.after) not in visited]
-        visited.update((step.before, step.after) for step in new)
-        pending.extend(step for step in reversed(new) if step.before != step.after)
+        region_pairs = _region_pairs(terms, pair, visited)
+        last_regions = pair if region_pairs else last_regions
+        unvisited = [
+            step for step in _operand_pairs(terms, pair) + region_pairs if (step.before, step.after) not in visited
+        ]
+        visited.update((step.before, step.after) for step in unvisited)
+        pending.extend(step for step in reversed(unvisited) if step.before != step.after)
     return Difference(last_regions.path(), "one region", "another")
 
 
 def _difference_here(terms: Terms, pair: _Pair) -> tuple[str, str] | None:
-    """Describe both sides if the terms differ themselves, not only in their operands and regions; else None."""
+    """Describe both terms if they differ by more than their operands and regions; return None otherwise."""
     a, b = _head(terms, pair.before), _head(terms, pair.after)
     counts = len(_operands(terms, BEFORE, pair.before)), len(_operands(terms, AFTER, pair.after))
     facts = [(head.kind, head.name, head.attributes, head.properties, head.types) for head in (a, b)]
@@ -97,7 +104,7 @@ def _difference_here(terms: Terms, pair: _Pair) -> tuple[str, str] | None:
 
 
 def describe(terms: Terms, side: Side, number: int) -> str:
-    """Describe the term, with its source position if that is known."""
+    """Describe a term for a message, with the source position of its operation if that is known."""
     head, operands = _head(terms, number), terms.terms[number][1]
     match head.kind:
         case "risk" if head.name == ENDLESS:
@@ -118,18 +125,22 @@ def describe(terms: Terms, side: Side, number: int) -> str:
         case "attributed":
             return f"attributes of a {head.name}"
         case "loop":
-            return "what a loop computes"
+            return "the result of a loop"
         case "history":
-            return "what a loop carries into an iteration"
+            return "a loop-carried value"
         case "index":
             return "an index"
         case "pattern":
             origin = terms.origins[side].get(number)
-            return "what a loop runs" if origin is None else f"{name_of(origin)} at {position_of(origin)}, in a loop,"
+            return (
+                "an operation in a loop"
+                if origin is None
+                else f"{name_of(origin)} at {position_of(origin)}, in a loop,"
+            )
         case "rows":
             return "a stack that a loop writes"
         case "branch":
-            return "what a branch computes"
+            return "the result of a conditional"
         case "place":
             return "the devices"
         case "part" | "whole":
@@ -141,7 +152,7 @@ def _head(terms: Terms, number: int) -> Head:
 
 
 def _operands(terms: Terms, side: Side, number: int) -> tuple[int, ...]:
-    """Return the operands without the captures, which are compared inside of the regions."""
+    """Return the operands of a term without the captures, which are compared inside of the regions."""
     operands = terms.terms[number][1]
     if (op := terms.origins[side].get(number)) is None:
         return operands
@@ -156,7 +167,7 @@ def _operand_pairs(terms: Terms, pair: _Pair) -> list[_Pair]:
 
 
 def _step(head: Head, index: int) -> str:
-    """Describe how a term reaches its operand at `index`, for the path to the first difference."""
+    """Describe the step from a term to its operand at `index`; empty if the step means nothing to a reader."""
     match head.kind:
         case "operation":
             return f"{head.name} operand {index}"
@@ -167,8 +178,9 @@ def _step(head: Head, index: int) -> str:
 
 
 def _region_pairs(terms: Terms, pair: _Pair, visited: set[tuple[int, int]]) -> list[_Pair]:
-    """Return the pairs of results of the regions; their arguments are marked as visited, so that they count as
-    equal."""
+    """Return the pairs of region results to compare, and mark the region arguments as visited, so that they count as
+    equal.
+    """
     name = _head(terms, pair.before).name
     pairs: list[_Pair] = []
     insides = terms.insides[BEFORE].get(pair.before, ()), terms.insides[AFTER].get(pair.after, ())
@@ -184,7 +196,7 @@ def _region_pairs(terms: Terms, pair: _Pair, visited: set[tuple[int, int]]) -> l
 
 
 def first_attribute(terms: Terms, before: Attributes, after: Attributes) -> tuple[str, str]:
-    """Return the first attribute that differs, as text for each side."""
+    """Return the first attribute that differs, as text for each program."""
     a, b = dict(before), dict(after)
     name = min(name for name in a.keys() | b.keys() if a.get(name) != b.get(name))
     texts = [f"{name} = {terms.attributes.text(side[name])}" if name in side else f"no {name}" for side in (a, b)]
@@ -196,7 +208,7 @@ def _types(terms: Terms, head: Head) -> str:
 
 
 def _where_they_differ(before: str, after: str) -> tuple[str, str]:
-    """Return both texts, cut to the part around the first character that differs."""
+    """Shorten both texts to the part around the first character that differs."""
     shorter = min(len(before), len(after))
     same = next((index for index in range(shorter) if before[index] != after[index]), shorter)
     start = max(0, same - LONGEST_TEXT // 2)

@@ -1,14 +1,14 @@
-"""Operations that preserve the elements of their operands: equal to a simpler term, bit for bit.
+"""Simplification of operations that are bitwise equal to a simpler term.
 
-    reshape(reshape(x))                     one reshape, or x if the type is that of x
-    transpose(transpose(x))                 one transpose, or x if every dimension is back in its place
+    reshape(reshape(x))                     one reshape, or x if the types agree
+    transpose(transpose(x))                 one transpose, or x if the permutations cancel
     reduce_precision(x) to its own format   x
     convert(x) to its own type              x
-    broadcast_in_dim(splat)                 the splat constant of the result's type; so with reshape and transpose
+    broadcast_in_dim(splat)                 the splat constant of the result type; the same for reshape and transpose
     get_tuple_element(tuple(x, y))[1]       y
 
-These rules hold only without other attributes and, except for the last one, for static types without an encoding: two
-values of one dynamic type may have different extents.
+The rules apply only to operations without other attributes. All but the last also need static types without an
+encoding, since two values of one dynamic type may have different extents.
 """
 
 from __future__ import annotations
@@ -41,12 +41,14 @@ _FORMATS: dict[type[Attribute], tuple[int, int]] = {
 
 
 class Identities:
+    """Simplification rules for the terms of one table."""
+
     def __init__(self, terms: Terms, heads: Heads):
         self._terms = terms
         self._heads = heads
 
     def value(self, op: Operation, operands: tuple[int, ...]) -> int | None:
-        """Return the simpler term that equals the operation, or None."""
+        """Return the simpler term that equals the operation applied to these operands, or None."""
         if name_of(op) == ELEMENT:
             return self._element(op, operands)
         if len(operands) != 1 or not all(_is_static(value.type) for value in (*op.operands, *op.results)):
@@ -58,8 +60,8 @@ class Identities:
             case "stablehlo.transpose", keys if keys == {"permutation"}:
                 return self._transposed(op, operand, types, attributes["permutation"])
             case "stablehlo.reduce_precision", keys if keys == {"exponent_bits", "mantissa_bits"}:
-                stated = tuple(_integer(attributes[name]) for name in ("exponent_bits", "mantissa_bits"))
-                return operand if stated == _format_of(op.operands[0].type) else None
+                requested_format = tuple(_integer(attributes[name]) for name in ("exponent_bits", "mantissa_bits"))
+                return operand if requested_format == _format_of(op.operands[0].type) else None
             case "stablehlo.convert", keys if not keys:
                 return operand if self._terms.types_of(operand) == types else None
             case "stablehlo.broadcast_in_dim", keys if keys == {"broadcast_dimensions"}:
@@ -68,7 +70,7 @@ class Identities:
                 return None
 
     def _element(self, op: Operation, operands: tuple[int, ...]) -> int | None:
-        """Return the value that a tuple was made of, at the index."""
+        """Return the operand of `stablehlo.tuple` that a `stablehlo.get_tuple_element` reads, or None."""
         attributes = attributes_of(op)
         if attributes.keys() != {"index"} or len(operands) != 1 or not self._is_plain(operands[0], TUPLE):
             return None
@@ -104,7 +106,7 @@ class Identities:
         return self._terms.term(self._heads.of("operation", op, {"permutation": permutation}), (source,))
 
     def _splat(self, op: Operation, operand: int) -> int | None:
-        """Return the constant of the result's type, if the operand is one whose elements are all alike."""
+        """Return the splat constant of the result type if the operand is a splat constant, else None."""
         type_ = op.results[0].type
         if not self._is_plain(operand, CONSTANT, "value") or not is_tensor(type_):
             return None
@@ -116,7 +118,7 @@ class Identities:
         return self._terms.term(head._replace(attributes=value, types=self._heads.types(op.results, op)))
 
     def _is_plain(self, number: int, name: str, *attributes: str) -> bool:
-        """Return whether a term is an operation of this name with these attributes and no others."""
+        """Return whether a term is an operation with this name, exactly these attributes, and no regions."""
         head = self._terms.head_of(number)
         names = tuple(attribute for attribute, _ in head.attributes)
         return (head.kind, head.name, names, head.bodies) == ("operation", name, attributes, ())

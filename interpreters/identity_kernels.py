@@ -1,4 +1,4 @@
-"""Kernels of identity-like operations: barriers and tokens, marks, and moves to another memory."""
+"""Kernels of operations that return their operands: barriers, tokens, marks, and moves between memories."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .kernels.arrays import Kernel
 
 
 def identity_kernel(op: Operation) -> Kernel | None:
-    """Return the kernel of an identity-like operation; None for all others."""
+    """Return the kernel of an operation that returns its operands, or None for any other operation."""
     if is_placement(op):
         return _moved
     return _first if is_mark(op) else ORDERING.get(type(op))
@@ -25,7 +25,7 @@ def _first(*operands: Any) -> tuple[Any, ...]:
 
 
 def _moved(*operands: Any) -> tuple[Any, ...]:
-    """Copy values to another memory."""
+    """Copy the operands, which stands for a transfer to another memory."""
     return tuple([operand.copy() for operand in operands])
 
 

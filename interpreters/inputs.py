@@ -1,6 +1,4 @@
-"""Inputs to run a function on, as numpy arrays: drawn from a seed, read from a file, or checked arguments of the
-caller.
-"""
+"""Inputs for a function as numpy arrays: random, loaded from a file, or given by the caller and checked."""
 
 from __future__ import annotations
 
@@ -32,13 +30,15 @@ _FINFO: Any = ml_dtypes.finfo
 
 
 def random_inputs(function: FuncOp, seed: int = 0, kind: InputKind = "random") -> list[Array]:
-    """Return one array for each argument, the same for the same seed.
+    """Return one array for each argument of a function, determined by the seed.
 
-    random:       small floats of both signs, no NaN; small integers; any bits for keys
-    positive:     the same without negative floats: logarithms and roots of inputs are no NaN
-    adversarial:  zeros of both signs, infinities, NaN, denormals, the largest and smallest numbers, among random ones
+        random:       small floats of both signs, no NaN; small integers; all bit patterns for random keys
+        positive:     the same with non-negative floats, so that logarithms and roots of the inputs are not NaN
+        adversarial:  zeros of both signs, infinities, NaN, denormals, and the extreme values, mixed with random ones
 
-    Raises `Refusal` for an argument of a type without arrays, `ValueError` for an unknown kind.
+    Raises:
+        Refusal: An argument has a type that no numpy array represents, or does not fit into memory.
+        ValueError: `kind` is unknown.
     """
     if kind not in INPUT_KINDS:
         raise ValueError(f"unknown kind '{kind}'; expected one of {', '.join(INPUT_KINDS)}")
@@ -74,7 +74,7 @@ def _positive(generator: np.random.Generator, shape: tuple[int, ...], dtype: DTy
 
 
 def _adversarial(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Draw an array of which about every second element is a special value."""
+    """Draw an array in which about half of the elements are special values."""
     special = np.array(_special_values(dtype))
     ordinary = _random(generator, shape, dtype)
     chosen = convert(special[generator.integers(0, len(special), shape)], dtype)
@@ -97,11 +97,15 @@ _DRAWS: dict[InputKind, Draw] = {"random": _random, "positive": _positive, "adve
 
 
 def load_inputs(path: str, function: FuncOp) -> list[Array]:
-    """Return the arrays of an `.npz` file, in the order in which they were saved, one for each argument.
+    """Return the arrays of an `.npz` file, one for each argument, in the order in which they were saved.
 
-    Types that numpy cannot store (bf16, f8, i4) may be given as their bits, in unsigned integers of the same size.
-    Raises `OSError` for a file that cannot be read, `ValueError` for a file that is not an `.npz` file of arrays, and
-    `Refusal` for an argument of a type without arrays.
+    Element types that numpy cannot store (bf16, f8, i4) may be given as unsigned integers of the same size with the
+    same bits.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: The file is not an `.npz` file of arrays, or their number is not that of the arguments.
+        Refusal: An argument has a type that no numpy array represents.
     """
     try:
         with np.load(path) as archive:
@@ -120,7 +124,11 @@ def _typed(array: Array, dtype: DType) -> Array:
 
 
 def types_of(function: FuncOp) -> list[tuple[tuple[int, ...], DType]]:
-    """Return shape and element type of each argument. Raises `Refusal` for a value that no array holds."""
+    """Return the shape and element type of each argument.
+
+    Raises:
+        Refusal: An argument has a type that no numpy array represents.
+    """
     return [_type_of(argument) for argument in function.body.block.args]
 
 
@@ -139,7 +147,11 @@ def cannot_be_given(argument: BlockArgument, reason: str) -> Refusal:
 
 
 def checked_inputs(function: FuncOp, inputs: Sequence[Any]) -> list[Array]:
-    """Return the inputs as row-major arrays of exactly the argument types. Raises `ValueError` for other inputs."""
+    """Return the inputs as row-major arrays.
+
+    Raises:
+        ValueError: The number, shape or element type of the inputs does not match the arguments.
+    """
     types = types_of(function)
     if len(inputs) != len(types):
         raise ValueError(f"function '{function.sym_name.data}' takes {len(types)} inputs, not {len(inputs)}")

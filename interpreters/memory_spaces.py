@@ -1,12 +1,12 @@
-"""Decide whether a value is in device memory: only then does `device(host(x)) = x` hold.
+"""Decision whether a value is in device memory, which the rule `device(host(x)) = x` requires.
 
-A value is in the memory of its operands, unless an operation moves it (`dialects/placements.py`) or states where it is
-computed. An argument is on the device unless its attributes name another memory; with an attribute that is not in the
-table its memory is unknown.
+A value is in the memory of its operands, unless its operation moves it (`dialects/placements.py`) or states where it is
+computed. A function argument is on the device unless its attributes name another memory. If an argument has an
+attribute of a dialect that is not in the table below, its memory is unknown, and the rule does not apply.
 
-Sources: XLA's host offloading pass (xla/hlo/transforms/host_offloader.cc) moves values at the custom calls
-MoveToHost, MoveToDevice and annotate_device_placement, and along the operations between them; JAX names the memory of
-an argument in `mhlo.memory_kind`, and the device that computes in the frontend attribute `_xla_compute_type`.
+Sources: XLA's host offloading pass (xla/hlo/transforms/host_offloader.cc) moves values at the custom calls MoveToHost,
+MoveToDevice and annotate_device_placement, and along the operations between them. JAX names the memory of an argument
+in `mhlo.memory_kind`, and the device that computes in the frontend attribute `_xla_compute_type`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _BY_OPERANDS = frozenset({"history", "index", "loop", "part", "result", "whole",
 
 
 def names_a_memory(module: Operation) -> bool:
-    """Return whether an operation moves a value to a memory, or an attribute names one."""
+    """Return whether any operation of the module moves a value between memories or names a memory in an attribute."""
     return any(_names_a_memory(op) for op in every_operation(module))
 
 
@@ -52,7 +52,7 @@ _MOVES = frozenset({TARGET, "MoveToHost", "MoveToDevice"})
 
 
 class MemorySpaces:
-    """Memory spaces of the terms of one table."""
+    """Memory spaces of the terms of one table, computed on demand."""
 
     def __init__(self, terms: Terms):
         self._terms = terms
@@ -60,12 +60,13 @@ class MemorySpaces:
         self._bodies = dict[int, bool]()
 
     def declare_argument(self, number: int, attributes: Mapping[str, Attribute]) -> None:
-        """Record the memory of a public function's argument, by its attributes."""
+        """Record the memory of a public function's argument, as its attributes state it."""
         kind = attributes.get(MEMORY_KIND)
         is_device = kind is None or kind == StringAttr(DEVICE)
         self._on_device[number] = is_device and not set(attributes) - _WITHOUT_MEMORY - {MEMORY_KIND}
 
     def is_on_device(self, number: int) -> bool:
+        """Return whether a term is known to be in device memory."""
         pending = [number]
         while pending:
             term = pending[-1]
@@ -83,7 +84,7 @@ class MemorySpaces:
         return self._on_device[number]
 
     def _by_head(self, head: Head) -> bool | None:
-        """Return True or False if the head decides; None if the value is in the memory of its operands."""
+        """Return whether the head alone puts the value on the device or elsewhere; None if its operands decide."""
         if head.kind in ("place", "state"):  # These terms are no values.
             return True
         if head.kind not in _BY_OPERANDS and head.kind != "operation" and head.name not in _EFFECTS_ON_DEVICE:
@@ -101,7 +102,7 @@ class MemorySpaces:
         return None if all(map(self._moves_nothing, head.bodies)) else False
 
     def _moves_nothing(self, body: int) -> bool:
-        """Return whether no operation in a region moves a value."""
+        """Return whether no operation in a region body moves a value between memories."""
         if body not in self._bodies:
             heads = (self._terms.heads[entry[0]] for entry in self._terms.bodies[body].entries if entry is not None)
             self._bodies[body] = all(self._by_head(head) is None or not head.attributes for head in heads)

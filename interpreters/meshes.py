@@ -1,4 +1,4 @@
-"""Unused meshes of Shardy: they neither compute nor shard anything.
+"""Shardy meshes that no operation refers to. The proof ignores them, since they neither compute nor shard a value.
 
 sdy.mesh @unused = <["a"=2]>
 """
@@ -25,12 +25,12 @@ def symbol_of(op: Operation) -> str | None:
 
 
 def meshes_of(module: ModuleOp) -> dict[str, Operation]:
-    """Return the meshes of a module by name. Raises `Refusal`."""
+    """Return the meshes of a module by name."""
     return {name: op for op in module.ops if name_of(op) == MESH and (name := symbol_of(op)) is not None}
 
 
 def unused_meshes(module: ModuleOp) -> dict[str, Operation]:
-    """Return the meshes whose name is in no attribute and no type of the module, quoted or not. Raises `Refusal`."""
+    """Return the meshes, by name, whose name occurs in no attribute and no type of the module, quoted or not."""
     meshes = meshes_of(module)
     texts = {str(attribute) for attribute in _attributes(module, frozenset(meshes.values()))} if meshes else set[str]()
     # Names with other characters may be escaped in texts.
@@ -40,7 +40,7 @@ def unused_meshes(module: ModuleOp) -> dict[str, Operation]:
 
 
 def _attributes(module: ModuleOp, meshes: frozenset[Operation]) -> Iterator[Attribute]:
-    """Yield every attribute and type that may hold a name."""
+    """Yield every attribute and type of the module that may contain a name."""
     visited = set[int]()
     for op in every_operation(module):
         if op in meshes:

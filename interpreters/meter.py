@@ -1,9 +1,9 @@
-"""Measure the memory of a run: numpy buffers, counted when they are allocated and when Python frees them.
+"""Memory measurement of a run: each numpy buffer is counted from its allocation until Python frees it.
 
-Every array is traced to the array that owns its buffer, and a finalizer on the owner reports when it is freed. This
-does not depend on which operations are views. As in the static timeline (`analysis/memory/timeline.py`), arguments and
-results do not count, and constant expressions are counted separately. While a function that is called runs, what it
-returns counts as a temporary.
+Each array is traced to the array that owns its buffer, and a finalizer on the owner reports when it is freed, so the
+measurement does not rely on knowing which operations are views. As in the static timeline
+(`analysis/memory/timeline.py`), arguments and results do not count, and constant expressions are counted separately.
+The values that a called function returns count as temporaries while it runs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CALLS = ("func.call", "stablehlo.composite")
 
 
 class BufferRole(Enum):
-    """The role of a buffer."""
+    """Role of a buffer in the account; only temporaries and constants enter the peaks."""
 
     ARGUMENT = "argument"
     RESULT = "result"
@@ -41,8 +41,13 @@ class BufferRole(Enum):
 
 @dataclass(frozen=True)
 class Metering:
-    """The memory of a run. `live_bytes[i]`: peak bytes of live temporaries during operation i; `constant_bytes[i]`:
-    those of constants."""
+    """Measured memory of a run, in bytes, for each top-level operation.
+
+    Attributes:
+        operations: Names of the operations, in program order.
+        live_bytes: Peak size of the live temporaries during each operation.
+        constant_bytes: Peak size of the live constants during each operation.
+    """
 
     operations: tuple[str, ...]
     live_bytes: tuple[int, ...]
@@ -62,7 +67,15 @@ class Metering:
 
 
 def meter(function: FuncOp, inputs: Sequence[Any]) -> tuple[tuple[Array, ...], Metering]:
-    """Run an inlined function. Returns its results and memory usage. Raises as `execute` does."""
+    """Run a function without calls and measure its memory.
+
+    Returns:
+        The results, and the measured memory.
+
+    Raises:
+        ValueError: An input does not match the signature.
+        Refusal: An operation cannot be executed.
+    """
     ledger = Ledger(BufferRoles(function))
     arrays = checked_inputs(function, inputs)
     for array in arrays:
@@ -74,7 +87,7 @@ def meter(function: FuncOp, inputs: Sequence[Any]) -> tuple[tuple[Array, ...], M
 
 
 class BufferRoles:
-    """The roles of the values of a function and of its regions."""
+    """Roles of the values of a function and its regions."""
 
     def __init__(self, function: FuncOp):
         self.order = Order.of(single_block(function))
@@ -93,8 +106,9 @@ class BufferRoles:
         return BufferRole.RESULT if value in self.results else BufferRole.TEMPORARY
 
     def _constants_of(self, block: Block) -> frozenset[SSAValue]:
-        """Return the constants of a block. In a loop over constants alone all values are constant, including the
-        arguments of its regions."""
+        """Return the constants of a block. In a loop that reads only constants, all values are constants, the region
+        arguments included.
+        """
         if block not in self.constants:
             around = block.parent_op()
             outer = around.parent if around is not None else None
@@ -106,7 +120,7 @@ class BufferRoles:
 
 
 class Ledger:
-    """An observer of a run that accounts for live buffers."""
+    """Observer that keeps account of the live buffers of a run."""
 
     def __init__(self, kinds: BufferRoles):
         self.kinds = kinds
@@ -130,8 +144,7 @@ class Ledger:
             self._next_operation()
 
     def yielded(self, op: Operation, arrays: Sequence[Array]) -> None:
-        """Count the next carry as a temporary even if it is a constant, unless all results of the loop are
-        constants."""
+        """Count the next carry as temporary, unless the results of the loop are constants."""
         loop = op.parent_op()
         assert loop is not None, "a yield lies in a loop"
         all_constant = any(self.kinds.of(value) is BufferRole.CONSTANT for value in loop.results)
@@ -144,7 +157,7 @@ class Ledger:
             self.count_as(array, self.kinds.of(value))
 
     def enter(self, array: Array, kind: BufferRole) -> None:
-        """Count the buffer of the array, unless it is counted already."""
+        """Start to count the buffer of an array, unless it is counted already."""
         owner = owner_of(array)
         if id(owner) in self.kind_of_owner:
             return
@@ -153,7 +166,7 @@ class Ledger:
         self.alive[kind] += owner.nbytes
 
     def count_as(self, array: Array, kind: BufferRole) -> None:
-        """Change the kind of the array's buffer."""
+        """Change the role under which the array's buffer is counted."""
         self.enter(array, kind)
         owner = owner_of(array)
         self.alive[self.kind_of_owner[id(owner)]] -= owner.nbytes
@@ -168,13 +181,13 @@ class Ledger:
             self.highest[kind] = max(self.highest[kind], self.alive[kind])
 
     def _next_operation(self) -> None:
-        """Record the peak of a top-level operation and reset it."""
+        """Record the peaks of a top-level operation and reset them."""
         self.live_bytes.append(self.highest[BufferRole.TEMPORARY])
         self.constant_bytes.append(self.highest[BufferRole.CONSTANT])
         self.highest = dict.fromkeys(BufferRole, 0)
 
     def check_results(self, results: Sequence[Array]) -> None:
-        """Check that exactly the buffers counted as results were returned."""
+        """Assert that the returned buffers are exactly those that were counted as results."""
         returned = {id(owner_of(result)) for result in results}
         for identity, kind in self.kind_of_owner.items():
             assert kind is not BufferRole.TEMPORARY or identity not in returned, "a result was counted as a temporary"

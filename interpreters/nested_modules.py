@@ -1,8 +1,8 @@
-"""The proof for files of several modules: `module { … } module { … }`, and modules inside of modules.
+"""Files of several modules, and modules inside of modules: their names, and the proof for them.
 
-Each inner module is a program of its own: symbols are looked up in the module around them. The program before and the
-program after are equal if their inner modules are equal in pairs, in order, and what is around them is equal too; there
-an inner module counts with its name and its attributes.
+Each inner module is a program of its own, since a symbol is looked up in the module that encloses it. Two programs are
+equal if their inner modules are pairwise equal, in order, and everything outside of these is equal too. Outside, an
+inner module counts by its name and attributes.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ _STAND_IN = "recompute_proof.inner_module"
 
 
 def inner_modules(module: ModuleOp) -> list[ModuleOp]:
-    """Return the modules at the top level of a module."""
+    """Return the modules directly inside of a module."""
     return [op for op in module.ops if isinstance(op, ModuleOp)]
 
 
 def named_modules(module: ModuleOp, prefix: str = "") -> Iterator[tuple[str, ModuleOp]]:
-    """Yield the modules that have functions, each with the prefix of their names: `inner::`, or `0::` without a
-    name."""
+    """Yield the modules that contain functions, each with the prefix for the names of its functions: `inner::`, or
+    `0::` for the first module without a name.
+    """
     if any(isinstance(op, FuncOp) for op in module.ops):
         yield prefix, module
     for number, inner in enumerate(inner_modules(module)):
@@ -35,13 +36,15 @@ def named_modules(module: ModuleOp, prefix: str = "") -> Iterator[tuple[str, Mod
 
 
 def modules_with_functions(module: ModuleOp) -> list[ModuleOp]:
-    """Return the module and the modules inside of it, of those the ones that have functions; the module alone if none
-    has."""
+    """Return the module and its inner modules, at any depth, that contain functions; the module alone if none does."""
     return [named for _, named in named_modules(module)] or [module]
 
 
 def prove_with_inner_modules(before: ModuleOp, after: ModuleOp, prove: Prove) -> Proof:
-    """Prove two programs equal, inner modules in pairs. `prove`: the proof for modules without inner ones."""
+    """Prove two programs equal, inner modules pairwise.
+
+    `prove`: the proof for modules without inner modules.
+    """
     inner_before, inner_after = inner_modules(before), inner_modules(after)
     if not inner_before and not inner_after:
         return prove(before, after)
@@ -49,10 +52,10 @@ def prove_with_inner_modules(before: ModuleOp, after: ModuleOp, prove: Prove) ->
         counts = f"{len(inner_before)} before, {len(inner_after)} after"
         return Proof(False, f"the number of inner modules differs: {counts}")
     proofs = list[Proof]()
-    for number, (one_before, one_after) in enumerate(zip(inner_before, inner_after, strict=True)):
-        proof = prove_with_inner_modules(one_before, one_after, prove)
+    for number, (module_before, module_after) in enumerate(zip(inner_before, inner_after, strict=True)):
+        proof = prove_with_inner_modules(module_before, module_after, prove)
         if not proof:
-            return Proof(False, f"in {_title(one_before, number)}: {proof.reason}", proof.where, proof.difference)
+            return Proof(False, f"in {_title(module_before, number)}: {proof.reason}", proof.where, proof.difference)
         proofs.append(proof)
     outside = _prove_outside(_without_inner_modules(before), _without_inner_modules(after), prove)
     return outside if not outside else _together([outside, *proofs])
@@ -71,7 +74,7 @@ def _prove_outside(before: ModuleOp, after: ModuleOp, prove: Prove) -> Proof:
 
 
 def _without_inner_modules(module: ModuleOp) -> ModuleOp:
-    """Return a copy with an operation in the place of each inner module, which has its name and its attributes."""
+    """Return a copy in which an operation with the same name and attributes replaces each inner module."""
     copy = module.clone()
     for inner in inner_modules(copy):
         stand_in = UnregisteredOp.with_name(_STAND_IN).create(attributes=dict(_attributes(inner)))
@@ -84,7 +87,7 @@ def _without_inner_modules(module: ModuleOp) -> ModuleOp:
 
 
 def _attributes(module: Operation) -> Iterator[tuple[str, Attribute]]:
-    # Under names that have no meaning: an attribute `sym_name` would make the operation a symbol.
+    # Renamed, since an attribute `sym_name` would make the operation a symbol.
     yield from ((f"property.{name}", attribute) for name, attribute in module.properties.items())
     yield from ((f"attribute.{name}", attribute) for name, attribute in without_ours(module.attributes).items())
 

@@ -1,13 +1,13 @@
-"""The parts of an operation, and the treatment of each part in a proof.
+"""Parts of an operation, and how the proof treats each of them.
 
-    name, attributes, properties, types of the results      the head of its term
-    operands                                                the numbers that the term reads
-    regions: argument types, operations, terminator         bodies of the head, and their captures
+    name, attributes, properties, result types              part of the head of its term
+    operands                                                operands of the term
+    regions: argument types, operations, terminator         bodies in the head, and captures as operands
     successors                                              refused: only single blocks are compared
     location, name hints                                    ignored
-    everything else that xDSL keeps                         follows from these (uses, parents, neighbours)
+    other fields of xDSL's classes                          derived from these (uses, parents, neighbours)
 
-A test compares `PARTS` with xDSL's classes, so that a new part fails the test instead of being overlooked.
+A test compares `PARTS` with xDSL's classes, so that a new field fails the test instead of being overlooked.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ PARTS: dict[str, dict[str, Treatment]] = {
 
 
 def name_of(op: Operation) -> str:
-    """Return the operation's name, also that of an unregistered operation."""
+    """Return the name of an operation, registered or not."""
     return cast(UnregisteredOp, op).op_name.data if _is_unregistered(op) else op.name
 
 
@@ -75,8 +75,11 @@ def _is_unregistered(op: Operation) -> bool:
 
 
 def attributes_of(op: Operation) -> dict[str, Attribute]:
-    """Return properties and attributes together, without those of the passes, which no proof relies on. Raises
-    `Refusal`."""
+    """Return the properties and attributes of an operation in one dictionary, without those of the recompute passes.
+
+    Raises:
+        Refusal: A name is both an attribute and a property.
+    """
     attributes = without_ours(op.attributes)
     if _is_unregistered(op):
         del attributes["op_name__"]
@@ -86,9 +89,10 @@ def attributes_of(op: Operation) -> dict[str, Attribute]:
 
 
 def properties_of(op: Operation) -> tuple[str, ...]:
-    """Return the names of the properties of an unregistered operation, which distinguishes them from attributes.
+    """Return the names of the properties of an unregistered operation; empty for a registered one.
 
-    For registered operations xDSL converts attributes to properties where the operation defines these.
+    For registered operations the distinction carries no information: xDSL converts attributes to properties wherever
+    the operation defines them.
     """
     return tuple(sorted(op.properties)) if _is_unregistered(op) else ()
 
@@ -98,8 +102,11 @@ def without_ours(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
 
 
 def functions_of(module: ModuleOp) -> dict[str, Operation]:
-    """Return the top-level functions by name. Raises `Refusal` for a function without a name or with one that
-    is taken."""
+    """Return the top-level functions by name.
+
+    Raises:
+        Refusal: A function has no name, or the name of another function.
+    """
     functions: dict[str, Operation] = {}
     for op in module.ops:
         if name_of(op) != "func.func":
@@ -112,19 +119,19 @@ def functions_of(module: ModuleOp) -> dict[str, Operation]:
 
 
 def public_functions(functions: Mapping[str, Operation]) -> list[str]:
-    """Return the names of the functions that can be called from outside."""
+    """Return the names of the functions that are visible outside of the module."""
     private = StringAttr("private")
     return [name for name, op in functions.items() if attributes_of(op).get("sym_visibility") != private]
 
 
 def entry_functions(functions: Mapping[str, Operation]) -> list[str]:
-    """Return the names of the functions that are compared as functions: public ones, and those with reserved names."""
+    """Return the names of the functions that are compared on their own: public ones, and those with reserved names."""
     public = frozenset(public_functions(functions))
     return [name for name in functions if name in public or is_reserved(name)]
 
 
 def result_types(function: Operation) -> tuple[Attribute, ...]:
-    """Return the types of the results of a function. Raises `Refusal` if it has no function type."""
+    """Return the result types of a function. Raises `Refusal` if it has no function type."""
     type_ = attributes_of(function).get("function_type")
     if not isinstance(type_, FunctionType):
         raise Refusal(function, "a function needs a function type")
@@ -132,7 +139,7 @@ def result_types(function: Operation) -> tuple[Attribute, ...]:
 
 
 def position_attributes(function: Operation, name: str, count: int) -> list[dict[str, Attribute]]:
-    """Return `arg_attrs` or `res_attrs` as one dictionary for each position; absent and empty are the same."""
+    """Return `arg_attrs` or `res_attrs` (`name`) as a dictionary for each of `count` positions; absent equals empty."""
     value = attributes_of(function).get(name)
     if value is None:
         return [{} for _ in range(count)]
@@ -142,11 +149,15 @@ def position_attributes(function: Operation, name: str, count: int) -> list[dict
 
 
 CALLEES = {"func.call": "callee", "stablehlo.composite": "decomposition"}
-"""Operations that compute the same as a function, and the attribute that names the function."""
+"""Operations that compute what a function computes, with the attribute that names the function."""
 
 
 def callee_of(call: Operation, functions: Mapping[str, Operation]) -> str:
-    """Return the top-level function that a call or a composite names. Raises `Refusal` if there is none."""
+    """Return the name of the function that a call or composite refers to.
+
+    Raises:
+        Refusal: The operation refers to no function at the top level of the module.
+    """
     callee = attributes_of(call).get(CALLEES[name_of(call)])
     if not isinstance(callee, SymbolRefAttr) or callee.nested_references.data:
         raise Refusal(call, f"{name_of(call)} names no function at the top level")
@@ -157,9 +168,10 @@ def callee_of(call: Operation, functions: Mapping[str, Operation]) -> str:
 
 
 def size_with_calls(functions: Mapping[str, Operation], roots: Iterable[str]) -> int:
-    """Return the number of operations of these functions with calls inlined.
+    """Return the number of operations of the functions `roots` after inlining all calls.
 
-    Raises `Refusal` for recursion.
+    Raises:
+        Refusal: A function calls itself.
     """
     sizes, active = dict[str, int](), dict[str, list[tuple[Operation, str]]]()
     names = list(roots)

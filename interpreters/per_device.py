@@ -1,20 +1,21 @@
-"""Collectives and `sdy.manual_computation` as terms: functions of the operands of all devices, and the computation of
-each device on its parts of the operands.
+"""Collectives and `sdy.manual_computation` as terms: functions of the operands on all devices, and computations on each
+device's part of the operands.
 
-So a second exchange of the same values has the same results. That does not hold inside of a branch or a loop, which one
-device may enter and another may not: there a collective is an effect, like every operation without a rule.
+Two exchanges of the same values therefore have the same results. This does not hold in a branch or a loop, which one
+device may enter and another may not; there a collective is an effect, like every operation without a rule.
 
     %1 = sdy.manual_computation(%0) {                 %y is part(%0), the part on the device
       (%y) { %z = tanh %y; sdy.return %z }            %z is tanh(part(%0))
-    }                                                 %1 is whole(tanh(part(%0))), put together from all devices
+    }                                                 %1 is whole(tanh(part(%0))), assembled from all devices
 
-A term inside of the body stands for one value per device; it depends on outside values by their parts alone. So two
-bodies on the same devices (mesh, axes, and their place) that compute the same from the same parts are equal, wherever
-the one ends and the other begins. And a part of a whole that was assembled with the same sharding is the original part,
-`part(whole(t)) = t`. A layout that leaves out an axis of the devices asserts that all devices along it hold the same
-value; this is trusted, as the partitioner trusts it.
+A term inside of the body stands for one value per device. It depends on outside values only through their parts.
+Therefore two bodies on the same devices (mesh, axes and enclosing place) that compute the same from the same parts are
+equal, wherever one body ends and the other begins. A part of a whole that was assembled with the same sharding is the
+original part: `part(whole(t)) = t`. A sharding that omits an axis of the devices asserts that all devices along this
+axis hold the same value; the proof trusts this, as the partitioner does.
 
-Operations in a body that must occur (`KEPT`) must occur there. Effects keep their order, separate from other places.
+Operations in a body that must be preserved (`KEPT`) must occur in both programs. The effects in a body are ordered
+separately from those outside.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Block, Operation
 
 from ..dialects.sdy.shardings import ManualAxesAttr, ShardingPerValueAttr, layout_of
-from .blocks import is_known_end
+from .blocks import is_plain_terminator
 from .operation_parts import attributes_of, name_of
 from .scope import Exchange, RegionScope
 from .terms import Head, Heads, Terms
@@ -42,12 +43,13 @@ _POSITIVE = re.compile(r"\bhandle\s*=\s*([1-9]\d*)\b")
 
 
 def is_exchange(op: Operation, scope: RegionScope) -> bool:
-    """Return whether the operation is a collective that all devices run alike."""
+    """Return whether the operation is a collective that all devices run equally often and in the same order."""
     return scope.is_alike and not scope.literal and name_of(op) in COLLECTIVES
 
 
-def what_counts(op: Operation, scope: RegionScope) -> dict[str, Attribute]:
-    """Return the attributes on which the results depend. Raises `Refusal`."""
+def compared_attributes(op: Operation, scope: RegionScope) -> dict[str, Attribute]:
+    """Return the attributes on which the results depend. The number of a channel is left out; only its presence
+    counts."""
     attributes = attributes_of(op)
     if not is_exchange(op, scope) or CHANNEL not in attributes:
         return attributes
@@ -55,13 +57,14 @@ def what_counts(op: Operation, scope: RegionScope) -> dict[str, Attribute]:
 
 
 def channels_of(op: Operation) -> list[int]:
-    """Return the channel number of an operation, if it has one; the rest of the handle is ignored."""
+    """Return the channel number of an operation as a list of one, or an empty list if it has no channel."""
     match = _POSITIVE.search(str(op.properties.get(CHANNEL, op.attributes.get(CHANNEL, ""))))
     return [int(match[1])] if match else []
 
 
 def newly_shared(before: Iterable[Exchange], after: Iterable[Exchange]) -> int | None:
-    """Return a channel of the program after whose operations did not share one before, or None.
+    """Return a channel of the program after that joins operations which shared no channel in the program before, or
+    None.
 
     The operations over a channel are a multiset: a function that is called twice runs its exchange twice.
     """
@@ -85,9 +88,15 @@ _ATTRIBUTES = {"in_shardings", "out_shardings", "manual_axes"}
 
 @dataclass(frozen=True)
 class PerDevice:
-    """A body that can be entered.
+    """Body of `sdy.manual_computation` whose meaning is known.
 
-    `into`, `out`: shardings of operands and results; `axes`: the manual axes.
+    Attributes:
+        op: The operation.
+        block: Its body, which runs on each device.
+        axes: The manual axes.
+        into: The shardings of the operands.
+        out: The shardings of the results.
+        mesh: The name of the mesh.
     """
 
     op: Operation
@@ -98,11 +107,11 @@ class PerDevice:
     mesh: str
 
     def place(self, terms: Terms, around: int) -> int:
-        """Return the term of the devices, within those of the enclosing body."""
+        """Return the term for the devices that run the body; `around` is the place of the enclosing body."""
         return terms.term(Head("place", f"@{self.mesh} {list(self.axes)}"), (around,))
 
     def parts(self, terms: Terms, heads: Heads, place: int, wholes: Sequence[int]) -> list[int]:
-        """Return the part of each operand on a device."""
+        """Return for each operand the term of its part on a device."""
         types = heads.types(self.block.args, self.op)
         return [
             self._part(terms, Head("part", sharding, types=(type_,)), place, whole)
@@ -110,7 +119,7 @@ class PerDevice:
         ]
 
     def wholes(self, terms: Terms, heads: Heads, place: int, parts: Sequence[int]) -> list[int]:
-        """Return the results, assembled from those of each device."""
+        """Return for each result the term of the value assembled from the parts on all devices."""
         last = self.block.last_op
         assert last is not None, "checked: the body ends"
         types = zip(heads.types(self.op.results, self.op), heads.types(last.operands, last), strict=True)
@@ -129,12 +138,12 @@ class PerDevice:
 
 
 def per_device(op: Operation) -> PerDevice | None:
-    """Return the body, if it can be entered: it has no attributes but axes and shardings; else None."""
+    """Return the body of a `sdy.manual_computation` with consistent shardings and no further attributes, else None."""
     if name_of(op) != MANUAL or len(op.regions) != 1 or len(op.regions[0].blocks) != 1:
         return None
     attributes, block = attributes_of(op), op.regions[0].blocks[0]
     last = block.last_op
-    if attributes.keys() != _ATTRIBUTES or last is None or not is_known_end(last) or attributes_of(last):
+    if attributes.keys() != _ATTRIBUTES or last is None or not is_plain_terminator(last) or attributes_of(last):
         return None
     into, out, axes = attributes["in_shardings"], attributes["out_shardings"], attributes["manual_axes"]
     if not (isinstance(into, ShardingPerValueAttr) and isinstance(out, ShardingPerValueAttr)):

@@ -1,4 +1,4 @@
-"""The verdict of a proof, and proofs by identical text."""
+"""Verdict of a proof, and proofs by identical text."""
 
 from __future__ import annotations
 
@@ -13,14 +13,22 @@ from .first_difference import Difference
 
 @dataclass(frozen=True)
 class Proof:
-    """The verdict, the reason if there is no proof, and the sizes of the compared programs.
+    """Verdict of the comparison of two programs; true if they are proved equal.
 
-    `where` names the result (`result #3 of @main`) and `difference` the path from it to the first difference, if the
-    programs are comparable. `believed`: operations that only the user declares to be pure. `identical`: proved by
-    identical text alone. `tier`: 2 if the rules for loops were applied, with or without success. `added_constraints`:
-    number of sharding constraints that only the program after has, and that are assumed not to change values.
-    `flattened_results`: number of results that are tuples in one program and their elements in the other. `composites`:
-    the composites of one program that the other has decomposed.
+    Attributes:
+        proved: Whether the programs are proved equal.
+        reason: Why there is no proof; empty if there is one.
+        where: The compared value that differs, as in `result #3 of @main`, if the programs are comparable.
+        difference: The path from that value to the first difference.
+        results: Number of results that were compared.
+        operations_before: Number of operations of the first program.
+        operations_after: Number of operations of the second program.
+        believed: Operations that the proof treats as pure only because the user declares them so.
+        identical: Whether identical text alone is the proof.
+        tier: 2 if the rules for loops were applied, with or without success, otherwise 1.
+        added_constraints: Number of sharding constraints that only the second program has, assumed to change no value.
+        flattened_results: Number of results that are tuples in one program and their elements in the other.
+        composites: Composites that one program has and the other has decomposed.
     """
 
     proved: bool
@@ -39,7 +47,7 @@ class Proof:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Assumptions beside the rules of the proof, as sentences."""
+        """Unverified assumptions on which the proof rests, as sentences."""
         sentences = list[str]()
         if self.believed:
             sentences.append(f"assuming, unverified, that these operations are pure: {', '.join(self.believed)}")
@@ -59,14 +67,14 @@ class Proof:
 
 
 def same_text(before: ModuleOp, after: ModuleOp) -> bool:
-    """Return whether the generic text of both modules, resources included, is identical."""
+    """Return whether both modules have identical generic text, resources included."""
     # Clone both: a clone does not keep the names of blocks, and one of the two may be a clone.
     texts = [print_module(module.clone(), generic=True) for module in (before, after)]
     return texts[0] == texts[1]
 
 
 def proof_of_identity(module: ModuleOp) -> Proof:
-    """Return the proof for two programs with identical text, whatever they hold."""
+    """Return the proof for two programs with identical text. It holds for any operations, known or not."""
     results = 0
     for op in module.ops:
         type_, visibility = op.properties.get("function_type"), op.properties.get("sym_visibility")

@@ -1,112 +1,113 @@
-"""A proof that two programs compute the same numbers, bit for bit, by structure: tier 1 of `recompute-check`.
+"""Structural proof that two programs compute the same results, bit for bit: tier 1 of `recompute-check`.
 
 Both programs are numbered in one table of terms (`value_numbering.py`, `terms.py`). They are equal if every public
-function returns the same terms, causes the same effects in the same order, and has the same signature. One pass over
-each program, linear time; nothing is searched, folded or reordered. "Not proved" means unproved, never wrong.
+function returns the same terms, has the same effects in the same order, and has the same signature. The proof makes one
+pass over each program, in linear time. It does not search, fold or reorder. "Not proved" does not mean "different".
 
 The method is value numbering by hashing (Cocke and Schwartz, "Programming Languages and Their Compilers", 1970), with
 regions closed by lambda lifting (Johnsson, "Lambda lifting: transforming programs to recursive equations", 1985).
 
-What a proof means
-------------------
-Every result is the same expression over the same arguments and constants, down to the order of operands. So it has the
-same bits on every executor on which an operation is a function of its operands, attributes and regions. It does
-not cover compilers that round two instances of one expression differently (fusion, FMA).
+What a proof means ------------------ Every result is the same expression over the same arguments and constants, down to
+the order of operands. It therefore has the same bits on every executor on which an operation is a function of its
+operands, attributes and regions. Compilers that round two instances of one expression differently (fusion, FMA) are not
+covered.
 
-What a term must contain
-------------------------
-Every part of the operation that it stands for; `operation_parts.py` lists them all, and a test compares the list with
-xDSL. So name, attributes, which of them are properties, types of the results, regions, operands. Leaving out a part
-needs a rule below, and each rule has a test of its own. A part that no rule covers, or that cannot be compared, is a
-`Refusal`.
+What a term must contain ------------------------ A term contains every part of its operation: name, attributes, which
+of these are properties, result types, regions, operands. `operation_parts.py` lists the parts, and a test compares the
+list with xDSL. Leaving out a part needs a rule below, and each rule has a test of its own. A part that no rule covers,
+or that cannot be compared, raises `Refusal`.
 
 Trusted, and therefore kept small
 ---------------------------------
 * The parser that built the two modules, and xDSL's attribute classes (`attribute_keys.py` says where their equality is
   replaced by a comparison of bits).
-* `pure_operations.py`: each operation on that list is a deterministic function. A call or a loop without effects whose
-  results are not read may be removed, even if the loop may not end; an unstable `sort` breaks ties in the same way each
-  time.
-* `conditions.py`: the operations that it does not name are defined for all operands of static extents. What StableHLO
-  calls implementation-defined is a value: integers wrap around.
+* `pure_operations.py`: each operation on that list is a deterministic function. A call or loop without effects may be
+  removed if its results are unused, even if the loop may not terminate. An unstable `sort` always breaks ties in the
+  same way.
+* `conditions.py`: the operations that it does not name are defined for all operands of static extents. Results that
+  StableHLO calls implementation-defined are values: integers wrap around.
 * Declarations of the caller, by `also_pure` or `register_pure`; a proof that relies on one lists it (`believed`).
 
-The rules, each used in both programs alike
--------------------------------------------
-* Pure operations: equal ones are one, wherever they stand; those whose results are not read do not count, nor do their
-  attributes. A sharding constraint may be repeated, but it must occur (`KEPT`), on its operand and in its loop.
+The rules, applied to both programs alike
+-----------------------------------------
+* Pure operations: equal ones are one term, wherever they stand. Operations with unused results do not count, nor do
+  their attributes. A sharding constraint may be repeated, but it must occur (`KEPT`), on its operand and in its loop.
 * Failure (`conditions.py`): an operation with a run-time condition (dynamic extents, an integer division, an index out
   of range, indices declared to be unique) may be removed, but the program after runs it only where the program before
-  does (`conditions.py`). What ran before, with the same operands, may run again.
-* Termination: the same for a loop that is not proved to count towards a bound; it also stays after the effects
-  before it.
-* Barriers: `stablehlo.optimization_barrier` and `recompute.depend` return their values, result i for value i, of the
-  same types; the token does not count.
-* Memory spaces (`memory_spaces.py`): a value that is moved to the host and back is the original value, if it is known
-  to have been on the device.
-* Marks: a custom call `recompute.save` and its like (`dialects/mark_calls.py`), with nothing else on it, is its first
+  does. An operation that has run before, with the same operands, may run again.
+* Termination (`termination.py`): the same holds for a loop that is not proved to count towards a bound. Such a loop
+  also stays after the effects before it.
+* Barriers: `stablehlo.optimization_barrier` and `recompute.depend` return their operands, result i for operand i, with
+  unchanged types. The token does not count.
+* Memory spaces (`memory_spaces.py`): a value that is moved to the host and back is the original value, if that is known
+  to be on the device.
+* Marks: a custom call such as `recompute.save` (`dialects/mark_calls.py`), without further attributes, is its first
   operand.
-* Groups: `recompute.segment` and `recompute.gradient` are the operations that they hold.
-* Collectives (`per_device.py`), outside of every region but the bodies of `sdy.manual_computation`: functions of their
-  operands on the device where they are and on all others, which run the same program. The channel is a name, but
-  the operations that share one in the program after, as a multiset, shared one before; a function that is called twice
-  counts twice, and `send` and its like count too. Inside of branches and loops they are effects.
-* On each device: a `sdy.manual_computation` with no attributes but its axes and shardings is the computation of each
-  device on the parts of its operands (`per_device.py`): a part of a whole that was assembled with the same sharding is
-  the original part. A sharding that leaves out an axis is trusted: all devices along it hold the same value.
+* Groups: `recompute.segment` and `recompute.gradient` are the operations that they contain.
+* Collectives (`per_device.py`), outside of all regions except bodies of `sdy.manual_computation`: functions of their
+  operands on the devices that take part, which run the same program. The channel is only a name, but the operations
+  that share one in the program after, as a multiset, must share one in the program before. A function that is called
+  twice counts twice, and `send` and similar operations count too. Inside branches and loops, collectives are effects.
+* Per-device computations (`per_device.py`): a `sdy.manual_computation` with no attributes but its axes and shardings is
+  the computation of each device on the parts of its operands. A part of a whole that was assembled with the same
+  sharding is the original part. A sharding that omits an axis is trusted: all devices along the axis hold the same
+  value.
 * Identities (`identities.py`), for static extents and without other attributes: consecutive reshapes are one, and so
-  are transposes; `reduce_precision` to the format of its type, and `convert` to its type, are their operand; a splat
-  constant that is broadcast, reshaped or transposed is the splat constant of that type. The element of a tuple is the
-  value that the tuple was made of, for all extents.
-* Calls: `func.call` is the body of the function named. Recursion is refused.
-* Composites: `stablehlo.composite` without regions is the body of its decomposition; name, attributes and version do
-  not count, but the composites that only one program has are reported with the proof.
-* Attributes of one of these, of the callee, its arguments, results or return: operands and results are those of one
-  term with these attributes, each at its position (`transparent_ops.py`), and so are the effects between.
-* Custom calls (`pure_operations.py`): those without side effects, of targets on a list of its own or declared by the
-  user, are functions of their operands, which run only where the program before runs them; all others are effects.
-* Effects: every other operation that is not on the list is an ordered effect: it may depend on all effects before it,
-  and the types of its operands count. So effects keep their number and order, and their results are equal only to
-  themselves. So is every operation with a memref operand or result, on the list or not, and every operation that holds
-  one in a region.
-* Regions: if the meaning of a region is known (`COMPUTE_THEIR_REGIONS`), two are equal if they compute the same from
-  their arguments and from the same captured values. Any other region is compared literally: all of its operations
-  count, in their order, barriers and dead operations too. So is the top level of the module.
-* Which device runs (`partition_id`) is the same for all in one place: in bodies on the same devices, but not in one of
-  them and outside of it.
-* Inner modules (`nested_modules.py`) are programs of their own, compared in pairs, in order, with their attributes.
-* Signature: the attributes of the modules; every operation at the top level that is not a function, except meshes
-  that nothing refers to; and of every public function name, type, argument attributes (donation:
-  `tf.aliasing_output`, `jax.buffer_donor`; shardings), result attributes, all others and those of its return. Empty
-  dictionaries equal absent ones.
-* Names: locations, names of SSA values, of private functions and of the module itself, the order of functions, private
-  functions that are not called, and discardable attributes that start with `recompute.` do not count.
+  are consecutive transposes; `reduce_precision` to the format of its type and `convert` to its type are their operand;
+  a splat constant that is broadcast, reshaped or transposed is the splat constant of the result type. The element of a
+  tuple is the value from which the tuple was made, for all extents.
+* Calls: `func.call` is the body of its callee. Recursion is refused.
+* Composites: `stablehlo.composite` without regions is the body of its decomposition. Name, attributes and version do
+  not count, but the proof reports the composites that only one program has.
+* Attributes of a barrier, group, call or composite, of the callee, its arguments, results or return
+  (`transparent_ops.py`): the operands and results are those of one term with these attributes, each at its position.
+  The same holds for the effects in between.
+* Custom calls (`pure_operations.py`): a call without side effects whose target is listed there, or declared pure by the
+  user, is a function of its operands, and runs only where the program before runs it. All others are effects.
+* Effects: every other operation that is not on the list is an ordered effect. It may depend on all effects before it,
+  and the types of its operands count. Effects therefore keep their number and order, and their results equal only
+  themselves. Every operation with a memref operand or result, or with such an operation in a region, is an effect,
+  on the list or not.
+* Regions: if the meaning of a region is known (`COMPUTE_THEIR_REGIONS`), two regions are equal if they compute the same
+  from their arguments and the same captured values. Any other region is compared literally, as is the top level of the
+  module: all its operations count, in their order, including barriers and dead operations.
+* Device ids (`partition_id`) are the same for all operations in one place: in bodies on the same devices, but not
+  inside one and outside of it.
+* Inner modules (`nested_modules.py`) are programs of their own, compared pairwise, in order, with their attributes.
+* Signature (`signature.py`): the attributes of the modules; every operation at the top level that is not a function,
+  except meshes to which nothing refers; and for every public function its name, type, argument attributes (donation:
+  `tf.aliasing_output`, `jax.buffer_donor`; shardings), result attributes, all other attributes, and those of its
+  return. Empty dictionaries equal absent ones.
+* Names: the following do not count: locations; names of SSA values, of private functions and of the module; the order
+  of functions; private functions that are not called; discardable attributes that start with `recompute.`.
 * Reserved names (`dialects/reserved_names.py`): a function that a consumer finds by its name is compared like a public
   one, and each call of it is an effect.
 * Assumption, only on request of the caller (`added_constraints`) and reported with the proof: a sharding constraint
-  that only the program after has is its operand.
-* Assumption, only on request of the caller (`flattened_results`) and reported with the proof: a result of a function
-  that is a tuple, without attributes, is its elements (`signature.py`).
-* Identical text: two files with identical bytes are equal, whatever they hold; so are a module and one made from it, if
-  their generic text is identical.
+  that only the program after has equals its operand.
+* Assumption, only on request of the caller (`flattened_results`) and reported with the proof: a function result that is
+  a tuple, without attributes, equals its elements (`signature.py`).
+* Identical text: two files with identical bytes are equal, whatever they contain. So are a module and one made from it,
+  if their generic text is identical.
 
 Refused otherwise, because equal text would not imply equal content: several blocks, dense resources, attribute aliases
 in unregistered attributes, symbols that name functions (other than `callee` and `decomposition`), symbols inside of
 operations, functions without a body.
 
-Equal programs that are not proved: operands of a commutative operation swapped, anything folded or simplified except by
-the rules above, calls of unknown targets cloned, and collectives cloned inside of branches and loops.
+Some equal programs are not proved equal: with the operands of a commutative operation swapped, with anything folded or
+simplified beyond the rules above, with cloned calls of unknown targets, or with collectives cloned inside of branches
+and loops.
 
-Tier 2 (`loop_rules/`) runs if tier 1 finds no proof and there are loops or conditionals. A result of a loop without
-attributes depends only on the carries that it is computed from, whatever else the loop carries. A read of a stack is
-the value that was stored there. The effects of a loop are one more carry, which yields the effects so far. A loop with
-attributes, or that changes the type of a carry, is compared literally. Each result of a conditional without effects and
-attributes is a term over its condition and the results of its regions; in a region, the result of another conditional
-with the same condition is the result of the same region there. Comparisons of loop counters whose ranges decide them
-are constants, and so are selects by such a constant.
+Tier 2 ------ `loop_rules/` runs if tier 1 finds no proof and there are loops or conditionals. A result of a loop
+without attributes depends only on the carries from which it is computed, whatever else the loop carries. A read of a
+stack is the value that was stored there. The effects of a loop are one more carry, which yields the effects so far. A
+loop with attributes, or one that changes the type of a carry, is compared literally. Each result of a conditional
+without effects and attributes is a term over the condition and the results of the regions; inside of a region, the
+result of another conditional with the same condition is the result of the same region there. Comparisons of loop
+counters that are decided by the counters' ranges are constants, and a select by such a constant is one of its operands.
 
-Not trusted and not used: the passes, their attributes, and every table of the packages rules, analysis, transforms. No
-proof covers memory, since it does not change the numbers: a missing token, or a clone without uses.
+Not trusted ----------- The passes, their attributes, and every table of the packages rules, analysis and transforms are
+not used. The proof does not cover memory, which does not change results: a missing token or an unused clone goes
+unnoticed.
 """
 
 from __future__ import annotations
@@ -122,7 +123,6 @@ from xdsl.ir import Operation
 from ..dialects.names import Names
 from ..support.diagnostics import UNKNOWN, Refusal, position_of
 from ..support.operations import every_operation
-from .conditions import is_implied
 from .first_difference import AFTER, BEFORE, describe, first_difference
 from .loop_rules.numbering import BRANCHES, WHILE, LoopNumbering
 from .loop_rules.rules import LoopRules
@@ -132,6 +132,7 @@ from .operation_parts import entry_functions, functions_of, name_of, public_func
 from .per_device import newly_shared
 from .proof import Proof, proof_of_identity, same_text, size
 from .pure_operations import PURE_OPERATIONS, declared_target, target_of
+from .risks import is_implied
 from .scope import Exchange, FunctionTerms
 from .signature import signature, signature_difference
 from .terms import ENDLESS, Terms, leaves
@@ -143,21 +144,20 @@ FRAMES_PER_CALL, DEEPEST = 10, 200_000
 
 @dataclass(frozen=True, kw_only=True)
 class ProofOptions:
-    """The assumptions that a proof may make.
+    """Assumptions that a proof may make.
 
     Attributes:
         pure: Names of the operations that are functions of their operands, attributes and regions.
-        also_pure: Further ones that the caller declares to be pure; None for those of
+        also_pure: Further names that the caller declares to be pure; None for those registered by
             `recompute.interpreters.register_pure`.
         one_source: Whether `after` was made from `before`, so that a name has the same meaning in both, even if it
             refers to content outside of the module.
-        loops: Whether tier 2 is tried if tier 1 finds no proof (`loop_rules`).
-        added_constraints: Whether a sharding constraint that only the program after has, outside of regions, is treated
-            as its operand; the proof counts them.
-        flattened_results: Whether the elements of a tuple that a function returns are taken for the tuple; the proof
-            counts them.
-        repeatable: Targets of custom calls that the caller declares to be pure, as a call in `before` does for its
-            target by the attribute `recompute.repeatable`.
+        loops: Whether to try tier 2 (`loop_rules`) if tier 1 finds no proof.
+        added_constraints: Whether a sharding constraint that only `after` has, outside of regions, counts as its
+            operand; the proof reports their number.
+        flattened_results: Whether a tuple that a function returns equals its elements; the proof reports their number.
+        repeatable: Targets of custom calls that the caller declares to be pure, like those of the calls in `before`
+            that have the attribute `recompute.repeatable`.
     """
 
     pure: Collection[str] = PURE_OPERATIONS
@@ -169,7 +169,8 @@ class ProofOptions:
     repeatable: Collection[str] = ()
 
     def declared(self, before: ModuleOp) -> frozenset[str]:
-        """Return the operations and targets that are pure because the caller or the program before says so."""
+        """Return the operations and call targets that are pure only because the caller or the program before declares
+        so."""
         declared = registered_pure() if self.also_pure is None else frozenset(self.also_pure)
         return declared | {declared_target(target) for target in (*self.repeatable, *_stated_repeatable(before))}
 
@@ -178,9 +179,15 @@ DEFAULT = ProofOptions()
 
 
 def prove(before: ModuleOp, after: ModuleOp, options: ProofOptions = DEFAULT) -> Proof:
-    """Try to prove that `after` computes the same as `before`. Never raises for any valid module; changes nothing.
+    """Try to prove that `after` computes the same results as `before`. Neither module is changed.
 
-    Both modules must verify.
+    Args:
+        before: The original program, which must verify.
+        after: The transformed program, which must verify.
+        options: Assumptions that the proof may make.
+
+    Returns:
+        The proof; false, with a reason, if there is none. No valid module raises an exception.
     """
     declared = options.declared(before)
 
@@ -191,7 +198,7 @@ def prove(before: ModuleOp, after: ModuleOp, options: ProofOptions = DEFAULT) ->
 
 
 def _prove_module(before: ModuleOp, after: ModuleOp, options: ProofOptions, declared: frozenset[str]) -> Proof:
-    """Return the proof for modules without inner modules; `declared`: see `ProofOptions.declared`."""
+    """Prove two modules without inner modules. `declared`: see `ProofOptions.declared`."""
     try:
         with _deep_calls(before, after):
             return _compare(before, after, options, declared.difference(options.pure))
@@ -208,7 +215,7 @@ def _prove_module(before: ModuleOp, after: ModuleOp, options: ProofOptions, decl
 
 @contextmanager
 def _deep_calls(*modules: ModuleOp) -> Generator[None]:
-    """Raise the recursion limit for calls nested as deep as there are functions; a level takes a few Python frames."""
+    """Raise the recursion limit in proportion to the number of functions: a nested call takes several Python frames."""
     limit = sys.getrecursionlimit()
     functions = max(len(functions_of(module)) for module in modules)
     sys.setrecursionlimit(max(limit, min(FRAMES_PER_CALL * functions, DEEPEST)))
@@ -246,7 +253,7 @@ def _stated_repeatable(module: ModuleOp) -> Iterator[str]:
 
 
 def _has_loops(module: ModuleOp) -> bool:
-    """Return whether the rules of tier 2 apply to any operation."""
+    """Return whether the module has a loop or conditional to which the rules of tier 2 apply."""
     return any(name_of(op) == WHILE or name_of(op) in BRANCHES for op in every_operation(module))
 
 
@@ -298,7 +305,7 @@ def _compared(terms: Terms, numbering_before: Numbering, numbering_after: Number
 
 
 def _flattened(terms: Terms, function: Operation, outcome: FunctionTerms) -> FunctionTerms:
-    """Return the outcome of a function, with the elements of results that are tuples."""
+    """Return the terms of a function with the tuples among its results replaced by their elements."""
     pairs = zip(outcome.results, result_types(function), strict=True)
     return outcome._replace(results=tuple(leaf for number, type_ in pairs for leaf in leaves(terms, number, type_)))
 
@@ -311,7 +318,7 @@ def _tuples(module: ModuleOp) -> int:
 
 
 def _values(name: str, before: FunctionTerms, after: FunctionTerms) -> Iterator[tuple[str, int, int]]:
-    """Yield pairs of value numbers that must be equal: (label, number before, number after)."""
+    """Yield the pairs of terms that must be equal, as (label, term before, term after)."""
     for index, (a, b) in enumerate(zip(before.results, after.results, strict=True)):
         yield f"result #{index} of @{name}", a, b
     yield f"the effects of @{name}", before.state, after.state
@@ -323,7 +330,8 @@ def _different(terms: Terms, where: str, before: int, after: int) -> Proof:
 
 
 def _lost(numbering: Numbering, terms: Terms, name: str, before: FunctionTerms, after: FunctionTerms) -> str | None:
-    """Describe an operation that must occur and is in one program only, or may fail and runs after only; else None."""
+    """Describe an operation that must be preserved but is in one program only, or may fail and runs only in the program
+    after; return None if there is none."""
     only = "in @{} is only in the program {}, and may not be {}"
     for number in sorted(before.kept - after.kept):
         if not numbering.is_covered(number, after.kept):

@@ -1,14 +1,16 @@
-"""Operations of PyTorch that the equivalence check treats as pure; the list belongs to `pure_operations.py`.
+"""Operations of PyTorch that the proof treats as pure; `pure_operations.py` includes the list.
 
 Each is a function of its operands and its argument list: it draws no random numbers, writes to no operand, and reads
-nothing else. `aten.empty` and its like are assumed to hold the same elements each time, as `tensor.empty` is.
+nothing else. `aten.empty` and similar operations are assumed to hold the same elements each time, as `tensor.empty` is.
 
-A random operation is a function of the state that was drawn for it, `torch.seeded.…`: with its generator in that state
-it returns the same numbers. Inductor's random operations are functions of a seed, an operand. The draw itself,
-`torch.draw`, is an effect, and so is `torch.read`, whose position among the writes counts. Left out on purpose: every
-operation in place (`copy_`); `native_batch_norm`, which updates its statistics in place although its schema does not
-say so; collectives; checks (`_assert_async`); and whatever depends on a file, a device's clock or a hidden cache.
-Source: the reference of each operation, https://docs.pytorch.org/docs/stable/torch.html, and native_functions.yaml.
+A random operation, `torch.seeded.…`, is a function of the generator state that was drawn for it: with its generator in
+that state it returns the same numbers. Inductor's random operations are functions of a seed, which is an operand. The
+draw itself, `torch.draw`, is an effect, and so is `torch.read`, whose position among the writes matters.
+
+Left out on purpose: all operations in place (`copy_`); `native_batch_norm`, which updates its statistics in place
+although its schema does not say so; collectives; checks (`_assert_async`); and operations that depend on a file, a
+device's clock or a hidden cache. Source: the reference of each operation,
+https://docs.pytorch.org/docs/stable/torch.html, and native_functions.yaml.
 """
 
 from __future__ import annotations

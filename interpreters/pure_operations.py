@@ -1,27 +1,25 @@
-"""Operations and custom calls that the equivalence check treats as pure: deterministic functions of operands,
-attributes and regions. All others are effects.
+"""Operations and custom calls that the proof treats as pure: deterministic functions of operands, attributes and
+regions.
 
-The checker's own list, shared with no pass and no rule table, so that a wrong entry there is not repeated here.
-All other operations are ordered effects. Operations of StableHLO that are left out on purpose:
-`custom_call` (unknown code), `rng` (hidden state), `infeed`, `outfeed`, `send`, `recv`, `after_all`, `create_token`
-(order), `async_start`, `async_done`, `composite` (names a function) and every collective (all devices must take part).
-`partition_id` and `replica_id` are constants of the device; `rng_bit_generator` takes its state as an operand.
-Source: the StableHLO specification, https://openxla.org/stablehlo/spec, and ChloOps.td.
+The list is the proof's own. It shares nothing with the passes or the rule tables (`rules/custom_calls.py`), so that a
+wrong entry there is not repeated here. Every other operation is an ordered effect. These operations of StableHLO are
+left out on purpose: `custom_call` (unknown code), `rng` (hidden state), `infeed`, `outfeed`, `send`, `recv`,
+`after_all`, `create_token` (order), `async_start`, `async_done`, `composite` (names a function) and every collective
+(all devices must take part). `partition_id` and `replica_id` are constants of the device; `rng_bit_generator` takes its
+state as an operand. Source: the StableHLO specification, https://openxla.org/stablehlo/spec, and ChloOps.td.
 
-arith and math are pure throughout. So is tensor, since tensors are values; `tensor.empty` is assumed to hold the same
-elements each time: a program that reads elements before they are written has no defined result. A sharding
-constraint of sdy is its operand with a sharding; it may be repeated, not dropped. linalg and scf are here for tensors
-and scalars: every operation with memref operands or results is an effect, regardless of its name, and so is a region
-with an effect in it. Left out: memref; `scf.parallel`, `scf.forall` and their reductions, whose order is unspecified;
-`func.call_indirect`; and operations that no current dialect has under these names.
-Source: https://mlir.llvm.org/docs/Dialects/.
+arith, math and tensor are pure throughout, since tensors are values. `tensor.empty` is assumed to hold the same
+elements each time: a program that reads elements before they are written has no defined result. A sharding constraint
+of sdy is its operand with a sharding; it may be repeated, but not dropped. linalg and scf are listed for tensors and
+scalars: every operation with memref operands or results is an effect, whatever its name, and so is a region that
+contains an effect. Left out are memref; `scf.parallel`, `scf.forall` and their reductions, whose order is unspecified;
+`func.call_indirect`; and operations that no current dialect has under these names. Source:
+https://mlir.llvm.org/docs/Dialects/.
 
     stablehlo.custom_call @lapack_spotrf_ffi(%x)                       a function of its operands: on the list below
     stablehlo.custom_call @mine(%x) {recompute.repeatable}             the same as declared by the user, listed as such
     stablehlo.custom_call @mine(%x)                                    an effect: their number and order are compared
     stablehlo.custom_call @lapack_spotrf_ffi(%x) {has_side_effect = true}   an effect, whatever its target
-
-The list is the proof's own: that of the passes is `rules/custom_calls.py`.
 """
 
 from __future__ import annotations
@@ -143,17 +141,18 @@ RUN_ELSEWHERE = frozenset({"sdy.manual_computation"})
 
 
 _NUMBERS = frozenset({IntegerType, BFloat16Type, Float16Type, Float32Type, Float64Type})
-"""The usual element types, checked first: exactly these classes."""
+"""Common element types, which are checked first, by their exact class."""
 
 
-class Memory:
-    """Finds references to memory among values; each type is analysed once."""
+class MemoryReferences:
+    """Cache of which types refer to memory."""
 
     def __init__(self):
         # The type is kept beside the answer, so that its id is not reused.
         self._by_id = dict[int, tuple[Attribute, bool]]()
 
     def is_among(self, values: Iterable[SSAValue]) -> bool:
+        """Return whether the type of any of the values is or contains a memref."""
         for value in values:
             if (entry := self._by_id.get(id(value.type))) is None:
                 entry = self._by_id[id(value.type)] = value.type, refers_to_memory(value.type)
@@ -163,7 +162,7 @@ class Memory:
 
 
 def refers_to_memory(type_: Attribute) -> bool:
-    """Return whether the type is a memref or holds one: operations with such values are effects."""
+    """Return whether the type is or contains a memref; an operation on such a value is an effect."""
     if is_tensor(type_):
         return refers_to_memory(type_.element_type)
     if type(type_) in _NUMBERS:
@@ -218,14 +217,14 @@ FUNCTIONS_OF_THEIR_OPERANDS = (
     "SPMDFullToShardShape",
     "SPMDShardToFullShape",
 )
-"""Prefixes of targets."""
+"""Prefixes of the targets of custom calls that are functions of their operands."""
 
 _WITH_A_MEANING = ("xla.", "annotate_", "recompute.")
-"""Prefixes of calls that a compiler looks for, and of ours: without a rule of their own they are effects."""
+"""Prefixes of targets that XLA or this compiler interprets: effects, unless the proof has a rule for the target."""
 
 
 def target_of(op: Operation) -> str | None:
-    """Return the target of a custom call without side effects; None for other operations."""
+    """Return the target of a custom call without side effects, or None for any other operation."""
     if name_of(op) != CUSTOM_CALL:
         return None
     attributes = attributes_of(op)
@@ -236,17 +235,17 @@ def target_of(op: Operation) -> str | None:
 
 
 def is_listed(op: Operation) -> bool:
-    """Return whether an operation is a call of a target on the list, without side effects."""
+    """Return whether the operation is a call without side effects of a target on the list."""
     target = target_of(op)
     return target is not None and target.startswith(FUNCTIONS_OF_THEIR_OPERANDS)
 
 
 def declared_target(target: str) -> str:
-    """Return the name by which a user declares the calls of a target to be pure."""
+    """Return the name under which a user declares the calls of a target to be pure."""
     return f"{CUSTOM_CALL} @{target}"
 
 
 def declared_name(op: Operation) -> str:
-    """Return the name by which a user may have declared an operation to be pure; "" if there is none."""
+    """Return the name under which a user may have declared a custom call to be pure; empty for any other operation."""
     target = target_of(op)
     return "" if target is None else declared_target(target)

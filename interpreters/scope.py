@@ -1,4 +1,4 @@
-"""The values and the state that are visible at a point of a program during value numbering."""
+"""Scopes of value numbering: the values, the state and the notes of a region while its operations are numbered."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Exchange = tuple[int, int | tuple[str, int]]
 
 
 class Branch(NamedTuple):
-    """A region of a conditional, by its number, and the number of its regions."""
+    """Region of a conditional: its number, and how many regions the conditional has."""
 
     region: int
     regions: int
@@ -20,14 +20,22 @@ class Branch(NamedTuple):
 
 @dataclass
 class RegionScope:
-    """The values of this region, then those of the regions around it; and the state.
+    """Values that are visible in a region, and notes on the operations that run in it.
 
-    `entry` identifies one execution of the region: the state at its start. `place` identifies the device that runs it.
-    `kept`: terms that must occur, in the order of their first occurrence. `risks`: terms for operations that run and
-    may fail or not end; `ran`: these operations, and whether the effects before them matter. `exchanges`: channel and
-    exchanged value of each operation with a channel. `literal`: the meaning of the region is unknown, so that all of
-    its operations and their order matter. `is_alike`: all devices run the region, equally often and in the same order.
-    `chosen`: the enclosing branches, from the deciding term to the region that runs; only tier 2 reads them.
+    Attributes:
+        depth: Nesting depth of the region; 0 outside of all regions.
+        state: Term of the effects so far.
+        entry: State at the start of the region, which identifies one execution of it.
+        place: Term of the device that runs the region.
+        around: Scope of the enclosing region, or None.
+        literal: Whether the meaning of the region is unknown, so that all its operations and their order are compared.
+        is_alike: Whether all devices run the region equally often and in the same order.
+        values: Terms of the values defined in the region.
+        kept: Terms of operations that must be preserved even if unused, in the order of their first occurrence.
+        risks: Terms of operations that run and may fail or not terminate (`risks.py`).
+        ran: The same operations, and for each whether the effects before it matter.
+        exchanges: Channel and exchanged value of each operation with a channel.
+        chosen: For each deciding term of the enclosing conditionals, the branch that runs; read by tier 2 only.
     """
 
     depth: int
@@ -45,6 +53,7 @@ class RegionScope:
     chosen: dict[int, Branch] = field(default_factory=dict[int, Branch])
 
     def find(self, value: SSAValue) -> int | None:
+        """Return the term of a value from this scope or an enclosing one, or None if it is not defined yet."""
         scope: RegionScope | None = self
         while scope is not None:
             if (number := scope.values.get(value)) is not None:
@@ -53,17 +62,24 @@ class RegionScope:
         return None
 
     def within(self) -> RegionScope:
-        """Return the scope of operations that run in place and see the values around them."""
+        """Return a scope for operations that run in place: it sees the values of this one and shares its notes."""
         return replace(self, around=self, values={})
 
     def called(self, state: int) -> RegionScope:
-        """Return the scope of a function body, which does not see values of its caller."""
+        """Return a scope for the body of a called function: it starts in `state` and sees no values of the caller."""
         return replace(self, state=state, around=None, values={})
 
 
 class FunctionTerms(NamedTuple):
-    """Terms of a function: its results, its final state, those that must occur besides, those that run and may fail or
-    not end; and the exchanges over channels."""
+    """Terms of a function.
+
+    Attributes:
+        results: Terms of the returned values.
+        state: Term of the effects.
+        kept: Terms of operations that must be preserved even if unused.
+        risks: Terms of operations that run and may fail or not terminate.
+        exchanges: Channel and exchanged value of each operation with a channel.
+    """
 
     results: tuple[int, ...]
     state: int

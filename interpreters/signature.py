@@ -1,4 +1,4 @@
-"""The interface of a program: attributes and types of its module and public functions."""
+"""Interface of a program: the attributes of its module, and the types and attributes of its public functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ BY_POSITION = ("arg_attrs", "res_attrs")
 
 
 def signature(numbering: Numbering, flattened_results: bool = False) -> dict[str, Attributes]:
-    """Place -> attributes: of the module, and of every function compared as one, its arguments, results and return.
+    """Return the attributes of the interface, keyed by their place: the module, and each compared function, its
+    arguments, its results and its return.
 
     `flattened_results`: a result that is a tuple counts as its elements.
     """
@@ -54,7 +55,7 @@ def _of_function(
 
 
 def signature_difference(before: dict[str, Attributes], after: dict[str, Attributes], terms: Terms) -> str | None:
-    """Describe the first place that differs; None if all are equal."""
+    """Describe the first place at which the interfaces differ, or return None if they are equal."""
     for place in before | after:
         if place not in before or place not in after:
             return f"{place} is only in the program {'before' if place in before else 'after'}"

@@ -1,23 +1,18 @@
-"""Terms: the expressions that compute values, hash-consed in a table, so that equal numbers mean equal values.
+"""Terms: hash-consed expressions that stand for the values of a program. Equal numbers mean equal values.
 
-The head of a term holds all parts of an operation except its operands, as numbers.
-
-A *term* is a head (operation name, attributes, result types, bodies) applied to the numbers of its operands.
+A *term* is a head (operation name, attributes, result types, bodies) applied to the numbers of its operands. The head
+holds every part of an operation (`operation_parts.py`) except the operands; a part that cannot be compared is refused.
 
     %1 = stablehlo.tanh %0                              tanh(#0)
     %2, %3 = custom_call %1                             #5: custom_call(state, #1); %2, %3 are result 0 and 1 of #5
 
-A region becomes a closed *body* (lambda lifting): its expressions over its own arguments, with positions instead of
+A region becomes a closed *body* by lambda lifting: its expressions over its own arguments, with positions instead of
 names. A value that does not depend on these arguments is a *capture*: it is passed by number, as one more operand of
-the operation. So a body has no free names at any nesting depth: the arguments of a region get fresh numbers, which
-disappear when the region is closed.
+the operation. A body therefore has no free names at any nesting depth: the arguments of a region get fresh numbers,
+which disappear when the region is closed.
 
     while(%c = %init) body { %y = add %c, %x; return %y }       while[body: entries = (argument, state, capture,
                                                                 add(0, 2)), roots = (3, 1)](#init, #x)
-
-    name, attributes, properties, types of the results, bodies of the regions; of effects also the types of the operands
-
-All parts of an operation (`operation_parts.py`) enter terms here; parts that cannot be compared are refused.
 """
 
 from __future__ import annotations
@@ -34,7 +29,7 @@ from .operation_parts import name_of, properties_of
 
 
 class Heads:
-    """Numbers the parts of heads. Every method raises `Refusal` for a part that cannot be compared."""
+    """Constructor of heads. Every method raises `Refusal` for a part that cannot be compared."""
 
     def __init__(self, keys: AttributeKeys):
         self._keys = keys
@@ -46,7 +41,7 @@ class Heads:
         return Head(kind, name_of(op), self.attributes(op, attributes), types, bodies, properties_of(op), operand_types)
 
     def attributes(self, op: Operation, attributes: Mapping[str, Attribute]) -> Attributes:
-        """Number the attributes, in the order of their names."""
+        """Return the numbers of the attributes, sorted by name."""
         try:
             return tuple((name, self._keys.number(attributes[name])) for name in sorted(attributes))
         except OpaqueAttributeError as error:
@@ -88,12 +83,18 @@ ENDLESS = "may not end"
 
 
 class Head(NamedTuple):
-    """A term without its operands. `types` and the values of `attributes` are numbers too.
+    """A term without its operands.
 
-    `properties`: the names of the attributes that are properties, for operations that distinguish them.
-    `operand_types`: set for effects only. An `effect` reads the state before it as its first operand, and is itself the
-    state after it. `loop`, `history`, `index`, `pattern`, `branch` and `rows` belong to the rules for loops
-    (`loop_rules`), `place`, `part` and `whole` to per-device bodies (`per_device.py`).
+    Attributes:
+        kind: An `effect` reads the state before it as its first operand, and is itself the state after it. `loop`,
+            `history`, `index`, `pattern`, `branch` and `rows` belong to the rules for loops (`loop_rules`), `place`,
+            `part` and `whole` to per-device bodies (`per_device.py`).
+        name: Name of the operation, or what distinguishes terms of the same kind.
+        attributes: Name and number of each attribute.
+        types: Numbers of the result types.
+        bodies: Numbers of the bodies of the regions.
+        properties: Names of the attributes that are properties, for operations that distinguish the two.
+        operand_types: Numbers of the operand types; for effects only, since otherwise the operands determine them.
     """
 
     kind: Kind
@@ -106,8 +107,17 @@ class Head(NamedTuple):
 
 
 class RegionTerm(NamedTuple):
-    """A region without names: positions 0 to n - 1 are its n arguments, n is the state at its start, then come the
-    entries in order of discovery: a capture (None), or a head with the positions it reads."""
+    """Closed region, in which values are positions instead of names.
+
+    Positions 0 to n - 1 are the n arguments, and n is the state at the start. The entries follow in order of discovery.
+
+    Attributes:
+        types: Numbers of the argument types.
+        entries: For each position after the state, a head and the positions that it reads, or None for a capture.
+        roots: Positions of the terminator's operands, then of the final state.
+        kept: Positions of terms that must be preserved even if no root depends on them.
+        ending: Number of the terminator's head.
+    """
 
     types: tuple[int, ...]
     entries: tuple[tuple[int, tuple[int, ...]] | None, ...]
@@ -119,10 +129,13 @@ class RegionTerm(NamedTuple):
 NO_BLOCK = RegionTerm((), (), (), (), -1)
 
 
-class Inside(NamedTuple):
-    """A region as terms, before it is closed: its arguments, then its first state; its results, then its end state.
+class OpenRegion(NamedTuple):
+    """Region as terms, before it is closed.
 
-    `kept`: terms that must occur even if nothing reads them.
+    Attributes:
+        bound: Terms of the arguments, then of the state at the start.
+        roots: Terms of the results, then of the final state.
+        kept: Terms that must be preserved even if no root depends on them.
     """
 
     bound: tuple[int, ...]
@@ -138,24 +151,31 @@ Closure = tuple[int, tuple[int, ...]]
 """A body and its captures."""
 
 
-class Closed(NamedTuple):
-    """A region as terms, its body and its captures; `risks`: closures of its terms that run and may fail."""
+class ClosedRegion(NamedTuple):
+    """Region in its three forms: open terms (None without a block), number of the closed body, and captures.
 
-    inside: Inside | None
+    `risks`: closures of the terms that run in it and may fail or not terminate.
+    """
+
+    inside: OpenRegion | None
     body: int
     captures: tuple[int, ...]
     risks: tuple[Closure, ...] = ()
 
 
 class Terms:
-    """The table. `origins` (first operation of each term) and `insides` (its regions), by side, serve explanations."""
+    """Table of hash-consed heads, terms and bodies. Both programs share one table, so equal values get equal numbers.
+
+    `origins` (first operation of each term) and `insides` (open regions of each term), one for each program, only serve
+    to explain differences.
+    """
 
     def __init__(self, functions: frozenset[str]):
         self.attributes = AttributeKeys(functions)
         self.heads: list[Head] = []
         self.terms: list[tuple[int, tuple[int, ...]]] = []
         self.origins: tuple[dict[int, Operation], dict[int, Operation]] = ({}, {})
-        self.insides: tuple[dict[int, tuple[Inside, ...]], dict[int, tuple[Inside, ...]]] = ({}, {})
+        self.insides: tuple[dict[int, tuple[OpenRegion, ...]], dict[int, tuple[OpenRegion, ...]]] = ({}, {})
         self._depths: list[int] = []
         self._head_numbers: dict[Head, int] = {}
         self._term_numbers: dict[tuple[int, tuple[int, ...]], int] = {}
@@ -169,7 +189,11 @@ class Terms:
         return number
 
     def term(self, head: Head, operands: tuple[int, ...] = (), depth: int = 0) -> int:
-        """Return the number of the term. `depth`, only for terms without operands, is 0 outside of all regions."""
+        """Return the number of a term.
+
+        `depth`: nesting depth of a term without operands; 0 outside of all regions. Other terms have the largest depth
+        of their operands.
+        """
         key = self.head(head), operands
         number = self._term_numbers.setdefault(key, len(self.terms))
         if number == len(self.terms):
@@ -178,7 +202,7 @@ class Terms:
         return number
 
     def bound(self, kind: Kind, types: tuple[int, ...], depth: int) -> int:
-        """Return a fresh value, equal to no other one: an argument of a region at this depth, or the state at its
+        """Return a fresh term that equals no other: an argument of a region at this depth, or the state at its
         start."""
         return self.term(Head(kind, f"number {len(self.terms)}", types=types), depth=depth)
 
@@ -189,7 +213,7 @@ class Terms:
         return number
 
     def depth_of(self, number: int) -> int:
-        """Return the depth of the innermost region on whose arguments the term depends; 0 if there is none."""
+        """Return the depth of the innermost region on whose arguments the term depends; 0 if it depends on none."""
         return self._depths[number]
 
     def head_of(self, number: int) -> Head:
@@ -199,17 +223,27 @@ class Terms:
         return self.terms[number][1]
 
     def types_of(self, number: int) -> tuple[int, ...]:
-        """Return the types of a term, usually one; for one of several results its own type."""
+        """Return the numbers of a term's types; for one result of an operation with several, only its own type."""
         head = self.head_of(number)
         if head.kind != "result":
             return head.types[:1] if head.kind == "whole" else head.types
         types, index = self.head_of(self.operands_of(number)[0]).types, int(head.name)
         return types[index : index + 1]
 
-    def close(self, inside: Inside, types: tuple[int, ...], ending: int, depth: int) -> tuple[int, tuple[int, ...]]:
-        """Return the body of a region at this depth, and its captures.
+    def close(self, inside: OpenRegion, types: tuple[int, ...], ending: int, depth: int) -> tuple[int, tuple[int, ...]]:
+        """Close a region at this depth: number its body, and collect its captures.
 
-        A term depends on the region's arguments exactly if it has at least its depth: deeper regions are closed.
+        A term is part of the body exactly if its depth is at least `depth`. Deeper regions are closed already, so such
+        a term depends on the arguments of this region.
+
+        Args:
+            inside: The region as terms.
+            types: Numbers of the argument types.
+            ending: Number of the terminator's head, or -1.
+            depth: Nesting depth of the region.
+
+        Returns:
+            The number of the body, and the captures, in the order of their positions.
         """
         positions = {number: position for position, number in enumerate(inside.bound)}
         entries: list[tuple[int, tuple[int, ...]] | None] = []
@@ -240,12 +274,12 @@ TUPLE, ELEMENT = "stablehlo.tuple", "stablehlo.get_tuple_element"
 
 
 def leaf_types(types: Iterable[Attribute]) -> list[Attribute]:
-    """Return the types with tuples flattened."""
+    """Return the types with nested tuples flattened."""
     return [leaf for type_ in types for leaf in (leaf_types(type_.types) if isinstance(type_, TupleType) else [type_])]
 
 
 def leaves(terms: Terms, number: int, type_: Attribute) -> list[int]:
-    """Return the terms of the elements of a value of this type."""
+    """Return the terms of the elements of a value, with nested tuples flattened."""
     if not isinstance(type_, TupleType):
         return [number]
     elements = [_element(terms, number, index, part) for index, part in enumerate(type_.types)]
@@ -253,7 +287,7 @@ def leaves(terms: Terms, number: int, type_: Attribute) -> list[int]:
 
 
 def _element(terms: Terms, number: int, index: int, type_: Attribute) -> int:
-    """Return the value that a tuple was made of, or the term of `stablehlo.get_tuple_element`."""
+    """Return the term of element `index` of a tuple, or the operand of `stablehlo.tuple` that it equals."""
     head = terms.head_of(number)
     if (head.kind, head.name, head.attributes, head.bodies) == ("operation", TUPLE, (), ()):
         return terms.operands_of(number)[index]

@@ -1,15 +1,17 @@
-"""Transparent operations: their results are their operands, or the values that their bodies return. Their attributes
-(those of calls, barriers and segments) are terms around the values that pass them.
+"""Transparent operations: each result is an operand, or a value that the body of the operation returns.
 
-%2, %3 = stablehlo.optimization_barrier %0, %1      %2 is %0 and %3 is %1: the positional identity
-%1 = recompute.segment { … yield %0 }               %1 is %0: it only groups operations
-%2 = @annotate_device_placement("device", %1)       %2 is %0 if %1 is %0 moved to host memory
-%1 = sdy.manual_computation(%0) { … }               parts and wholes (`per_device.py`)
+    %2, %3 = stablehlo.optimization_barrier %0, %1      %2 is %0 and %3 is %1: the positional identity
+    %1 = recompute.segment { … yield %0 }               %1 is %0: it only groups operations
+    %2 = @annotate_device_placement("device", %1)       %2 is %0 if %1 is %0 moved to host memory
+    %1 = sdy.manual_computation(%0) { … }               parts and wholes (`per_device.py`)
+
+Attributes of such an operation, or of a call, become terms around the values that pass through it:
 
     %0:2 = barrier %x, %y {a}           #3: attributed[barrier, a](#x, #y); %0#0 is result 0 of #3, %0#1 result 1
 
-An attribute may refer to a value by its position, or to several values together. So each value becomes a result of one
-term over all of them, in their order. Only the attributes in `_FOR_EACH_VALUE` are known to apply to each value alone.
+An attribute may refer to a value by its position, or to several values together. Therefore each value becomes a result
+of one term over all of them, in their order. Only the attributes in `_FOR_EACH_VALUE` are known to apply to each value
+alone.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ..dialects.placements import FRONTEND, HOST, is_from_host, placed_in
 from ..support.diagnostics import Refusal
-from .blocks import body_of, is_known_end
+from .blocks import body_of, is_plain_terminator
 from .identities import Identities
 from .memory_spaces import MemorySpaces
 from .operation_parts import attributes_of, name_of, position_attributes
@@ -32,7 +34,7 @@ from .scope import RegionScope
 from .terms import Head, Heads, Side, Terms
 
 
-class SeenThrough(ABC):
+class TransparentOperations(ABC):
     """The part of a numbering that handles transparent operations."""
 
     def __init__(self, side: Side, terms: Terms):
@@ -56,14 +58,20 @@ class SeenThrough(ABC):
         return self._wrapping.wrapped(around, self._operands(op, scope)[: len(values)])
 
     def _group(self, op: Operation, scope: RegionScope) -> Sequence[int]:
-        """Number the operations of a group, which run in place."""
+        """Number the operations of a group in the enclosing scope, since a group only brackets them."""
         block = body_of(op)
         last = block.last_op
-        if last is None or name_of(last) != "recompute.yield" or block.args or op.operands or not is_known_end(last):
+        if (
+            last is None
+            or name_of(last) != "recompute.yield"
+            or block.args
+            or op.operands
+            or not is_plain_terminator(last)
+        ):
             raise Refusal(op, f"{name_of(op)} must yield its results")
         inner = scope.within()
         around = self._wrapping.around(("group", op, attributes_of(op)), ("yield", last, attributes_of(last)))
-        entered = self._wrapping.wrapped_state(into(around), scope.state, ())
+        entered = self._wrapping.wrapped_state(entry_heads(around), scope.state, ())
         inner.state = entered
         _, numbers = self._block(block, inner)
         if self.heads.types(last.operands, last) != self.heads.types(op.results, op):
@@ -73,7 +81,8 @@ class SeenThrough(ABC):
         return self._wrapping.wrapped(around, numbers)
 
     def _fetched(self, op: Operation, scope: RegionScope) -> int | None:
-        """Return the original value on the device, if the operation only moves it back from the host; else None."""
+        """Return the value that was moved to the host, if the operation only moves it back to the device it came
+        from."""
         if not is_from_host(op) or op.regions:
             return None
         (number,) = self._operands(op, scope)
@@ -112,12 +121,14 @@ Part = tuple[str, Operation, Mapping[str, Attribute]]
 
 
 class Wrapping:
+    """Terms that stand for the attributes of transparent operations and calls, around the values that pass through."""
+
     def __init__(self, terms: Terms, heads: Heads):
         self._terms = terms
         self._heads = heads
 
     def around(self, *parts: Part, always: bool = False) -> list[Head]:
-        """Return the heads of the terms around the values: one for each part with attributes, or for every part with
+        """Return the heads of the terms around the values: one for each part that has attributes, or for each part if
         `always`."""
         return [
             Head("attributed", role, self._heads.attributes(op, attributes))
@@ -126,7 +137,7 @@ class Wrapping:
         ]
 
     def wrapped(self, around: Sequence[Head], numbers: Sequence[int]) -> list[int]:
-        """Return each value as the result at its position of one term over all values."""
+        """Wrap the values in the heads: each becomes the result, at its position, of one term over all values."""
         values = tuple(numbers)
         for head in around:
             if self._is_for_each_value(head):
@@ -137,7 +148,7 @@ class Wrapping:
         return list(values)
 
     def wrapped_state(self, around: Sequence[Head], state: int, numbers: Sequence[int]) -> int:
-        """Return the state in a term with the values that pass the boundary with it."""
+        """Wrap the state in the heads, together with the values that cross the boundary with it."""
         for head in around:
             values = () if self._is_for_each_value(head) else numbers
             state = self._terms.term(head, (state, *values))
@@ -151,7 +162,7 @@ class Wrapping:
         return is_known and not attributes
 
     def by_position(self, role: str, function: Operation, name: str, numbers: Sequence[int]) -> list[int]:
-        """Return the values with `arg_attrs` or `res_attrs` (`name`) of the callee."""
+        """Wrap the values in the `arg_attrs` or `res_attrs` (`name`) of the callee."""
         extras = position_attributes(function, name, len(numbers))
         attributes = {
             f"{index}: {key}": value
@@ -163,16 +174,16 @@ class Wrapping:
 
 
 def _is_token(function: Operation, name: str, index: int) -> bool:
-    """Return whether an argument (`arg_attrs`) or a result of a function is a token."""
+    """Return whether an argument (`name` is `arg_attrs`) or a result of a function is a token."""
     block = function.regions[0].block
     values = block.args if name == "arg_attrs" or block.last_op is None else block.last_op.operands
     return str(values[index].type) == _TOKEN
 
 
-def into(around: Sequence[Head]) -> list[Head]:
-    """Return the heads around values that enter a call, distinct from those around values that leave it."""
+def entry_heads(around: Sequence[Head]) -> list[Head]:
+    """Return the heads for values that enter a call, distinct from the heads for values that leave it."""
     return [head._replace(name=f"{head.name}, entered") for head in around]
 
 
-def without(attributes: Mapping[str, Attribute], names: Collection[str]) -> dict[str, Attribute]:
+def without_names(attributes: Mapping[str, Attribute], names: Collection[str]) -> dict[str, Attribute]:
     return {name: value for name, value in attributes.items() if name not in names}

@@ -1,7 +1,7 @@
-"""Registration of operations of other dialects by users: their kernels, and that they are pure.
+"""Kernels and declarations of purity that users register for operations of other dialects.
 
-Both are trusted, and independent: a kernel does not make an operation pure, and registration with the passes
-(`recompute.rules.register`) does not register an operation with the proof.
+Both are trusted, and independent of each other: a kernel does not make an operation pure, and registration with the
+passes (`recompute.rules.register`) does not register the operation with the proof.
 """
 
 from __future__ import annotations
@@ -20,19 +20,30 @@ _pure: set[str] = set()
 
 
 def register_kernel(name: str, make: MakeKernel) -> None:
-    """Execute the operations of that name with the kernels of `make`; a later registration replaces an earlier one.
+    """Execute the operations with this name by the kernels that `make` returns; a later registration replaces an
+    earlier one.
 
-    Scalars are arrays of rank 0. Kernels must not change arrays in place. The kernels choose the numpy arrays that
-    represent values of foreign types. Raises `ValueError` for a name without a dialect.
+    A kernel takes and returns numpy arrays; scalars are arrays of rank 0. It must not modify its arguments in place.
+    For foreign types it chooses which arrays represent the values.
+
+    Args:
+        name: Name of the operation with its dialect, as `acme.swish`.
+        make: Makes the kernel of an operation.
+
+    Raises:
+        ValueError: The name has no dialect.
     """
     _check_name(name)
     _kernels[name] = make
 
 
 def register_pure(name: str) -> None:
-    """Declare to the proof that the operations of that name are functions of operands, attributes and regions.
+    """Declare to the proof that operations with this name are functions of their operands, attributes and regions.
 
-    Every proof that relies on it lists it. Raises `ValueError` for a name without a dialect.
+    A proof that relies on the declaration reports it.
+
+    Raises:
+        ValueError: The name has no dialect.
     """
     _check_name(name)
     _pure.add(name)
@@ -53,7 +64,7 @@ def registered_pure() -> frozenset[str]:
 
 @contextmanager
 def registrations_undone() -> Generator[None]:
-    """Undo registrations inside of the context when it is left."""
+    """Provide a context that undoes on exit all registrations made inside of it."""
     kernels, pure = dict(_kernels), set(_pure)
     try:
         yield

@@ -1,13 +1,13 @@
-"""Value numbering: translate the functions of a program to terms (`terms.py`), one operation after the other.
+"""Value numbering: translates the functions of a program to terms (`terms.py`), one operation after the other.
 
     %2, %3 = stablehlo.optimization_barrier %0, %1      %2 is %0 and %3 is %1: the positional identity
-    %4 = recompute.depend %0 after %t                   %4 is %0: the token orders operations, it computes nothing
+    %4 = recompute.depend %0 after %t                   %4 is %0: the token only orders operations
     %5 = func.call @private(%0)                         the result of @private for %0: calls are inlined here
     %6 = stablehlo.composite "a.b" %0 {decomposition = @private}        the same
 
-Reads only the parts of an operation that `operation_parts.py` lists, so that registered and unregistered operations are
-treated alike. Unsupported constructs raise a `Refusal`; nothing is guessed. A region of unknown meaning
-(`COMPUTE_THEIR_REGIONS` lists the known ones) is compared literally: no operation in it is seen through, dropped or
+It reads only the parts of an operation that `operation_parts.py` lists, so registered and unregistered operations are
+treated alike. An unsupported construct raises `Refusal`; nothing is guessed. A region of unknown meaning
+(`COMPUTE_THEIR_REGIONS` lists the known ones) is compared literally: none of its operations is simplified, dropped or
 shared.
 """
 
@@ -22,8 +22,8 @@ from ..dialects.mark_calls import is_mark
 from ..dialects.placements import is_placement
 from ..dialects.reserved_names import is_reserved
 from ..support.diagnostics import Refusal
-from .blocks import function_body, is_function, is_known_end, refuse_branches, refuse_symbols, single_block
-from .conditions import RunTimeConditions, closed_risks, note, note_regions, why_endless
+from .blocks import ends_function, function_body, is_plain_terminator, refuse_branches, refuse_symbols, single_block
+from .conditions import RunTimeConditions
 from .meshes import MESH, meshes_of, symbol_of, unused_meshes
 from .operation_parts import (
     attributes_of,
@@ -35,7 +35,7 @@ from .operation_parts import (
     size_with_calls,
     without_ours,
 )
-from .per_device import COLLECTIVES, channels_of, is_exchange, per_device, what_counts
+from .per_device import COLLECTIVES, channels_of, compared_attributes, is_exchange, per_device
 from .pure_operations import (
     COMPUTE_THEIR_REGIONS,
     CUSTOM_CALL,
@@ -43,13 +43,15 @@ from .pure_operations import (
     OF_THE_PLACE,
     OF_THE_REGION,
     RUN_ELSEWHERE,
-    Memory,
+    MemoryReferences,
     declared_name,
     is_listed,
 )
+from .risks import closed_risks, note, note_regions
 from .scope import FunctionTerms, RegionScope
-from .terms import NO_BLOCK, Attributes, Closed, Head, Inside, Side, Terms
-from .transparent_ops import SeenThrough, into, without
+from .termination import why_endless
+from .terms import NO_BLOCK, Attributes, ClosedRegion, Head, OpenRegion, Side, Terms
+from .transparent_ops import TransparentOperations, entry_heads, without_names
 
 MAX_OPERATIONS = 5_000_000
 """Maximum number of operations with calls inlined: nested calls can double at each level."""
@@ -59,12 +61,17 @@ OF_COMPOSITES = frozenset({"name", "composite_attributes", "version"})
 SIGNATURE = frozenset({"sym_name", "sym_visibility", "function_type", "arg_attrs", "res_attrs"})
 
 
-class Numbering(SeenThrough):
-    """Numbers the values of one program.
+class Numbering(TransparentOperations):
+    """Value numbering of one program.
 
-    `pure`: names of the operations without effects. `declared`: those of them that only the user declares to be pure;
-    `believed`: the ones in the program. `constraints_before`: if set, a sharding constraint that is not among these
-    terms equals its operand, and is added to `added_constraints`.
+    Args:
+        module: The program.
+        side: Which of the two compared programs it is.
+        terms: The table that both programs share.
+        pure: Names of the operations without effects.
+        declared: Those of `pure` that only the user declares to be pure. `believed` collects the ones that occur.
+        constraints_before: If set, a sharding constraint that is not among these terms counts as its operand, and
+            `added_constraints` collects it.
     """
 
     def __init__(
@@ -80,7 +87,7 @@ class Numbering(SeenThrough):
         self.functions = functions_of(module)
         self.module = module
         self._pure = pure
-        self._memory = Memory()
+        self._memory = MemoryReferences()
         self._declared = declared
         self.believed = set[str]()
         self.composites = set[tuple[str, Attributes]]()
@@ -94,12 +101,12 @@ class Numbering(SeenThrough):
         self.added_constraints = set[Operation]()
 
     def demand_bounded_size(self) -> None:
-        """Raise `Refusal` for recursion, and for a program that is too large with calls inlined."""
+        """Raise `Refusal` for recursion, and for a program that is too large after inlining all calls."""
         if size_with_calls(self.functions, entry_functions(self.functions)) > MAX_OPERATIONS:
             raise Refusal(self.module, f"more than {MAX_OPERATIONS} operations once calls are inlined")
 
     def function(self, name: str) -> FunctionTerms:
-        """Return results and effects of a function for symbolic arguments. Raises `Refusal`."""
+        """Return the terms of a function for symbolic arguments. Raises `Refusal` if a part cannot be compared."""
         function = self.functions[name]
         types = self.heads.types(function_body(function, name, self.heads).args, function)
         parameters = [
@@ -115,16 +122,20 @@ class Numbering(SeenThrough):
         )
 
     def occurs(self, term: int, others: Collection[int]) -> bool:
-        """Return whether every operation that the term stands for is among the others."""
+        """Return whether the operations that a risk or constraint stands for are among `others`. Tier 2 also compares
+        iterations."""
         return term in others
 
     def is_covered(self, term: int, others: Collection[int]) -> bool:
-        """Return whether the others hold every operation that the term stands for."""
+        """Return whether a term in `others` includes all operations that the term stands for. Tier 2 also compares
+        iterations."""
         return term in others
 
     def top_level(self, other: ModuleOp) -> int:
-        """Return the state after all top-level operations that are no functions, compared literally, except for unused
-        meshes that the other program lacks. Raises `Refusal`."""
+        """Return the state after all top-level operations except functions, compared literally.
+
+        Unused meshes that the other program lacks are skipped. Raises `Refusal` if a part cannot be compared.
+        """
         scope = self._outermost("start of the module")
         scope.literal = True
         ignored = unused_meshes(self.module).keys() - meshes_of(other).keys()
@@ -189,7 +200,7 @@ class Numbering(SeenThrough):
             effect = scope.literal or self._has_effect(op, insides, scope)
             bodies = tuple([region.body for region in regions])
             head_and_effect = (
-                self.heads.of("effect" if effect else "operation", op, what_counts(op, scope), bodies),
+                self.heads.of("effect" if effect else "operation", op, compared_attributes(op, scope), bodies),
                 effect,
             )
             if not op.regions and not scope.literal and name not in COLLECTIVES:
@@ -215,16 +226,24 @@ class Numbering(SeenThrough):
         return [self._terms.term(Head("result", str(index)), (term,)) for index in range(len(op.results))]
 
     def _is_added(self, constraint: int) -> bool:
-        """Return whether a sharding constraint is only in this program, so that it counts as its operand."""
+        """Record a sharding constraint, and return whether only this program has it, so that it counts as its
+        operand."""
         self.constraints.add(constraint)
         if self._constraints_before is None or self._terms.depth_of(constraint) > 0:
             return False
         return constraint not in self._constraints_before
 
     def _note_runs(
-        self, op: Operation, scope: RegionScope, term: int, regions: Sequence[Closed], may_fail: bool, effect: bool
+        self,
+        op: Operation,
+        scope: RegionScope,
+        term: int,
+        regions: Sequence[ClosedRegion],
+        may_fail: bool,
+        effect: bool,
     ) -> None:
-        """Note what an operation does beside computing its results: risks, exchanges and origins."""
+        """Record in the scope what an operation does besides computing its results: its risks and exchanges. Set its
+        origin."""
         noted = [term, *note_regions(self._terms, scope, op, regions, term)]
         if may_fail and not effect:
             note(self._terms, scope, term)
@@ -235,7 +254,7 @@ class Numbering(SeenThrough):
         for number in noted:
             self._origins.setdefault(number, op)
 
-    def _has_effect(self, op: Operation, insides: Sequence[Inside], scope: RegionScope) -> bool:
+    def _has_effect(self, op: Operation, insides: Sequence[OpenRegion], scope: RegionScope) -> bool:
         pure = name_of(op) in self._pure or is_exchange(op, scope) or is_placement(op)
         if name_of(op) == CUSTOM_CALL and not pure:
             pure = is_listed(op) or declared_name(op) in self._declared
@@ -243,11 +262,11 @@ class Numbering(SeenThrough):
             return True
         return self._memory.is_among(op.operands) or self._memory.is_among(op.results)
 
-    def _region(self, op: Operation, region: Region, around: RegionScope) -> Closed:
+    def _region(self, op: Operation, region: Region, around: RegionScope) -> ClosedRegion:
         if not region.blocks:
-            return Closed(None, self._terms.body(NO_BLOCK), ())
+            return ClosedRegion(None, self._terms.body(NO_BLOCK), ())
         name, block = name_of(op), single_block(op, region)
-        computes = name in COMPUTE_THEIR_REGIONS and block.last_op is not None and is_known_end(block.last_op)
+        computes = name in COMPUTE_THEIR_REGIONS and block.last_op is not None and is_plain_terminator(block.last_op)
         depth = around.depth + 1
         types = self.heads.types(block.args, op)
         bound = [self._terms.bound("bound", (type_,), depth) for type_ in types]
@@ -256,15 +275,15 @@ class Numbering(SeenThrough):
         scope.literal, scope.is_alike = around.literal or not computes, around.is_alike and name in RUN_ELSEWHERE
         scope.values.update(zip(block.args, bound, strict=True))
         ending, results = self._block(block, scope)
-        inside = Inside((*bound, start), (*results, scope.state), tuple(scope.kept))
+        inside = OpenRegion((*bound, start), (*results, scope.state), tuple(scope.kept))
         body, captures = self._terms.close(inside, types, ending, depth)
         around.exchanges.extend(scope.exchanges)
-        return Closed(inside, body, captures, closed_risks(self._terms, scope, (*bound, start), types))
+        return ClosedRegion(inside, body, captures, closed_risks(self._terms, scope, (*bound, start), types))
 
     def _block(self, block: Block, scope: RegionScope) -> tuple[int, tuple[int, ...]]:
-        """Number a block. Returns the head and the operands of its terminator; (-1, ()) for a literal block."""
+        """Number a block. Returns the head and the operands of its terminator, or (-1, ()) for a literal block."""
         last = block.last_op
-        if last is not None and scope.literal and not (is_function(block) and is_known_end(last)):
+        if last is not None and scope.literal and not (ends_function(block) and is_plain_terminator(last)):
             last = None
         for op in block.ops:
             if op is not last:
@@ -285,7 +304,7 @@ class Numbering(SeenThrough):
         return self._call(op, scope, {"decomposition", *OF_COMPOSITES})
 
     def _call(self, op: Operation, scope: RegionScope, own: Set[str]) -> Sequence[int]:
-        """Number the function that a call runs. `own`: the attributes of the call that do not count."""
+        """Inline the called function. `own`: attributes of the call that have no effect on its results."""
         name = callee_of(op, self.functions)
         block, function = function_body(self.functions[name], name, self.heads), self.functions[name]
         last = block.last_op
@@ -294,16 +313,16 @@ class Numbering(SeenThrough):
         if (self.heads.types(op.operands, op), self.heads.types(op.results, op)) != (argument_types, result_types):
             raise Refusal(op, f"{name_of(op)} of @{name} has operands or results that do not match the function")
         around = self._wrapping.around(
-            ("call", op, without(attributes_of(op), own)),
-            ("function", function, without(attributes_of(function), SIGNATURE)),
+            ("call", op, without_names(attributes_of(op), own)),
+            ("function", function, without_names(attributes_of(function), SIGNATURE)),
             ("return", last, attributes_of(last)),
             always=scope.literal,
         )
         operands = self._operands(op, scope)
         if is_reserved(name):
             return self._reserved_call(op, name, operands, scope)
-        state = self._wrapping.wrapped_state(into(around), scope.state, operands)
-        arguments = self._wrapping.wrapped(into(around), operands)
+        state = self._wrapping.wrapped_state(entry_heads(around), scope.state, operands)
+        arguments = self._wrapping.wrapped(entry_heads(around), operands)
         arguments = self._wrapping.by_position("parameter", function, "arg_attrs", arguments)
         inner = scope.called(state)
         results = self._wrapping.by_position("result", function, "res_attrs", self._run(name, arguments, inner))
@@ -312,15 +331,15 @@ class Numbering(SeenThrough):
         return self._wrapping.wrapped(around, results)
 
     def _reserved_call(self, op: Operation, name: str, operands: Sequence[int], scope: RegionScope) -> Sequence[int]:
-        """Number a call of a function that a consumer finds by its name: an effect. The function is compared like a
-        public one."""
-        head = self.heads.of("effect", op, without(attributes_of(op), {"callee", "decomposition"}))
+        """Number a call of a function that a consumer finds by its name as an effect; the function itself is compared
+        like a public one."""
+        head = self.heads.of("effect", op, without_names(attributes_of(op), {"callee", "decomposition"}))
         scope.state = self._terms.term(head._replace(name=f"{name_of(op)} of @{name}"), (scope.state, *operands))
         self._origins.setdefault(scope.state, op)
         return [self._terms.term(Head("result", str(index)), (scope.state,)) for index in range(len(op.results))]
 
     def _run(self, name: str, arguments: Sequence[int], scope: RegionScope) -> tuple[int, ...]:
-        """Return the results of the function for these arguments, starting at the scope's state."""
+        """Return the results of the function for these arguments, starting from the state of the scope."""
         block = function_body(self.functions[name], name, self.heads)
         scope.values.update(zip(block.args, arguments, strict=True))
         _, results = self._block(block, scope)  # `_call` and the signature compare the attributes of the return

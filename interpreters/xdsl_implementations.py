@@ -1,6 +1,7 @@
-"""The kernels as an implementation for xDSL's own interpreter.
+"""Numpy kernels as implementations for xDSL's own interpreter.
 
-It keeps every value until a function ends; `interpreters/executor.py` frees them.
+xDSL's interpreter keeps every value until a function ends; `interpreters/executor.py` frees each one after its last
+use.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from .executor import Preparation, is_known
 
 
 class NumpyFunctions(InterpreterFunctions):
-    """Runs every operation with a kernel; values are numpy arrays."""
+    """Implementations that run every operation with its numpy kernel."""
 
     def run(self, interpreter: Interpreter, op: Operation, values: PythonValues) -> PythonValues:
         with np.errstate(all="ignore"):
@@ -28,7 +29,7 @@ class NumpyFunctions(InterpreterFunctions):
 
 
 def _implementation(kind: type[Operation]) -> Any:
-    """Return a separate function for each operation class, since xDSL stores the class on it."""
+    """Return a new function for each operation class, since xDSL stores the class on the function."""
 
     def run(functions: NumpyFunctions, interpreter: Interpreter, op: Operation, values: PythonValues) -> PythonValues:
         return functions.run(interpreter, op, values)
@@ -43,7 +44,7 @@ register_impls(NumpyFunctions)
 
 
 def make_interpreter(module: ModuleOp) -> Interpreter:
-    """Make xDSL's interpreter for a module of StableHLO, functions and our tokens."""
+    """Return xDSL's interpreter for a module of StableHLO, functions, and operations of the recompute dialect."""
     interpreter = Interpreter(module)
     interpreter.register_implementations(NumpyFunctions())
     interpreter.register_implementations(FuncFunctions())

@@ -1,8 +1,8 @@
-"""Memory by module of the model: bytes saved for the backward pass before and after, and bytes computed again.
+"""Memory by module of the model: bytes saved for the backward pass before and after the rewrite, and bytes recomputed.
 
     LM/Block_0    saves 3.7 MiB in the plain step, 128.0 KiB now, and recomputes 3.5 MiB
 
-Modules are the named scopes of the operations: those of flax, of `jax.named_scope`, and of `recompute.jax.block`.
+Modules are the named scopes of the operations, as set by flax, `jax.named_scope` and `recompute.jax.block`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ OUTSIDE = "outside modules"
 
 @dataclass(frozen=True)
 class ModuleRow:
-    """One module, and the bytes of its values.
+    """Memory of one module, in bytes.
 
     Attributes:
-        module: The path of its scopes; `OUTSIDE` for operations without a scope.
-        plain_bytes: Saved for the backward pass by the plain step.
-        saved_bytes: Saved by the rewritten step.
-        recomputed_bytes: Computed again by the rewritten step.
+        module: Path of its scopes; `OUTSIDE` for operations without a scope.
+        plain_bytes: Size of the values that the plain step saves for the backward pass.
+        saved_bytes: Size of the values that the rewritten step saves.
+        recomputed_bytes: Size of the values that the rewritten step recomputes.
     """
 
     module: str
@@ -35,8 +35,10 @@ class ModuleRow:
 
 
 def module_rows(pairs: Iterable[tuple[Timeline, Timeline]]) -> tuple[ModuleRow, ...]:
-    """Return the rows of the steps' timelines, plain and rewritten, in program order; modules without bytes are left
-    out."""
+    """Return a row for each module with saved or recomputed bytes, in program order.
+
+    `pairs`: for each step the timeline of the plain and of the rewritten step.
+    """
     plain, saved, recomputed = Counter[str](), Counter[str](), Counter[str]()
     pairs = list(pairs)
     names = _short_names([timeline for pair in pairs for timeline in pair])
@@ -51,7 +53,8 @@ def module_rows(pairs: Iterable[tuple[Timeline, Timeline]]) -> tuple[ModuleRow, 
 
 
 def _short_names(timelines: Sequence[Timeline]) -> dict[str, str]:
-    """Return each module's path, cut at the outermost level with two names; operations outside of modules come last."""
+    """Return the short path of each module, cut at the outermost level with two names. Operations outside of modules
+    come last."""
     paths = list(dict.fromkeys(buffer.module for timeline in timelines for buffer in timeline.buffers))
     short = {path: name or OUTSIDE for path, name in shortened(paths).items()}
     return dict(sorted(short.items(), key=lambda item: item[1] == OUTSIDE))

@@ -1,4 +1,5 @@
-"""Trade-off curve of memory and work: for each budget, the extra cost of the best plan and a proven lower bound on it.
+"""Trade-off curve between memory and work: for each budget, the extra cost of the best plan and a proven lower bound on
+it.
 
 A curve is plain data; `curve_chart.py` and `curve_html.py` draw it.
 """
@@ -15,9 +16,15 @@ from ..planning.solvers.working_set import held_up_by, largest_working_set
 
 
 @dataclass(frozen=True)
-class Again:
-    """The recomputation of one segment ("": outside every segment): the number of executions, their cost in percent of
-    the step, and the most expensive values, by name and source line."""
+class SegmentRecomputation:
+    """Recomputation in one segment under a plan.
+
+    Attributes:
+        segment: Name of the segment; empty for operations outside of all segments.
+        executions: Number of operations that are executed again.
+        percent: Their cost in percent of the step.
+        values: The most expensive recomputed values, by name and source line.
+    """
 
     segment: str
     executions: int
@@ -27,8 +34,18 @@ class Again:
 
 @dataclass(frozen=True)
 class Point:
-    """A budget with a plan. `percent`: its extra cost, in percent of the step. `bound_percent`: a proven lower bound on
-    it; None if the memory model has no bound. `finished`: False if the search stopped early."""
+    """Budget for which there is a plan.
+
+    Attributes:
+        budget_bytes: The budget.
+        peak_bytes: The peak under the plan.
+        percent: The extra cost of the plan, in percent of the step.
+        bound_percent: A proven lower bound on the extra cost; None if the memory model has no bound.
+        bound_by: The method that proves the bound, or why there is none.
+        found_by: The solver that found the plan.
+        finished: Whether the search ran to its end.
+        again: The recomputation by segment.
+    """
 
     budget_bytes: int
     peak_bytes: int
@@ -37,12 +54,12 @@ class Point:
     bound_by: str
     found_by: str
     finished: bool
-    again: tuple[Again, ...] = ()
+    again: tuple[SegmentRecomputation, ...] = ()
 
 
 @dataclass(frozen=True)
-class Refused:
-    """A budget without a plan. `proved`: True if the budget is infeasible; False if the search found no plan."""
+class RefusedBudget:
+    """Budget without a plan. `proved`: whether the budget is proved infeasible; otherwise the search found no plan."""
 
     budget_bytes: int
     reason: str
@@ -51,7 +68,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class Marker:
-    """The plan of another planner, measured by the same model."""
+    """Plan of another planner, evaluated by the same memory model."""
 
     name: str
     peak_bytes: int
@@ -60,27 +77,40 @@ class Marker:
 
 @dataclass(frozen=True)
 class Curve:
-    """The curve of the step `name`, from small budgets to large ones. `minimum_bytes`: a proven lower bound on the
-    peak, 0 without one; `holding` names the values that determine it."""
+    """Trade-off curve of one step.
+
+    Attributes:
+        name: Name of the step.
+        plain_peak_bytes: Peak of the unchanged step.
+        minimum_bytes: A proven lower bound on the peak of any plan; 0 without one.
+        holding: Names of the values that determine this bound.
+        points: Budgets with a plan, in ascending order.
+        refused: Budgets without a plan, in ascending order.
+        markers: Plans of other planners.
+    """
 
     name: str
     plain_peak_bytes: int
     minimum_bytes: int
     holding: tuple[str, ...]
     points: tuple[Point, ...]
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedBudget, ...]
     markers: tuple[Marker, ...] = ()
 
 
-def nothing_again(_: Result) -> tuple[Again, ...]:
+def nothing_again(_: Result) -> tuple[SegmentRecomputation, ...]:
     return ()
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """The outcome of a solver for each budget.
+    """Outcomes of a solver for a series of budgets.
 
-    plain_peak_bytes: The peak of the unchanged step.
+    Attributes:
+        problem: The problem that was solved.
+        plain_peak_bytes: The peak of the unchanged step.
+        budgets: The budgets in bytes.
+        outcomes: The outcome for each budget, in the same order.
     """
 
     problem: Problem
@@ -93,13 +123,18 @@ def curve_of(
     name: str,
     sweep: Sweep,
     markers: Iterable[Marker] = (),
-    again: Callable[[Result], tuple[Again, ...]] = nothing_again,
+    again: Callable[[Result], tuple[SegmentRecomputation, ...]] = nothing_again,
     holding: Sequence[str] = (),
 ) -> Curve:
     """Return the curve of a sweep over budgets.
 
-    again: The recomputation of a plan, by segment. holding: The values that determine the lower bound, if the caller
-    has better names than the problem.
+    Args:
+        name: Name of the step.
+        sweep: The outcomes for all budgets.
+        markers: Plans of other planners to show along with the curve.
+        again: Returns the recomputation by segment of a result.
+        holding: Names of the values that determine the lower bound on the peak, if the caller has better names than the
+            problem.
     """
     least = largest_working_set(sweep.problem)
     pairs = sorted(zip(sweep.budgets, sweep.outcomes, strict=True), key=lambda pair: pair[0])
@@ -118,7 +153,9 @@ def curve_of(
         if isinstance(outcome, Result)
     )
     refused = tuple(
-        Refused(budget, outcome.reason, outcome.proved) for budget, outcome in pairs if isinstance(outcome, Infeasible)
+        RefusedBudget(budget, outcome.reason, outcome.proved)
+        for budget, outcome in pairs
+        if isinstance(outcome, Infeasible)
     )
     return Curve(
         name,
@@ -132,5 +169,5 @@ def curve_of(
 
 
 def to_json(curves: Iterable[Curve]) -> str:
-    """Print the curves as JSON: sizes in bytes, costs in percent of the plain step."""
+    """Return the curves as JSON, with sizes in bytes and costs in percent of the plain step."""
     return json.dumps([asdict(curve) for curve in curves], indent=1) + "\n"

@@ -1,4 +1,4 @@
-"""A curve over budgets as a picture: plans, lower bounds, the gap between them, and the plans of other planners."""
+"""Chart of a trade-off curve: plans, lower bounds, the gap between them, and the plans of other planners."""
 
 # matplotlib leaves its keyword arguments untyped.
 # pyright: reportUnknownMemberType=false
@@ -19,18 +19,22 @@ if TYPE_CHECKING:
 
 FOUND, PROVED, GAP = "#0d4079", "#e69f00", "#f6dca8"
 SHAPES = "Ds^vPX*"
-"""Shapes of the markers, one per name, so that colour is not needed to distinguish them."""
+"""Marker shapes, one for each planner, so that planners can be told apart without colour."""
 ROOM = 1.06
 
 
 def to_svg(curves: Sequence[Curve], title: str) -> str:
-    """Draw a panel for each curve as SVG text, the same bytes on every run. Raises `ImportError`, with the remedy, if
-    matplotlib is not installed, and `ValueError` without curves."""
+    """Draw a panel for each curve and return it as SVG text, which is identical on every run.
+
+    Raises:
+        ImportError: matplotlib is not installed; the message says how to install it.
+        ValueError: `curves` is empty.
+    """
     return _draw(curves, title, "svg").decode()
 
 
 def to_png(curves: Sequence[Curve], title: str) -> bytes:
-    """Return the same as a PNG, 1350 pixels wide."""
+    """Draw the same chart as a PNG, 1350 pixels wide. Raises as `to_svg` does."""
     return _draw(curves, title, "png")
 
 
@@ -59,7 +63,7 @@ def figure(curves: Sequence[Curve], title: str) -> Figure:
 
 def draw(axes: Axes, curve: Curve) -> None:
     unit, unit_name = unit_for(curve.plain_peak_bytes)
-    panel_title = f"{curve.name}: {format_bytes(curve.plain_peak_bytes)} as it is"
+    panel_title = f"{curve.name}: {format_bytes(curve.plain_peak_bytes)} unchanged"
     axes.set_title(panel_title, loc="left", fontsize=10, pad=4)
     axes.set_xlabel(f"budget, {unit_name}", color=FAINT)
     axes.set_ylabel("extra work, % of the step", color=FAINT)
@@ -79,11 +83,11 @@ def draw(axes: Axes, curve: Curve) -> None:
 
 
 def _draw_minimum(axes: Axes, curve: Curve, unit: int) -> None:
-    """Draw the budgets below the lower bound, in grey."""
+    """Shade the budgets below the proven lower bound on the peak."""
     least = curve.minimum_bytes / unit
     axes.axvspan(0, least, color="#ececec", linewidth=0, zorder=0)
     axes.annotate(
-        f"no plan: {format_bytes(curve.minimum_bytes)} is the proven least",
+        f"no plan below {format_bytes(curve.minimum_bytes)} (proved)",
         (least, 0.5),
         xycoords=("data", "axes fraction"),
         xytext=(-4, 0),
@@ -105,9 +109,9 @@ def _draw_points(axes: Axes, points: Sequence[Point], unit: int) -> None:
     if is_proved:
         label = f"gap, at most {max(cost - bound for cost, bound in zip(costs, bounds, strict=True)):.2g} points"
         axes.fill_between(budgets, bounds, costs, color=GAP, linewidth=0, zorder=1, label=label)
-    axes.plot(budgets, costs, "o-", color=FOUND, markersize=3.5, linewidth=1.2, zorder=3, label="found here")
+    axes.plot(budgets, costs, "o-", color=FOUND, markersize=3.5, linewidth=1.2, zorder=3, label="best plan found")
     if is_proved:
-        axes.plot(budgets, bounds, "--", color=PROVED, linewidth=1.4, zorder=4, label="least, proved")
+        axes.plot(budgets, bounds, "--", color=PROVED, linewidth=1.4, zorder=4, label="proven lower bound")
 
 
 def _draw_marker(axes: Axes, markers: Sequence[Marker], name: str, shape: str, unit: int) -> None:

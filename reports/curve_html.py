@@ -1,6 +1,7 @@
-"""A curve over budgets as one HTML file: the pointer shows the numbers of the nearest point, and its recomputation.
+"""Interactive chart of a trade-off curve as one HTML file.
 
-The file contains its data and its script; it loads nothing from the network.
+The pointer shows the numbers of the nearest point, and its recomputation by segment. The file contains its data and its
+script, and loads nothing from the network.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ function scaleOf(curve) {
   };
 }
 
-// Everything that can be pointed at: its position, and the text for it.
+// The points that the pointer can select: position, and text to show.
 function places(curve) {
   const share = bytes => `${human(bytes)}, ${(bytes / curve.plain_peak_bytes).toFixed(4)} of the plain peak`;
   const again = point => point.again.map(row =>
@@ -31,7 +32,7 @@ function places(curve) {
     `budget ${share(point.budget_bytes)}`, `peak   ${share(point.peak_bytes)}`,
     `extra  ${point.percent.toFixed(4)} %, ` + (point.bound_percent === null ? point.bound_by :
       `at least ${point.bound_percent.toFixed(4)} % is proved (${point.bound_by})`),
-    `found by ${point.found_by}${point.finished ? "" : "; stopped before its end"}`, ...again(point)].join("\\n") }));
+    `found by ${point.found_by}${point.finished ? "" : "; search stopped early"}`, ...again(point)].join("\\n") }));
   const others = curve.markers.map(point => ({ bytes: point.peak_bytes, percent: point.percent,
     text: `${point.name}\\npeak   ${share(point.peak_bytes)}\\nextra  ${point.percent.toFixed(4)} %` }));
   const refused = curve.refused.map(point => ({ bytes: point.budget_bytes, percent: 0,
@@ -72,7 +73,8 @@ function draw(curve) {
 function show(curve, parent) {
   const box = document.createElement("section"), scale = scaleOf(curve), points = places(curve);
   box.innerHTML = `<h2></h2><svg viewBox="0 0 ${WIDTH} ${HEIGHT}" style="height: auto">${draw(curve)}</svg>` +
-    "<p>Blue: found. Orange: the least, proved. Rings: other planners. Red: no plan.</p><div class='text'></div>";
+    "<p>Blue: best plan found. Orange: proven lower bound. Rings: other planners. Red: no plan.</p>" +
+    "<div class='text'></div>";
   box.querySelector("h2").textContent = curve.name;
   const svg = box.querySelector("svg");
   const select = point => {
@@ -95,5 +97,5 @@ if (typeof document !== "undefined")
 
 
 def to_html(curves: Sequence[Curve], title: str) -> str:
-    """Return one page with a chart for each curve."""
+    """Return the text of one HTML page with a chart for each curve."""
     return page(title, to_json(curves), _SCRIPT)

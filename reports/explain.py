@@ -1,4 +1,4 @@
-"""The explanation of a step, as text and as JSON."""
+"""Explanation of a step, as text, as a summary and as JSON: its memory, its saved values, its loops and segments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..rules.costs.cost import FLOPS
 from ..support.units import format_bytes
 
 LOOPS, SEGMENTS = 4, 8
-"""The maximum number of loops and of segments in a summary."""
+"""Maximum numbers of loops and of segments in a summary."""
 SUMMARY_COLUMNS = 100
 _COLUMNS = ("segment", "saved", "freed", "kept instead", "extra {unit}", "copies", "decision")
 
@@ -19,7 +19,7 @@ _LOOP_COLUMNS = ("loop", "iterations", "stacks", "handed on", "kept instead", "e
 
 
 def to_text(explanation: Explanation) -> str:
-    """Return the memory of the step and its saved values, then one line per loop and per segment."""
+    """Return the memory of the step and its saved values, followed by a line for each loop and each segment."""
     timeline = explanation.timeline
     lines = [
         f"function @{explanation.function}",
@@ -67,8 +67,10 @@ def to_summary(explanation: Explanation) -> str:
 
 
 def _verdict(explanation: Explanation) -> str:
-    """Return one line: `main: 4 of 6 segments are worth it: they free 22.1 MiB of 23.1 MiB saved, for 18.2 % more
-    FLOPs`."""
+    """Return the verdict as one line, such as:
+
+    main: 4 of 6 segments are worth it: they free 22.1 MiB of 23.1 MiB, at 18.2 % more FLOPs
+    """
     recomputed = [row for row in explanation.segments if row.reason is None]
     if not recomputed:
         return f"{explanation.function}: no segment is worth recomputing"
@@ -106,7 +108,10 @@ def _loop_cells(row: LoopRow) -> tuple[str, ...]:
 
 
 def _operation_counts(explanation: Explanation) -> str:
-    """Count the operations: `12 forward, 9 gradient, 3 copies, 1 tokens, 0 update; 2 saved values cross segments`."""
+    """Return the number of operations of each kind, such as:
+
+    12 forward, 9 gradient, 3 copies, 1 tokens, 0 update; 2 saved values cross segments
+    """
     kinds = ", ".join(f"{number} {kind}" for kind, number in asdict(explanation.operations).items())
     return f"{kinds}; {sum(bool(value.crosses) for value in explanation.values)} saved values cross segments"
 
@@ -125,7 +130,7 @@ def _cells(row: SegmentRow, explanation: Explanation) -> tuple[str, ...]:
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Align a table: the first and the last column to the left, the others to the right."""
+    """Align the columns of a table: the first and the last one to the left, the others to the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     last = len(widths) - 1
 
@@ -136,8 +141,8 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def to_json(explanations: Sequence[Explanation]) -> str:
-    """Return every number of the explanations; of the timeline only the totals (see `-t
-    memory-timeline{format=json}`)."""
+    """Return all numbers of the explanations as JSON. Of the timelines it has only the totals; `-t
+    memory-timeline{format=json}` prints them in full."""
     return json.dumps([_as_dict(explanation) for explanation in explanations], indent=2) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The largest values live at the peak, by name and source line, and the number and size of the others.
+"""The largest values that are live at the peak, by name and source line, with the number and size of the others.
 
 largest at the peak
   %h   stablehlo.dot_general  block3  train.py:41:9   64.0 MiB   7.5 %
@@ -15,12 +15,12 @@ from ..support.units import format_bytes
 
 MAX_ROWS = 10
 WIDEST = 44
-"""Longer names lose their beginning: the end of a path is the most specific part."""
+"""Maximum length of a name. Longer ones are cut at the beginning, since the end of a path is its most specific part."""
 
 
 @dataclass(frozen=True)
 class LiveBuffer:
-    """A buffer live at the peak. `share`: its share of the peak."""
+    """Buffer that is live at the peak. `share`: its share of the peak, from 0 to 1."""
 
     name: str
     operation: str
@@ -34,8 +34,13 @@ class LiveBuffer:
 
 @dataclass(frozen=True)
 class Holding:
-    """The buffers live at the peak. `largest`: in descending size. `more`: the number of others, of `more_bytes` in
-    all; the memory inside the operation at the peak counts as one of them."""
+    """Buffers that are live at the peak.
+
+    Attributes:
+        largest: The largest buffers, in descending order of size.
+        more: Number of the other buffers. The memory used inside the operation at the peak counts as one of them.
+        more_bytes: Total size of the other buffers.
+    """
 
     largest: tuple[LiveBuffer, ...]
     more: int
@@ -70,14 +75,14 @@ def as_dict(holding: Holding) -> dict[str, object]:
 
 
 def lines_of(holding: Holding, peak_bytes: int) -> Iterator[str]:
-    """Yield a table with one value per row; empty if nothing is live."""
+    """Yield the lines of a table with one value per row; empty if nothing is live."""
     if not holding.largest:
         return
     yield "largest at the peak"
     rows = [_cells(held) for held in holding.largest]
     if holding.more:
-        words = f"and {holding.more} more"
-        rows.append((words, "", "", "", format_bytes(holding.more_bytes), _percent(holding.more_bytes / peak_bytes)))
+        label = f"and {holding.more} more"
+        rows.append((label, "", "", "", format_bytes(holding.more_bytes), _percent(holding.more_bytes / peak_bytes)))
     yield from _table(rows)
 
 
@@ -92,7 +97,7 @@ def _percent(share: float) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Align a table: the last two columns to the right, the others to the left, empty columns omitted."""
+    """Align the columns of a table: the last two to the right, the others to the left. Empty columns are omitted."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     right = len(widths) - 2
     for row in rows:

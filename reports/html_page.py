@@ -1,6 +1,5 @@
-"""A page that contains its data and its script; it loads nothing from the network. Light and dark, as the reader has
-it.
-"""
+"""Frame of the HTML reports: a page that contains its data and its script, in light or dark colours as the browser
+prefers."""
 
 from __future__ import annotations
 
@@ -65,10 +64,13 @@ function human(bytes) {
 
 
 def page(title: str, data: str, script: str, body: str = "") -> str:
-    """Return the HTML text of a page.
+    """Return the text of an HTML page.
 
-    data: JSON, available to the script as the element `data`. script: Fills the element `charts`; it may call
-    `human(bytes)`. body: HTML before the charts.
+    Args:
+        title: Title and heading of the page.
+        data: JSON, available to the script as the element `data`.
+        script: JavaScript that fills the element `charts`. It may call `human(bytes)` to format sizes.
+        body: HTML to place before the charts.
     """
     # A "</script>" inside a name would end the element; in JSON, \\u003c is the same character.
     safe = data.replace("<", "\\u003c")

@@ -1,4 +1,4 @@
-"""The memory timeline as a picture: live bytes over program order, one panel per program, all on one scale."""
+"""Chart of the memory timeline: live bytes in program order, a panel for each program, all on one scale."""
 
 # matplotlib leaves its keyword arguments untyped.
 # pyright: reportUnknownMemberType=false
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# They differ in lightness as well as in hue, for colour blindness and grey prints.
+# The colours differ in lightness as well as in hue, for colour-blind readers and grey prints.
 COLOURS = {BandKind.RECOMPUTED: "#e69f00", BandKind.GRADIENT: "#8a8a8a", BandKind.OTHER: "#d4d4d4"}
 # Segments go from light to dark in program order.
 LIGHT, DARK = (0.74, 0.85, 0.94), (0.05, 0.25, 0.48)
 INK, FAINT = "#222222", "#777777"
 LABELS = {BandKind.RECOMPUTED: "recomputed copies", BandKind.GRADIENT: "gradients", BandKind.OTHER: "other temporaries"}
 COLUMNS = 450
-# A stage is labelled if it takes more than this share of the width.
+# Minimum share of the width at which a stage is labelled.
 NARROW = 0.085
 STYLE = {
     "svg.hashsalt": "recompute",
@@ -51,9 +51,13 @@ NEEDS_MATPLOTLIB = (
 
 
 def to_svg(timelines: Sequence[tuple[str, Timeline]], title: str) -> str:
-    """Draw named timelines below each other as SVG text, the same bytes on every run; ratios are relative to the first.
+    """Draw a panel for each named timeline and return it as SVG text, which is identical on every run.
 
-    Raises `ImportError`, with the remedy, if matplotlib is not installed, and `ValueError` without timelines.
+    Ratios are relative to the first timeline.
+
+    Raises:
+        ImportError: matplotlib is not installed; the message says how to install it.
+        ValueError: `timelines` is empty.
     """
     if not timelines:
         raise ValueError("timelines: at least one is needed")
@@ -72,7 +76,7 @@ def style() -> Any:
 
 
 def demand_matplotlib() -> None:
-    """Raise `ImportError`, with the remedy, if matplotlib is not installed."""
+    """Raise `ImportError`, with an installation hint, if matplotlib is not installed."""
     try:
         import matplotlib.style  # noqa: F401  # pyright: ignore[reportUnusedImport]
     except ImportError as error:
@@ -84,7 +88,7 @@ Colour = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Scale:
-    """Scale, units and colours shared by all panels."""
+    """Scale, units and colours that all panels share."""
 
     operations: int
     peak_bytes: int
@@ -141,7 +145,7 @@ def blend(share: float) -> Colour:
 
 
 def legend(drawing: Figure, scale: Scale, kinds: set[BandKind], height: float) -> None:
-    """Draw one entry for each kind; the segments share one, a strip of their colours in program order."""
+    """Draw a legend entry for each kind of band. The segments share one, a strip of their colours in program order."""
     from matplotlib.legend_handler import HandlerTuple
     from matplotlib.patches import Patch
 
@@ -170,7 +174,7 @@ def legend(drawing: Figure, scale: Scale, kinds: set[BandKind], height: float) -
 
 
 def names_of(segments: Sequence[str]) -> str:
-    """Return the first and the last named segment, and whether there are values outside all of them."""
+    """Return the first and the last segment name, and "the rest" if some values are outside of all segments."""
     named = [shorten(segment) for segment in segments if segment]
     ends = " … ".join(dict.fromkeys((*named[:1], *named[-1:])))
     return ", ".join(filter(None, (ends, "the rest" if "" in segments else "")))
@@ -200,7 +204,7 @@ def draw_stages(axes: Axes, timeline: Timeline) -> None:
 
 
 def draw_layers(axes: Axes, timeline: Timeline, layers: Sequence[Band], scale: Scale) -> None:
-    """Draw each layer down to zero, and the lower ones over it, so that there are no seams between them."""
+    """Draw each layer from its upper edge down to zero, the lower layers over it, so that no seams are visible."""
     bounds, columns = columns_of(timeline)
     total = [timeline.live_bytes[column] for column in columns]
     for layer in reversed(layers):
@@ -212,7 +216,7 @@ def draw_layers(axes: Axes, timeline: Timeline, layers: Sequence[Band], scale: S
 
 
 def columns_of(timeline: Timeline) -> tuple[list[int], list[int]]:
-    """Return the bounds of at most `COLUMNS` columns of operations, and for each column the operation with the most
+    """Return the bounds of at most `COLUMNS` columns of operations, and for each column its operation with the most
     live bytes."""
     count = len(timeline.operations)
     columns = min(count, COLUMNS)
@@ -222,7 +226,8 @@ def columns_of(timeline: Timeline) -> tuple[list[int], list[int]]:
 
 
 def draw_peak(axes: Axes, timeline: Timeline, scale: Scale, compared: bool) -> None:
-    """Draw the peak as a dashed line with its size, and with its ratio to the first program's peak if `compared`."""
+    """Draw the peak as a labelled dashed line. If `compared`, the label includes the ratio to the first program's
+    peak."""
     text = f"peak {format_bytes(timeline.peak_bytes)}"
     if compared:
         ratio = timeline.peak_bytes / max(scale.first_peak_bytes, 1)
@@ -233,7 +238,7 @@ def draw_peak(axes: Axes, timeline: Timeline, scale: Scale, compared: bool) -> N
 
 
 def draw_first_peak(axes: Axes, timeline: Timeline, scale: Scale) -> None:
-    """Draw the first program's peak as a dotted line, with its size unless that would overlap the other label."""
+    """Draw the first program's peak as a dotted line, with a label unless it would overlap the other one."""
     height = scale.first_peak_bytes / scale.unit
     axes.axhline(height, color=FAINT, linewidth=0.8, linestyle=(0, (1, 2)), zorder=3)
     if abs(scale.first_peak_bytes - timeline.peak_bytes) > scale.peak_bytes / 8:

@@ -1,7 +1,9 @@
-"""Memory over a step as one HTML page: verdict, memory by layer over the operations, values under the pointer, modules.
+"""Memory over a step as one HTML page: verdict, chart of live bytes by layer, values under the pointer, table of
+modules.
 
-The page contains its data (`memory_layers.py`) and its script; it loads nothing from the network. With the pointer on a
-layer it lists the largest values of that layer: bytes, name, type, module and source line. Tables sort by a click.
+The page contains its data (`memory_layers.py`) and its script, and loads nothing from the network. When the pointer is
+on a layer, the page lists the layer's largest values: bytes, name, type, module and source line. A click on a column
+head sorts a table.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from .memory_layers import chart_data
 _SCRIPT = """\
 const WIDTH = 1000, HEIGHT = 300, ROWS = 8;
 
-// The columns of a timeline as a polygon for each layer, drawn from the top of the stack down, without seams.
+// A polygon for each layer of a timeline, to be drawn from the top of the stack down, so that no seams are visible.
 function polygons(timeline, top) {
   const edges = timeline.bounds.map(bound => WIDTH * bound / timeline.operations.length);
   const heights = edges.slice(1).map(() => 0);
@@ -33,14 +35,14 @@ function polygons(timeline, top) {
   });
 }
 
-// The column of a share of the width, and the operation that it shows: that with the most live bytes.
+// The column at a share of the width.
 function columnAt(timeline, share) {
   const operation = share * timeline.operations.length;
   const next = timeline.bounds.findIndex(bound => bound > operation);
   return next < 0 ? timeline.shown.length - 1 : Math.max(0, next - 1);
 }
 
-// The layer at a height in bytes; the lowest one where there is none.
+// The layer at a height in bytes, or the lowest one above all layers.
 function layerAt(timeline, column, bytes) {
   let sum = 0;
   for (const [number, layer] of timeline.layers.entries()) {
@@ -76,10 +78,10 @@ function compare(one, other) {
 }
 
 function element(name, text, kind) {
-  const made = document.createElement(name);
-  if (text !== undefined) made.textContent = text;
-  if (kind) made.className = kind;
-  return made;
+  const node = document.createElement(name);
+  if (text !== undefined) node.textContent = text;
+  if (kind) node.className = kind;
+  return node;
 }
 
 function fill(table, heads, rows) {
@@ -130,12 +132,13 @@ function show(timeline, parent, top) {
   const svg = box.querySelector("svg"), line = box.querySelector("line");
   const point = (column, layer) => {
     const x = WIDTH * (timeline.shown[column] + 0.5) / timeline.operations.length;
-    const said = describe(timeline, column, layer);
+    const description = describe(timeline, column, layer);
     line.setAttribute("x1", x);
     line.setAttribute("x2", x);
-    title.replaceChildren(element("span", said.title, "faint"), element("br"), element("strong", said.layer));
-    fill(table, ["bytes", "value", "type", "module", "source", "phase"], said.rows);
-    more.textContent = said.more;
+    const heading = element("span", description.title, "faint");
+    title.replaceChildren(heading, element("br"), element("strong", description.layer));
+    fill(table, ["bytes", "value", "type", "module", "source", "phase"], description.rows);
+    more.textContent = description.more;
   };
   svg.addEventListener("mousemove", event => {
     const place = svg.getBoundingClientRect();
@@ -172,12 +175,12 @@ if (typeof document !== "undefined") {
 
 @dataclass(frozen=True)
 class PageFacts:
-    """The facts on a page before its charts.
+    """Text and tables that precede the charts of a page.
 
     Attributes:
         verdict: One line.
-        numbers: Rows of cells: a quantity, before, after, ratio. The first row has the names of the columns.
-        modules: For each module its name, and bytes saved before, saved now and recomputed.
+        numbers: Rows of cells: quantity, before, after, ratio. The first row has the column heads.
+        modules: For each module its name, and the bytes saved by the plain step, saved now, and recomputed.
         remarks: Remarks of the rewrite.
     """
 
@@ -188,7 +191,7 @@ class PageFacts:
 
 
 def to_html(timelines: Sequence[tuple[str, Timeline]], title: str, facts: PageFacts | None = None) -> str:
-    """Return one page with a chart for each (name, timeline), all on one scale."""
+    """Return the text of one HTML page with a chart for each (name, timeline), all on one scale."""
     data = json.dumps([{"name": name, **chart_data(timeline)} for name, timeline in timelines])
     return page(title, data, _SCRIPT, "" if facts is None else _body(facts))
 
@@ -209,8 +212,7 @@ def _body(facts: PageFacts) -> str:
 
 
 def _table(kind: str, head: Sequence[str], rows: Sequence[Sequence[tuple[str, int | None]]]) -> str:
-    """Return a table of cells with texts, and numbers to sort by. All columns but the first are aligned to the
-    right."""
+    """Return an HTML table. Each cell has a text and, where it applies, a number to sort by."""
     names = "".join(f'<th class="{"number" if at else "name"}">{escape(name)}</th>' for at, name in enumerate(head))
     lines = "".join(f"<tr>{''.join(map(_cell, range(len(row)), row))}</tr>" for row in rows)
     return f'<table class="{kind}"><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>'

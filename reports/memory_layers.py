@@ -1,7 +1,7 @@
-"""The data of a chart of memory over a step: layers by column of operations (values saved for the backward pass by
-segment, recomputed copies, gradients, others), and the values of each layer.
+"""Layers of a memory chart: live bytes by kind of value at each operation, and the values in each layer.
 
-A large step has more operations than a screen has columns, so each column shows the operation with the most live bytes.
+The kinds are values saved for the backward pass (by segment), recomputed copies, gradients, and others. A large step
+has more operations than a screen has columns, so each column shows its operation with the most live bytes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class BandKind(Enum):
 
 @dataclass(frozen=True)
 class Band:
-    """One layer: how many bytes of this kind (and of this segment, if it is `SAVED`) live at each operation."""
+    """Layer of a chart: the live bytes of one kind of value at each operation. Saved values have a layer for each
+    segment."""
 
     kind: BandKind
     segment: str
@@ -37,7 +38,7 @@ class Band:
 
 @dataclass(frozen=True)
 class ProgramStage:
-    """The operations `start` up to `end` of the program: forward, backward or update."""
+    """Forward pass, backward pass or update: the operations from `start` up to, but not including, `end`."""
 
     name: str
     start: int
@@ -45,7 +46,7 @@ class ProgramStage:
 
 
 def kinds_of(timeline: Timeline) -> list[BandKind]:
-    """Return the kind of each buffer. A forward value is saved if a gradient operation runs while it is alive."""
+    """Return the kind of each buffer. A forward value counts as saved if a gradient operation runs while it is live."""
     gradients_until = list(accumulate((phase == "gradient" for phase in timeline.phases), initial=0))
     by_phase = {"gradient": BandKind.GRADIENT, "update": BandKind.UPDATE}
     kinds: list[BandKind] = []
@@ -61,8 +62,10 @@ def kinds_of(timeline: Timeline) -> list[BandKind]:
 
 
 def bands(timeline: Timeline) -> list[Band]:
-    """Return the layers from the bottom up, values outside segments above the others of their kind. Their sum is the
-    live bytes."""
+    """Return the layers from the bottom up; at each operation they add up to the live bytes.
+
+    Values outside of segments lie above the others of their kind.
+    """
     short = shortened(buffer.segment for buffer in timeline.buffers)
     count = len(timeline.operations)
     changes: dict[tuple[BandKind, str], list[int]] = {}
@@ -80,7 +83,8 @@ def bands(timeline: Timeline) -> list[Band]:
 
 
 def shortened(segments: Iterable[str]) -> dict[str, str]:
-    """Return each segment path cut at the outermost level with two names: `model/block0/mlp` becomes `model/block0`."""
+    """Return each segment path, cut at the outermost level that has two names: `model/block0/mlp` becomes
+    `model/block0`."""
     paths = {segment: segment.split("/") for segment in segments}
     named = [path for segment, path in paths.items() if segment]
     deepest = max(map(len, named), default=0)
@@ -89,7 +93,7 @@ def shortened(segments: Iterable[str]) -> dict[str, str]:
 
 
 def stages(timeline: Timeline) -> list[ProgramStage]:
-    """Split a program into stages: forward until the first gradient operation, backward until the last, then the
+    """Split a program into stages: forward up to the first gradient operation, backward up to the last one, then the
     update."""
     count = len(timeline.phases)
     gradients = [index for index, phase in enumerate(timeline.phases) if phase == "gradient"]
@@ -104,13 +108,13 @@ def stages(timeline: Timeline) -> list[ProgramStage]:
 
 COLUMNS = 500
 VALUES = 3000
-"""The maximum number of values that a page lists, the largest first."""
+"""Maximum number of values on a page; the largest are listed."""
 LIGHT, DARK = (150, 195, 230), (13, 64, 121)
 COLOURS = {BandKind.RECOMPUTED: "#e69f00", BandKind.GRADIENT: "#8a8a8a", BandKind.OTHER: "#b9b9b9"}
 
 
 def chart_data(timeline: Timeline) -> dict[str, Any]:
-    """Return the chart as plain data for JSON. Sizes in bytes; `bounds` and `shown` are numbers of operations."""
+    """Return the chart as data for JSON. Sizes are in bytes; `bounds` and `shown` are operation numbers."""
     by_module = _by_module(timeline)
     bounds, shown = columns_of(by_module, COLUMNS)
     layers = bands(by_module)
@@ -130,13 +134,13 @@ def chart_data(timeline: Timeline) -> dict[str, Any]:
 
 
 def columns_of(timeline: Timeline, most: int) -> tuple[list[int], list[int]]:
-    """Return the bounds of at most `most` columns of operations, and for each column the operation with the most live
+    """Return the bounds of at most `most` columns of operations, and for each column its operation with the most live
     bytes."""
     count = len(timeline.operations)
     columns = min(count, most)
     bounds = [column * count // columns for column in range(columns + 1)] if columns else [0]
     highest = [max(range(*pair), key=timeline.live_bytes.__getitem__) for pair in pairwise(bounds)]
-    # The peak is shown even where another operation of its column needs as many bytes.
+    # If several operations of a column have as many live bytes as the peak, show the peak itself.
     peak = timeline.peak_index
     return bounds, [peak if timeline.live_bytes[at] == timeline.peak_bytes and _has(pair, peak) else at
                     for at, pair in zip(highest, pairwise(bounds), strict=True)]  # fmt: skip
@@ -147,7 +151,7 @@ def _has(pair: tuple[int, int], place: int) -> bool:
 
 
 def _by_module(timeline: Timeline) -> Timeline:
-    """Return the timeline with the modules of its buffers in the place of their segments, if any module has a name."""
+    """Return the timeline with segments replaced by modules, if any module has a name."""
     if not any(buffer.module for buffer in timeline.buffers):
         return timeline
     return replace(timeline, buffers=tuple(replace(buffer, segment=buffer.module) for buffer in timeline.buffers))
@@ -164,7 +168,7 @@ def _name_of(layer: Band) -> str:
 
 
 def _colours(layers: Sequence[Band]) -> list[str]:
-    """Return the layers of saved values from light to dark in program order, the others by their kind."""
+    """Return the colour of each layer: saved values from light to dark in program order, the others by kind."""
     count = max(sum(layer.kind is BandKind.SAVED for layer in layers) - 1, 1)
     blends = [_blend(number / count) for number in range(count + 1)]
     return [COLOURS.get(layer.kind) or blends[at] for at, layer in enumerate(layers)]

@@ -1,11 +1,12 @@
-"""Live memory over a step, as text, as JSON and as a picture.
+"""Live memory over a step, as text and as JSON.
 
     peak of temporaries  849.3 MiB
       at stablehlo.dot_general, operation 2210 of 4705
     device bytes         910.1 MiB
       = arguments 60.7 MiB + results 60.7 MiB + peak - aliased 60.6 MiB
 
-The numbers come from `analysis/memory/timeline.py`; this module only groups and prints them.
+The numbers come from `analysis/memory/timeline.py`; this module only groups and prints them. `memory_chart.py` draws
+them.
 """
 
 from __future__ import annotations
@@ -30,17 +31,19 @@ EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
 def to_json(timeline: Timeline, name: str = "") -> str:
-    """Return the timeline with its totals and the values live at its peak, sizes in bytes, as one line of JSON."""
+    """Return the timeline, its totals and the values live at its peak as one line of JSON, with sizes in bytes."""
     totals = {total: getattr(timeline, total) for total in ("peak_bytes", "peak_index", "device_bytes")}
     named: dict[str, object] = {"name": name, "at_peak": as_dict(holding_of(timeline))}
     return json.dumps(named | totals | asdict(timeline)) + "\n"
 
 
 def to_text(timeline: Timeline, width: int = 72, top_bytes: int | None = None) -> str:
-    """Return the peak, the values live there, by group and by name, and a chart over program order, `width` columns
-    wide.
+    """Return the peak, the values that are live there, and a bar chart of live bytes in program order.
 
-    top_bytes: The upper end of the chart, for several charts on one scale; by default the peak.
+    Args:
+        timeline: The timeline.
+        width: Width of the chart in characters.
+        top_bytes: Upper end of the chart's scale, for several charts on one scale; the peak by default.
     """
     if not timeline.operations:
         return "no operations\n"
@@ -62,7 +65,7 @@ def totals(timeline: Timeline) -> Iterator[str]:
 
 
 def alive_at_the_peak(timeline: Timeline) -> Iterator[str]:
-    """Yield a table of bytes by segment and kind, whose rows add up to the peak."""
+    """Yield the lines of a table of live bytes by segment and kind, which add up to the peak."""
     groups: Counter[tuple[str, str]] = Counter()
     for buffer, kind in zip(timeline.buffers, kinds_of(timeline), strict=True):
         if buffer.first <= timeline.peak_index <= buffer.last:
@@ -82,8 +85,10 @@ def alive_at_the_peak(timeline: Timeline) -> Iterator[str]:
 
 
 def chart(timeline: Timeline, width: int, top_bytes: int | None = None) -> Iterator[str]:
-    """Yield the live bytes over program order as a bar chart, each column the maximum of its operations, and the stages
-    below."""
+    """Yield the lines of a bar chart of live bytes in program order, with the stages below.
+
+    Each column shows the maximum of its operations.
+    """
     highest = top_bytes or timeline.peak_bytes
     top = format_bytes(highest)
     count, columns = len(timeline.operations), width - len(top) - 2

@@ -1,4 +1,8 @@
-"""Facts about operations. A foreign dialect declares its own: docs/foreign_dialects.md."""
+"""Facts about operations: effects, views, costs and storage.
+
+The functions exported here declare the facts about the operations of a foreign dialect; docs/foreign_dialects.md shows
+how.
+"""
 
 from .facts import (
     Carry,

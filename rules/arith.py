@@ -1,4 +1,4 @@
-"""arith: https://mlir.llvm.org/docs/Dialects/ArithOps/. All of it is pure."""
+"""Facts about the arith dialect, which is pure throughout: https://mlir.llvm.org/docs/Dialects/ArithOps/."""
 
 from __future__ import annotations
 

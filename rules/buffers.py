@@ -1,4 +1,4 @@
-"""Bytes of a type, and which results share the storage of an operand."""
+"""Sizes of types in bytes, and the storage that results share with operands."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..support.type_guards import is_complex_type, is_shaped
 from .facts import Carry, RegionStorage, View
 from .registry import OperationNames, declared_type_bytes, facts_of
 
-# Types without data, which xDSL does not know.
+# Types without data that are unregistered in xDSL.
 _NO_DATA = frozenset({"stablehlo.token", "mhlo.token"})
 
 
 def element_bytes(element: Attribute) -> int | None:
-    """Return the bytes of one element; types narrower than a byte take one. None for a type without numbers."""
+    """Return the size of one element in bytes, at least 1; None for a type that is not numeric."""
     if is_complex_type(element):
         part = element_bytes(element.element_type)
         return None if part is None else 2 * part
@@ -27,11 +27,13 @@ def element_bytes(element: Attribute) -> int | None:
 
 
 def type_bytes(type_: Attribute) -> int | None:
-    """Return the bytes that a value of the type takes; 0 for tokens and the like, for a tuple or a future the sum of
-    those of its elements.
+    """Return the size of a value of this type in bytes.
 
-    None for a dynamic shape, and for a foreign type without declared bytes. Raises `ValueError` if the function that
-    was declared for them fails.
+    Tokens take 0 bytes, and a tuple or a future takes the sum of its elements. The size is None for a dynamic shape,
+    and for a foreign type without a declared size.
+
+    Raises:
+        ValueError: The function that was registered for the type's size fails.
     """
     if is_shaped(type_):
         size = element_bytes(type_.element_type)
@@ -52,16 +54,16 @@ def _type_name(type_: Attribute) -> str:
     return type_.attr_name.data if isinstance(type_, UnregisteredAttr) else type_.name
 
 
-# Their results are views of an operand of any layout.
+# The result is a view of an operand, whatever its layout.
 STRIDED_VIEWS = OperationNames(lambda facts: facts.view is View.STRIDED)
-# Their results are views of an operand only if it is row-major.
+# The result is a view of an operand if that is row-major, otherwise a copy.
 DENSE_VIEWS = OperationNames(lambda facts: facts.view is View.DENSE)
 # Result i is operand i.
 FORWARDS = OperationNames(lambda facts: facts.view is View.FORWARDS)
 
 
 def viewed_operand(op: Operation) -> SSAValue | None:
-    """Return the operand of a strided or dense view; None for other operations."""
+    """Return the operand of which a strided or dense view is a view; None for any other operation."""
     facts = facts_of(op)
     if facts is None or facts.view not in (View.STRIDED, View.DENSE):
         return None
@@ -69,7 +71,7 @@ def viewed_operand(op: Operation) -> SSAValue | None:
 
 
 def forwarded_operand(op: Operation, index: int) -> SSAValue | None:
-    """Return the operand whose storage result `index` shares for any layout; None if there is none."""
+    """Return the operand whose storage result `index` shares whatever its layout, or None if there is none."""
     facts = facts_of(op)
     if facts is None or facts.view in (None, View.DENSE):
         return None
@@ -77,19 +79,19 @@ def forwarded_operand(op: Operation, index: int) -> SSAValue | None:
 
 
 def is_allocated(op: Operation) -> bool:
-    """Return whether the executor allocates the results of the operation even if they are constant or returned."""
+    """Return whether the executor allocates the results even if they are constant or returned by the function."""
     facts = facts_of(op)
     return facts is not None and facts.allocated
 
 
 def stored_bytes(op: Operation) -> int | None:
-    """Return the bytes of the storage of each result, if they are not those of its type."""
+    """Return the size of the storage of each result in bytes, or None if the result types determine it."""
     facts = facts_of(op)
     return None if facts is None or facts.stored_bytes is None else facts.stored_bytes(op)
 
 
 def region_storage(op: Operation) -> tuple[RegionStorage, ...]:
-    """Return the storage of each region of a loop or branch; empty if the regions compute scalars."""
+    """Return the storage of each region of a loop or branch; empty if the regions compute only scalars."""
     facts = facts_of(op)
     if facts is None or not facts.regions:
         return ()
@@ -97,7 +99,7 @@ def region_storage(op: Operation) -> tuple[RegionStorage, ...]:
 
 
 def carried_values(op: Operation, region: RegionStorage) -> tuple[SSAValue, ...]:
-    """Return the values whose bytes the arguments of a region occupy."""
+    """Return the values whose storage the arguments of a region occupy."""
     if region.carry is Carry.NOTHING:
         return ()
     return tuple(op.operands if region.carry is Carry.OPERANDS else op.results)

@@ -1,4 +1,4 @@
-"""Facts about CHLO, which JAX emits beside StableHLO."""
+"""Facts about CHLO, which JAX emits along with StableHLO."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""FLOPs of operations, the work of windows that move over a tensor (convolutions and pooling), and the number of times
-that regions run.
+"""FLOPs of operations, and the number of times that their regions run.
 
-The counts follow XLA's cost analysis: a multiply-add is two FLOPs.
-
-The counts follow XLA's cost analysis: window points over padding, or between dilated elements, do no work.
+The counts follow XLA's cost analysis: a multiply-add is two FLOPs, and window positions over padding or between dilated
+elements do no work.
 """
 
 from __future__ import annotations
@@ -32,12 +30,12 @@ def elements(type_: Attribute) -> int:
 
 
 def per_element(count: int) -> Count:
-    """Return a count of `count` for each element of the results."""
+    """Return a count of `count` FLOPs for each element of the results."""
     return lambda op: count * sum(elements(result.type) for result in op.results)
 
 
 def dot(op: Operation) -> int:
-    """Count the FLOPs of a dot: 2 x result elements x contracted elements."""
+    """Count the FLOPs of `dot_general`: 2 x result elements x contracted elements."""
     left = op.operands[0].type
     numbers = op.properties["dot_dimension_numbers"]
     assert is_tensor(left) and isinstance(numbers, DotAttr), "dot_general is registered and verified"
@@ -47,16 +45,16 @@ def dot(op: Operation) -> int:
 
 
 def slices(op: Operation) -> int:
-    """Return the number of times that a scan runs its body; 1 if it is unknown."""
+    """Return the number of times that `chlo.scan` runs its body; 1 if it is unknown."""
     assert isinstance(op, ScanOp), "scan is registered and verified"
     return max(op.length, 0) if op.length != DYNAMIC_INDEX else 1
 
 
 def ragged_dot(op: Operation) -> int:
-    """Count the FLOPs of a ragged dot: 2 x result elements x contracted elements of one group, or of all groups
-    together, since each element is in one group.
+    """Count the FLOPs of `chlo.ragged_dot`: 2 x result elements x contracted elements, with each element counted for
+    its own group only.
 
-    XLA's decomposition computes the whole product once for each group, and masks it.
+    XLA's decomposition does more work: it computes the whole product once per group and masks it.
     """
     assert isinstance(op, RaggedDotOp), "ragged_dot is registered and verified"
     left, result = op.lhs.type, op.result.type
@@ -75,8 +73,8 @@ def legacy_dot(op: Operation) -> int:
 
 
 def einsum(op: Operation) -> int:
-    """Count the FLOPs of an einsum: with two operands, 2 x result elements x contracted extents; with one, the number
-    of additions."""
+    """Count the FLOPs of an einsum: 2 x result elements x contracted extents; with a single operand, the number of
+    additions."""
     assert isinstance(op, EinsumFormatOp), "einsum is registered and verified"
     if len(op.operands) == 1:
         return reductions(op)
@@ -85,19 +83,18 @@ def einsum(op: Operation) -> int:
 
 
 def reductions(op: Operation) -> int:
-    """Return the number of times that a reduction combines two elements: the first element of each result needs
-    none."""
+    """Return the number of times that a reduction combines two elements: one less than its inputs for each result
+    element."""
     return max(elements(op.operands[0].type) - elements(op.results[0].type), 0)
 
 
 def scattered(op: Operation) -> int:
-    """Return the number of times that a scatter combines: once for each element of the first update."""
+    """Return the number of times that a scatter combines two elements: once for each element of an update."""
     return elements(op.operands[len(op.results) + 1].type)
 
 
 def comparisons(op: Operation) -> int:
-    """Count n x log2 n for the n elements of the first operand, regardless of the comparator and of further
-    operands."""
+    """Count the FLOPs of a sort: n x log2 n for the n elements of the first operand, whatever the comparator."""
     count = elements(op.operands[0].type)
     return count * max(count - 1, 0).bit_length()
 
@@ -110,28 +107,29 @@ def transform(op: Operation) -> int:
 
 
 def factorization(op: Operation) -> int:
-    """Count the FLOPs of a cholesky: n^3 / 3 for each n x n matrix."""
+    """Count the FLOPs of a Cholesky factorization: n^3 / 3 for each n x n matrix."""
     shape = op.operands[0].type
     assert is_tensor(shape), "cholesky is registered and verified"
     return elements(shape) * shape.get_shape()[-1] // 3
 
 
 def substitution(op: Operation) -> int:
-    """Count the FLOPs of a triangular_solve: 2 n for each element of the result, for n x n matrices."""
+    """Count the FLOPs of a triangular solve: 2 n for each element of the result, for n x n matrices."""
     a = op.operands[0].type
     assert is_tensor(a), "triangular_solve is registered and verified"
     return 2 * elements(op.results[0].type) * a.get_shape()[-1]
 
 
 def per_operand_element(count: int) -> Count:
-    """Return a count of `count` for each element of the first operand."""
+    """Return a count of `count` FLOPs for each element of the first operand."""
     return lambda op: count * elements(op.operands[0].type)
 
 
 def loop_points(op: Operation) -> int:
-    """Return the number of times that the body of a structured operation runs: once for each point of its loops.
+    """Return the number of times that the body of a structured operation runs: once for each point of its iteration
+    space.
 
-    If the loop bounds are unknown: the elements of the largest operand.
+    If the loop bounds are unknown, this is the number of elements of the largest operand.
     """
     if isinstance(op, LinalgStructuredOperation) and all(extent >= 0 for extent in op.get_static_shapes()):
         return prod(op.get_static_loop_ranges())
@@ -139,7 +137,7 @@ def loop_points(op: Operation) -> int:
 
 
 def trip_count(op: Operation) -> int:
-    """Return the iterations of a counted loop whose bounds and step are constants; 1 if they are not."""
+    """Return the trip count of `scf.for` if its bounds and step are constants; otherwise 1."""
     low, high, step = (_constant(value) for value in op.operands[:3])
     if low is None or high is None or step is None or step <= 0:
         return 1
@@ -154,8 +152,10 @@ def _constant(value: SSAValue) -> int | None:
 
 
 def convolution(op: Operation) -> int:
-    """Count the FLOPs of a convolution: 2 x batch x output features x input features of a group x elements under the
-    window at all its places."""
+    """Count the FLOPs of a convolution: 2 x batch x output features x input features per group x window hits.
+
+    A window hit is a pair of a window position and a kernel point that lies on an element of the operand.
+    """
     left, kernel, result = op.operands[0].type, op.operands[1].type, op.results[0].type
     numbers = op.properties["dimension_numbers"]
     assert is_tensor(left) and is_tensor(kernel) and is_tensor(result), "registered and verified"
@@ -174,10 +174,16 @@ def convolution(op: Operation) -> int:
 
 
 def meetings(window: DimWindow, extent: int, places: int) -> int:
-    """Return the number of pairs of a window point and the element under it, over all places, along one dimension.
+    """Return the number of window hits along one dimension: pairs of a window position and a window point on an
+    element.
 
-    extent: Of the operand, before padding and dilation. places: The number of places of the window. Point k of the
-    window at place p is at p x stride + k x dilation - padding; elements are at the multiples of the base dilation.
+    Point k of the window at position p is at p x stride + k x dilation - padding; the elements are at the multiples of
+    the base dilation.
+
+    Args:
+        window: The window along the dimension.
+        extent: Extent of the operand, before padding and dilation.
+        places: Number of window positions.
     """
     step = gcd(window.stride, window.base_dilation)
     period = window.base_dilation // step
@@ -195,23 +201,23 @@ def meetings(window: DimWindow, extent: int, places: int) -> int:
 
 
 def combined(op: Operation) -> int:
-    """Return the number of times that `reduce_window` combines two elements: per place one less than the window, with
-    padding."""
+    """Return the number of times that `reduce_window` combines two elements: for each result, the window size minus
+    one."""
     return (_extent(op) - 1) * elements(op.results[0].type)
 
 
 def selected(op: Operation) -> int:
-    """Return the number of comparisons of `select_and_scatter`: per element of the source one less than the window."""
+    """Return the number of comparisons of `select_and_scatter`: for each source element, the window size minus one."""
     return (_extent(op) - 1) * added(op)
 
 
 def added(op: Operation) -> int:
-    """Return the number of additions of `select_and_scatter`: one per element of the source."""
+    """Return the number of additions of `select_and_scatter`: one for each source element."""
     return elements(op.operands[1].type)
 
 
 def _extent(op: Operation) -> int:
-    """Return the number of elements of a pooling window."""
+    """Return the number of elements in a pooling window."""
     sizes = op.properties.get("window_dimensions")
     return prod(sizes.get_values()) if sizes is not None and is_integer_array(sizes) else 1
 

@@ -1,9 +1,9 @@
-"""Custom calls: which of them may be recomputed.
+"""Facts about custom calls: which calls may be recomputed.
 
     stablehlo.custom_call @lapack_spotrf_ffi(%x)                  pure: a known target
-    stablehlo.custom_call @mine(%x) {recompute.repeatable}        pure: the user says so
+    stablehlo.custom_call @mine(%x) {recompute.repeatable}        pure: declared by the user
     stablehlo.custom_call @mine(%x)                               runs once: its results are saved
-    stablehlo.custom_call @log(%x) {has_side_effect = true}       an effect, regardless of the target
+    stablehlo.custom_call @log(%x) {has_side_effect = true}       an effect, whatever its target
 
 The proof has a list of its own (`interpreters/pure_operations.py`).
 """
@@ -63,13 +63,13 @@ def custom_call_facts(op: CustomCallOp) -> Facts:
     if target.startswith(KNOWN_TARGETS) or Names.REPEATABLE in op.attributes:
         return _PURE
     return impure(
-        f"the custom call @{target} is not known to return the same value each time; repeatable={target} says "
-        "that it does"
+        f"the custom call @{target} is not known to return the same value each time; if it does, declare it with "
+        f"repeatable={target}"
     )
 
 
 def is_repeatable_by_word(op: CustomCallOp) -> bool:
-    """Return whether only a declaration of the user makes the call recomputable: no side effect, and an unknown
-    target."""
+    """Return whether only a declaration of the user makes the call recomputable: it has no side effect, but its target
+    is unknown."""
     has_effect = op.has_side_effect is not None and op.has_side_effect.value.data
     return not has_effect and not op.call_target_name.data.startswith(KNOWN_TARGETS)

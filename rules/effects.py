@@ -1,7 +1,7 @@
-"""Which operations may be executed twice: those known to be functions of their operands, and those that the user
-allows. Predicates for the classes of operations (`OpClass`).
+"""Effects of operations: which operations may be executed twice, and why the others may not.
 
-An operation without declared facts has unknown effects and is never recomputed.
+An operation may be executed twice if it is a function of its operands, or if the user permits it. An operation without
+declared facts has unknown effects and is never recomputed.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from .registry import REMEDY, OperationNames, facts_of
 
 
 def is_constant(op: Operation) -> bool:
-    """Return whether the operation is a constant: free, without operands to keep live, and mergeable across phases."""
+    """Return whether the operation is a constant: free to recompute, without operands to keep live."""
     return _is(op, OpClass.CONSTANT)
 
 
 def is_collective(op: Operation) -> bool:
-    """Return whether all devices must execute it, equally often and in the same order."""
+    """Return whether all devices must execute the operation equally often and in the same order."""
     return _is(op, OpClass.COLLECTIVE)
 
 
 def is_cast(op: Operation) -> bool:
-    """Return whether the operation converts the operand to another element type."""
+    """Return whether the operation converts its operand to another element type."""
     return _is(op, OpClass.CAST)
 
 
@@ -38,7 +38,7 @@ def is_product(op: Operation) -> bool:
 
 
 def is_ordering(op: Operation) -> bool:
-    """Return whether the operation only orders other operations, and computes nothing."""
+    """Return whether the operation only orders other operations."""
     return _is(op, OpClass.ORDERING)
 
 
@@ -57,20 +57,23 @@ def _is(op: Operation, kind: OpClass) -> bool:
 
 
 PURE = OperationNames(lambda facts: facts.effect is Effect.PURE)
-# Pure exactly when everything in their regions is.
+# Pure exactly if all operations in their regions are.
 PURE_IF_BODY_IS = OperationNames(lambda facts: facts.effect is Effect.PURE_IF_BODY_IS)
 TERMINATORS = OperationNames(lambda facts: facts.effect is Effect.TERMINATOR)
-# Known not to be functions of their operands; their facts have the reason for messages.
+# Not functions of their operands; their facts state why.
 IMPURE = OperationNames(lambda facts: facts.effect is Effect.IMPURE)
 
-ON_MEMORY = "it works on a memref, whose memory may change in between: recompute tensors, and bufferize afterwards"
-NO_STATE = "it does not take the random state that its declaration names, and would draw other numbers"
+ON_MEMORY = (
+    "it operates on a memref, whose contents may change before the copy runs: "
+    "recompute on tensors, before bufferization"
+)
+NO_STATE = "it lacks the random-state operand that its declaration names, so a copy would draw different numbers"
 # Exact classes: xDSL's types have no subclasses.
 _REFERENCES = frozenset({MemRefType, UnrankedMemRefType})
 
 
 def why_impure(op: Operation) -> str | None:
-    """Return the reason that executing the operation twice could change a result; None if it could not."""
+    """Return why executing the operation twice could change a result, or None if it could not."""
     facts = facts_of(op)
     reason = _own_reason(op, facts)
     if reason is not None or facts is None or facts.effect is not Effect.PURE_IF_BODY_IS:
@@ -79,7 +82,7 @@ def why_impure(op: Operation) -> str | None:
 
 
 def why_body_impure(op: Operation) -> str | None:
-    """Return the reason in the regions of the operation; None if all operations in them are pure."""
+    """Return why an operation in the regions is not pure, or None if all of them are."""
     for region in op.regions:
         for inner in region.walk():
             if (reason := _own_reason(inner, facts_of(inner))) is not None:
@@ -88,7 +91,7 @@ def why_body_impure(op: Operation) -> str | None:
 
 
 def _own_reason(op: Operation, facts: Facts | None) -> str | None:
-    """Return the reason in the operation itself, regardless of its regions."""
+    """Return why the operation itself is impure, disregarding its regions, or None if it is pure."""
     if facts is None:
         return f"the effects of {name_of(op)} are unknown; {REMEDY}"
     if facts.effect is Effect.TERMINATOR:
@@ -101,31 +104,32 @@ def _own_reason(op: Operation, facts: Facts | None) -> str | None:
 
 
 def works_on_memory(op: Operation) -> bool:
-    """Return whether an operand or a result is a reference to memory."""
+    """Return whether an operand or result is a memref."""
     types = [*[type(value.type) for value in op.operands], *[type(result.type) for result in op.results]]
     return not _REFERENCES.isdisjoint(types)
 
 
-# They draw from a state that is not an operand.
+# Random operations whose state is not an operand.
 HIDDEN_STATE = frozenset({"stablehlo.rng"})
 
 
 @dataclass(frozen=True)
 class Permission:
-    """The operations that may be recomputed. A single operation is permitted by its attribute `recompute.repeatable`.
+    """Recomputation that the user permits beyond pure operations. The attribute `recompute.repeatable` permits a single
+    operation.
 
     Attributes:
-        collectives: Collectives may be recomputed, on new channels, on all devices alike: MindSpore's
-            `mp_comm_recompute`.
-        preserve_rng_state: False lets unseeded random operations draw again, other numbers: the results change
-            (PyTorch's and Paddle's option of this name).
+        collectives: Whether collectives may be recomputed, on new channels and on all devices alike (MindSpore's
+            `mp_comm_recompute`).
+        preserve_rng_state: If False, unseeded random operations may draw again. They draw different numbers, so the
+            results change (the option of this name in PyTorch and Paddle).
     """
 
     collectives: bool = False
     preserve_rng_state: bool = True
 
     def why_not(self, op: Operation) -> str | None:
-        """Return the reason that the operation may not be recomputed; None if it may."""
+        """Return why the operation may not be recomputed, or None if it may."""
         is_declared = Names.REPEATABLE in op.attributes
         if (self.collectives or is_declared) and is_collective(op):
             # The permission covers the communication, but not other effects.

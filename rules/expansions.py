@@ -1,7 +1,7 @@
-"""Functions that XLA expands into others before it counts: FLOPs and transcendentals for each element of the result.
+"""FLOPs and transcendentals of functions that XLA expands into simpler operations.
 
-The numbers are those of `HloCostAnalysis` for one operation, as jaxlib 0.10.2 reads StableHLO;
-`test/unit/rules/test_against_xla.py` checks them against the installed jaxlib.
+The numbers, for each element of the result, are those of `HloCostAnalysis` for one operation, as jaxlib 0.10.2 reads
+StableHLO; `test/unit/rules/test_against_xla.py` checks them against the installed jaxlib.
 """
 
 from __future__ import annotations
@@ -22,7 +22,14 @@ Pair: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True)
 class ElementWork:
-    """(FLOPs, transcendentals) for each element: of f32 and integers, f64, narrower floats, complex numbers."""
+    """Work per element, as (FLOPs, transcendentals), by element type.
+
+    Attributes:
+        single: For f32 and integers.
+        double: For f64.
+        narrow: For floats narrower than f32.
+        complex: For complex numbers.
+    """
 
     single: Pair
     double: Pair
@@ -40,7 +47,7 @@ class ElementWork:
 def _row(
     single: Pair, double: Pair | None = None, narrow: Pair | None = None, complex_: Pair | None = None
 ) -> ElementWork:
-    """Return a row; the missing pairs are those of f32."""
+    """Return the work per element; a type that is not given takes that of f32."""
     return ElementWork(single, double or single, narrow or single, complex_ or single)
 
 
@@ -79,7 +86,7 @@ OF_CHLO: Mapping[str, ElementWork] = {
 
 
 def expanded(dialect: str, rows: Mapping[str, ElementWork]) -> dict[str, Facts]:
-    """Return the facts for pure elementwise functions."""
+    """Return the facts about pure elementwise functions with this work."""
     return {f"{dialect}.{name}": pure(_count(row, 0), _count(row, 1)) for name, row in rows.items()}
 
 

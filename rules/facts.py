@@ -1,15 +1,15 @@
-"""Facts about operations, as data. The tables of the dialects and `register` consist of these.
+"""Facts about operations, as data. The tables of the dialects and calls of `register` consist of these.
 
 pure()                          a function of its operands and attributes
 pure_if_body_is()               the same, if all operations in its regions are
-impure("it reads from outside") never recomputed, with the reason for messages
-cast(), product(pure())         a convert; a matrix product, which policies refer to
+impure("it reads a file")       never recomputed, with the reason for messages
+cast(), product(pure())         a convert; a matrix product, to which policies refer
 random(state=0)                 random numbers from the state in operand 0: pure, since the state is an operand
-constant()                      no operands, and nothing to save
+constant()                      a value without operands, which is never saved
 view(of=0)                      a view of the operand's storage
 forwards()                      result i is operand i
-collective(), communication()   needs other devices
-reads_memory(), writes_memory() of the memory behind a reference
+collective(), communication()   an exchange with other devices
+reads_memory(), writes_memory() an access to memory behind a reference
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from xdsl.ir import Operation
 
 Count: TypeAlias = Callable[[Operation], int]
 
-COLLECTIVE_REASON = "it is a collective, and recomputing collectives is off"
-COMMUNICATION_REASON = "it communicates"
-READS_REASON = "it reads memory that may have been written in between"
+COLLECTIVE_REASON = "it is a collective, and recomputation of collectives is disabled"
+COMMUNICATION_REASON = "it communicates with other devices"
+READS_REASON = "it reads memory that may be overwritten before the copy runs"
 WRITES_REASON = "it writes memory"
 
 
 class Effect(Enum):
-    """Whether the operation may be executed twice."""
+    """Whether an operation may be executed twice."""
 
     PURE = "pure"
     PURE_IF_BODY_IS = "pure if its body is"
@@ -39,7 +39,7 @@ class Effect(Enum):
 
 
 class View(Enum):
-    """The way in which a result shares the storage of an operand."""
+    """How a result shares the storage of an operand."""
 
     STRIDED = "for any layout of the operand; the result need not be row-major"
     DENSE = "if the operand is row-major, otherwise it is copied"
@@ -47,7 +47,7 @@ class View(Enum):
 
 
 class OpClass(Enum):
-    """Classes of operations that matter besides the effect."""
+    """Classes of operations to which policies, transforms and memory models refer; an operation may be in several."""
 
     CONSTANT = "constant"
     COLLECTIVE = "collective"
@@ -59,7 +59,7 @@ class OpClass(Enum):
 
 
 class Carry(Enum):
-    """The values whose storage a region's arguments take while the region runs."""
+    """Values whose storage the arguments of a region occupy while the region runs."""
 
     NOTHING = "nothing"
     OPERANDS = "operands"
@@ -68,10 +68,12 @@ class Carry(Enum):
 
 @dataclass(frozen=True)
 class RegionStorage:
-    """A region whose values are stored in memory.
+    """Storage of a region whose values are stored in memory.
 
-    `hands_on`: the first operand of the terminator that becomes a next carry or a result; None if none does, as in the
-    condition of a loop.
+    Attributes:
+        carry: The values whose storage the region's arguments occupy.
+        hands_on: Index of the first terminator operand that becomes a loop carry or a result; None if none does, as in
+            the condition of a loop.
     """
 
     carry: Carry
@@ -80,27 +82,27 @@ class RegionStorage:
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts about the operations of one name.
+    """Facts about the operations with one name.
 
     Attributes:
-        effect: Whether it may be executed twice.
-        reason: Why not.
+        effect: Whether the operation may be executed twice.
+        reason: Why it may not.
         kinds: Its classes.
-        state: The number of the operand that holds the random state.
-        view: How results share storage with an operand.
-        view_of: The number of that operand.
-        flops: FLOPs of one execution, without its regions; None means one for each element of the results.
-        transcendentals: Calls of functions such as `exp`, which `flops` does not include; None means none.
+        state: Index of the operand with the random state.
+        view: How results share the storage of an operand.
+        view_of: Index of that operand.
+        flops: FLOPs of one execution, without its regions; None for one FLOP per result element.
+        transcendentals: Calls of functions such as `exp`, which `flops` does not include; None for none.
         body_runs: How often the regions run, or each of them; None if `flops` includes them.
-        alternatives: Only one of the regions runs, and which one is unknown.
-        regions: One for each region that stores values, the last one for all further regions; empty if the regions
-            compute scalars.
-        on_host: The results take no device memory.
-        allocated: The executor allocates the results when it runs the operation, also those that are computed from
-            constants alone, and counts those that are returned: PyTorch. A compiler (XLA) folds the former, and the
-            caller provides the latter.
-        stored_bytes: Bytes of the storage of each result; None for those of its type.
-        on_tensors: No operation of this name has operands or results that refer to memory.
+        alternatives: Whether only one of the regions runs, and it is unknown which one.
+        regions: Storage of each region that stores values; the last entry applies to all further regions. Empty if the
+            regions compute only scalars.
+        on_host: Whether the results take no device memory.
+        allocated: Whether the executor allocates the results when it runs the operation, even if they are computed from
+            constants alone or returned, as in PyTorch. XLA, in contrast, folds the former, and the caller provides the
+            memory of the latter.
+        stored_bytes: Size of the storage of each result in bytes; None if the result types determine it.
+        on_tensors: Whether no operation with this name has operands or results that refer to memory.
     """
 
     effect: Effect
@@ -121,12 +123,12 @@ class Facts:
 
 
 def nothing(op: Operation) -> int:
-    """Return the count 0: of operations without arithmetic, or of regions that never run."""
+    """Return the count 0, for operations without arithmetic and regions that never run."""
     return 0
 
 
 def once(op: Operation) -> int:
-    """Return the count 1: of branches, and of loops with an unknown trip count."""
+    """Return the count 1, for branches and for loops with an unknown trip count."""
     return 1
 
 
@@ -135,18 +137,18 @@ def pure(flops: Count | None = None, transcendentals: Count | None = None) -> Fa
 
 
 def moves(*kinds: OpClass) -> Facts:
-    """Return the facts for a pure operation without arithmetic: elements are copied or selected."""
+    """Return the facts about a pure operation without arithmetic, which only copies or selects elements."""
     return Facts(Effect.PURE, kinds=frozenset(kinds), flops=nothing)
 
 
 def cast() -> Facts:
-    """Return a conversion of the operand to another element type; it is recomputed along with its users, as
-    views are."""
+    """Return the facts about a conversion to another element type. Like a view, it is recomputed along with its
+    users."""
     return Facts(Effect.PURE, kinds=frozenset({OpClass.CAST}))
 
 
 def product(facts: Facts) -> Facts:
-    """Mark the facts as those of a matrix product or convolution, which policies such as `dots_saveable` save."""
+    """Mark facts as those of a matrix product or convolution, whose results policies such as `dots_saveable` save."""
     return replace(facts, kinds=facts.kinds | {OpClass.PRODUCT})
 
 
@@ -159,12 +161,12 @@ def pure_if_body_is(
 
 
 def branches(*regions: RegionStorage) -> Facts:
-    """Return the facts for an operation that runs one of its regions, once."""
+    """Return the facts about an operation that runs one of its regions, once."""
     return replace(pure_if_body_is(nothing, once, regions), alternatives=True)
 
 
 def idle(facts: Facts) -> Facts:
-    """Return the facts, without arithmetic."""
+    """Return the same facts without arithmetic."""
     return replace(facts, flops=nothing)
 
 
@@ -209,5 +211,5 @@ def writes_memory(reason: str = WRITES_REASON) -> Facts:
 
 
 def table(dialect: str, names: str, facts: Facts) -> dict[str, Facts]:
-    """Return a table with the same facts for each of the names, which are separated by spaces."""
+    """Return a table with the same facts for each name in `names`, which are separated by whitespace."""
     return {f"{dialect}.{name}": facts for name in names.split()}

@@ -1,8 +1,8 @@
-"""FLOPs per operation, counted as by XLA's cost analysis: a multiply-add is two.
+"""FLOPs of an operation, counted as in XLA's cost analysis: a multiply-add is two.
 
-XLA counts calls of functions such as `exp` apart from FLOPs; so does `work`. In the single number `flops`, such a call
-counts as one. `test/unit/rules/test_against_xla.py` compares both numbers with XLA's, operation by operation;
-`xla_cases.py` beside it lists the differences and their reasons.
+XLA counts calls of functions such as `exp` separately from FLOPs, and so does `work`. In the single number `flops`,
+such a call counts as one FLOP. `test/unit/rules/test_against_xla.py` compares both numbers with XLA's, operation by
+operation; `xla_cases.py` next to it lists the differences with their reasons.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ _ONE_EACH = per_element(1)
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The work of one execution of an operation.
+    """Work of one execution of an operation.
 
-    `flops`: additions, products, comparisons and the like. `transcendentals`: calls of `exp`, `tanh`, `sqrt` and the
-    like, and random numbers; each may take several machine operations.
+    Attributes:
+        flops: Number of additions, multiplications, comparisons and similar operations.
+        transcendentals: Number of random numbers and of calls such as `exp`, `tanh` and `sqrt`; each may take several
+            machine instructions.
     """
 
     flops: int = 0
@@ -31,7 +33,7 @@ class Work:
 
     @property
     def together(self) -> int:
-        """FLOPs in all, with one for each transcendental."""
+        """Number of FLOPs in total, with one FLOP for each transcendental."""
         return self.flops + self.transcendentals
 
     def plus(self, other: Work, times: int = 1) -> Work:
@@ -42,15 +44,15 @@ class Work:
 
 
 def flops(op: Operation) -> int:
-    """Count the FLOPs of one execution; a transcendental function counts as one. See `work`."""
+    """Return the FLOPs of one execution, with one FLOP for each transcendental."""
     return work(op).together
 
 
 def work(op: Operation) -> Work:
-    """Return the work of one execution by its facts; without facts, one FLOP for each result element.
+    """Return the work of one execution.
 
-    Regions count as often as they run; the body and the condition of a loop with an unknown trip count count once. Of
-    alternative regions, the largest of each number counts.
+    A region counts as often as it runs; the regions of a loop with an unknown trip count count once. Of alternative
+    regions, the maximum of each number counts. An operation without facts counts as one FLOP for each result element.
     """
     facts = facts_of(op)
     if facts is None:

@@ -1,4 +1,4 @@
-"""func, and the operations of our own dialect."""
+"""Facts about the func dialect and the recompute dialect."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .facts import (
 
 OPERATIONS: dict[str, Facts] = {
     "func.call": impure("calls are recomputed once inlined: run recompute-inline, which reports why a call is kept"),
-    "func.call_indirect": impure("the function that it calls is not known"),
+    "func.call_indirect": impure("its callee is unknown"),
     "func.constant": moves(),
     "recompute.token": moves(OpClass.ORDERING),
     "recompute.depend": forwards(OpClass.ORDERING),

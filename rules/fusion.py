@@ -1,4 +1,4 @@
-"""Operations that XLA:CPU can fuse into their users, by name (`xla/service/cpu/cpu_instruction_fusion.cc`)."""
+"""Names of the operations that XLA:CPU fuses into their users (`xla/service/cpu/cpu_instruction_fusion.cc`)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ reverse round_nearest_afz round_nearest_even select shift_left shift_right_arith
 slice subtract transpose xor
 """.split()
 
-# Never duplicated into several fusions, nor computed once for each element of a larger user.
+# XLA neither duplicates these into several fusions nor recomputes them for each element of a larger user.
 _EXPENSIVE = """
 atan2 cbrt divide exponential exponential_minus_one log log_plus_one logistic pad power remainder rsqrt sqrt tan tanh
 """.split()
 
-# CHLO operations expand into chains of such operations: a few cheap ones, or many.
+# CHLO operations expand into chains of StableHLO operations: short chains of cheap ones, or long or expensive ones.
 _CHEAP_IN_CHLO = """
 broadcast_add broadcast_and broadcast_compare broadcast_complex broadcast_maximum broadcast_minimum broadcast_multiply
 broadcast_next_after broadcast_or broadcast_select broadcast_shift_left broadcast_shift_right_arithmetic
@@ -28,7 +28,7 @@ broadcast_remainder broadcast_zeta cosh digamma erf erf_inv erfc lgamma polygamm
 
 EXPENSIVE = frozenset(f"stablehlo.{name}" for name in _EXPENSIVE) | frozenset(f"chlo.{n}" for n in _EXPENSIVE_IN_CHLO)
 FUSIBLE = frozenset(f"stablehlo.{name}" for name in _CHEAP) | frozenset(f"chlo.{n}" for n in _CHEAP_IN_CHLO) | EXPENSIVE
-# Reductions fuse their operands, as in a sum of squares: those without other users. They read the others from memory.
+# A reduction fuses operands that have no other user, as in a sum of squares. It reads the others from memory.
 REDUCTIONS = frozenset({"stablehlo.reduce"})
 
 # Operations that XLA:CPU's kernel library, YNNPACK, fuses with a sum or a maximum
@@ -39,5 +39,5 @@ negate power round_nearest_even rsqrt sign sqrt subtract tanh
 """.split()
 LIBRARY = frozenset(f"stablehlo.{name}" for name in _LIBRARY) | {"chlo.erf", "chlo.square"}
 
-# These update their first operand in place, loops all their carries, if it has no other use.
+# These update their first operand in place if it has no other use; a loop updates all of its carries.
 WRITES_OVER = frozenset({"stablehlo.scatter", "stablehlo.while", "stablehlo.dynamic_update_slice"})

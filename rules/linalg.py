@@ -1,6 +1,7 @@
-"""linalg on tensors: https://mlir.llvm.org/docs/Dialects/Linalg/. The operands after `outs` are values like others.
+"""Facts about linalg on tensors: https://mlir.llvm.org/docs/Dialects/Linalg/.
 
-On memrefs these operations write memory, and are refused like all operations on memory.
+The operands after `outs` are ordinary values. On memrefs these operations write memory, and are refused like all
+operations on memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""math: https://mlir.llvm.org/docs/Dialects/MathOps/. All of it is pure."""
+"""Facts about the math dialect, which is pure throughout: https://mlir.llvm.org/docs/Dialects/MathOps/."""
 
 from __future__ import annotations
 

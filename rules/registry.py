@@ -1,10 +1,10 @@
-"""Look up the facts about an operation by its name, and register those of a foreign dialect.
+"""Registry of facts by operation name, to which users add those about foreign dialects.
 
     from recompute.rules import pure, register
 
     register("acme.swish", pure())
 
-The facts that a user declares are checked against each operation: a wrong declaration is an error there, with its name.
+Registered facts are checked against each operation: a declaration that does not fit is an error at that operation.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .facts import Count, Facts, OpClass, View
 
 
 def why_misfit(op: Operation, facts: Facts) -> str | None:
-    """Return the reason that the facts cannot hold for the operation, such as a missing operand; None if they can."""
+    """Return why the facts cannot hold for the operation, such as a missing operand, or None if they can."""
     operands = len(op.operands)
     if OpClass.CONSTANT in facts.kinds and operands:
         return f"is declared a constant, but reads {_numbered(operands, 'operand')}"
@@ -45,7 +45,8 @@ def _numbered(count: int, noun: str) -> str:
 
 
 def with_checked_counts(name: str, facts: Facts) -> Facts:
-    """Return the facts, with functions that raise `Refusal` at an operation if they fail or return no number >= 0."""
+    """Return the facts with their functions checked: each raises `Refusal` at an operation for which it fails or does
+    not return an integer of at least 0."""
     counts: dict[str, Any] = {
         field: _check(name, field, count) for field in ("flops", "transcendentals") if (count := getattr(facts, field))
     }
@@ -67,7 +68,10 @@ def _check(name: str, field: str, count: Count) -> Count:
 
 
 def number_from(function: Callable[..., Any], argument: Operation | Attribute) -> tuple[int, str] | tuple[None, str]:
-    """Return the number >= 0 that a user's function returns, or None and a description of the failure."""
+    """Return the number that a user's function returns, or None and a description of the failure.
+
+    The number must be an integer of at least 0.
+    """
     try:
         number = function(argument)
     except Exception as error:
@@ -91,10 +95,13 @@ _type_bytes: dict[str, Callable[[Attribute], int]] = {}
 
 
 def register(name: str, facts: Facts) -> None:
-    """Declare the facts about the operations of that name, as `acme.swish`; a later declaration replaces an earlier.
+    """Declare the facts about operations with this name, such as `acme.swish`. A later declaration replaces an earlier
+    one.
 
-    Raises `ValueError` for a name without a dialect, and for an operation whose facts are built in. Facts that do not
-    fit an operation of that name, and functions in them that fail, raise `Refusal` at that operation.
+    Facts that do not fit an operation, and functions in them that fail, raise `Refusal` at that operation.
+
+    Raises:
+        ValueError: The name has no dialect, or the facts about the operation are built in.
     """
     _check_name(name)
     if name in BUILT_IN:
@@ -105,9 +112,14 @@ def register(name: str, facts: Facts) -> None:
 
 
 def register_type(name: str, bytes_of: Callable[[Attribute], int]) -> None:
-    """Declare the bytes that a value of a type takes, by the type's name without `!`, as `acme.tile`.
+    """Declare the size of values of a foreign type.
 
-    Raises `ValueError` for a name without a dialect.
+    Args:
+        name: Name of the type without `!`, such as `acme.tile`.
+        bytes_of: Returns the size of a value in bytes.
+
+    Raises:
+        ValueError: The name has no dialect.
     """
     _check_name(name)
 
@@ -127,7 +139,8 @@ def _check_name(name: Any) -> None:
 
 @contextmanager
 def registrations_undone() -> Generator[None]:
-    """Undo, on exit, the registrations made inside. For tests, and for tools that run on several inputs."""
+    """Provide a context that undoes on exit all registrations made inside of it, for tests and for tools that run on
+    several inputs."""
     saved = dict(_declared), dict(_type_bytes)
     try:
         yield
@@ -138,8 +151,7 @@ def registrations_undone() -> Generator[None]:
 
 
 def registrations() -> tuple[dict[str, Facts], dict[str, Callable[[Attribute], int]]]:
-    """Return the declared facts by operation, and the declared bytes by type: what an answer depends on beside the
-    tables."""
+    """Return the registered facts by operation and the registered sizes by type, on which cached results depend."""
     return dict(_declared), dict(_type_bytes)
 
 
@@ -148,15 +160,18 @@ def facts_named(name: str) -> Facts | None:
 
 
 def facts_of(op: Operation) -> Facts | None:
-    """Return the facts about an operation; None for an undeclared one. Raises `Refusal` if declared facts do not fit
-    it."""
+    """Return the facts about an operation, or None if there are none.
+
+    Raises:
+        Refusal: Registered facts do not fit the operation.
+    """
     name = name_of(op)
     if name == _CALL and isinstance(op, CustomCallOp):
         return stablehlo.placement_facts(op) if is_placement(op) else custom_call_facts(op)
     if (facts := BUILT_IN.get(name)) is not None or (facts := _declared.get(name)) is None:
         return facts
-    if (wrong := why_misfit(op, facts)) is not None:
-        raise Refusal(op, f"{name} {wrong}")
+    if (misfit := why_misfit(op, facts)) is not None:
+        raise Refusal(op, f"{name} {misfit}")
     return facts
 
 
@@ -166,7 +181,8 @@ def declared_type_bytes(name: str) -> Callable[[Attribute], int] | None:
 
 @dataclass(frozen=True, eq=False)
 class OperationNames(Set[str]):
-    """The names of all operations whose facts satisfy `holds`: a live set that grows with registrations."""
+    """Set of the names of all operations whose facts satisfy `holds`. It includes operations that are registered
+    later."""
 
     holds: Callable[[Facts], bool]
 

@@ -1,4 +1,7 @@
-"""scf: https://mlir.llvm.org/docs/Dialects/SCFDialect/. Loops and branches are pure if their bodies are."""
+"""Facts about the scf dialect: https://mlir.llvm.org/docs/Dialects/SCFDialect/.
+
+Loops and branches are pure if their bodies are.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ _BRANCH = RegionStorage(Carry.NOTHING)
 _BODY = RegionStorage(Carry.RESULTS)
 # The terminator of the first region of `scf.while` has the flag, then the values that become the results.
 _BEFORE = RegionStorage(Carry.OPERANDS, hands_on=1)
-_PARALLEL = "the order in which its iterations are combined is left open"
+_PARALLEL = "its iterations are combined in an unspecified order"
 
 OPERATIONS: dict[str, Facts] = {
     **table("scf", "execute_region if index_switch", branches(_BRANCH)),

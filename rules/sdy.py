@@ -1,6 +1,7 @@
-"""Shardy: https://openxla.org/shardy. A constraint forwards its operand and fixes its sharding.
+"""Facts about Shardy: https://openxla.org/shardy.
 
-Collectives, groups and edges are not declared `Pure` by Shardy, and are never recomputed.
+A sharding constraint forwards its operand and fixes its sharding. Collectives, groups and edges, which Shardy does not
+declare `Pure`, are never recomputed.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from .facts import (
 
 
 def devices(op: Operation) -> int:
-    """Return the number of devices that run the body; 1 without a mesh."""
+    """Return the number of devices that run the body of an operation; 1 without a mesh."""
     if not isinstance(op, ManualComputationOp):
         return 1
     layout = layout_of(next(iter((*op.in_shardings.data, *op.out_shardings.data)), ""))

@@ -1,4 +1,4 @@
-"""StableHLO: https://openxla.org/stablehlo/spec."""
+"""Facts about StableHLO: https://openxla.org/stablehlo/spec."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ pad real_dynamic_slice reverse set_dimension_size slice torch_index_select tuple
 _COLLECTIVES = "all_gather all_to_all collective_broadcast collective_permute reduce_scatter"
 _DEVICE = "partition_id replica_id"
 _DRAWS = (
-    "it draws from a hidden random state: a copy would draw other numbers; "
+    "it draws from a hidden random state: a copy would draw different numbers; "
     "draw with stablehlo.rng_bit_generator, whose state is an operand"
 )
 
@@ -94,12 +94,12 @@ OPERATIONS: dict[str, Facts] = {
     "stablehlo.return": terminator(),
     "stablehlo.rng": replace(idle(impure(_DRAWS)), transcendentals=counts.per_element(1)),
     "stablehlo.custom_call": impure("the effects of a custom call are unknown"),
-    "stablehlo.infeed": idle(impure("it reads from outside")),
-    "stablehlo.outfeed": idle(impure("it writes to the outside")),
+    "stablehlo.infeed": idle(impure("it receives data from outside of the program")),
+    "stablehlo.outfeed": idle(impure("it sends data out of the program")),
     **table("stablehlo", _COLLECTIVES, idle(collective())),
     **table("stablehlo", "all_reduce collective_reduce", collective()),
     **table("stablehlo", "after_all create_token", idle(impure("it orders effects"))),
-    **table("stablehlo", "async_done async_start", idle(impure("it runs in the background"))),
+    **table("stablehlo", "async_done async_start", idle(impure("it runs asynchronously"))),
     "stablehlo.composite": impure("composites are recomputed once inlined: run recompute-inline-composites"),
     **table("stablehlo", "recv send", idle(communication())),
 }
@@ -111,8 +111,10 @@ PLACED = idle(impure(_PLACED))
 
 
 def placement_facts(op: CustomCallOp) -> Facts:
-    """Return facts about a move between memories (`dialects/placements.py`). A fetch from the host may be repeated only
-    if it belongs to an offload of this project."""
+    """Return the facts about a custom call that moves a value between memories (`dialects/placements.py`).
+
+    A fetch from the host may be repeated only if it belongs to an offload that this compiler has inserted.
+    """
     if is_to_host(op):
         return TO_HOST
     return FROM_HOST if is_offload(op) else PLACED

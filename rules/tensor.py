@@ -1,6 +1,7 @@
-"""tensor: https://mlir.llvm.org/docs/Dialects/TensorOps/. Tensors are values, so nothing here writes memory.
+"""Facts about the tensor dialect: https://mlir.llvm.org/docs/Dialects/TensorOps/.
 
-The contents of `tensor.empty` are unspecified: two executions need not agree on them.
+Tensors are values, so no operation writes memory. The contents of `tensor.empty` are unspecified: two executions may
+return different elements.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The scripts of `benchmarks/`, which is no package, as modules for tests."""
+"""Import of the scripts in `benchmarks/`, which is not a package, as modules for tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 
 
 def script(name: str) -> Any:
-    """The module that `benchmarks/<name>.py` makes. It may import its neighbours, as when it is run."""
+    """Return the module `benchmarks/<name>.py`. It may import its neighbours, as when it runs as a script."""
     sys.path.insert(0, str(FOLDER))
     try:
         return importlib.import_module(name)

@@ -1,10 +1,10 @@
-"""Runs the lit suite with pytest: every `.mlir` file below `test/filecheck` is one test.
+"""Configuration of pytest, which runs the lit suite, too: every `.mlir` file below `test/filecheck` is one test.
 
-Its RUN lines are run in this process, which has imported the tools already. lit itself runs a few files, so that the
-console scripts and its configuration are tested, and those that ask for more than is understood here.
+The RUN lines run in this process, which has imported the tools already. lit itself runs a few files, so that the
+console scripts and its configuration are tested, and the files that need features not implemented here.
 
-With pytest-xdist, `scheduling.py` says what runs in one process. Tests with the marker `slow` run only with `--whole`,
-or when they are named.
+With pytest-xdist, `scheduling.py` determines which tests share a process. Tests with the marker `slow` run only with
+`--whole`, or if they are named.
 """
 
 # pytest does not type `from_parent`.
@@ -41,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _is_slow(item: pytest.Item) -> bool:
-    """Whether the marker `slow` holds for the case: it may name words of the cases of a parametrized test."""
+    """Return whether the marker `slow` applies to the case; it may name parts of the cases of a parametrized test."""
     case = item.name.partition("[")[2]
     if case.startswith(CONTAINED) and "test_choose" not in item.nodeid:
         return True
@@ -63,7 +63,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """For `--dist loadfile`: parts of the suite in place of files, in the order of collection."""
+    """Distribute parts of the suite instead of files, in the order of collection, for `--dist loadfile`."""
     from xdist.scheduler import LoadScopeScheduling  # pyright: ignore[reportMissingTypeStubs]
 
     class Parts(LoadScopeScheduling):

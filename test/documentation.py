@@ -1,4 +1,4 @@
-"""The pages of the documentation, their fenced blocks, and the files that their commands read."""
+"""Pages of the documentation, their fenced blocks, and the files that their commands read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INLINE = re.compile(r"`((?:python|make|recompute-\w+|xdsl-opt) [^`]+)`")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: its page relative to the root, its line there, its language and its text."""
+    """Fenced block: its page relative to the root, its line, its language and its text."""
 
     page: str
     line: int
@@ -30,7 +30,7 @@ class Block:
         return f"{self.page}:{self.line}"
 
     def commands(self) -> list[str]:
-        """The commands of a block of shell, without comments and with continued lines joined."""
+        """Commands of a shell block, without comments and with continued lines joined."""
         lines = self.text.replace("\\\n", " ").splitlines()
         return [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
 
@@ -52,23 +52,24 @@ def _dedented(text: str, indent: int) -> str:
 
 
 def prose(page: Path) -> str:
-    """The page without its fenced blocks, which are left as empty lines."""
+    """Return the page with its fenced blocks replaced by empty lines."""
     return _BLOCK.sub(lambda match: "\n" * match[0].count("\n"), page.read_text())
 
 
 def inline_commands(page: Path) -> list[str]:
-    """Commands that stand in a sentence, such as `make test`."""
+    """Return the commands within sentences, such as `make test`."""
     return _INLINE.findall(" ".join(prose(page).split()))
 
 
 def anchors(page: Path) -> set[str]:
-    """The fragments that links to the page may have, as code hosts and the site derive them from headings."""
+    """Return the fragments to which links to the page may refer, as code hosts and the site derive them from
+    headings."""
     headings = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
 def links(page: Path) -> list[str]:
-    """Targets of the links and pictures of a page, without those to other hosts."""
+    """Return the targets of a page's links and images, without those on other hosts."""
     return [target for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)) if not target.startswith("http")]
 
 
@@ -77,7 +78,7 @@ def words(command: str) -> list[str]:
 
 
 def training_step(scope: str, layers: int = 3) -> str:
-    """A step of elementwise layers and a head, whose scopes are `<scope>0`, `<scope>1`, … and `head`.
+    """Return a step of elementwise layers and a head, with scopes `<scope>0`, `<scope>1`, … and `head`.
 
     Layer i computes %a<i> to %d<i>, which the backward pass reads, and its output %h<i>.
     """

@@ -1,6 +1,7 @@
-"""The example steps for tests, in each form and what is known of it made once for all.
+"""Example steps for tests, in each form, parsed and recomputed once for all tests.
 
-They are shared: clone before changing. With pytest-xdist one process runs all tests of an example (test/scheduling.py).
+They are shared: clone them before changing them. With pytest-xdist one process runs all tests of an example
+(test/scheduling.py).
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def inlined(name: str) -> ModuleOp:
 
 @cache
 def with_tokens(name: str) -> ModuleOp:
-    """Recomputed as the policy says, without a look at what it brings; before tokens become barriers."""
+    """Return the example recomputed by the policy, whether or not it saves memory, before tokens become barriers."""
     module = inlined(name).clone()
     mark(module)
     clone(module)
@@ -61,12 +62,13 @@ def with_tokens(name: str) -> ModuleOp:
 
 
 def recomputed(name: str) -> ModuleOp:
-    """By the whole pipeline, barriers included, inlined. A step by `jax.checkpoint` may have enough copies."""
+    """Return the example recomputed by the whole pipeline, inlined. A step with `jax.checkpoint` may have enough
+    copies."""
     return _recomputed(name)[0]
 
 
 def done(name: str) -> Recomputation:
-    """What was said about it."""
+    """Return the outcome of the recomputation, with its remarks."""
     return _recomputed(name)[1]
 
 
@@ -80,7 +82,7 @@ def _recomputed(name: str) -> tuple[ModuleOp, Recomputation]:
 
 @cache
 def with_calls(name: str) -> ModuleOp:
-    """The same as it is written with its defaults: functions are called again."""
+    """Return the example recomputed with default options, with its calls restored."""
     module = original(name).clone()
     recompute(module)
     return module
@@ -102,7 +104,7 @@ def peaks_after(name: str) -> Peaks:
 
 
 def peaks_of(module: ModuleOp) -> Peaks:
-    """Of the first function, which has a gradient, as it is written. Inline the module before."""
+    """Return the peaks of the first function with a gradient, without recomputation. The module must be inlined."""
     step = Step.of(classified(module))
     return Peaks.of(step.graph, lambda: xla_timeline(functions_of(module)[0]).peak_bytes)
 

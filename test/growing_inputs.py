@@ -1,4 +1,4 @@
-"""Programs of any size that are hard by their shape: nested, shared, or of many parts. For tests and benchmarks."""
+"""Programs of any size whose shape is demanding: nested, shared, or of many parts. For tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CHAINED_LOCATIONS: dict[str, tuple[str, str]] = {
 
 
 def aliases(first: str, following: str, levels: int, use: str = ATTRIBUTE_USE) -> str:
-    """A function behind aliases of which each is made of the one before it."""
+    """Return a function after a chain of aliases, each of which is defined by the previous one."""
     sign = "!" if first.startswith(("!", "tuple", "()")) else "#"
     names = [f"{sign}a{level}" for level in range(levels)]
     values = [first, *(following.format(last=last) for last in names[:-1])]

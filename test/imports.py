@@ -1,4 +1,4 @@
-"""The imports of the project's own modules, read from their text."""
+"""Imports of the project's own modules, read from their source."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Import:
 
 
 def imports_of(node: ast.AST, package: tuple[str, ...], lazy: bool = False) -> Iterator[Import]:
-    """Every import below `node`, a part of a module in `package`, with relative names made absolute."""
+    """Yield every import below `node`, part of a module in `package`, with relative names made absolute."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import):
             yield from (Import(alias.name, child.lineno, lazy) for alias in child.names)
@@ -37,7 +37,7 @@ def is_lazy(node: ast.AST) -> bool:
 
 
 def imported_by(path: str, modules: Mapping[str, str], lazily: bool = True) -> Iterator[str]:
-    """The paths of the modules that the one at `path` imports; `lazily`: those inside of functions too."""
+    """Yield the paths of the modules that the one at `path` imports. `lazily`: include imports inside of functions."""
     package = ("recompute", *path.split("/")[:-1])
     for entry in imports_of(ast.parse(modules[path]), package):
         parts = entry.name.split(".")[1:]
@@ -48,7 +48,10 @@ def imported_by(path: str, modules: Mapping[str, str], lazily: bool = True) -> I
 
 
 def reachable(start: str, modules: Mapping[str, str]) -> dict[str, str]:
-    """The modules that `start` imports, directly or not, each with one that imports it; `modules` is path to source."""
+    """Return the modules that `start` imports, directly or indirectly, each with a module that imports it.
+
+    `modules`: source by path.
+    """
     found = {start: ""}
     waiting = [start]
     while waiting:
@@ -61,7 +64,7 @@ def reachable(start: str, modules: Mapping[str, str]) -> dict[str, str]:
 
 
 def modules_in(folders: Iterable[str]) -> dict[str, str]:
-    """Path to source: of the folders, and of the modules beside them."""
+    """Return the source by path of the modules in the folders and of those at the root."""
     paths = [
         *(path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))),
         *sorted(ROOT.glob("*.py")),

@@ -1,4 +1,4 @@
-"""Steps written by hand, for tests that speak of values by their names."""
+"""Hand-written steps for tests that refer to values by their names."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Values = dict[str | None, SSAValue]
 
 
 def numbers(step: Step, value: Values, names: Iterable[str]) -> list[int]:
-    """The numbers of these values in the step's graph."""
+    """Return the numbers of these values in the step's graph."""
     return [step.number(value[name]) for name in names]
 
 
 def named_step(text: str) -> tuple[Step, Values]:
-    """The step of the first function of a module, and the values of its block by name."""
+    """Return the step of the first function of a module, and the values of its block by name."""
     function = functions_of(parse_module(text))[0]
     found = phases(function)
     assert found is not None

@@ -1,6 +1,6 @@
-"""What pytest-xdist gives to one process: all tests of an example, which share what is made of it; otherwise a file.
+"""Distribution of tests for pytest-xdist: all tests of an example share a process and its results; otherwise a file.
 
-Long ones begin first, so that no process works on alone when the others are done.
+Long tests start first, so that no process is left running alone at the end.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ LONG = (
 
 
 def part_of(nodeid: str) -> str:
-    """The name of an example, or the file below `test`."""
+    """Return the name of a test's example, or its file below `test`."""
     file, _, test = nodeid.partition("::")
     found = re.search(r"\[(\w+)[\].-]", test)
     return found[1] if found is not None and found[1] in EXAMPLES else file.removeprefix("test/")
 
 
 def in_order(nodeids: Sequence[str]) -> list[int]:
-    """The positions of the tests in the order in which they are to begin."""
+    """Return the positions of the tests in the order in which they should start."""
     parts = [part_of(nodeid) for nodeid in nodeids]
     size = Counter(parts)
     rank = {part: index for index, part in enumerate(LONG)}

@@ -1,4 +1,4 @@
-"""Steps in the structured spelling: forward, gradient, forward, gradient, as segments and gradient regions."""
+"""Steps in structured form: forward, gradient, forward, gradient, as segments and gradient regions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ FORWARD = ("sine", "exponential", "cosine", "tanh")
 
 
 def steps(count: int, blocks: int) -> str:
-    """`count` steps one after the other, each of `blocks` segments and one gradient, the next on updated weights.
+    """Return `count` consecutive steps, each with `blocks` segments and a gradient, the next one on updated weights.
 
-    Each gradient adds to that of the step before, as accumulated gradients do.
+    Each gradient is added to that of the step before, as in gradient accumulation.
     """
     lines, weights, before = list[str](), "%x", "%x"
     for step in range(count):

@@ -1,5 +1,5 @@
-"""A training step as PyTorch/XLA exports it: no locations, `dot`, batch norms, and tuples of the results of operations
-and of the function."""
+"""Training step as PyTorch/XLA exports it: no locations, `dot`, batch norms, and tuples as results of operations and of
+the function."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NORMALIZED = f"tuple<{ROWS}, {FEATURES}, {FEATURES}>"
 
 
 def torch_xla_step(layers: int) -> str:
-    """Layers of a product, a batch norm and a rectifier, a sum of squares, and the gradients of all weights."""
+    """Return layers of a product, a batch norm and a relu, a sum of squares, and the gradients of all weights."""
     weights = [name for layer in range(layers) for name in (f"%w{layer}", f"%s{layer}", f"%o{layer}")]
     types = {name: WEIGHTS if name.startswith("%w") else FEATURES for name in weights}
     arguments = ", ".join([f"%x0: {ROWS}", *(f"{name}: {type_}" for name, type_ in types.items())])

@@ -14,7 +14,7 @@ from ..driver.pareto import NO_BOUND, Sweeping, Swept, swept_by_model, swept_ste
 from ..driver.verified import verify_module
 from ..mlir_io.parser import parse_module
 from ..options.loop_schedule import schedule_of
-from ..reports.curve import Again, Point
+from ..reports.curve import Point, SegmentRecomputation
 from ..support.interrupts import Interrupt
 from ..support.units import format_bytes
 from ..transforms.preparation.timelines import ORDER
@@ -123,7 +123,7 @@ def _again_lines(point: Point, peak: int) -> Iterator[str]:
     yield f"  {point.budget_bytes / peak:.4f}: {listed}{more}"
 
 
-def _segment_cost(row: Again) -> str:
+def _segment_cost(row: SegmentRecomputation) -> str:
     return f"{row.segment or 'outside segments'} {row.percent:.4f} % ({row.executions})"
 
 

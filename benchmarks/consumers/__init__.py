@@ -1,1 +1,1 @@
-"""What `recompute-opt` writes of unusual JAX steps, given to XLA, to the proof and to numpy."""
+"""Check the output of `recompute-opt` for unusual JAX steps with XLA, with the proof and with numpy."""

@@ -1,12 +1,12 @@
-"""Unusual JAX steps through `recompute-opt`, and what XLA, the proof and numpy make of what is written.
+"""Pass unusual JAX steps through `recompute-opt`, and check the output with XLA, with the proof and with numpy.
 
     python -m recompute.benchmarks.consumers                       # all steps, a line for each set of options
     python -m recompute.benchmarks.consumers psum fp8 --options plain outputs
-    python -m recompute.benchmarks.consumers --write               # and write the table of docs/measured/consumers.md
+    python -m recompute.benchmarks.consumers --write               # also write the table of docs/measured/consumers.md
 
-Two devices of the host; each step runs in a process of its own, so that an abort of XLA is a line, too. Exit status 1:
-a program is not proved, has other bits in numpy, is not compiled, or is farther from the plain step than four times
-`jax.checkpoint`; or a tool failed otherwise than with an error at a place in the source.
+The steps use two devices of the host. Each runs in a process of its own, so that an abort of XLA becomes a line of the
+table. The exit status is 1 if a program is not proved, differs in numpy, is not compiled, or is more than four times as
+far from the plain step as `jax.checkpoint`; or if a tool fails otherwise than with an error at a source position.
 """
 
 # pyright: basic
@@ -34,7 +34,7 @@ HEAD = ("step", "options", "outcome", "proof", "numpy", "XLA", "ours", "jax.chec
 
 
 def measured(name: str, options: Sequence[str]) -> Iterator[Row]:
-    """In another process; a row says how it ended, if not well."""
+    """Measure one step in a new process; a row states how the process ended if it failed."""
     chosen = ["--options", *options] if options else []
     command = [sys.executable, "-m", f"{__package__}", name, "--json", *chosen]
     outcome = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""A step of the table, and what the steps are written with."""
+"""Table of the steps, and the building blocks from which they are written."""
 
 # pyright: basic
 
@@ -21,11 +21,17 @@ Around = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 @dataclass(frozen=True)
 class Case:
-    """`build(ck)` gives the step, where `ck` is `jax.checkpoint` or the identity, to be put around blocks; it is asked
-    for the twin only if `twin`. `arguments` are made anew for each run: donated ones are gone after it.
+    """Step of the table.
 
-    `shardy`: the partitioner. `round_trip`: the step is compiled in a form in which it crosses HLO, and has no twin:
-    `shardy`, `stay` (with calls that are said to stay), or `inlinable`. `jit`: options of `jax.jit`.
+    Attributes:
+        name: Name of the step.
+        build: Returns the step for `ck`, which is `jax.checkpoint` or the identity and wraps its blocks.
+        arguments: Makes new arguments for each run, which consumes donated ones.
+        twin: Whether the step is also built with `jax.checkpoint`.
+        shardy: Whether the partitioner is Shardy.
+        round_trip: Form in which the step passes through HLO, if any: `shardy`, `stay` (with calls marked as not to be
+            inlined) or `inlinable`. Such a step has no twin.
+        jit: Options of `jax.jit`.
     """
 
     name: str
@@ -38,7 +44,7 @@ class Case:
 
 
 def case(arguments: Callable[[], tuple[Any, ...]], name: str = "", **options: Any) -> Callable[[Any], Any]:
-    """Put the decorated `build` into the table, by its name."""
+    """Add the decorated `build` to the table under its name."""
 
     def add(build: Any) -> Any:
         title = name or build.__name__
@@ -62,23 +68,23 @@ def weights(count: int = 3, width: int = WIDTH, dtype: Any = jnp.float32) -> lis
 
 
 def usual() -> tuple[Any, ...]:
-    """Three square matrices and a batch."""
+    """Return three square matrices and a batch."""
     return weights(), normal(9, BATCH, WIDTH)
 
 
 def stacked() -> tuple[Any, ...]:
-    """Four matrices in one array, for a scan, and a batch."""
+    """Return four matrices in one array, for a scan, and a batch."""
     return jnp.stack(weights(4)), normal(9, BATCH, WIDTH)
 
 
 def mesh(*sizes: int, names: str = "d") -> Mesh:
-    """Over the two devices; `names`: a letter for each axis."""
+    """Return a mesh over the two devices; `names` has a letter for each axis."""
     devices = np.array(jax.devices()[:2]).reshape(sizes or (2,))
     return Mesh(devices, tuple(names), axis_types=(AxisType.Auto,) * len(names))
 
 
 def descend(block: Callable[..., Any], ck: Around, update: float = 0.1) -> Callable[..., Any]:
-    """Gradient descent on the mean square of what the blocks make: `block(w, x)` for each of the weights."""
+    """Return a gradient descent step on the mean square of the blocks' output, with `block(w, x)` for each weight."""
 
     def loss(ws: Any, x: Any) -> Any:
         for index, w in enumerate(ws):
@@ -94,12 +100,12 @@ def descend(block: Callable[..., Any], ck: Around, update: float = 0.1) -> Calla
 
 
 def layer(w: Any, x: Any) -> Any:
-    """Four operations whose results the gradient reads."""
+    """Apply four operations whose results the gradient reads."""
     return jnp.tanh(jnp.sin(jnp.exp(jnp.sin(x @ w))))
 
 
 def scanned(body: Callable[..., Any]) -> Callable[..., Any]:
-    """Value and gradient of a scan over stacked weights."""
+    """Return the value and gradient of a scan over stacked weights."""
 
     def loss(ws: Any, x: Any) -> Any:
         return jnp.mean(jax.lax.scan(lambda x, w: (body(w, x), None), x, ws)[0] ** 2)

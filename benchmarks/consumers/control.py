@@ -54,7 +54,7 @@ def cond_in_scan(ck: Around) -> Any:
 
 @case(lambda: (weights(1)[0], normal(9, BATCH, WIDTH), jax.random.key(4)))
 def long_recurrence(ck: Around) -> Any:
-    """Thirty-two iterations of one layer with dropout, the key in the carry."""
+    """Thirty-two iterations of one layer with dropout, with the random key in the carry."""
 
     def loss(w: Any, x: Any, key: Any) -> Any:
         def body(carry: Any, _: Any) -> Any:
@@ -71,13 +71,13 @@ def long_recurrence(ck: Around) -> Any:
 
 @case(stacked, twin=False)
 def checkpointed_scan(ck: Around) -> Any:
-    """A scan whose body is checkpointed with a policy."""
+    """Scan whose body is checkpointed with a policy."""
     return scanned(jax.checkpoint(layer, policy=jax.checkpoint_policies.dots_saveable))
 
 
 @case(usual)
 def while_without_gradient(ck: Around) -> Any:
-    """The length of a loop depends on data; its result is a constant for the gradient."""
+    """Loop whose length depends on data and whose result is constant for the gradient."""
 
     def scale(x: Any) -> Any:
         result = lax.while_loop(lambda s: s[1] > 1.0, lambda s: (s[0] + 1, s[1] / 2), (0, jnp.abs(x).max()))
@@ -88,7 +88,7 @@ def while_without_gradient(ck: Around) -> Any:
 
 @case(usual, twin=False)
 def forward_mode_of_while(ck: Around) -> Any:
-    """No gradient: a derivative in one direction, through a loop."""
+    """Directional derivative through a while loop, without a gradient."""
 
     def loss(ws: Any, x: Any) -> Any:
         for index, w in enumerate(ws):
@@ -135,13 +135,13 @@ fixed_point.defvjp(_fixed_point_forward, _fixed_point_backward)
 
 @case(usual)
 def implicit_gradient(ck: Around) -> Any:
-    """A while loop to the fixed point, and a loop of another length in the gradient, by custom_vjp."""
+    """While loop to a fixed point whose gradient, by custom_vjp, is a loop of another length."""
     return descend(lambda w, x: jnp.sin(jnp.exp(jnp.sin(fixed_point(w, x)))), ck)
 
 
 @case(lambda: (jnp.stack(weights(4)), normal(9, 4, BATCH, WIDTH)))
 def accumulation(ck: Around) -> Any:
-    """The gradients of four microbatches, summed in a scan; a scan over layers inside."""
+    """Gradients of four microbatches summed in a scan, each with a scan over layers."""
 
     def loss(ws: Any, x: Any) -> Any:
         return jnp.mean(lax.scan(lambda x, w: (ck(layer)(w, x), None), x, ws)[0] ** 2)
@@ -159,7 +159,7 @@ def accumulation(ck: Around) -> Any:
 
 @case(lambda: (weights(), normal(9, 8, 24, WIDTH)))
 def vmap_of_grad(ck: Around) -> Any:
-    """A gradient of each example, clipped by its own norm."""
+    """Per-example gradients, each clipped by its norm."""
 
     def loss(ws: Any, x: Any) -> Any:
         for index, w in enumerate(ws):
@@ -178,7 +178,7 @@ def vmap_of_grad(ck: Around) -> Any:
 
 @case(lambda: (jnp.stack(weights(4)), normal(9, BATCH, WIDTH), jnp.array(1)))
 def traced_slices(ck: Around) -> Any:
-    """Rows at an index that is an argument, read and written, in blocks."""
+    """Blocks that read and write rows at an index that is an argument."""
 
     def block(w: Any, x: Any, at: Any) -> Any:
         rows = lax.dynamic_slice_in_dim(x, at * 8, 16)

@@ -18,7 +18,7 @@ WHOLE, HALVES = P(), P("d")
 
 
 def mapped(block: Any, ck: Around, weight: Any = WHOLE, data: Any = HALVES) -> Any:
-    """The gradient of a `shard_map`: blocks inside, the loss outside."""
+    """Return the gradient of a `shard_map` with the blocks inside and the loss outside."""
 
     def loss(ws: Any, x: Any) -> Any:
         def net(ws: Any, x: Any) -> Any:
@@ -46,7 +46,7 @@ for _name, _options in {
 
 
 def _blocks_around_a_map(ck: Around) -> Any:
-    """Two blocks, then the loss per device."""
+    """Two blocks followed by a per-device computation and the loss."""
 
     def loss(ws: Any, x: Any) -> Any:
         for index, w in enumerate(ws):
@@ -67,7 +67,7 @@ case(usual, "blocks_around_a_map_inlinable", shardy=False, round_trip="inlinable
 
 @case(usual)
 def gather_and_scatter(ck: Around) -> Any:
-    """Weights in halves, gathered for each block; the gradient scatters its sum."""
+    """Weights split over the devices and gathered for each block; the gradient scatters the sum."""
 
     def block(w: Any, x: Any) -> Any:
         return layer(lax.all_gather(w, "d", tiled=True), x)
@@ -77,7 +77,7 @@ def gather_and_scatter(ck: Around) -> Any:
 
 @case(usual)
 def sum_and_scatter(ck: Around) -> Any:
-    """The contraction is divided; its sum is scattered over the rows and gathered again."""
+    """Contraction split over the devices, with its sum scattered over the rows and gathered again."""
 
     def block(w: Any, x: Any) -> Any:
         part = jnp.sin(lax.psum_scatter(x @ w, "d", scatter_dimension=0, tiled=True))
@@ -133,7 +133,7 @@ case(stacked, "scan_in_map_gspmd", shardy=False)(_scan_in_map)
 
 @case(usual)
 def map_in_map(ck: Around) -> Any:
-    """Manual along one axis, and along the other inside."""
+    """Manual computation along one axis, with another along the second axis inside."""
 
     def loss(ws: Any, x: Any) -> Any:
         def inner(w: Any, x: Any) -> Any:
@@ -159,7 +159,7 @@ def map_in_map(ck: Around) -> Any:
 
 @case(usual)
 def callback_in_map(ck: Around) -> Any:
-    """Each device calls the host."""
+    """Host callback on each device."""
 
     def block(w: Any, x: Any) -> Any:
         y = layer(w, x)
@@ -171,7 +171,7 @@ def callback_in_map(ck: Around) -> Any:
 
 @case(usual)
 def cond_in_map(ck: Around) -> Any:
-    """A branch with a collective, and one by the number of the device."""
+    """Branch with a collective, and a branch that depends on the device number."""
 
     def block(w: Any, x: Any) -> Any:
         y = lax.cond(
@@ -187,7 +187,7 @@ def cond_in_map(ck: Around) -> Any:
 
 @case(usual)
 def gradient_in_map(ck: Around) -> Any:
-    """The whole step per device; the gradients are averaged over the devices."""
+    """Complete step on each device, with gradients averaged over the devices."""
 
     def step(ws: Any, x: Any) -> Any:
         def loss(ws: Any, x: Any) -> Any:
@@ -269,7 +269,7 @@ case(usual, "in_and_out_shardings_gspmd", shardy=False, jit=_sharded)(_data_and_
 
 @case(lambda: (weights(2), normal(9, BATCH, WIDTH)))
 def private_function_per_device(ck: Around) -> Any:
-    """A jitted function inside of the bodies, called twice."""
+    """Jitted function called twice inside of the per-device bodies."""
     half = jax.jit(lambda x: jnp.sin(jnp.exp(jnp.sin(x))))
 
     def block(w: Any, x: Any) -> Any:

@@ -100,7 +100,7 @@ def ordered_debug_in_scan(ck: Around) -> Any:
 
 @case(usual)
 def on_the_host(ck: Around) -> Any:
-    """A part of each block in `compute_on`, which is a call with attributes."""
+    """Part of each block under `compute_on`, which becomes a call with attributes."""
 
     def part(x: Any) -> Any:
         with compute_on("device_host"):

@@ -1,4 +1,4 @@
-"""One step through `recompute-opt`, `recompute-check`, numpy and XLA, with each set of options."""
+"""Measurement of one step with each set of options: `recompute-opt`, `recompute-check`, numpy and XLA."""
 
 # pyright: basic
 
@@ -48,10 +48,16 @@ UNCHANGED, WRITTEN, REFUSED, BUG = "unchanged", "written", "refused", "bug"
 
 @dataclass(frozen=True)
 class Row:
-    """`outcome`: `written`, `unchanged` (written, with nothing recomputed), `refused`, or `bug`. `reason`: of what is
-    not written, or not executed. `proof`: the tier, `text` where both programs are the same to the byte. `numpy`:
-    `equal`, or why not. `xla`: `compiled`, or the error. `ours`, `theirs`: distances from the plain step as XLA runs
-    both, in units of rounding and relatively; `-` where there is none."""
+    """Result of one step with one set of options.
+
+    Attributes:
+        outcome: `written`, `unchanged` (written, with nothing recomputed), `refused`, or `bug`.
+        reason: Why the step was not written or not executed.
+        proof: Tier of the proof; `text` if both programs are identical byte for byte.
+        numpy: `equal`, or why the results are not.
+        xla: `compiled`, or the error.
+        ours, theirs: Distances from the plain step under XLA, in rounding units and relative; `-` if there is none.
+    """
 
     step: str
     options: str
@@ -66,7 +72,7 @@ class Row:
 
     @property
     def is_bug(self) -> bool:
-        """Whether the row is not what the page promises."""
+        """Whether the row violates the guarantees that the documentation states."""
         if self.outcome == REFUSED:
             return False
         is_equal = self.proof in ("1", "2", "text") and self.numpy in ("equal", "cannot")
@@ -77,7 +83,7 @@ class Row:
 
 
 class Measured:
-    """A step, lowered and compiled as it is and with `jax.checkpoint`."""
+    """Step that is lowered and compiled plain and with `jax.checkpoint`."""
 
     def __init__(self, case: Case):
         self.case = case
@@ -106,7 +112,8 @@ class Measured:
         return result
 
     def row(self, options: str) -> Row:
-        """Raises whatever a tool of ours raises: that is a bug."""
+        """Measure the step with one set of options. An exception that a tool raises is a bug, and is not caught
+        here."""
         name = self.case.name
         with tempfile.TemporaryDirectory() as folder:
             before, after = Path(folder, f"{name}.mlir"), Path(folder, "less.mlir")
@@ -154,7 +161,7 @@ class Measured:
 
 
 def _crossed(text: str, form: str) -> str:
-    """The program in a form in which it crosses HLO."""
+    """Return the program in a form in which it passes through HLO."""
     if form == "inlinable":  # as exported after partitioning; the partitioner of old writes the rest of it
         return text.replace("@shmap_body", f"@{INLINABLE}")
     return print_module(round_trip(parse_module(text), stay=form == "stay"), debuginfo=True)
@@ -185,7 +192,7 @@ def _tier(verdict: str) -> str:
 
 
 def _has_changed(verdict: str) -> bool:
-    """Whether there are more operations, or fewer: loops that hand on less."""
+    """Return whether the number of operations differs, which it does also for loops with a smaller carry."""
     counts = re.search(r"(\d+) operations before, (\d+) after", verdict)
     return counts is not None and counts[1] != counts[2]
 
@@ -200,6 +207,7 @@ def _distance(result: Closeness) -> str:
 
 
 def _is_far(ours: Closeness, theirs: Closeness | None) -> bool:
-    """More than four times as far as `jax.checkpoint`, and more than 64 units of rounding."""
+    """Return whether results are more than four times as far away as with `jax.checkpoint`, and more than 64 rounding
+    units."""
     bound = max(64.0, 4 * theirs.units if theirs is not None else 0.0)
     return bool(ours.differing) and not ours.units <= bound

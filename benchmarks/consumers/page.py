@@ -1,4 +1,4 @@
-"""The tables of docs/measured/consumers.md: a line for each step, over all sets of options."""
+"""Tables of docs/measured/consumers.md: a line for each step, over all sets of options."""
 
 # pyright: basic
 
@@ -14,7 +14,7 @@ HEAD = ("step", "outcome", "proof", "numpy", "XLA", "ours", "`jax.checkpoint`")
 
 
 def tables(rows: Sequence[Row]) -> dict[str, str]:
-    """By the name of their place in the page."""
+    """Return the tables by the name of their place in the page."""
     steps = [list(of) for _, of in groupby(rows, lambda row: row.step)]
     reasons = [
         (of[0].step, of[0].outcome, _short(of[0].reason)) for of in steps if of[0].outcome in (REFUSED, UNCHANGED)
@@ -35,7 +35,7 @@ def with_tables(page: str, made: dict[str, str]) -> str:
 
 
 def _cells(rows: Sequence[Row]) -> list[str]:
-    """One step with all options: what happened how often, and the farthest distances."""
+    """Return the cells of one step over all options: counts of outcomes, and the largest distances."""
     outcomes = Counter(row.outcome for row in rows)
     outcome = ", ".join(f"{count} {name}" for name, count in outcomes.items()) if len(outcomes) > 1 else rows[0].outcome
     shared = [_all(row.proof for row in rows), _all(row.numpy for row in rows), _all(row.xla for row in rows)]
@@ -51,7 +51,7 @@ def _farthest(distances: Iterable[str]) -> str:
 
 
 def _short(reason: str) -> str:
-    """The first remark, or what is behind the place of an error."""
+    """Return the first remark, or the text of an error without its position."""
     return reason.partition("error: ")[2] or reason.split("; ")[0]
 
 

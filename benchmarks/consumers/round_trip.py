@@ -1,4 +1,4 @@
-"""A program with `sdy.manual_computation` in the form in which it crosses HLO: XLA's Shardy round-trip export, by hand.
+"""Conversion of `sdy.manual_computation` to the form of XLA's Shardy round-trip export, in which it passes through HLO.
 
     %2 = sdy.manual_computation(%0) … {…}
 
@@ -8,7 +8,7 @@ becomes
     %2 = func.call @xla.sdy.manual_computation_body(%1)
     %3 = stablehlo.custom_call @xla.sdy.LocalToGlobalShape(%2) {…xla.sdy.out_shardings…}
 
-as in openxla/xla, `xla/service/spmd/shardy/sdy_round_trip` (its `shard_map_export` test has the text).
+as in openxla/xla, `xla/service/spmd/shardy/sdy_round_trip` (its `shard_map_export` test contains the text).
 """
 
 # pyright: basic
@@ -29,9 +29,11 @@ BODY, INLINABLE = "xla.sdy.manual_computation_body", "xla.sdy.inlinable_manual_c
 
 
 def round_trip(module: ModuleOp, stay: bool = False) -> ModuleOp:
-    """A copy in that form. `stay`: say of the calls that they are not to be inlined, as XLA does since 2025.
+    """Return a copy of the module in that form.
 
-    Shardings of arguments and results of the step are left out: XLA infers them from the manual computations.
+    Shardings of the step's arguments and results are left out: XLA infers them from the manual computations.
+
+    `stay`: mark the calls as not to be inlined, as XLA does since 2025.
     """
     module = module.clone()
     meshes = [op for op in module.ops if isinstance(op, MeshOp)]

@@ -1,4 +1,4 @@
-"""All steps of the table."""
+"""Import of all modules with steps, which fills the table."""
 
 from . import arithmetic, control, devices, effects, structure
 from .case import CASES

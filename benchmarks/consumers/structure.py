@@ -1,4 +1,4 @@
-"""Steps that are put together in an unusual way: names, donation, optimizers, `jax.checkpoint` inside, exports."""
+"""Steps of unusual structure: names, donation, optimizers, nested `jax.checkpoint`, exported functions."""
 
 # pyright: basic
 
@@ -51,7 +51,7 @@ case(_adam, "donated", jit=lambda: {"donate_argnums": (0, 1)})(_optimized)
 
 @case(usual, jit=lambda: {"donate_argnums": (0, 1)})
 def aliased_results(ck: Around) -> Any:
-    """The same value twice among the results, an argument as a result, and donated arguments."""
+    """Step that returns one value twice and an argument, and that donates arguments."""
     step = descend(layer, ck)
 
     def twice(ws: Any, x: Any) -> Any:
@@ -63,7 +63,7 @@ def aliased_results(ck: Around) -> Any:
 
 @case(usual)
 def functions_with_odd_names(ck: Around) -> Any:
-    """Private functions whose names need quotes, hold dots, or look like numbered ones."""
+    """Private functions whose names need quotes, contain dots, or look like numbered ones."""
 
     def named(name: str, function: Any) -> Any:
         function.__name__ = name
@@ -89,7 +89,7 @@ def scopes_with_odd_names(ck: Around) -> Any:
 
 @case(usual, twin=False)
 def checkpoints_inside(ck: Around) -> Any:
-    """`jax.checkpoint` with two policies, one in another, around some of the blocks."""
+    """Nested `jax.checkpoint` with two policies around some of the blocks."""
     policies = jax.checkpoint_policies
 
     def inner(w: Any, x: Any) -> Any:
@@ -112,7 +112,7 @@ def checkpoints_inside(ck: Around) -> Any:
 
 @case(usual)
 def exported_inside(ck: Around) -> Any:
-    """A block that is a function exported by `jax.export`, with its exported gradient."""
+    """Block that calls a function exported by `jax.export`, with its exported gradient."""
     shapes = (jax.ShapeDtypeStruct((WIDTH, WIDTH), jnp.float32), jax.ShapeDtypeStruct((BATCH, WIDTH), jnp.float32))
     called = export.export(jax.jit(layer))(*shapes).call
     return descend(lambda w, x: jnp.sin(jnp.exp(jnp.sin(called(w, x)))), ck)
@@ -120,7 +120,7 @@ def exported_inside(ck: Around) -> Any:
 
 @case(usual)
 def nested_jit(ck: Around) -> Any:
-    """Functions in functions, called in several blocks, one of them with a constant."""
+    """Nested functions called in several blocks, one of them with a constant."""
     scale = jnp.arange(float(WIDTH))
     inner = jax.jit(lambda x: jnp.sin(jnp.exp(jnp.sin(x))) * scale)
     outer = jax.jit(lambda w, x: jnp.tanh(inner(x @ w)) + inner(x))
@@ -129,7 +129,8 @@ def nested_jit(ck: Around) -> Any:
 
 @case(usual)
 def inner_shardings(ck: Around) -> Any:
-    """Jitted functions with shardings of their own inside of the blocks: attributes of private functions."""
+    """Jitted functions with shardings of their own inside of the blocks, which become attributes of private
+    functions."""
     rows = NamedSharding(mesh(), P("d"))
     inner = jax.jit(lambda x: jnp.sin(jnp.exp(jnp.sin(x))), in_shardings=rows, out_shardings=rows)
     return descend(lambda w, x: jnp.tanh(inner(inner(x @ w))), ck)
@@ -149,7 +150,7 @@ def metadata_of_xla(ck: Around) -> Any:
 
 @case(usual, twin=False)
 def composite(ck: Around) -> Any:
-    """`jax.lax.composite`, which names its decomposition: refused as text."""
+    """`jax.lax.composite`, which refers to its decomposition."""
     act = jax.lax.composite(lambda x: jnp.sin(jnp.exp(jnp.sin(x))), name="my.act")
     named = jax.custom_vjp(act)
     named.defvjp(lambda x: (act(x), x), lambda x, g: (g * jnp.cos(x),))
@@ -158,7 +159,7 @@ def composite(ck: Around) -> Any:
 
 @case(usual, twin=False)
 def two_gradients(ck: Around) -> Any:
-    """A step that takes one gradient after the other."""
+    """Step that takes two gradients, one after the other."""
 
     def loss(ws: Any, x: Any) -> Any:
         for index, w in enumerate(ws):
@@ -176,7 +177,7 @@ def two_gradients(ck: Around) -> Any:
 
 @case(usual)
 def gradient_of_gradient(ck: Around) -> Any:
-    """The slope of the loss by the input is a part of the loss."""
+    """Loss that contains the derivative of the network by its input."""
 
     def net(ws: Any, x: Any) -> Any:
         for index, w in enumerate(ws):

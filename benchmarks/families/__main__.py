@@ -1,11 +1,11 @@
-"""Training steps by family of structure, beside `jax.checkpoint` placed by hand: temporaries and FLOPs of XLA:CPU.
+"""Compare recomputation with hand-placed `jax.checkpoint` on families of steps: XLA:CPU's temporaries and FLOPs.
 
     python -m recompute.benchmarks.families                       # all steps, a line each
     python -m recompute.benchmarks.families scan_cond_scan unet
 
-No block has a name. "By hand" is the kind of `jax.checkpoint`, out of four, around blocks and loop bodies that needs
-the fewest bytes. Columns: its temporaries and ours as shares of those of the plain step, their ratio, the ratio of
-FLOPs, seconds to rewrite and compile, the step that runs, and whether it is proved.
+No block has a name. "By hand" is the placement of `jax.checkpoint`, out of four around blocks and loop bodies, that
+needs the fewest bytes. Columns: temporaries by hand and with recomputation as shares of the plain step's, their ratio,
+the ratio of FLOPs, seconds to rewrite and compile, the step that runs, and whether it is proved.
 """
 
 # pyright: basic
@@ -39,12 +39,12 @@ BY_HAND = (
 
 
 def needs(compiled: Any) -> tuple[int, float]:
-    """Bytes of temporaries, and FLOPs."""
+    """Return the bytes of temporaries and the FLOPs of a compiled step."""
     return compiled.memory_analysis().temp_size_in_bytes, compiled.cost_analysis()["flops"]
 
 
 def row(name: str) -> str:
-    """The measurements of one step."""
+    """Measure one step and return its row as text."""
     function, arguments = STEPS[name](lambda body: body)
     plain, _ = needs(jax.jit(function).lower(*arguments).compile())
     by_hand = (jax.jit(STEPS[name](wrap)[0]).lower(*arguments) for wrap in BY_HAND)

@@ -1,4 +1,4 @@
-"""Blocks without names, one after the other: their structure is all that tells where one ends."""
+"""Chains of blocks without names, which only their structure delimits."""
 
 # pyright: basic
 # ruff: noqa: E731

@@ -1,4 +1,4 @@
-"""Gradients inside of a loss, several gradients in one step, and accumulated gradients."""
+"""Steps with gradients inside of a loss, with several gradients, and with accumulated gradients."""
 
 # pyright: basic
 # ruff: noqa: E731
@@ -80,7 +80,7 @@ def learned_optimizer(wrap):
 
 
 def _force_field(wrap, network):
-    """Energy and forces, which are its gradient by the positions, are fitted together."""
+    """Fit energy and forces together; the forces are the energy's gradient by the positions."""
 
     def energy(p, positions):
         return jnp.sum(network(wrap, p["layers"], jnp.sin(positions @ p["in"])) ** 2) * 1e-3
@@ -115,7 +115,7 @@ def gradient_penalty(wrap):
 
 @step
 def differential_equation(wrap):
-    """The residual has second derivatives by the inputs."""
+    """Loss whose residual has second derivatives by the inputs."""
 
     def solution(p, x):
         return jnp.sum(unrolled(wrap, p["layers"], jnp.sin(x @ p["in"])))
@@ -129,7 +129,7 @@ def differential_equation(wrap):
 
 @step
 def hessian_vector_product(wrap):
-    """In forward mode over reverse mode."""
+    """Hessian-vector product in forward mode over reverse mode."""
     gradient = jax.grad(loss_of(scanned, wrap))
     product = lambda p, v, x: jax.jvp(lambda p: gradient(p, x), (p,), (v,))
     return product, (layers(6), layers(6), normal(64, 32))
@@ -137,7 +137,7 @@ def hessian_vector_product(wrap):
 
 @step
 def per_example(wrap):
-    """Clipped gradients of single examples."""
+    """Clipped per-example gradients."""
     gradient = jax.vmap(jax.grad(loss_of(scanned, wrap)), (None, 0))
 
     def update(p, examples):
@@ -149,7 +149,7 @@ def per_example(wrap):
 
 
 def _adversaries(wrap, network):
-    """The discriminator is updated first, and then the generator against the new one."""
+    """Update the discriminator, then the generator against the updated discriminator."""
 
     def update(generator, discriminator, noise, x):
         made = lambda generator: network(wrap, generator, noise)
@@ -212,7 +212,7 @@ def two_losses(wrap):
 
 @step
 def two_cotangents(wrap):
-    """A gradient for each of two tasks, both through the same forward pass."""
+    """Gradients of two tasks through the same forward pass."""
 
     def update(p, x):
         y, pull = jax.vjp(lambda p: unrolled(wrap, p, x), p)
@@ -224,7 +224,7 @@ def two_cotangents(wrap):
 
 
 def _accumulated(wrap, first):
-    """A loop over microbatches. `first`: the sum that it begins with, and the microbatches that are left."""
+    """Loop over microbatches. `first` returns the initial sum and the remaining microbatches."""
     gradient = jax.value_and_grad(loss_of(unrolled, wrap))
 
     def update(p, batches):
@@ -243,7 +243,7 @@ def accumulated(wrap):
 
 @step
 def accumulated_peeled(wrap):
-    """The first microbatch stands in front of the loop."""
+    """Accumulation with the first microbatch peeled off the loop."""
     return _accumulated(wrap, lambda gradient, p, batches: (gradient(p, batches[0]), batches[1:]))
 
 
@@ -262,7 +262,7 @@ def accumulated_unrolled(wrap):
 
 @step
 def accumulated_against_a_reference(wrap):
-    """Outputs of a frozen model stand in a stack that the accumulation reads."""
+    """Accumulation that reads the outputs of a frozen model from a stack."""
 
     def update(p, frozen, batches):
         targets = lax.map(lambda x: mlp(mlp(x, frozen), frozen), batches)

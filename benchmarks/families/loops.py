@@ -1,4 +1,4 @@
-"""Loops in a row, in branches, in each other; layers and time as loops."""
+"""Consecutive, nested and conditional loops over layers and over time."""
 
 # pyright: basic
 # ruff: noqa: E731
@@ -138,13 +138,13 @@ def _scans_in_a_scan(wrap, around):
 
 @step
 def scan_in_scan(wrap):
-    """`wrap` stands around the inner body only."""
+    """Nested scans with `wrap` around the inner body only."""
     return _scans_in_a_scan(wrap, lambda body: body)
 
 
 @step
 def scan_in_scan_both(wrap):
-    """`wrap` stands around both bodies."""
+    """Nested scans with `wrap` around both bodies."""
     return _scans_in_a_scan(wrap, wrap)
 
 

@@ -1,4 +1,4 @@
-"""What the steps are made of: layers, ways to put layers in a row, optimizers, and the table of steps."""
+"""Building blocks of the steps: layers, ways to apply a sequence of them, optimizers, and the table of steps."""
 
 # pyright: basic
 
@@ -29,7 +29,7 @@ def normal(*shape: int) -> jax.Array:
 
 
 def layers(count: int, width: int = 32, hidden: int = 128) -> dict[str, jax.Array]:
-    """Weights of residual layers, stacked in the first dimension."""
+    """Return the weights of residual layers, stacked along the first dimension."""
     return {"up": normal(count, width, hidden), "down": normal(count, hidden, width)}
 
 
@@ -38,19 +38,19 @@ def layer_of(stacked: Any, index: int) -> Any:
 
 
 def mlp(x: Any, p: Any) -> Any:
-    """A residual layer."""
+    """Apply a residual layer."""
     return x + jnp.tanh(jnp.sin(x @ p["up"]) @ p["down"])
 
 
 def unrolled(wrap: Wrap, p: Any, x: Any, block: Wrap = mlp) -> Any:
-    """The blocks one after the other, each its own operations."""
+    """Apply the blocks one after the other, each as operations of its own."""
     for index in range(len(jax.tree.leaves(p)[0])):
         x = wrap(block)(x, layer_of(p, index))
     return x
 
 
 def scanned(wrap: Wrap, p: Any, x: Any, block: Wrap = mlp) -> Any:
-    """The blocks as a loop."""
+    """Apply the blocks in a scan."""
     return lax.scan(wrap(lambda x, q: (block(x, q), None)), x, p)[0]
 
 
@@ -59,12 +59,12 @@ def mean_square(x: Any) -> Any:
 
 
 def loss_of(network: Wrap, wrap: Wrap) -> Wrap:
-    """The mean square of what a network gives: `loss(p, x)`."""
+    """Return the loss `loss(p, x)`: the mean square of a network's output."""
     return lambda p, x: mean_square(network(wrap, p, x))
 
 
 def descend(p: Any, gradient: Any, rate: float = 0.1) -> Any:
-    """Gradient descent."""
+    """Return the parameters after one step of gradient descent."""
     return jax.tree.map(lambda w, g: w - rate * g, p, gradient)
 
 

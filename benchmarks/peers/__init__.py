@@ -1,4 +1,4 @@
-"""Training steps as the users of each framework write them, and what is measured of them beside remat."""
+"""Training steps as users of each framework write them, and their comparison with the framework's remat."""
 
 from __future__ import annotations
 

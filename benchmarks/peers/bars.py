@@ -1,4 +1,5 @@
-"""The bars: at the same blocks, ours takes no more memory and work than the framework's remat, and donates the same."""
+"""Bars of the comparison: with the same blocks, no more memory and work than the framework's remat, and equal
+donation."""
 
 from __future__ import annotations
 
@@ -14,14 +15,14 @@ Costs = Mapping[str, Mapping[str, Any]]
 
 
 def ratio(costs: Costs, form: str, base: str, of: str = "temp_bytes") -> float | None:
-    """None where a form failed, or where there is nothing to divide by."""
+    """Return the ratio of two forms, or None if a form failed or the divisor is zero."""
     if form not in costs or base not in costs or not costs[base][of]:
         return None
     return costs[form][of] / costs[base][of]
 
 
 def missed(costs: Costs) -> Iterator[str]:
-    """In words, with the reason where ours says one. `costs`: by form, with one setting."""
+    """Describe the bars that are missed. `costs`: measurements by form, with one setting."""
     for ours, theirs in PAIRS:
         if ours not in costs or theirs not in costs:
             continue  # it failed, which is told with its error, or was not asked for

@@ -1,4 +1,5 @@
-"""What a compiler says about each form of a step, and how many results differ from the plain step's."""
+"""Costs of each form of a step as the compiler reports them, and the number of results that differ from the plain
+step's."""
 
 from __future__ import annotations
 
@@ -20,11 +21,16 @@ RUNS = 20
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one form, compiled with one setting.
+    """Costs of one form, compiled with one setting.
 
-    flops: loops count once. differing: results whose bits are not the plain step's. own_seconds: of ours, before XLA.
-    step_seconds: where a platform has a time to speak of. why: the reason where the plain step stays as it is. Seconds
-    of compilers, ours too, are those of the processor: what else runs on the machine adds little.
+    Seconds of compilers, XLA's and ours, are CPU seconds, which other load on the machine affects little.
+
+    Attributes:
+        flops: FLOPs, with loops counted once.
+        differing: Number of results with other bits than the plain step's.
+        own_seconds: Time of our rewrite, before XLA.
+        step_seconds: Time of a step, on platforms where it is meaningful.
+        why: Why the plain step is kept.
     """
 
     temp_bytes: int
@@ -40,7 +46,7 @@ class Cost:
 
 
 def costs(peer: Peer, size: str, only: tuple[str, ...] = FORMS, settings: Sequence[Setting] = ()) -> dict[str, Any]:
-    """By setting and form, and the errors by form. The plain form is always there."""
+    """Return the costs by setting and form, and the errors by form. The plain form is always included."""
     platform = jax.default_backend()
     jax.jit(lambda x: x + 1)(0.0)
     with peer.build(None, size).context():
@@ -81,7 +87,7 @@ def in_setting(forms: Mapping[str, Form], setting: Setting, platform: str) -> di
 
 
 def arrays(results: Any) -> list[np.ndarray]:
-    """Keys of random numbers are their bits."""
+    """Return the results as arrays; random keys are represented by their bits."""
     return [np.asarray(_data(leaf)) for leaf in jax.tree.leaves(results)]
 
 
@@ -95,7 +101,7 @@ def differing(plain: list[np.ndarray], other: list[np.ndarray]) -> int:
 
 
 def step_seconds(compiled: Any, built: Built, runs: int = RUNS) -> float:
-    """The median; arguments are there before the clock starts, since some are donated."""
+    """Return the median time of a step. Arguments are created before the clock starts, since some are donated."""
     taken = list[float]()
     for seed in range(runs + 1):
         arguments = jax.block_until_ready(built.arguments(seed))
@@ -106,7 +112,7 @@ def step_seconds(compiled: Any, built: Built, runs: int = RUNS) -> float:
 
 
 def peak_bytes(peer: Peer, size: str, form: str, setting: str) -> int | None:
-    """What the device held at most since this process began: ask once in a process. None where no device tells."""
+    """Return the peak of the device in this process, or None if no device reports one. Call it once per process."""
     (options,) = (entry.options for entry in settings_of(jax.default_backend()) if entry.name == setting)
     with peer.build(None, size).context():
         (made,) = (made for name, made in forms_of(peer, size, (form,)) if name == form)

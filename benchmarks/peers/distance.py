@@ -1,4 +1,4 @@
-"""How far the results of remat and of ours are from the plain step's, leaf by leaf, as each is really run."""
+"""Distance of the results of remat and of recomputation from the plain step's, leaf by leaf, with default flags."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ TIMES_THEIRS, ALWAYS, MOST, SHARE = 1.5, 2.0, 8.0, 0.95
 
 @dataclass(frozen=True)
 class Leaf:
-    """One result, and the largest of `max|a - b| / (eps × max|leaf|)` over all inputs."""
+    """One result, and the maximum of `max|a - b| / (eps × max|leaf|)` over all inputs, for remat and for
+    recomputation."""
 
     name: str
     theirs: float
@@ -35,7 +36,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Distances:
-    """is_plain: ours has run the plain step, whose results say nothing about a rewrite."""
+    """Distances of all results. `is_plain`: the plain step was run, so the results say nothing about a rewrite."""
 
     leaves: tuple[Leaf, ...]
     is_plain: bool = False
@@ -45,7 +46,7 @@ class Distances:
         return sum(leaf.is_close for leaf in self.leaves) / len(self.leaves)
 
     def far(self) -> list[Leaf]:
-        """Those above one of the two bars, the farthest first."""
+        """Return the leaves above one of the two bars, in descending distance."""
         result = [leaf for leaf in self.leaves if not leaf.is_close or leaf.ours > MOST]
         return sorted(result, key=lambda leaf: -leaf.ours)
 
@@ -57,7 +58,7 @@ class Distances:
 
 
 def distances(peer: Peer, size: str, seeds: Sequence[int] = range(SEEDS)) -> Distances:
-    """Default flags of JAX and XLA for all three; ours is whatever `recompute.jax.jit` decides to run."""
+    """Measure the distances with default flags of JAX and XLA; `recompute.jax.jit` chooses freely what to run."""
     plain, theirs = peer.build(None, size), peer.build(ALL, size)
     with plain.context(), warnings.catch_warnings(record=True) as text:
         warnings.simplefilter("always", recompute.jax.NothingSaved)

@@ -1,4 +1,4 @@
-"""A vision transformer with dropout in equinox, over a batch by `jax.vmap`."""
+"""Vision transformer with dropout in equinox, batched by `jax.vmap`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A step in its forms: plain, under its framework's remat, and recomputed by `recompute.jax.jit`."""
+"""Forms of a step: plain, under its framework's remat, and recomputed by `recompute.jax.jit`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ OF_THEIRS: Mapping[str, str | None] = {PLAIN: None, THEIRS: ALL, THEIRS_DOTS: DO
 
 @dataclass(frozen=True)
 class Form:
-    """seconds: of ours alone, without what JAX needs to lower. why: the reason why the plain step stays as it is."""
+    """Lowered form of a step.
+
+    `seconds`: time of the rewrite alone, without JAX's lowering. `why`: why the plain step is kept.
+    """
 
     built: Built
     lowered: jax.stages.Lowered
@@ -32,7 +35,8 @@ class Form:
 
 
 def options_of(peer: Peer) -> dict[str, dict[str, Any]]:
-    """What `recompute.jax.jit` is told. Where no block has a name, the same are those found."""
+    """Return the options of `recompute.jax.jit` for each form. If no block has a name, the blocks that it finds are
+    used."""
     same = {"segments": peer.segments}
     return {SAME: same, SAME_DOTS: {**same, "policy": "dots_saveable"}, OURS: {}}
 
@@ -42,14 +46,15 @@ def drawn(built: Built) -> tuple[Any, ...]:
 
 
 def shapes(built: Built) -> tuple[Any, ...]:
-    """Enough to compile a step, and quicker than arrays; they do not say how arrays lie on a mesh."""
+    """Return the shapes of the arguments. They suffice to compile a step and are cheaper than arrays, but have no
+    sharding."""
     return jax.eval_shape(lambda: built.arguments(0))
 
 
 def forms_of(
     peer: Peer, size: str, only: tuple[str, ...] = FORMS, provided: Given = drawn
 ) -> Iterator[tuple[str, Form | Exception]]:
-    """Each form, or what stood in its way. Run this inside of the step's context."""
+    """Yield each form, or the exception that prevented it. Call this in the step's context."""
     plain = peer.build(None, size)
     for name, remat in OF_THEIRS.items():
         if name in only:

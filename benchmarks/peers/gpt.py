@@ -1,4 +1,4 @@
-"""A GPT in plain JAX, with its blocks named or not."""
+"""GPT in plain JAX, with or without names for its blocks."""
 
 from __future__ import annotations
 

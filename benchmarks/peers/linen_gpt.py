@@ -1,4 +1,4 @@
-"""A GPT with dropout in flax linen: loss and gradients, or a whole step of AdamW on a donated state."""
+"""GPT with dropout in flax linen: loss and gradients, or a complete AdamW step on a donated state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A residual network with batch normalization in flax linen: momentum, and running statistics beside the weights."""
+"""Residual network with batch normalization in flax linen, with momentum and running statistics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stack of LSTM layers in flax linen, over time by a scan or unrolled; a layer is a block."""
+"""Stack of LSTM layers in flax linen, scanned or unrolled over time; each layer is a block."""
 
 from __future__ import annotations
 

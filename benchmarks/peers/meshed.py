@@ -1,4 +1,4 @@
-"""Steps on a mesh of 4 × 2 devices: sharded by XLA, mapped over shards by hand, and with shardings in the types."""
+"""Steps on a mesh of 4 × 2 devices: sharded by XLA, mapped over shards manually, and with shardings in the types."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def placed(mesh: Mesh, weights: Any, batch: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def build_automatic(remat: Remat, size: str) -> Built:
-    """A GPT; XLA follows the shardings of the arguments."""
+    """GPT that XLA partitions, following the shardings of the arguments."""
     mesh, shape = mesh_of(AxisType.Auto), gpt.size_of(size)
 
     def arguments(seed: int) -> tuple[Any, ...]:
@@ -41,7 +41,7 @@ def build_automatic(remat: Remat, size: str) -> Built:
 
 
 def build_mapped(remat: Remat, size: str) -> Built:
-    """A GPT; each device has its rows, takes its own gradient, and all are averaged."""
+    """GPT in which each device takes the gradient of its rows, and the gradients are averaged."""
     mesh, shape = mesh_of(AxisType.Auto), gpt.size_of(size)
     everywhere, rows = PartitionSpec(), PartitionSpec(("data", "model"))
 
@@ -66,7 +66,7 @@ def explicit_block(w: Any, x: jax.Array) -> jax.Array:
 
 
 def build_explicit(remat: Remat, size: str) -> Built:
-    """A residual network of dense layers over tokens; each type says how its array lies."""
+    """Residual network of dense layers over tokens, with shardings in the types."""
     rows, length, width, layers = (8, 8, 16, 3) if size == SMALL else (32, 128, 128, 6)
     mesh = mesh_of(AxisType.Explicit)
     run = checkpointed(explicit_block, remat)

@@ -1,4 +1,4 @@
-"""A mixture of experts in plain JAX: one expert for each token, up to a capacity, and balance in the loss."""
+"""Mixture of experts in plain JAX: one expert for each token, up to a capacity, with a balancing term in the loss."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXPERTS = 4
 
 
 def block(w: dict[str, Any], x: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Tokens by width, and how unevenly the experts are used."""
+    """Return the tokens after the block, of shape (tokens, width), and how unevenly the experts are used."""
     seen = normalized(x, w["norm"])
     odds = jax.nn.softmax(seen @ w["gate"])
     chosen = jax.nn.one_hot(jnp.argmax(odds, -1), EXPERTS)

@@ -1,4 +1,4 @@
-"""A GPT in flax nnx, split into graph and state, with gradient descent by optax."""
+"""GPT in flax nnx, split into graph and state, with gradient descent by optax."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a step of the comparison is: built plain or with its framework's own remat, in two sizes."""
+"""Step of the comparison, built plain or with its framework's own remat, in two sizes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,14 @@ SMALL, LARGE = "small", "large"
 
 @dataclass(frozen=True)
 class Built:
-    """A step as `jax.jit` gets it. Arguments are drawn anew for each seed, since some are donated.
+    """Step with the arguments and options of `jax.jit`.
 
-    context: what JAX must run in, such as a mesh. names: of the results, where the tree's own say little.
+    Attributes:
+        step: The function.
+        arguments: Draws new arguments for a seed, since runs consume donated ones.
+        options: Options of `jax.jit`.
+        context: Context in which JAX must run, such as a mesh.
+        names: Names of the results, if those of the pytree are not helpful.
     """
 
     step: Callable[..., Any]
@@ -32,9 +37,13 @@ class Built:
 
 @dataclass(frozen=True)
 class Peer:
-    """A model of a framework. segments: the model's own blocks by name, `auto` where it names none.
+    """Model of a framework.
 
-    remat: what the framework's users write. devices: how many the step needs.
+    Attributes:
+        build: Builds the step plain or with remat, in a size.
+        remat: The remat that users of the framework write.
+        segments: The model's blocks by name; `auto` if it names none.
+        devices: Number of devices that the step needs.
     """
 
     build: Callable[[Remat, str], Built]
@@ -44,12 +53,12 @@ class Peer:
 
 
 def policy_of(remat: Remat) -> Any:
-    """For `policy=` of a remat: None saves nothing."""
+    """Return the argument `policy=` of a remat; None saves nothing."""
     return jax.checkpoint_policies.dots_saveable if remat == DOTS else None
 
 
 def checkpointed(function: Callable[..., Any], remat: Remat) -> Callable[..., Any]:
-    """For models in plain JAX."""
+    """Return the function under `jax.checkpoint`, for models in plain JAX."""
     return function if remat is None else jax.checkpoint(function, policy=policy_of(remat))
 
 
@@ -67,12 +76,12 @@ def cross_entropy(logits: jax.Array, labels: jax.Array) -> jax.Array:
 
 
 def matrix(draw: np.random.Generator, *shape: int) -> jax.Array:
-    """Scaled by its inputs, which are all axes but the last."""
+    """Draw a matrix, scaled by the number of its inputs (all axes but the last)."""
     return jnp.asarray(draw.normal(0, np.prod(shape[:-1]) ** -0.5, shape), jnp.float32)
 
 
 def texts(seed: int, rows: int, length: int, words: int) -> tuple[jax.Array, jax.Array]:
-    """Tokens, and the tokens that come next."""
+    """Return tokens, and the tokens that follow them."""
     drawn = np.random.default_rng(seed).integers(0, words, (rows, length + 1), dtype=np.int32)
     return jnp.asarray(drawn[:, :-1]), jnp.asarray(drawn[:, 1:])
 

@@ -1,4 +1,4 @@
-"""The layers of random steps. Each takes values of one shape, features last, and gives one of that shape."""
+"""Layers of random steps. Each maps values of one shape, with features last, to a value of the same shape."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ Weights = dict[str, Array]
 
 @dataclass(frozen=True)
 class Layer:
-    """weights: drawn for a width. run: weights, the values it reads, a key. reads: how many values."""
+    """Layer of a random step.
+
+    `weights`: draws the weights for a width. `run`: applies the layer to weights, values and a random key. `reads`:
+    number of values that it reads.
+    """
 
     weights: Callable[[np.random.Generator, int], Weights]
     run: Callable[[Weights, tuple[Array, ...], Array], Array]

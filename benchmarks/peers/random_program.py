@@ -1,4 +1,4 @@
-"""Small training steps of random structure, the same for the same seed."""
+"""Small training steps of random structure, determined by a seed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLASSES = 16
 
 @dataclass(frozen=True)
 class Node:
-    """A layer, and the values that it reads: 0 is the input, n what node n - 1 makes."""
+    """Layer of a program, and the values that it reads: 0 is the input, and n is the result of node n - 1."""
 
     kind: str
     reads: tuple[int, ...]
@@ -29,7 +29,10 @@ class Node:
 
 @dataclass(frozen=True)
 class Program:
-    """named: in groups of so many nodes, 0 for no names. side: the value of a second loss, or of an output beside."""
+    """Random training step.
+
+    `named`: number of nodes per named block; 0 for no names. `side`: value used in a second loss or output.
+    """
 
     seed: int
     domain: str
@@ -86,7 +89,7 @@ def program(seed: int) -> Program:
 
 
 def _node(draw: np.random.Generator, domain: str, number: int) -> Node:
-    """The newest value is read first, most often: else the step would have no depth."""
+    """Draw a node. It mostly reads the newest value first, since the step would have no depth otherwise."""
     kinds = KINDS[domain]
     kind = str(draw.choice(list(kinds)))
     first = number if draw.random() < 0.8 else int(draw.integers(number + 1))

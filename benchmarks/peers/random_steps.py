@@ -1,11 +1,12 @@
-"""Random small training steps: what `recompute.jax.jit` runs never needs more memory than what `jax.jit` runs.
+"""Check on random steps that `recompute.jax.jit` never runs a step that needs more memory than that of `jax.jit`.
 
     python -m recompute.benchmarks.peers.random_steps --count 20 --seed 0
 
-Each step is compiled as a call would compile it, with all defaults, and beside it by `jax.jit` with default flags; both
-run once on the same inputs. Exit status 1: a bar was missed.
+Each step is compiled as a call would compile it, with all defaults, and by `jax.jit` with default flags; both run once
+on the same inputs. The exit status is 1 if a bar is missed.
 
-Distances are `max|a - b| / (eps × max|leaf|)`, eps of the leaf's type, or of bf16 in a step that rounds to it inside.
+Distances are `max|a - b| / (eps × max|leaf|)`, with the eps of the leaf's type, or of bf16 in a step that rounds to
+bf16.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ BF16 = float(jnp.finfo(jnp.bfloat16).eps / jnp.finfo(jnp.float32).eps)
 
 @dataclass(frozen=True)
 class StepVerdict:
-    """why: the reason why the plain step is what runs. distance: of the farthest result, in the units of the step."""
+    """Result for one step. `why`: why the plain step is run. `distance`: that of the farthest result, in the step's
+    unit."""
 
     program: Program
     plain_bytes: int
@@ -78,7 +80,7 @@ def judged(made: Program) -> StepVerdict:
 
 
 def farthest(step: Built, plain: jax.stages.Compiled, ours: jax.stages.Compiled, seed: int) -> float:
-    """Infinite where results are other numbers, or are not finite."""
+    """Return the largest distance of a result; infinite if integers differ or a result is not finite."""
     expected, result = (arrays(run(*step.arguments(seed))) for run in (plain, ours))
     if not all(np.isfinite(entry.astype(np.float64)).all() for entry in expected):
         return float("inf")
@@ -86,7 +88,7 @@ def farthest(step: Built, plain: jax.stages.Compiled, ours: jax.stages.Compiled,
 
 
 def missed(verdicts: Sequence[StepVerdict]) -> list[str]:
-    """The bars that are missed, in words with the seeds of the steps."""
+    """Describe the bars that are missed, with the seeds of the steps."""
     above = [verdict.program.seed for verdict in verdicts if verdict.is_above]
     distant = [verdict.program.seed for verdict in verdicts if verdict.is_far]
     left = [verdict.program.seed for verdict in verdicts if verdict.why is not None]

@@ -1,4 +1,4 @@
-"""The steps of the comparison by name. A framework is imported with the first step that needs it."""
+"""Registry of the compared steps by name. A framework is imported with the first step that needs it."""
 
 from __future__ import annotations
 

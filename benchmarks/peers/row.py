@@ -1,6 +1,8 @@
-"""One step in a process of its own, as JSON: `python -m recompute.benchmarks.peers.row 'linen gpt' --what costs`.
+"""Measure one step in a process of its own, and print JSON.
 
-Devices must be asked for before JAX starts, and the peak of a device is that of its process.
+    python -m recompute.benchmarks.peers.row 'linen gpt' --what costs
+
+Devices must be requested before JAX starts, and the peak of a device is that of its process.
 """
 
 from __future__ import annotations

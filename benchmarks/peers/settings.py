@@ -1,4 +1,4 @@
-"""How the steps are compiled on each platform: by default, with barriers kept (CPU), with other schedulers (GPU)."""
+"""Compiler settings by platform: default, with barriers kept (CPU), with other schedulers (GPU)."""
 
 from __future__ import annotations
 
@@ -28,5 +28,6 @@ OTHER = (Setting(DEFAULT),)
 
 
 def settings_of(platform: str) -> tuple[Setting, ...]:
-    """The first is the one that bars are about. On CPU the compiler drops barriers by default, on GPU it keeps them."""
+    """Return the settings of a platform. The first one is that of the bars. By default XLA drops barriers on CPU, but
+    not on GPU."""
     return {"cpu": CPU, "gpu": GPU, "cuda": GPU, "rocm": GPU}.get(platform, OTHER)

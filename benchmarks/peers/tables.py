@@ -1,4 +1,4 @@
-"""What was measured, as tables in Markdown. Rows are what `row.py` prints, by step."""
+"""Tables of the measurements in Markdown. Rows are the output of `row.py`, by step."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def of_setting(rows: Rows, setting: str) -> dict[str, Any]:
 
 
 def ratios(rows: Rows, setting: str, of: str) -> str:
-    """Each form as a multiple of the plain step, and ours as multiples of theirs."""
+    """Return a table of each form as a multiple of the plain step, and of recomputation as a multiple of remat."""
     head = ["step", *OTHERS, f"{SAME} / theirs", "ours / theirs"]
     lines = [
         [name, *(said(ratio(costs, form, PLAIN, of)) for form in OTHERS), *against_theirs(costs, of)]
@@ -44,8 +44,8 @@ def against_theirs(costs: Any, of: str) -> list[str]:
 
 
 def others(rows: Rows, setting: str) -> str:
-    """Bits, seconds of XLA as multiples of its seconds for the plain step, and our own seconds likewise; on a device
-    that is timed its step and peak too."""
+    """Return a table of differing bits, of XLA's and our own compile times as multiples of XLA's for the plain step,
+    and on timed devices of step times and peaks."""
     head = ["step", "results", *(f"other bits: {form}" for form in (THEIRS, SAME, OURS))]
     head += [
         *(f"XLA seconds: {form}" for form in (THEIRS, SAME, OURS)),
@@ -88,7 +88,7 @@ def peers(existing: Mapping[str, Peer], names: Sequence[str]) -> str:
 
 
 def distances(rows: Rows) -> str:
-    """Of each step: its results, how many are close, and the farthest of theirs and of ours."""
+    """Return a table of distances: for each step the number of results, how many are close, and the farthest ones."""
     lines = list[list[str]]()
     for name, row in rows.items():
         leaves = row.get("distances", {}).get("leaves", [])

@@ -1,4 +1,4 @@
-"""A U-Net in plain JAX, its levels named: down, up with skips, two convolutions each."""
+"""U-Net in plain JAX with named levels: down, up with skips, two convolutions each."""
 
 from __future__ import annotations
 

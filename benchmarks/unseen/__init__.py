@@ -1,1 +1,1 @@
-"""Training steps written apart from the passes, to measure them on what their authors have not seen."""
+"""Training steps written independently of the passes, to measure the passes on code that their authors had not seen."""

@@ -1,4 +1,4 @@
-"""What a step is, how its blocks are wrapped and named, and optimizers written by hand."""
+"""The class of a step, wrappers that name and checkpoint its blocks, and hand-written optimizers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Tree = Any
 
 @dataclass(frozen=True)
 class UnseenStep:
-    """A training step: `function(*arguments)`; the arguments are pytrees of arrays or of their shapes."""
+    """A training step `function(*arguments)`, whose arguments are pytrees of arrays or of their shapes."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -68,7 +68,7 @@ def integers(*dimensions: int) -> jax.ShapeDtypeStruct:
 
 
 def key_data(words: int = 2) -> jax.ShapeDtypeStruct:
-    """Raw key data: two words for threefry, four for rbg."""
+    """Return raw key data: two words for threefry, four for rbg."""
     return shape(words, dtype=jnp.uint32)
 
 
@@ -77,7 +77,7 @@ def sgd(parameters: Tree, gradients: Tree, rate: float = 0.01) -> Tree:
 
 
 def momentum(parameters: Tree, gradients: Tree, velocity: Tree, rate: float = 0.01, beta: float = 0.9) -> Tree:
-    """The new parameters and the new velocity."""
+    """Return the new parameters and the new velocity."""
     velocity = jax.tree.map(lambda v, g: beta * v + g, velocity, gradients)
     return sgd(parameters, velocity, rate), velocity
 
@@ -87,7 +87,7 @@ def adam_state(parameters: Tree) -> Tree:
 
 
 def adam(parameters: Tree, gradients: Tree, state: Tree, rate: float = 1e-3, decay: float = 0.0) -> Tree:
-    """The new parameters and the new state; `decay` makes it AdamW."""
+    """Return the new parameters and the new state; `decay` makes it AdamW."""
     count = state["count"] + 1
     mu = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, state["mu"], gradients)
     nu = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, state["nu"], gradients)

@@ -36,7 +36,7 @@ EXCHANGES = re.compile(r" (?:all-reduce|all-gather|reduce-scatter|all-to-all|col
 
 
 def figures(compiled: Any) -> tuple[int, float, int]:
-    """Bytes of temporaries, FLOPs, and the number of collectives."""
+    """Return the bytes of temporaries, the FLOPs, and the number of collectives."""
     memory, costs = compiled.memory_analysis(), compiled.cost_analysis()
     return memory.temp_size_in_bytes, costs["flops"], len(EXCHANGES.findall(compiled.as_text()))
 
@@ -79,7 +79,7 @@ def row(name: str) -> str:
 
 
 def main() -> int:
-    """Each step in a process of its own: some set the mesh of the whole process."""
+    """Measure each step in a process of its own, since some set the mesh of the whole process."""
     names = sys.argv[1:] or NAMES
     if len(names) == 1:
         warnings.simplefilter("ignore")

@@ -42,7 +42,7 @@ def add(a: Any, b: Any) -> Any:
 
 
 def accumulate_scan_mlp(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """`scan` over four microbatches of a residual network, the mean gradient goes to Adam."""
+    """Return a residual network with a `scan` over four microbatches, whose mean gradient goes to Adam."""
     run = Blocks(checkpoint, scopes)
 
     def loss(params: Any, x: jax.Array, target: jax.Array) -> jax.Array:
@@ -65,7 +65,7 @@ def accumulate_scan_mlp(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def accumulate_fori_conv(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """`fori_loop` over slices of the batch, convolutions with batch norm; SGD."""
+    """Return a convolutional network with batch norm and a `fori_loop` over slices of the batch; SGD."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:
@@ -90,7 +90,7 @@ def accumulate_fori_conv(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def accumulate_scan_gpt(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """`scan` over microbatches of tokens, gradients summed in f32 from weights used in bf16; momentum."""
+    """Return a GPT with a `scan` over microbatches; gradients in f32, weights used in bf16; momentum."""
     run = Blocks(checkpoint, scopes, inside=True)
 
     def loss(params: Any, tokens: jax.Array) -> jax.Array:
@@ -113,7 +113,7 @@ def accumulate_scan_gpt(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def accumulate_fori_dropout(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """`fori_loop` whose counter is folded into the dropout keys; loss and gradients are both carried; SGD."""
+    """Return a `fori_loop` that folds its counter into dropout keys, and carries loss and gradients; SGD."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array, key: jax.Array) -> jax.Array:
@@ -162,12 +162,12 @@ def mapped(devices: int, checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def shard_map_one(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A decoder with its gradients inside `shard_map` over one device."""
+    """Return a decoder whose gradients are computed inside `shard_map` over one device."""
     return mapped(1, checkpoint, scopes)
 
 
 def shard_map_two(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """The same over two devices, half of the batch on each."""
+    """Return the same decoder over two devices, with half of the batch on each."""
     return mapped(2, checkpoint, scopes)
 
 

@@ -1,10 +1,10 @@
-"""What we save on steps that were not written for us, beside `jax.checkpoint` around their blocks.
+"""Memory saved on independently written steps, beside `jax.checkpoint` around their blocks.
 
 `python -m recompute.benchmarks.unseen.savings open --json open.jsonl [names]`.
 
-Each step is compiled by XLA:CPU with barriers kept: plain, under `jax.checkpoint`, and as we write it, once with its
-names and once without any. Compared are the bytes of temporaries, and what our model of XLA makes of
-each. One line of JSON for each step; a step that is in the file already is not measured again.
+Each step is compiled by XLA:CPU with barriers kept: plain, under `jax.checkpoint`, and recomputed by us, once with its
+scope names and once without. The bytes of temporaries are compared with each other and with our model of XLA.
+Each step is one line of JSON; a step that the file already contains is not measured again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ HALVES = {"open": OPEN, "held_back": HELD_BACK, "loops": LOOPS}
 
 
 def without_scopes(module: ModuleOp) -> ModuleOp:
-    """The step as if nobody had named anything: of each path the direction and the operation are left."""
+    """Return the step without scope names: only the direction and the operation remain of each path."""
     bare = module.clone()
     for op in bare.walk():
         if path := path_of(op.location):
@@ -63,14 +63,14 @@ def _bare(path: str) -> str:
 
 
 def measured(lowered: jax.stages.Lowered) -> tuple[int, float]:
-    """Bytes of temporaries, and floating-point operations."""
+    """Return the bytes of temporaries and the FLOPs."""
     compiled = lowered.compile(compiler_options=OPTIONS)
     analysis: Any = compiled.cost_analysis()
     return compiled.memory_analysis().temp_size_in_bytes, float(analysis["flops"])
 
 
 def attempts_at(lowered: jax.stages.Lowered, module: ModuleOp, compiled: int) -> Iterator[dict[str, Any]]:
-    """The one that is chosen by the model, and so many of those that there are, compiled."""
+    """Return the attempt that the model chooses and up to `count` others, compiled."""
     chosen = module.clone()
     begin = time.process_time()
     outcome = recompute(chosen)

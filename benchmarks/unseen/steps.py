@@ -1,4 +1,4 @@
-"""The registries of both halves: name → builder. The modules of third parties are imported only when one is built."""
+"""The registries of both halves: name → builder; modules with third-party imports are loaded only when used."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .open import convolutions, dense, dynamics, generative, losses, sequences, 
 
 
 def lazily(module: str, name: str) -> Builder:
-    """The builder `name` of a module which needs a library that may be missing."""
+    """Return a builder that imports its module, which needs an optional library, when called."""
 
     def build(checkpoint: bool, scopes: bool) -> UnseenStep:
         builder: Builder = import_module(module, __package__).STEPS[name]

@@ -31,7 +31,7 @@ def rows(paths: Sequence[Path]) -> list[Row]:
 
 
 def table(result: Sequence[Row]) -> Iterator[str]:
-    """Temporaries and floating-point operations as multiples of the plain step's."""
+    """Return temporaries and FLOPs as multiples of the plain step's."""
     yield from HEAD
     for row in result:
         if "error" in row:
@@ -50,7 +50,8 @@ def table(result: Sequence[Row]) -> Iterator[str]:
 
 
 def counts(result: Sequence[Row], kind: str) -> tuple[int, int, int]:
-    """How many steps take less memory than theirs, as much, and more; those that are refused are in none."""
+    """Return how many steps take less memory than under `jax.checkpoint`, as much, and more; refused steps count in
+    none."""
     ratios = [row[kind][0]["bytes"] / row["checkpoint"]["bytes"] for row in result if "error" not in row]
     better, worse = sum(ratio < 1 - EQUAL for ratio in ratios), sum(ratio > 1 + EQUAL for ratio in ratios)
     return better, len(ratios) - better - worse, worse
@@ -79,7 +80,7 @@ def block(result: Sequence[Row]) -> str:
 
 
 def page() -> str:
-    """The page in docs/, with the tables of the lines that are kept."""
+    """Return the page in docs/ with the tables of the stored lines."""
     text = PAGE.read_text()
     for half, path in KEPT.items():
         begin, end = f"<!-- {half} -->", f"<!-- end of {half} -->"

@@ -1,4 +1,4 @@
-"""Steps with loops, as `jax.jit` gets them: `build(size, checkpoint)` gives a `Step` each, as in `examples/models`.
+"""Training steps with loops. As in `examples/models`, `build(size, checkpoint)` of each module returns a `Step`.
 
-`python benchmarks/loops.py` measures them beside `jax.checkpoint` inside of the loops; docs/loops.md says what happens.
+`python benchmarks/loops.py` compares them with `jax.checkpoint` inside of the loops; docs/loops.md has the results.
 """

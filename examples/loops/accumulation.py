@@ -1,4 +1,4 @@
-"""Gradients of microbatches summed in one loop, each through a scan over layers; then one step of descent."""
+"""Gradient accumulation: one loop over microbatches, each a scan over layers, then a step of gradient descent."""
 
 from __future__ import annotations
 

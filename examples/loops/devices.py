@@ -1,6 +1,6 @@
-"""The gradient of a `shard_map` over eight devices: each has a part of the batch and of every layer's weights.
+"""Gradient of a `shard_map` over eight devices, each with a part of the batch and of every layer's weights.
 
-Run with `XLA_FLAGS=--xla_force_host_platform_device_count=8` where there are no eight devices.
+On a machine with fewer devices, run it with `XLA_FLAGS=--xla_force_host_platform_device_count=8`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SIZES = {"small": (3, 16, 16), "large": (6, 1024, 128)}
 
 
 def layer(x: jax.Array, weights: Any) -> jax.Array:
-    """`up` is cut by columns, `down` by rows: one sum over the devices of a row."""
+    """Apply a layer whose weights are split by columns (`up`) and rows (`down`); one sum joins the parts."""
     hidden = jax.nn.gelu(normed(x) @ weights["up"])
     return x + jax.lax.psum(hidden @ weights["down"], "model")
 

@@ -1,4 +1,4 @@
-"""The same in flax: layers under `nn.scan`, with `nn.remat` around the layer for comparison, and a step of adamw."""
+"""Flax transformer with its layers under `nn.scan` (with `nn.remat` for comparison), and a step of AdamW."""
 
 # pyright: basic
 

@@ -1,4 +1,4 @@
-"""An LSTM over 256 steps of time."""
+"""LSTM over 256 time steps."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A neural ordinary differential equation, solved in as many steps as an argument says, 64 at most.
+"""Neural ordinary differential equation, solved in a number of steps that is an argument, at most 64.
 
-JAX does not differentiate a loop of run-time length in reverse. What it does: a scan of as many steps as there may be,
-which hold their state once they are done. `ode.mlir` is the loop of run-time length, as compilers that do
-differentiate it write it; it is left as it is, and a remark says why.
+JAX cannot differentiate a loop of run-time length in reverse mode. Instead, the step scans over the maximum number of
+steps and keeps the state unchanged after the last one needed. `ode.mlir` is the loop of run-time length, in the form
+of compilers that can differentiate it; it is left unchanged, with a remark that states the reason.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def build(size: str, checkpoint: bool = False) -> Step:
         length = 1.0 / steps
 
         def advance(x: jax.Array, number: jax.Array) -> tuple[jax.Array, None]:
-            """The method of Heun."""
+            """Take one step by Heun's method."""
             first = slope(x, weights)
             second = slope(x + length * first, weights)
             return jnp.where(number < steps, x + 0.5 * length * (first + second), x), None

@@ -1,4 +1,4 @@
-"""Six blocks of eight relu branches side by side: a block is wide, and its branches meet only at its end."""
+"""Six wide blocks of eight parallel relu branches, which meet only at the end of a block."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Ten blocks of sin, exp, cos, tanh: no weights, only activations.
+"""Chain of ten blocks of sin, exp, cos and tanh, with activations but no weights.
 
-MindSpore's recomputation saves nothing on this net, because the gate of its copies is empty.
+MindSpore's recomputation saves no memory on this net, because nothing gates its copies.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A six-layer GPT with dropout: the loss and its gradients, or a whole Adam step with donation."""
+"""Six-layer GPT with dropout: the loss and its gradients, or a complete Adam step with donation."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def parameters_of(config: Config) -> Parameters:
 
 
 def build(size: str, checkpoint: bool = False, train: bool = False) -> Step:
-    """The loss and its gradients; with `train` the Adam update too, parameters and moments donated."""
+    """Return the step: loss and gradients; with `train` also the Adam update, with donated parameters and moments."""
     config = SIZES[size]
     optimizer = optax.adam(LEARNING_RATE)
 

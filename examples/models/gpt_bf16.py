@@ -1,4 +1,4 @@
-"""The GPT of `gpt.py` in mixed precision: weights in f32, blocks in bf16, the loss in f32."""
+"""GPT of `gpt.py` in mixed precision: weights and loss in f32, blocks in bf16."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The net of MindSpore's recomputation tutorial: ten blocks of attention of a tensor with itself.
+"""Net of MindSpore's recomputation tutorial: ten blocks of self-attention without projections.
 
-The gradient is taken with respect to the input, as there; each block adds a weight of its own to the scores. The
-tutorial's dropout keeps one value in ten (`nn.Dropout(0.9)`); here it takes its key explicitly.
+As in the tutorial, the gradient is taken with respect to the input, and each block adds a weight of its own to the
+scores. The tutorial's dropout keeps one value in ten (`nn.Dropout(0.9)`); here it takes an explicit key.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A residual MLP of three tanh blocks with dropout and plain gradient descent, weights donated."""
+"""Residual MLP of three tanh blocks with dropout, trained by gradient descent with donated weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A residual MLP of twenty layers with GELU: the weights are much larger than what one layer holds."""
+"""Residual MLP of twenty layers with GELU, whose weights are much larger than the activations of a layer."""
 
 from __future__ import annotations
 

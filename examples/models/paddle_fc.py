@@ -1,4 +1,4 @@
-"""Four fully connected layers with relu and a squared error, in the manner of Paddle's `RecomputeOptimizer`."""
+"""Four fully connected layers with relu and a squared error, as in Paddle's `RecomputeOptimizer` example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The net of Paddle's Fleet recomputation page: five blocks of linear, dropout, relu, linear, relu, linear; SGD."""
+"""Net of Paddle's Fleet page on recomputation: five blocks of linear, dropout, relu, linear, relu, linear; SGD."""
 
 from __future__ import annotations
 

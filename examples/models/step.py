@@ -1,4 +1,4 @@
-"""What every example hands to the exporter and to the benchmarks."""
+"""Training step as the exporter and the benchmarks take it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Step:
-    """A training step: `function(*arguments)`, where `arguments` are pytrees of `jax.ShapeDtypeStruct`."""
+    """Training step `function(*arguments)`, where `arguments` are pytrees of `jax.ShapeDtypeStruct`."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -28,20 +28,20 @@ def shape(*dimensions: int, dtype: Any = jnp.float32) -> jax.ShapeDtypeStruct:
 
 
 def dropout(key: jax.Array, x: jax.Array, rate: float) -> jax.Array:
-    """Inverted dropout with an explicit key: the same key gives the same mask."""
+    """Apply inverted dropout with an explicit key; the same key gives the same mask."""
     mask = jax.random.bernoulli(key, 1.0 - rate, x.shape)
     return jnp.where(mask, x / (1.0 - rate), 0.0)
 
 
 def maybe_checkpoint(block: Callable[..., Any], checkpoint: bool) -> Callable[..., Any]:
-    """The block itself, or the block under `jax.checkpoint`."""
+    """Return the block, under `jax.checkpoint` if `checkpoint` is set."""
     return jax.checkpoint(block) if checkpoint else block
 
 
 def random_inputs(step: Step, seed: int = 0) -> tuple[Any, ...]:
-    """Fresh arguments for one run (donated ones are gone after it): small normal floats, integers below 32.
+    """Return new arguments for one run, which consumes donated ones: small normal floats, and integers below 32.
 
-    Adam's second moments are positive; the integers are token ids and step counts, 32 is the smallest vocabulary.
+    Adam's second moments are positive. Integers are token ids and step counts; the smallest vocabulary is 32.
     """
     generator = np.random.default_rng(seed)
 

@@ -1,4 +1,4 @@
-"""One encoder on two inputs: its scopes are entered twice, with the same weights."""
+"""Encoder applied to two inputs with the same weights, so that its scopes are entered twice."""
 
 from __future__ import annotations
 

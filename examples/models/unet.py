@@ -1,4 +1,4 @@
-"""A U-Net of three levels: what each level computes on the way down is read again on the way up."""
+"""U-Net of three levels; each level's activations on the way down are read again on the way up."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Weights = dict[str, jax.Array]
 
 
 def stage(p: Weights, x: jax.Array) -> jax.Array:
-    """Two convolutions, each normalized."""
+    """Apply two convolutions, each followed by normalization and relu."""
     for name in ("first", "second"):
         x = jax.nn.relu(batch_norm(convolve(x, p[name]), p[f"{name}_scale"], p[f"{name}_shift"]))
     return x
 
 
 def down(p: Weights, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """What the way up reads, and the next level at half the size."""
+    """Return the skip connection of a level, and the input of the next level at half the size."""
     skip = stage(p, x)
     return skip, convolve(skip, p["resize"], stride=2)
 
@@ -41,7 +41,7 @@ def stage_weights(inputs: int, outputs: int) -> Weights:
 
 
 def parameters_of(channels: int) -> dict[str, list[Weights]]:
-    """From the first level to the bottom, and from the bottom back; a level has twice the channels of the one above."""
+    """Return the weights from the first level down to the bottom and back up; each level doubles the channels."""
     widths = [channels << level for level in range(LEVELS + 1)]
     inputs = [COLOURS, *widths[1:LEVELS]]
     return {

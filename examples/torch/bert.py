@@ -1,9 +1,9 @@
-"""A masked language model of `transformers`, built from its configuration; nothing is downloaded.
+"""Train a masked language model of `transformers`, built from its configuration; nothing is downloaded.
 
     python examples/torch/bert.py [--budget 60%]
 
-needs `pip install 'xdsl-recompute[torch]' transformers`. Only the forward pass is compiled, as the Trainer of
-`transformers` has it: `model.forward = rt.compile(model.forward, budget=...)` is all that changes.
+The script needs `pip install 'xdsl-recompute[torch]' transformers`. With the Trainer of `transformers` only the forward
+pass is compiled, and `model.forward = rt.compile(model.forward, budget=...)` is the only change.
 """
 
 from __future__ import annotations

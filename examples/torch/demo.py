@@ -1,4 +1,4 @@
-"""Each PyTorch example in turn: three training steps, and what was done with its graph.
+"""Run all PyTorch examples: three training steps each, and a report on the recomputed graph.
 
 python examples/torch/demo.py
 """

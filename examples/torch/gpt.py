@@ -1,8 +1,9 @@
-"""A GPT with dropout, trained within half of the memory of its plain step.
+"""Train a GPT with dropout within half of the memory of its plain step.
 
     python examples/torch/gpt.py [--budget 50%]
 
-needs `pip install 'xdsl-recompute[torch]'`. Results are the same bits, the random state afterwards too.
+The script needs `pip install 'xdsl-recompute[torch]'`. The results, and the random state afterwards, equal those of the
+plain step bit for bit.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Block(nn.Module):
 
 
 class GPT(nn.Module):
-    """A language model that returns its loss. Its inputs are tokens and targets, integers of (batch, length)."""
+    """Language model that returns its loss. Its inputs are tokens and targets, integers of shape (batch, length)."""
 
     def __init__(
         self,

@@ -1,8 +1,9 @@
-"""A ResNet of the shape of ResNet-50, with BatchNorm, trained within 70 % of the memory of its plain step.
+"""Train a ResNet of the structure of ResNet-50, with BatchNorm, within 70 % of the memory of its plain step.
 
     python examples/torch/resnet.py [--budget 70%]
 
-needs `pip install 'xdsl-recompute[torch]'`. The running statistics are updated once for each step, as in the plain one.
+The script needs `pip install 'xdsl-recompute[torch]'`. The running statistics are updated once for each step, as in the
+plain step.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from torch.nn import functional as F
 
 
 class Bottleneck(nn.Module):
-    """Convolutions of 1, 3 and 1 with BatchNorm, added to the input (batch, channels, height, width)."""
+    """Convolutions of sizes 1, 3 and 1 with BatchNorm, added to the input of shape (batch, channels, height, width)."""
 
     def __init__(self, channels: int, inner: int, stride: int):
         super().__init__()
@@ -36,7 +37,7 @@ class Bottleneck(nn.Module):
 
 
 class ResNet(nn.Module):
-    """A classifier that returns its loss. Its inputs are images (batch, 3, height, width) and labels (batch,)."""
+    """Classifier that returns its loss. Its inputs are images (batch, 3, height, width) and labels (batch,)."""
 
     def __init__(self, depths: tuple[int, ...] = (3, 4, 6, 3), width: int = 8, classes: int = 10):
         super().__init__()

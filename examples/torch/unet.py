@@ -1,8 +1,8 @@
-"""A U-Net: its skip connections are alive from one end of the step to the other.
+"""Train a U-Net, whose skip connections are live from the start of the forward pass to the end of the backward pass.
 
     python examples/torch/unet.py [--budget 80%]
 
-needs `pip install 'xdsl-recompute[torch]'`.
+The script needs `pip install 'xdsl-recompute[torch]'`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class DoubleConv(nn.Sequential):
 
 
 class UNet(nn.Module):
-    """Predicts the noise of images and returns the mean squared error. Both inputs: (batch, 3, height, width)."""
+    """Noise predictor that returns the mean squared error. Both inputs have the shape (batch, 3, height, width)."""
 
     def __init__(self, depth: int = 4, width: int = 8):
         super().__init__()

@@ -1,9 +1,8 @@
 """Kernels of the arith and math dialects, on tensors and on scalars.
 
-Integers are signless: the operation determines the interpretation of the bits, and wraps its results.
-
-A true i1 is -1 as a signed integer. Undefined behavior of MLIR is refused (division by zero) or follows two's
-complement.
+Integers are signless: the operation determines how the bits are interpreted, and its result wraps around. A true i1 is
+-1 as a signed integer. Where MLIR leaves the behavior undefined, the kernel either refuses (division by zero) or
+follows two's complement.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def read_unsigned(values: Array) -> Array:
 
 
 def wrapped(values: Array, dtype: DType) -> Array:
-    """Return the low bits of wider integers."""
+    """Return the low bits of wider integers as elements of `dtype`."""
     if dtype == np.bool_:
         return owned(np.asarray(values) & 1 != 0, dtype)
     return owned(np.asarray(values), dtype)
@@ -102,7 +101,7 @@ def integer(op: Operation) -> Kernel:
 
 
 def extended(op: Operation) -> Kernel:
-    """Return the low and the high half of a sum or product, computed in integers of any size."""
+    """Make the kernel that returns the low and the high half of a sum or product, computed in integers of any size."""
     width, (low, high) = bit_width(dtype_at(op.operands[0])), (dtype_at(result) for result in op.results)
     read = read_signed if op.name == "arith.mulsi_extended" else read_unsigned
     compute = np.add if op.name == "arith.addui_extended" else np.multiply
@@ -175,11 +174,12 @@ def _related(predicate: str, a: Array, b: Array) -> Array:
 
 
 def from_signed(op: Operation) -> Kernel:
-    """Convert to wider or narrower integers, or to the nearest float."""
+    """Make the kernel of a conversion from signed integers to integers of another width, or to the nearest float."""
     return _from_integers(op, read_signed)
 
 
 def from_unsigned(op: Operation) -> Kernel:
+    """Make the kernel of a conversion from unsigned integers to integers of another width, or to the nearest float."""
     return _from_integers(op, read_unsigned)
 
 
@@ -191,7 +191,10 @@ def _from_integers(op: Operation, read: Callable[[Array], Array]) -> Kernel:
 
 
 def to_whole(op: Operation) -> Kernel:
-    """Round towards zero; values out of range, which are undefined, become the nearest number."""
+    """Make the kernel of a conversion from floats to integers, which rounds towards zero.
+
+    Values out of range, for which MLIR leaves the result undefined, become the nearest integer.
+    """
     dtype = dtype_at(op.results[0])
     width = bit_width(dtype)
     working = np.dtype(f"u{dtype.itemsize}") if op.name == "arith.fptoui" and width >= 8 else dtype
@@ -260,7 +263,7 @@ def math_as_stablehlo(op: Operation) -> Kernel:
 
 
 def of_floats(op: Operation) -> Kernel:
-    """Make the kernel of a function of floats: computed in f32 for smaller floats, and rounded once."""
+    """Make the kernel of a function of floats. Floats smaller than f32 are computed in f32 and rounded once."""
     compute, dtype = FLOATS[op.name], dtype_at(op.results[0])
     return lambda *operands: (owned(compute(*(row_by_row(operand, wide(dtype)) for operand in operands)), dtype),)
 
@@ -292,7 +295,8 @@ def float_to_integer_power(op: Operation) -> Kernel:
 
 
 def fused_multiply_add(op: Operation) -> Kernel:
-    """Make the kernel of a multiply-add that is rounded once. In f64 it would need more digits than numpy has."""
+    """Make the kernel of `math.fma`, which rounds once. Raises `ValueError` for f64, which needs more digits than numpy
+    has."""
     dtype = dtype_at(op.results[0])
     if dtype.itemsize > 4:
         raise ValueError("a fused multiply-add of f64 needs more digits than numpy has")

@@ -1,9 +1,8 @@
-"""Conventions of all kernels: the arrays that they take and return, the types that they compute in, and values that are
-no arrays: tuples and futures, as tuples of Python, and tokens, as None.
+"""Conventions of all kernels: the arrays that they take and return, and the types in which they compute.
 
 A kernel is made once for an operation, and called with one numpy array for each operand. Unless the operation is a view
-of its operand it returns new row-major arrays that own their buffers; only a splat constant is a view of one element,
-with stride zero.
+of its operand, a kernel returns new row-major arrays that own their buffers. The exception is a splat constant, which
+is a view of a single element, with stride zero. Tuples and futures are Python tuples, and a token is None.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ Compute: TypeAlias = Callable[..., Array]
 """A function from operands to one result, in any layout; a numpy scalar is allowed for a tensor of rank 0."""
 Kernel: TypeAlias = Callable[..., tuple[Array, ...]]
 Combine: TypeAlias = Callable[..., tuple[Array, ...]]
-"""A region on scalars, applied to vectors of them: two for each combined value, then its captures."""
+"""A region on scalars, applied to vectors: its arguments (two for each combined value), then its captures."""
 
 F32 = np.dtype(np.float32)
 F64 = np.dtype(np.float64)
@@ -44,17 +43,18 @@ WIDER: dict[DType, DType] = {
 
 
 def wide(dtype: DType) -> DType:
-    """Return the type that elements of `dtype` are computed in."""
+    """Return the type in which elements of `dtype` are computed."""
     return WIDER.get(dtype, dtype)
 
 
 def kind_of(dtype: DType) -> str:
-    """Return `b`, `i`, `u`, `f` or `c`; numpy itself calls the types of `ml_dtypes` void."""
+    """Return the kind of an element type: `b`, `i`, `u`, `f` or `c`. numpy itself reports the types of `ml_dtypes` as
+    void."""
     return wide(dtype).kind
 
 
 def dtype_at(value: SSAValue) -> DType:
-    """Return the numpy type of a tensor's elements, or of a scalar. Raises `ValueError` if there is none."""
+    """Return the numpy element type of a tensor or scalar. Raises `ValueError` if there is none."""
     if _is_unranked(value.type):
         raise ValueError(f"the rank of {value.type} is not known, and only static shapes are executed")
     return dtype_of(value.type.element_type if is_shaped(value.type) else value.type)
@@ -65,7 +65,8 @@ def _is_unranked(type_: Attribute) -> bool:
 
 
 def shape_at(value: SSAValue) -> tuple[int, ...]:
-    """Return the shape of the array of a value; a scalar has rank 0. Raises `ValueError` for a dynamic shape."""
+    """Return the shape of the array that represents a value; a scalar has rank 0. Raises `ValueError` for a dynamic
+    shape."""
     shape = value.type.get_shape() if is_shaped(value.type) else ()
     if any(extent < 0 for extent in shape):
         raise ValueError(f"the shape of {value.type} is dynamic, and only static shapes are executed")
@@ -73,7 +74,7 @@ def shape_at(value: SSAValue) -> tuple[int, ...]:
 
 
 def on_one(compute: Callable[[Array], Array]) -> Kernel:
-    """Return the kernel of an operation with one operand and one result."""
+    """Make a kernel from a function of one operand and one result."""
 
     def run(operand: Array) -> tuple[Array, ...]:
         return (compute(operand),)
@@ -82,7 +83,7 @@ def on_one(compute: Callable[[Array], Array]) -> Kernel:
 
 
 def on_two(compute: Callable[[Array, Array], Array]) -> Kernel:
-    """Return the kernel of an operation with two operands and one result."""
+    """Make a kernel from a function of two operands and one result."""
 
     def run(left: Array, right: Array) -> tuple[Array, ...]:
         return (compute(left, right),)
@@ -91,16 +92,17 @@ def on_two(compute: Callable[[Array, Array], Array]) -> Kernel:
 
 
 def row_by_row(values: Array, dtype: DType | None = None) -> Array:
-    """Return the same array if it is row-major, otherwise a row-major copy.
+    """Return the array itself if it is row-major, otherwise a row-major copy.
 
-    numpy adds and evaluates functions in another order or with other instructions for other layouts, so that bits would
-    depend on the views through which a value was passed.
+    For other layouts numpy adds in another order, or evaluates functions with other instructions, so the bits of a
+    result would depend on the views through which a value was passed.
     """
     return np.asarray(values, dtype, order="C")
 
 
 def owned(values: Array, dtype: DType) -> Array:
-    """Return a row-major array, not a scalar, that owns its buffer; a copy only if `values` is not one already."""
+    """Return a row-major array of `dtype` that owns its buffer. Copies `values` only if it is not such an array
+    already."""
     array = np.asarray(values).astype(dtype, order="C", copy=False)
     return array if array.flags.owndata else array.copy()
 
@@ -109,7 +111,7 @@ ValueKernel: TypeAlias = Callable[..., tuple[Any, ...]]
 
 
 def tuple_(op: Operation) -> ValueKernel:
-    """Return the operands themselves, not copies."""
+    """Make the kernel of `stablehlo.tuple`, which returns the operands without copying them."""
 
     def run(*values: Any) -> tuple[Any, ...]:
         return (values,)
@@ -127,7 +129,8 @@ def element(op: GetTupleElementOp) -> ValueKernel:
 
 
 def token(op: Operation) -> ValueKernel:
-    """Return a token orders operations, which run in order anyway."""
+    """Make the kernel of an operation on tokens. Tokens carry no value, since operations run in program order
+    anyway."""
 
     def run(*tokens: None) -> tuple[Any, ...]:
         return (None,)
@@ -145,7 +148,7 @@ def finished(op: Operation) -> ValueKernel:
 
 
 def leaves(value: Any) -> list[Any]:
-    """Return the arrays of a value, from nested tuples in order."""
+    """Return the arrays of a value, with nested tuples flattened."""
     if not isinstance(value, tuple):
         return [value]
     parts: tuple[Any, ...] = value  # pyright: ignore[reportUnknownVariableType]

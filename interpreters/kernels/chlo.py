@@ -1,4 +1,4 @@
-"""Kernels of CHLO: numpy where it has the function, otherwise scipy, which is imported only then."""
+"""Kernels of CHLO. They use numpy where it has the function, otherwise scipy, which is imported only when needed."""
 
 from __future__ import annotations
 
@@ -49,8 +49,11 @@ def elementwise(op: Operation) -> Kernel:
 
 
 def special(word: str, op: Operation) -> Kernel:
-    """Make the kernel of a special function: computed in f32 for smaller floats, and rounded once. Raises `ValueError`
-    if scipy is needed and missing."""
+    """Make the kernel of the special function `word`. Floats smaller than f32 are computed in f32 and rounded once.
+
+    Raises:
+        ValueError: The function needs scipy, which is not installed.
+    """
     operand, dtype = dtype_at(op.operands[0]), dtype_at(op.results[0])
     compute = COMPLEX.get(word) if kind_of(operand) == "c" else None
     compute, working = compute or NUMPY.get(word) or _from_scipy(SCIPY[word]), computed_in(operand)
@@ -66,20 +69,23 @@ def _from_scipy(word: str) -> Compute:
 
 
 def next_after(op: Operation) -> Kernel:
-    """Return the neighbouring number of the type itself; no computation in a wider type."""
+    """Make the kernel of `chlo.next_after`. It works in the element type itself: a wider type has other neighbours."""
     return on_two(lambda a, b: owned(np.nextafter(row_by_row(a), row_by_row(b)), a.dtype))
 
 
 def multiply_high(op: Operation) -> Kernel:
-    """Return the upper half of the product, computed in Python's exact integers."""
+    """Make the kernel of `chlo.mulhi`: the upper half of the product, computed exactly in Python integers."""
     dtype = dtype_at(op.results[0])
     width = bit_width(dtype)
     return on_two(lambda a, b: ((a.astype(object) * b.astype(object)) >> width).astype(dtype))
 
 
 def top_k(op: TopKOp) -> Kernel:
-    """Make the kernel of `chlo.top_k`: ordered by IEEE 754's total order, as in XLA: -0.0 < 0.0, and the NaNs at both
-    ends. Of equal elements the first is taken."""
+    """Make the kernel of `chlo.top_k`.
+
+    Elements are ordered by the total order of IEEE 754, as in XLA: -0.0 < 0.0, with NaNs at both ends. Equal elements
+    keep their order.
+    """
     k, dtype, indices = op.k.value.data, dtype_at(op.values), dtype_at(op.indices)
     rank = total_order if kind_of(dtype) == "f" else np.asarray
 

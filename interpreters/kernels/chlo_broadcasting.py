@@ -1,4 +1,4 @@
-"""Kernels of CHLO's broadcasting operations: the operands are repeated, and the elementwise kernel does the rest."""
+"""Kernels of CHLO's broadcasting operations: broadcast the operands, then apply the elementwise kernel."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def broadcast_select(op: BroadcastSelectOp) -> Kernel:
 
 
 def constant_like(op: ConstantLikeOp) -> Kernel:
-    """Make the kernel of `chlo.constant_like`. Raises `ValueError` for a value that is not an integer or float."""
+    """Make the kernel of `chlo.constant_like`. Raises `ValueError` for a value that is neither an integer nor a
+    float."""
     dtype, value = dtype_at(op.result), op.value
     if not isinstance(value, FloatAttr | IntegerAttr):
         raise ValueError(f"{op.name} can be executed for integers and floats only, not for {value}")

@@ -1,6 +1,6 @@
-"""The kernel of `chlo.ragged_dot`: one product for each group, of which the rows or sums of the group are taken.
+"""Kernel of `chlo.ragged_dot`: one product for each group, masked to the rows, or to the summed elements, of the group.
 
-Rows after the last group are zero, as in JAX.
+Rows beyond the last group are zero, as in JAX.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from .conversion import convert
 
 
 def ragged_dot(op: RaggedDotOp) -> Kernel:
-    """Make the kernel of `chlo.ragged_dot`: products and sums in the element type of the result, in f32 for smaller
-    floats."""
+    """Make the kernel of `chlo.ragged_dot`.
+
+    Products and sums are computed in the element type of the result, or in f32 if that is smaller.
+    """
     numbers = op.numbers
     count = len(shape_at(op.lhs))
     left, right = list(ascii_letters[:count]), list(ascii_letters[count : count + len(shape_at(op.rhs))])
@@ -64,8 +66,8 @@ def ragged_dot(op: RaggedDotOp) -> Kernel:
 
 
 def _aligned(values: Array, letters: list[str], target: list[str]) -> Array:
-    """Return the values with these dimensions, transposed and extended by extents of 1 to the dimensions of the
-    target."""
+    """Transpose an array with the dimensions `letters` to the order of `target`, and insert extents of 1 for the
+    missing ones."""
     order = sorted(range(len(letters)), key=lambda index: target.index(letters[index]))
     places = [index for index, letter in enumerate(target) if letter not in letters]
     return np.expand_dims(values.transpose(order), tuple(places))

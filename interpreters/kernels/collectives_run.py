@@ -1,6 +1,5 @@
-"""Collectives: with a single process, which receives what it sends, and between several simulated devices, as
-StableHLO's specification describes them.
-"""
+"""Kernels of collectives: for a single process, and for several simulated devices as StableHLO's specification
+states."""
 
 from __future__ import annotations
 
@@ -30,8 +29,11 @@ COUNTS = ("mhlo.num_replicas", "mhlo.num_partitions")
 
 
 def collective(op: Operation) -> Kernel:
-    """Make the kernel of a collective with a single participant, which returns its operands. Raises `ValueError` if
-    others take part."""
+    """Make the kernel of a collective with a single participant, which returns its operands.
+
+    Raises:
+        ValueError: Other processes take part, or the results differ in shape from the operands.
+    """
     _check_alone(op, "replica_groups")
     if [shape_at(result) for result in op.results] != [shape_at(operand) for operand in op.operands]:
         raise ValueError("its results differ in shape from its operands, but only one process is executed")
@@ -44,13 +46,14 @@ def collective(op: Operation) -> Kernel:
     return run
 
 
-def permute_alone(op: Operation) -> Kernel:
-    """Return zeros if no process sends to this one."""
+def single_process_permute(op: Operation) -> Kernel:
+    """Make the kernel of `collective_permute` for a single process: the operand if the process sends to itself, else
+    zeros."""
     receives = bool(_check_alone(op, "source_target_pairs"))
     return on_one(lambda operand: operand.copy() if receives else np.zeros(operand.shape, operand.dtype))
 
 
-def own_number(op: Operation) -> Kernel:
+def own_id(op: Operation) -> Kernel:
     _check_module(op)
     return lambda: (np.array(FIRST, np.uint32),)
 
@@ -64,7 +67,7 @@ def _check_alone(op: Operation, name: str) -> list[list[int]]:
 
 
 def _check_module(op: Operation) -> None:
-    """Raise `ValueError` if all processes take part and the module states several."""
+    """Raise `ValueError` if the module states more than one replica or partition."""
     module = op
     while (around := module.parent_op()) is not None:
         module = around
@@ -80,7 +83,7 @@ Values: TypeAlias = tuple[Array, ...]
 
 
 class SimulatedDevice(ABC):
-    """A simulated device, one of `replicas` x `partitions`."""
+    """One of `replicas * partitions` simulated devices."""
 
     def __init__(self, number: int, replicas: int, partitions: int):
         self.number, self.replicas, self.partitions = number, replicas, partitions
@@ -95,12 +98,13 @@ class SimulatedDevice(ABC):
 
     @abstractmethod
     def exchange(self, group: Group, channel: int, values: Values) -> list[Values]:
-        """Return the values that all devices of the group give, in its order."""
+        """Contribute values to a collective, and return those of all devices of the group, in its order."""
 
     def group_of(self, op: CollectiveOp, across_partitions: bool) -> Group | None:
-        """Return the group that this device belongs to; None if it belongs to none.
+        """Return the group to which this device belongs, or None if it belongs to none.
 
-        across_partitions: groups of an operation with a channel are groups of partitions, not of replicas.
+        `across_partitions`: whether the groups of an operation with a channel consist of partitions instead of
+        replicas.
         """
         rows, channel = rows_of(op.replica_groups), channel_field(op.channel_handle, "handle")
         if rows is None:
@@ -117,7 +121,7 @@ class SimulatedDevice(ABC):
         return next((group for group in members if self.number in group), None)
 
     def _groups_of_replicas(self, rows: Sequence[Sequence[int]], joins_partitions: bool) -> list[list[int]]:
-        """Return the groups of replicas: within each partition, or of all partitions together."""
+        """Return the groups of replicas, within each partition or, if `joins_partitions`, across all of them."""
         by_partition = [
             [[replica * self.partitions + partition for replica in row] for row in rows]
             for partition in range(self.partitions)
@@ -130,7 +134,7 @@ class SimulatedDevice(ABC):
 def _exchanged(
     op: CollectiveOp, device: SimulatedDevice, values: Values, across_partitions: bool = False
 ) -> list[Values] | None:
-    """Return the operands of all devices of the group of this one; None if it belongs to no group."""
+    """Return the operands of all devices of this device's group, or None if it belongs to no group."""
     group = device.group_of(op, across_partitions)
     return None if group is None else device.exchange(group, channel_field(op.channel_handle, "handle"), values)
 
@@ -180,7 +184,7 @@ def collective_broadcast(op: CollectiveOp, device: SimulatedDevice) -> Kernel:
 
 
 def collective_permute(op: CollectivePermuteOp, device: SimulatedDevice) -> Kernel:
-    """Return zeros if no device sends to this one."""
+    """Make the kernel of `collective_permute`. A device to which no other one sends receives zeros."""
     pairs, channel = rows_of(op.source_target_pairs) or [], channel_field(op.channel_handle, "handle")
     numbers = range(device.partitions if channel > 0 else device.replicas)
     own = device.partition if channel > 0 else device.replica
@@ -198,7 +202,7 @@ def collective_permute(op: CollectivePermuteOp, device: SimulatedDevice) -> Kern
 
 
 def _combined(op: CollectiveOp, combine: Combine, exchanged: Sequence[Array], captured: Values) -> Array:
-    """Return the elements of all devices, combined in the order of the group."""
+    """Combine the arrays of all devices elementwise, in the order of the group."""
     dtype = dtype_at(op.regions[0].block.args[0])
     result = convert(exchanged[0], dtype).reshape(-1)
     for other in exchanged[1:]:
@@ -233,7 +237,7 @@ def reduce_scatter(op: ReduceScatterOp, device: SimulatedDevice, combine: Combin
 
 
 def collective_reduce(op: CollectiveOp, device: SimulatedDevice, combine: Combine) -> Kernel:
-    """Return the result for the root of the group, zeros for the others."""
+    """Make the kernel of `collective_reduce`: the root of the group gets the result, the other devices get zeros."""
     count = len(op.operands)
 
     def run(*values: Array) -> Values:

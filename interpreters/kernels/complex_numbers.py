@@ -1,8 +1,8 @@
-"""Functions of complex numbers where numpy loses digits or special values, on complex128.
+"""Functions of complex numbers on complex128, where numpy's own lose digits or mishandle special values.
 
-At zeros, infinities and NaN they follow C's Annex G, as StableHLO's reference does, except for `exponential` and its
-users: an infinite real part with an imaginary part that is not finite gives NaN, as in StableHLO's own tests and in
-XLA.
+At zeros, infinities and NaN they follow C's Annex G, as StableHLO's reference does. The exception is `exponential`, and
+functions that use it: an infinite real part with an imaginary part that is not finite gives NaN, as in StableHLO's
+tests and in XLA.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ SPLIT = 2.0**27 + 1
 
 
 def of_parts(real: Array, imaginary: Array) -> Array:
-    """Combine parts without `real + 1j * imaginary`, where infinities become NaN and zeros lose their sign."""
+    """Combine real and imaginary parts. `real + 1j * imaginary` would turn infinities into NaN and lose the sign of
+    zeros."""
     result = np.empty(np.shape(real), np.complex128)
     result.real, result.imag = real, imaginary
     return result
@@ -35,8 +36,10 @@ def exponential(a: Array) -> Array:
 
 
 def exponential_minus_one(a: Array) -> Array:
-    """Compute `e^a - 1`. The real part `e^x cos y - 1` is `(e^x - 1) cos y - 2 sin²(y / 2)` near 0, without
-    cancellation."""
+    """Compute `e^a - 1`.
+
+    Near 0, the real part `e^x cos y - 1` is computed as `(e^x - 1) cos y - 2 sin²(y / 2)`, which does not cancel.
+    """
     x, y = parts_of(a)
     real, imaginary = parts_of(exponential(a))
     near = np.expm1(x) * np.cos(y) - 2 * np.sin(y / 2) ** 2
@@ -44,8 +47,10 @@ def exponential_minus_one(a: Array) -> Array:
 
 
 def log_plus_one(a: Array) -> Array:
-    """Compute `log(1 + a)`. The real part is `log(|1 + a|)`, near the unit circle around -1 `log1p(|1 + a|² -
-    1) / 2`."""
+    """Compute `log(1 + a)`.
+
+    The real part is `log(|1 + a|)`; near the unit circle around -1 it is computed as `log1p(|1 + a|² - 1) / 2`.
+    """
     x, y = parts_of(a)
     is_near = (np.abs(x) < 3) & (np.abs(y) < 2)
     high, low = _squared_size_less_one(np.where(is_near, x, 0), np.where(is_near, y, 0))
@@ -57,7 +62,8 @@ def log_plus_one(a: Array) -> Array:
 
 
 def _squared_size_less_one(x: Array, y: Array) -> tuple[Array, Array]:
-    """Compute `2x + x² + y²`, whose terms may cancel, in twice the digits; returns a sum of two numbers."""
+    """Compute `|1 + a|² - 1 = 2x + x² + y²`, whose terms may cancel, in double-double precision: a sum of two
+    numbers."""
     (x_squared, x_error), (y_squared, y_error) = _square(x), _square(y)
     first, error = _sum(2 * x, x_squared)
     second, more = _sum(first, y_squared)
@@ -65,7 +71,7 @@ def _squared_size_less_one(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def _square(a: Array) -> tuple[Array, Array]:
-    """Return the square, and its rounding error (Dekker, 1971)."""
+    """Return the square and its rounding error (Dekker, 1971)."""
     product = a * a
     high = SPLIT * a - (SPLIT * a - a)
     low = a - high
@@ -73,14 +79,15 @@ def _square(a: Array) -> tuple[Array, Array]:
 
 
 def _sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return the sum, and its rounding error (Knuth's TwoSum)."""
+    """Return the sum and its rounding error (Knuth's TwoSum)."""
     total = a + b
     back = total - a
     return total, (a - (total - back)) + (b - back)
 
 
 def divide(a: Array, b: Array) -> Array:
-    """Divide scaled operands, so that no intermediate result overflows; NaNs are corrected as in Annex G."""
+    """Divide. The operands are scaled so that no intermediate result overflows, and NaNs are corrected as in Annex
+    G."""
     (x, y, up), (c, d, down) = _scaled(a), _scaled(b)
     size = c * c + d * d
     real, imaginary = (x * c + y * d) / size, (y * c - x * d) / size
@@ -90,7 +97,7 @@ def divide(a: Array, b: Array) -> Array:
 
 
 def _scaled(a: Array) -> tuple[Array, Array, Array]:
-    """Return both parts divided by the power of two of the larger one, and its exponent."""
+    """Return both parts, divided by the power of two of the larger one, and the exponent of that power."""
     x, y = parts_of(a)
     size = np.maximum(np.abs(x), np.abs(y))
     exponent = np.where(np.isfinite(size), np.frexp(size)[1], 0)
@@ -98,7 +105,7 @@ def _scaled(a: Array) -> tuple[Array, Array, Array]:
 
 
 def _recovered(a: Array, b: Array, otherwise: Array) -> Array:
-    """Correct quotients: nonzero / 0 and infinite / finite are infinite, finite / infinite is 0."""
+    """Correct quotients that are NaN: nonzero / 0 and infinite / finite are infinite, finite / infinite is 0."""
     (x, y), endless = parts_of(a), np.copysign(np.inf, np.real(b))
     of_infinite, by_infinite = _times_conjugate(_corner(a), b), _times_conjugate(a, _corner(b))
     cases = [
@@ -110,13 +117,13 @@ def _recovered(a: Array, b: Array, otherwise: Array) -> Array:
 
 
 def _is_infinite(a: Array) -> Array:
-    """Return whether either part is infinite."""
+    """Return a mask of the numbers with an infinite part."""
     real, imaginary = parts_of(a)
     return np.isinf(real) | np.isinf(imaginary)
 
 
 def _corner(a: Array) -> Array:
-    """Replace infinite parts by ones and others by zeros, with their signs."""
+    """Replace infinite parts by ones and finite parts by zeros, keeping their signs."""
     real, imaginary = (np.copysign(np.isinf(part).astype(np.float64), part) for part in parts_of(a))
     return of_parts(real, imaginary)
 
@@ -127,15 +134,17 @@ def _times_conjugate(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def power(a: Array, b: Array) -> Array:
-    """Compute powers; for small negative integer exponents numpy divides by a product that may be infinite, so this
-    divides separately."""
+    """Compute powers.
+
+    For small negative integer exponents numpy divides by a product that may overflow, so that division is done here.
+    """
     real, imaginary = parts_of(b)
     is_divided = (imaginary == 0) & (real < 0) & (real == np.trunc(real)) & (a != 0)
     return np.where(is_divided, divide(np.ones_like(a), np.power(a, -b)), np.power(a, b))
 
 
 def cbrt(a: Array) -> Array:
-    """Return the principal root: a third of the angle."""
+    """Return the principal cube root, which has a third of the angle."""
     angle, size = np.angle(a) / 3, np.cbrt(np.abs(a))
     return of_parts(size * np.cos(angle), size * np.sin(angle))
 
@@ -149,20 +158,19 @@ def logistic(a: Array) -> Array:
 
 
 def sign(a: Array) -> Array:
-    """Return the sign; NaN in both parts if either is NaN; 0 for any zero."""
+    """Return the direction of each number: 0 for any zero, and NaN in both parts if either part is NaN."""
     (x, y), size = parts_of(a), np.abs(a)
     direction = np.where(size == 0, 0, of_parts(x / size, y / size))
     return np.where(np.isnan(a), NAN, direction)
 
 
 def square(a: Array) -> Array:
-    """Compute the square. The real part is `(x + y)(x - y)`, which neither overflows nor cancels where `x² -
-    y²` would."""
+    """Compute the square, with the real part as `(x + y)(x - y)`: `x² - y²` could overflow or cancel."""
     x, y = parts_of(a)
     is_diagonal = (np.abs(x) == np.abs(y)) & np.isfinite(a)
     return of_parts(np.where(is_diagonal, 0, (x + y) * (x - y)), 2 * (x * y))
 
 
 def atan2(y: Array, x: Array) -> Array:
-    """Return the principal value, `-i log((x + iy) / sqrt(x² + y²))`."""
+    """Return the principal value of `-i log((x + iy) / sqrt(x² + y²))`."""
     return -1j * np.log(divide(x + 1j * y, np.sqrt(x * x + y * y)))

@@ -1,5 +1,6 @@
-"""Elements of one type as elements of another: by value (`convert`), by bits (`bitcast_convert`), and quantized
-numbers, whose arrays hold the stored integers.
+"""Conversion between element types: by value (`convert`), by bits (`bitcast_convert`), and to and from quantized types.
+
+The array of a quantized value contains the stored integers.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ _FINFO: Any = ml_dtypes.finfo
 
 
 def convert(values: Array, dtype: DType) -> Array:
-    """Return a new array with the numbers of type `dtype` nearest to `values`.
+    """Return a new array with the elements of `values` converted to `dtype`, as in XLA.
 
-    Integers wrap; a float becomes an integer by rounding towards zero, the nearest one when out of range, and 0 for
-    NaN, as in XLA. Nonzero values are true. The imaginary part is dropped if the result is real.
+    Numbers become the nearest number of the type, and integers wrap around. A float becomes an integer by rounding
+    towards zero; values out of range become the nearest integer, and NaN becomes 0. Nonzero values are true. A real
+    type drops the imaginary part.
     """
     if values.dtype == dtype:
         return values.copy()
@@ -53,9 +55,10 @@ def _whole(values: Array, dtype: DType) -> Array:
 
 
 def reduce_precision(op: ReducePrecisionOp) -> Kernel:
-    """Round to nearest even with fewer bits; overflow gives infinity, subnormal numbers give 0.
+    """Make the kernel of `stablehlo.reduce_precision`: round to nearest even with fewer bits.
 
-    NaN stays unchanged; without mantissa it is infinity, as in StableHLO's reference (XLA leaves NaN).
+    Overflow gives infinity, and subnormal numbers become 0. NaN stays unchanged, except that it becomes infinity if
+    there is no mantissa, as in StableHLO's reference (XLA leaves NaN).
     """
     dtype = dtype_at(op.operand)
     if kind_of(dtype) != "f":
@@ -97,7 +100,7 @@ def bitcast_convert(op: BitcastConvertOp) -> Kernel:
 
 
 def _regrouped(values: Array, dtype: DType) -> Array:
-    """Return the significant bits of all elements, the lowest first, split into elements of `dtype`."""
+    """Concatenate the significant bits of all elements, lowest bit first, and split them into elements of `dtype`."""
     columns = np.unpackbits(values.view(np.uint8).reshape(-1, values.dtype.itemsize), axis=-1, bitorder="little")
     row = columns[:, : bit_width(values.dtype)].reshape(-1, bit_width(dtype))
     padded = np.pad(row, ((0, 0), (0, 8 * dtype.itemsize - bit_width(dtype))))
@@ -105,7 +108,7 @@ def _regrouped(values: Array, dtype: DType) -> Array:
 
 
 class _Scale:
-    """The scales and zero points of a quantized value, as arrays that broadcast to its shape."""
+    """Scales and zero points of a quantized value, as arrays that broadcast to its shape."""
 
     def __init__(self, type_: QuantizedType, value: SSAValue):
         self.type = type_
@@ -117,12 +120,11 @@ class _Scale:
         self.zero_points = np.array(type_.zero_points, np.int64).reshape(shape)
 
     def real(self, stored: Array) -> Array:
-        """Return the real numbers of stored integers."""
+        """Return the real numbers that stored integers represent."""
         return (stored.astype(np.int64) - self.zero_points).astype(self.working) * self.scales
 
     def nearest(self, real: Array) -> Array:
-        """Return the stored integers nearest to real numbers; ties go to even ones, and what is out of range is
-        clamped."""
+        """Return the stored integers nearest to real numbers. Ties go to even, and numbers out of range are clamped."""
         steps = np.rint(convert(real, self.working) / self.scales) + self.zero_points
         return owned(np.clip(steps, self.type.low, self.type.high), self.storage)
 
@@ -133,7 +135,8 @@ def _scale_of(value: SSAValue) -> _Scale | None:
 
 
 def uniform_quantize(op: UniformQuantizeOp) -> Kernel:
-    """Make the kernel. Raises `ValueError` for a type that is quantized in another way."""
+    """Make the kernel of `stablehlo.uniform_quantize`. Raises `ValueError` if the result type is not a supported
+    quantized type."""
     source, target = _scale_of(op.operand), _scale_of(op.result)
     if target is None:
         raise ValueError(f"the type {op.result.type} cannot be executed")
@@ -141,7 +144,8 @@ def uniform_quantize(op: UniformQuantizeOp) -> Kernel:
 
 
 def uniform_dequantize(op: UniformDequantizeOp) -> Kernel:
-    """Make the kernel. Raises `ValueError` for a type that is quantized in another way."""
+    """Make the kernel of `stablehlo.uniform_dequantize`. Raises `ValueError` if the operand type is not a supported
+    quantized type."""
     source = _scale_of(op.operand)
     if source is None:
         raise ValueError(f"the type {op.operand.type} cannot be executed")

@@ -1,4 +1,7 @@
-"""Operations with a shape that an operand holds. The types have to be static, so the operand only confirms them."""
+"""Kernels of operations that take their result shape as an operand.
+
+Types must be static to be executed, so the kernels only check that the operand agrees with the type.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +23,18 @@ from ...dialects.stablehlo.indexing import DynamicGatherOp
 from .arrays import Array, Kernel, on_one, shape_at
 from .indexing import gather_with
 from .movement import broadcast_to, count_along, padded
-from .windowed import convolve, moves_of
+from .windowed import convolve, spatial_windows
 
 
 def _check_shape(shape: tuple[int, ...], stated: Array) -> None:
-    """Check the shape that an operand holds. Raises `ValueError` if it is not that of the type."""
+    """Raise `ValueError` if the shape in an operand differs from that of the result type."""
     extents = tuple(int(extent) for extent in stated)
     if extents != shape:
         raise ValueError(f"the shape operand is {list(extents)}, but the result has shape {list(shape)}")
 
 
 def dynamic_reshape(op: DynamicReshapeOp) -> Kernel:
-    """Return a view if the operand is row-major."""
+    """Make the kernel of `dynamic_reshape`: a view if the operand is row-major, otherwise a copy."""
     shape = shape_at(op.result)
 
     def run(operand: Array, stated: Array) -> tuple[Array, ...]:
@@ -42,7 +45,7 @@ def dynamic_reshape(op: DynamicReshapeOp) -> Kernel:
 
 
 def dynamic_broadcast_in_dim(op: DynamicBroadcastInDimOp) -> Kernel:
-    """Return a view that repeats elements with stride zero."""
+    """Make the kernel of `dynamic_broadcast_in_dim`: a view that repeats elements with stride zero."""
     shape, repeat = shape_at(op.result), broadcast_to(shape_at(op.result), op.broadcast_dimensions.get_values())
 
     def run(operand: Array, stated: Array) -> tuple[Array, ...]:
@@ -75,7 +78,8 @@ def dynamic_pad(op: DynamicPadOp) -> Kernel:
 
 
 def real_dynamic_slice(op: RealDynamicSliceOp) -> Kernel:
-    """Make the kernel. It raises `ValueError` for a range that is not within the operand, whose slice is undefined."""
+    """Make the kernel of `real_dynamic_slice`. It raises `ValueError` for a range out of bounds, which has no defined
+    result."""
     shape = shape_at(op.result)
 
     def run(operand: Array, *numbers: Array) -> tuple[Array, ...]:
@@ -97,7 +101,8 @@ def get_dimension_size(op: GetDimensionSizeOp) -> Kernel:
 
 
 def set_dimension_size(op: SetDimensionSizeOp) -> Kernel:
-    """Return the operand, if its size is that of the result; a smaller size has a type with a dynamic extent."""
+    """Make the kernel of `set_dimension_size`, which returns the operand. It raises `ValueError` for a size that
+    differs from the static extent."""
     shape, dimension = shape_at(op.result), op.dimension.value.data
 
     def run(operand: Array, size: Array) -> tuple[Array, ...]:
@@ -121,7 +126,7 @@ def dynamic_gather(op: DynamicGatherOp) -> Kernel:
 
 
 def dynamic_conv(op: DynamicConvOp) -> Kernel:
-    still = moves_of(op, None)
+    still = spatial_windows(op, None)
     shape = shape_at(op.result)
 
     def run(lhs: Array, rhs: Array, padding: Array) -> tuple[Array, ...]:

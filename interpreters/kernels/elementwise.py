@@ -1,5 +1,6 @@
-"""Elementwise operations, a line each, by their names in StableHLO: numpy functions by kind of element, and functions
-of our own where StableHLO and numpy differ.
+"""Kernels of elementwise operations, in tables by StableHLO name and kind of element.
+
+Most entries are numpy functions; this module implements those for which StableHLO and numpy differ.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from .conversion import convert
 
 
 def maximum(a: Array, b: Array) -> Array:
-    """Compute the maximum of IEEE 754-2019: NaN wins, and 0.0 is greater than -0.0, unlike in numpy."""
+    """Compute the maximum of IEEE 754-2019. Unlike numpy's, it orders -0.0 below 0.0; NaN propagates."""
     larger = np.maximum(a, b)
     zero = _both_zero(a, b)
     return np.where(zero, a + b, larger) if zero.any() else larger
 
 
 def minimum(a: Array, b: Array) -> Array:
-    """Compute the minimum of IEEE 754-2019: NaN wins, and -0.0 is less than 0.0."""
+    """Compute the minimum of IEEE 754-2019. Unlike numpy's, it orders -0.0 below 0.0; NaN propagates."""
     smaller = np.minimum(a, b)
     zero = _both_zero(a, b)
     return np.where(zero, -(-a - b), smaller) if zero.any() else smaller
@@ -35,7 +36,7 @@ def _both_zero(a: Array, b: Array) -> Array:
 
 
 def sign(a: Array) -> Array:
-    """Return -1, 1, or the operand itself where it is a zero or NaN."""
+    """Return -1 or 1 for each element; zeros and NaN stay unchanged."""
     return np.where((a == 0) | np.isnan(a), a, np.copysign(a.dtype.type(1), a))
 
 
@@ -53,20 +54,23 @@ def logistic(a: Array) -> Array:
 
 
 def divide_integers(a: Array, b: Array) -> Array:
-    """Divide and round towards zero; division by zero sets all bits, as in XLA, and the lowest number wraps."""
+    """Divide, rounding towards zero. Division by zero sets all bits, as in XLA, and the smallest number divided by -1
+    is itself."""
     # Exact, since the remainder is subtracted first; the lowest number wraps.
     quotient = np.floor_divide(a - np.fmod(a, b), b)
     return np.where(b == 0, np.invert(np.zeros_like(b)), quotient)
 
 
 def remainder_of_integers(a: Array, b: Array) -> Array:
-    """Return the remainder with the sign of the dividend; by zero it is the dividend, as in XLA."""
+    """Return the remainder, with the sign of the dividend. The remainder by zero is the dividend, as in XLA."""
     return np.where(b == 0, a, np.fmod(a, b))
 
 
 def power_of_integers(base: Array, exponent: Array) -> Array:
-    """Compute powers by squaring, with wrap-around; a negative exponent gives the whole part of the fraction, 0 for a
-    base of 0."""
+    """Compute powers by squaring, modulo the width of the type.
+
+    A negative exponent gives the power rounded towards zero; a base of 0 gives 0.
+    """
     result = np.ones_like(base)
     square, left = base.copy(), np.where(exponent < 0, 0, exponent)
     while np.any(left):
@@ -78,22 +82,21 @@ def power_of_integers(base: Array, exponent: Array) -> Array:
 
 
 def unsigned(a: Array, width: int) -> Array:
-    """Return the bits of integers of `width` bits, in unsigned integers that may be wider."""
+    """Reinterpret integers of `width` bits as unsigned integers, which may be wider."""
     bits = a.view(f"u{a.dtype.itemsize}")
     return bits & ((1 << width) - 1) if width < 8 * a.dtype.itemsize else bits
 
 
 def shift_right_logical(a: Array, amount: Array, width: int) -> Array:
-    """Shift in zeros; an amount beyond the width, or a negative one, gives zero."""
+    """Shift right and fill with zeros. An amount that is negative or at least the width gives zero."""
     shifted = np.right_shift(unsigned(a, width), unsigned(amount, width))
     return np.asarray(shifted).view(a.dtype)
 
 
 def shift_right_arithmetic(a: Array, amount: Array, width: int) -> Array:
-    """Shift right and fill with the highest bit, whether or not it is a sign: unsigned integers are shifted like
-    others.
+    """Shift right and fill with the highest bit, for unsigned integers too.
 
-    An amount beyond the width, or negative, leaves that bit alone.
+    An amount that is negative or at least the width fills all bits.
     """
     above = 8 * a.dtype.itemsize - width
     signed = a.view(f"i{a.dtype.itemsize}") << above >> above
@@ -124,8 +127,8 @@ def count_trailing_zeros(a: Array, width: int) -> Array:
 def rounded_sum_of_product(a: Array, b: Array, c: Array, dtype: DType) -> Array:
     """Compute `a * b + c`, rounded once to f32 or a smaller float.
 
-    The product is exact in f64. The sum is rounded to odd there, by the error that Knuth's TwoSum finds, so that the
-    second rounding is exact (Boldo and Melquiond, 2008).
+    The product is exact in f64. The sum is rounded to odd in f64, using the error that Knuth's TwoSum finds, so that
+    the second rounding is correct (Boldo and Melquiond, 2008).
     """
     product, addend = a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)
     total = np.asarray(product + addend)
@@ -216,7 +219,10 @@ BY_TABLE = EXACT.keys() | FLOAT.keys() | ROUNDED.keys() | INTEGER.keys() | BITS.
 
 
 def compute_for(op: str, dtype: DType) -> Compute | None:
-    """Return the function of the operation on elements of `dtype`, in the wider type; None if it is not defined."""
+    """Return the function of an operation on elements of `dtype`, or None if it is not defined for them.
+
+    The function expects elements of the type `computed_in(dtype)`.
+    """
     if op in EXACT:
         return EXACT[op]
     kind = kind_of(dtype)
@@ -228,8 +234,8 @@ def compute_for(op: str, dtype: DType) -> Compute | None:
 
 
 def computed_in(dtype: DType) -> DType:
-    """Return the type of the computation: functions of complex numbers are computed in f64 and rounded once, as in the
-    reference."""
+    """Return the type in which elements of `dtype` are computed: f64 for the parts of complex numbers, else
+    `wide(dtype)`."""
     return np.dtype(np.complex128) if kind_of(dtype) == "c" else wide(dtype)
 
 
@@ -238,7 +244,11 @@ def from_tables(op: Operation) -> Kernel:
 
 
 def named(name: str, op: Operation) -> Kernel:
-    """Return the kernel of the StableHLO operation `name`, for an operation of any dialect."""
+    """Make the kernel of the StableHLO operation `name` for an operation of any dialect.
+
+    Raises:
+        ValueError: The operation is not defined for the element type.
+    """
     dtype, result = dtype_at(op.operands[0]), dtype_at(op.results[0])
     compute = compute_for(name, dtype)
     if compute is None:
@@ -279,7 +289,7 @@ def compare(op: CompareOp) -> Kernel:
 
 
 def total_order(a: Array) -> Array:
-    """Map floats to integers in the order -NaN < -inf < … < -0.0 < 0.0 < … < inf < NaN (IEEE 754, totalOrder)."""
+    """Map floats to integers in the order -NaN < -inf < … < -0.0 < 0.0 < … < inf < NaN (totalOrder of IEEE 754)."""
     width = bit_width(a.dtype)
     bits = row_by_row(a).view(f"u{a.dtype.itemsize}").astype(np.int64)
     # Below eight bytes the sign is extended by hand; the bits of an f64 are those of an i64 already.

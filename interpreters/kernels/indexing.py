@@ -1,4 +1,4 @@
-"""Gather and scatter with all their dimension numbers, as indices of every element at once."""
+"""Gather and scatter with all dimension numbers, computed as index arrays over all elements at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def gather(op: GatherOp) -> Kernel:
 
 
 def gather_with(op: GatherOp | DynamicGatherOp) -> Callable[[Array, Array, Sequence[int]], Array]:
-    """Return a function of operand, indices and slice sizes. Starts are clamped so that the slice is in bounds."""
+    """Return the gather as a function of operand, indices and slice sizes. Starts are clamped to keep slices in
+    bounds."""
     numbers = op.dimension_numbers.data
     extents, rank = shape_of(op.operand), len(shape_of(op.result))
     dropped = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
@@ -40,8 +41,8 @@ def gather_with(op: GatherOp | DynamicGatherOp) -> Callable[[Array, Array, Seque
 
 
 def scatter(op: ScatterOp, combine: Combine) -> Kernel:
-    """Make the kernel of `stablehlo.scatter`: updates are applied in order of their indices; elements out of bounds are
-    skipped."""
+    """Make the kernel of `stablehlo.scatter`. Updates are applied in the order of their indices; those out of bounds
+    are skipped."""
     numbers = op.scatter_dimension_numbers.data
     extents, shape = shape_of(op.inputs[0]), shape_of(op.updates[0])
     rank, count = len(shape), len(op.inputs)
@@ -76,14 +77,14 @@ def scatter(op: ScatterOp, combine: Combine) -> Kernel:
 
 
 def _along(place: int, extent: int, rank: int) -> Array:
-    """Return 0, 1, … along dimension `place` of a shape of that rank."""
+    """Return 0, 1, … along dimension `place` of a shape with `rank` dimensions."""
     return np.arange(extent).reshape([-1 if dimension == place else 1 for dimension in range(rank)])
 
 
 def _starts(
     indices: Array, vector: int, dimensions: Sequence[int], batch: Sequence[int], rank: int
 ) -> dict[int, Array]:
-    """Return the starts of slices for each dimension of the index vectors, broadcast over the batch dimensions."""
+    """Return the start of each slice for each indexed dimension of the operand, broadcast over the batch dimensions."""
     # Unsigned indices beyond the signed range are out of bounds in either interpretation.
     vectors = np.asarray(indices, np.int64)
     vectors = np.moveaxis(vectors, vector, -1) if vector < vectors.ndim else vectors[..., np.newaxis]
@@ -96,8 +97,8 @@ def _starts(
 def _batch_positions(
     shape: Sequence[int], vector: int, batching: Mapping[int, int], batch: Sequence[int], rank: int
 ) -> dict[int, Array]:
-    """Return for each batching dimension of the operand, the position along its partner among the indices'
-    dimensions."""
+    """Return the positions along each batching dimension of the operand, taken from the matching dimension of the
+    indices."""
     return {
         dimension: _along(batch[partner - (partner > vector)], shape[partner], rank)
         for dimension, partner in batching.items()
@@ -110,7 +111,7 @@ def _sums(parts: Sequence[Mapping[int, Array]], dimensions: int, rank: int) -> l
 
 
 def _flat(index: Sequence[Array], extents: Sequence[int], shape: Sequence[int]) -> tuple[Array, Array]:
-    """Return the row-major positions of all elements, and which of them are in bounds."""
+    """Return the row-major positions of all elements, and a mask of those in bounds."""
     places, inside = np.zeros(shape, np.int64), np.ones(shape, np.bool_)
     for part, extent in zip(index, extents, strict=True):
         inside &= (part >= 0) & (part < extent)
@@ -119,8 +120,10 @@ def _flat(index: Sequence[Array], extents: Sequence[int], shape: Sequence[int]) 
 
 
 def turns(places: Array, inside: Array) -> Iterator[Array]:
-    """Yield the indices of elements in bounds, in groups without duplicate places; the elements of a place keep their
-    order."""
+    """Yield the indices of elements in bounds, in groups without duplicate places.
+
+    Elements with the same place appear in their order, in successive groups.
+    """
     (chosen,) = np.nonzero(inside)
     order = chosen[np.argsort(places[chosen], kind="stable")]
     positions = np.arange(order.size)

@@ -1,4 +1,4 @@
-"""Operations that StableHLO keeps for older exporters: products, sums over labels, repetition, selection."""
+"""Kernels of operations that StableHLO keeps for older exporters: dot, einsum, broadcast, torch_index_select."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from .conversion import convert
 
 
 def dot(op: DotOp) -> Kernel:
-    """Make the kernel of `stablehlo.dot`: products and sums in the element type of the result, in f32 for smaller
-    floats."""
+    """Make the kernel of `stablehlo.dot`.
+
+    Products and sums are computed in the element type of the result, or in f32 if that is smaller.
+    """
     dtype = dtype_at(op.result)
     working = wide(dtype)
     return on_two(lambda lhs, rhs: owned(np.matmul(_in(lhs, working), _in(rhs, working)), dtype))
@@ -23,14 +25,16 @@ def _in(values: Array, dtype: DType) -> Array:
 
 
 def broadcast(op: BroadcastOp) -> Kernel:
-    """Return a view that repeats elements with stride zero."""
+    """Make the kernel of `stablehlo.broadcast`: a view that repeats elements with stride zero."""
     shape = shape_at(op.result)
     return on_one(lambda operand: np.broadcast_to(operand, shape))
 
 
 def einsum(op: EinsumFormatOp) -> Kernel:
-    """Make the kernel of `stablehlo.einsum`: products and sums in the element type of the result, in f32 for smaller
-    floats."""
+    """Make the kernel of `stablehlo.einsum`.
+
+    Products and sums are computed in the element type of the result, or in f32 if that is smaller.
+    """
     equation, dtype = op.equation, dtype_at(op.result)
     working = wide(dtype)
     # numpy takes any numbers for labels.
@@ -48,7 +52,8 @@ def einsum(op: EinsumFormatOp) -> Kernel:
 
 
 def torch_index_select(op: TorchIndexSelectOp) -> Kernel:
-    """Return an index that is out of range is clamped, as in the gather that XLA makes of the operation."""
+    """Make the kernel of `torch_index_select`. Indices out of range are clamped, as in the gather to which XLA lowers
+    it."""
     shape, dimension, batch = shape_at(op.operand), op.dim.value.data, op.batch_dims.value.data
 
     def run(operand: Array, index: Array) -> tuple[Array, ...]:

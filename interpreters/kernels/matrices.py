@@ -1,4 +1,4 @@
-"""Products of matrices (`stablehlo.dot_general`), and transforms and factorizations in the last two dimensions."""
+"""Kernels of `dot_general`, FFT, Cholesky factorization and triangular solve."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .properties import flag, word
 
 
 def dot_general(op: DotGeneralOp) -> Kernel:
-    """Make the kernel of `stablehlo.dot_general`: products and sums in the element type of the result, in f32 for
-    smaller floats.
+    """Make the kernel of `stablehlo.dot_general`.
 
-    A lower precision or an algorithm that the operation allows is not made use of.
+    Products and sums are computed in the element type of the result, or in f32 if that is smaller. A lower precision or
+    an algorithm that the operation permits is not used.
     """
     numbers = op.dot_dimension_numbers.data
     left, right, shape = shape_of(op.lhs), shape_of(op.rhs), shape_of(op.result)
@@ -58,7 +58,8 @@ FFTS: dict[str, Callable[..., Any]] = {
 
 
 def fft(op: FftOp) -> Kernel:
-    """Transform the last dimensions, in f64 for all types, rounded once. An inverse is divided by the extents."""
+    """Make the kernel of `stablehlo.fft`, computed in f64 and rounded once. An inverse transform divides by the
+    extents."""
     extents, shape, dtype = op.fft_length.get_values(), shape_at(op.result), dtype_at(op.result)
     transform, axes = FFTS[op.fft_type.data.value], tuple(range(-len(extents), 0))
     working = np.complex128 if dtype_at(op.operand).kind == "c" else np.float64
@@ -72,9 +73,9 @@ def fft(op: FftOp) -> Kernel:
 
 
 def cholesky(op: CholeskyOp) -> Kernel:
-    """Make the kernel of `stablehlo.cholesky`: only the requested triangle is read, and the other one is zero.
+    """Make the kernel of `stablehlo.cholesky`, which reads only the requested triangle and sets the other one to zero.
 
-    A matrix that is not positive definite, which is undefined, gives NaN, as in JAX.
+    A matrix that is not positive definite has no defined factor and gives NaN, as in JAX.
     """
     dtype, is_lower = dtype_at(op.a), bool(op.lower)
 
@@ -90,7 +91,7 @@ def cholesky(op: CholeskyOp) -> Kernel:
 
 
 def _factor(matrix: Array) -> Array:
-    """Return the lower triangular factor, from the lower triangle."""
+    """Return the lower triangular factor of one matrix, computed from its lower triangle."""
     try:
         return np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
@@ -102,7 +103,7 @@ def _adjoint(matrices: Array) -> Array:
 
 
 def triangular_solve(op: Operation) -> Kernel:
-    """Return the `x` with `a x = b`, or `x a = b`, by substitution. Only the named triangle of `a` is read.
+    """Make the kernel that solves `a x = b`, or `x a = b`, by substitution. It reads only the stated triangle of `a`.
 
     A zero on the diagonal gives infinities and NaN.
     """
@@ -125,13 +126,13 @@ def triangular_solve(op: Operation) -> Kernel:
 
 
 def _check_system(a: tuple[int, ...], b: tuple[int, ...], is_left: bool) -> None:
-    """Check the shapes, since xDSL has no verifier for the operation. Raises `ValueError`."""
+    """Raise `ValueError` for shapes that do not fit, since xDSL has no verifier for the operation."""
     if len(a) < 2 or a[:-2] != b[:-2] or not a[-2] == a[-1] == b[-2 if is_left else -1]:
         raise ValueError(f"a of shape {list(a)} is not square, or does not fit b of shape {list(b)}")
 
 
 def _substitute(a: Array, b: Array, is_lower: bool, has_ones: bool) -> Array:
-    """Substitute row by row, from the row with a single unknown on."""
+    """Solve row by row, starting with the row that has a single unknown."""
     size, solution = a.shape[-1], b.copy()
     for row in range(size) if is_lower else reversed(range(size)):
         solved = slice(0, row) if is_lower else slice(row + 1, size)

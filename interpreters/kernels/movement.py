@@ -1,6 +1,6 @@
-"""Operations that make, number, move or view elements without computing with them.
+"""Kernels of operations that create or move elements without computing with them.
 
-A splat constant is a view of a single element, regardless of its shape.
+A splat constant is a view of a single element, whatever its shape.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def constant(op: ConstantOp | arith.ConstantOp) -> Kernel:
 
 
 def is_view(op: Operation) -> bool:
-    """Return whether the operation is a constant whose kernel returns a view of one element."""
+    """Return whether the operation is a constant whose kernel returns a view of a single element."""
     if not isinstance(op, ConstantOp | arith.ConstantOp):
         return False
     values = _dense(op.value)
@@ -64,7 +64,7 @@ def iota(op: IotaOp) -> Kernel:
 
 
 def count_along(result: SSAValue, along: int) -> Callable[[], Array]:
-    """Return a function that returns the indices along a dimension, as an array of the result's type."""
+    """Return a function that makes an array of the result's type with the index along one dimension."""
     shape, dtype = shape_of(result), dtype_at(result)
 
     def run() -> Array:
@@ -76,24 +76,25 @@ def count_along(result: SSAValue, along: int) -> Callable[[], Array]:
 
 
 def reshape(op: ReshapeOp) -> Kernel:
-    """Return a view if the operand is row-major."""
+    """Make the kernel of `stablehlo.reshape`: a view if the operand is row-major, otherwise a copy."""
     shape = shape_of(op.result)
     return on_one(lambda operand: operand.reshape(shape))
 
 
 def transpose(op: TransposeOp) -> Kernel:
-    """Return a view."""
+    """Make the kernel of `stablehlo.transpose`, which returns a view."""
     permutation = op.permutation.get_values()
     return on_one(lambda operand: operand.transpose(permutation))
 
 
 def broadcast_in_dim(op: BroadcastInDimOp) -> Kernel:
-    """Return a view that repeats elements with stride zero."""
+    """Make the kernel of `stablehlo.broadcast_in_dim`: a view that repeats elements with stride zero."""
     return on_one(broadcast_to(shape_of(op.result), op.broadcast_dimensions.get_values()))
 
 
 def broadcast_to(shape: Sequence[int], dimensions: Sequence[int]) -> Callable[[Array], Array]:
-    """Return a function that repeats an array to the shape; its dimension i becomes dimension `dimensions[i]`."""
+    """Return a function that broadcasts an array to `shape`; dimension i of the array becomes dimension
+    `dimensions[i]`."""
     permutation = sorted(range(len(dimensions)), key=dimensions.__getitem__)
     index = tuple(slice(None) if dimension in dimensions else None for dimension in range(len(shape)))
     return lambda operand: np.broadcast_to(operand.transpose(permutation)[(*index, ...)], shape)
@@ -121,7 +122,7 @@ def pad(op: PadOp) -> Kernel:
 
 
 def padded(operand: Array, value: Array, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Array:
-    """Return a new array with `value` before, behind and between the elements of each dimension."""
+    """Return a new array with `value` before, after and between the elements of each dimension."""
     amounts = list(zip(operand.shape, low, high, interior, strict=True))
     sums = [below + extent + max(extent - 1, 0) * between + above for extent, below, above, between in amounts]
     shape = [max(extent, 0) for extent in sums]
@@ -136,7 +137,7 @@ def padded(operand: Array, value: Array, low: Sequence[int], high: Sequence[int]
 
 
 def _places(before: int, after: int, low: int, interior: int) -> tuple[slice, slice]:
-    """Return the elements along a dimension that stay, and their new positions; negative padding removes elements."""
+    """Return the elements along a dimension that remain, and their new positions; negative padding removes elements."""
     step = interior + 1
     first = max(0, -(low // step))
     count = max(0, min(before, -((low - after) // step)) - first)
@@ -165,6 +166,6 @@ def dynamic_update_slice(op: DynamicUpdateSliceOp) -> Kernel:
 
 
 def _window(starts: Sequence[Array], sizes: Sequence[int], shape: Sequence[int]) -> tuple[Any, ...]:
-    """Return the slice, clamped so that it is in bounds."""
+    """Return the index of the slice, with the starts clamped to keep it in bounds."""
     kept = [min(max(int(start), 0), extent - size) for start, size, extent in zip(starts, sizes, shape, strict=True)]
     return (*(slice(start, start + size) for start, size in zip(kept, sizes, strict=True)), ...)

@@ -1,4 +1,5 @@
-"""Batch normalization, as the specification of StableHLO writes it down; in f32 for smaller floats, rounded once."""
+"""Kernels of batch normalization, following StableHLO's specification. Small floats are computed in f32 and rounded
+once."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from .conversion import convert
 
 
 class _Features:
-    """The dimension of the features of an operation, and the type that it computes in."""
+    """Feature dimension of a batch normalization, and the type in which it is computed."""
 
     def __init__(self, op: BatchNormOp):
         shape = shape_at(op.operand)
@@ -32,11 +33,12 @@ class _Features:
         return convert(values, self.working)
 
     def along(self, values: Array) -> Array:
-        """Return one value for each feature, along the dimension of the features."""
+        """Reshape one value per feature so that it broadcasts along the feature dimension."""
         return self.widened(values).reshape(self.shape)
 
     def sums(self, values: Array) -> Array:
-        """Return the sum for each feature: rows in memory, so that layouts do not change the order of additions."""
+        """Return the sum for each feature. Features become rows in memory, so the layout does not change the order of
+        additions."""
         rows = np.ascontiguousarray(np.moveaxis(values, self.dimension, 0)).reshape(values.shape[self.dimension], -1)
         return np.sum(rows, axis=1, dtype=self.working)
 

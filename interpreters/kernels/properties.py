@@ -1,4 +1,4 @@
-"""Read properties of operations for which no class is loaded, whether printed as `<{…}>` or as attributes."""
+"""Access to properties of operations without a loaded class, whether printed as `<{…}>` or as attributes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def flag(op: Operation, name: str) -> bool:
 
 
 def word(op: Operation, name: str) -> str:
-    """Return the word of an enumeration, which xDSL keeps as text for unregistered attributes."""
+    """Return the case of an enumeration, which xDSL keeps as text for unregistered attributes."""
     value = _property(op, name)
     return value.value.data.strip() if isinstance(value, UnregisteredAttr) else str(getattr(value, "data", ""))
 
 
 def table(op: Operation, name: str) -> list[list[int]]:
-    """Return the rows of a constant matrix of integers."""
+    """Return the rows of a constant matrix of integers. Raises `ValueError` for any other attribute."""
     value = _property(op, name)
     if not is_standard_dense(value) or len(value.type.get_shape()) != 2:
         raise ValueError(f"its '{name}' is not a constant matrix of integers")

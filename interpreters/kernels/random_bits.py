@@ -1,10 +1,10 @@
-"""Random numbers: `stablehlo.rng_bit_generator` and `stablehlo.rng`.
+"""Kernels of random numbers: `stablehlo.rng_bit_generator` and `stablehlo.rng`.
 
-The former scrambles counters with a key, and gives the same bits as XLA's on the CPU. The latter draws from a hidden
-state; its numbers are defined by the implementation.
+The former encrypts counters with a key, and gives the same bits as XLA on the CPU. The latter draws from a hidden
+state; its numbers are implementation-defined.
 
-Source of both ciphers: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011.
-The assignment of counters to elements follows XLA; DEFAULT is Philox there.
+Source of both ciphers: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011. The
+assignment of counters to elements follows XLA, where DEFAULT is Philox.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def rng_bit_generator(op: RngBitGeneratorOp) -> Kernel:
 
 
 def halves(values: Array) -> list[Array]:
-    """Return the low and the high 32 bits of 64-bit values."""
+    """Return the low and the high 32 bits of 64-bit integers."""
     words = np.asarray(values, U64)
     return [np.asarray(words & U64(0xFFFFFFFF)).astype(U32), np.asarray(words >> U64(32)).astype(U32)]
 
@@ -96,13 +96,17 @@ def joined(low: Array, high: Array) -> Array:
 
 
 def three_fry(state: Array, shape: Sequence[int], wide: bool) -> Bits:
-    """State: a key and a counter. Two numbers from each counter: the halves of 64 bits, or neighbours."""
+    """Return random bits by Threefry, and the new state. The state is a key and a counter.
+
+    Each counter gives two numbers of 32 bits: the halves of one 64-bit element if `wide`, otherwise two adjacent
+    elements.
+    """
     key, counter = halves(state[0]), state[1]
     if wide:
-        return joined(*scrambled(key, halves(counter + _numbers(shape)))), _counted(state, 1, prod(shape))
+        return joined(*threefry_rounds(key, halves(counter + _numbers(shape)))), _counted(state, 1, prod(shape))
     along = _split(shape)
     half = [-(-extent // 2) if d == along else extent for d, extent in enumerate(shape)] or [1]
-    pair = scrambled(key, halves(counter + _numbers(half)))
+    pair = threefry_rounds(key, halves(counter + _numbers(half)))
     both = np.stack(pair, axis=(along or 0) + 1)
     rows = both.reshape([2 * extent if d == (along or 0) else extent for d, extent in enumerate(half)])
     bits = rows[tuple(slice(extent) for extent in shape)] if shape else rows[0]
@@ -110,7 +114,8 @@ def three_fry(state: Array, shape: Sequence[int], wide: bool) -> Bits:
 
 
 def _split(shape: Sequence[int]) -> int | None:
-    """Return the dimension along which neighbours lie: the first even dimension, otherwise the longest."""
+    """Return the dimension along which the two numbers of a counter are adjacent: the first even one, otherwise the
+    longest."""
     even = (d for d, extent in enumerate(shape) if extent % 2 == 0)
     longest = max(range(len(shape)), key=shape.__getitem__) if shape else None
     return next(even, longest)
@@ -126,8 +131,8 @@ def _counted(state: Array, place: int, count: int) -> Array:
     return new
 
 
-def scrambled(key: Sequence[Array], counter: Sequence[Array]) -> list[Array]:
-    """Run Threefry-2x32 with 20 rounds."""
+def threefry_rounds(key: Sequence[Array], counter: Sequence[Array]) -> list[Array]:
+    """Encrypt counters by Threefry-2x32 with 20 rounds."""
     keys = [*key, key[0] ^ key[1] ^ U32(THREEFRY_PARITY)]
     low, high = counter[0] + keys[0], counter[1] + keys[1]
     for group in range(THREEFRY_GROUPS):
@@ -140,15 +145,16 @@ def scrambled(key: Sequence[Array], counter: Sequence[Array]) -> list[Array]:
 
 
 def philox(state: Array, shape: Sequence[int], wide: bool) -> Bits:
-    """State: a key and a counter of 64 or 128 bits. Four numbers of 32 bits from each counter, or two of 64.
+    """Return random bits by Philox, and the new state. The state is a key and a counter of 64 or 128 bits.
 
-    A counter of 64 bits has the key above it.
+    Each counter gives four numbers of 32 bits, or two of 64 if `wide`. A 64-bit counter is extended by the key as its
+    upper half.
     """
     words = prod(shape) * (2 if wide else 1)
     blocks = -(-words // 4)
     low = state[1] + np.arange(blocks, dtype=U64)
     high = np.broadcast_to(state[2] if len(state) > 2 else state[0], low.shape) + (low < state[1]).astype(U64)
-    mixed = mixed_up(halves(state[0]), [*halves(low), *halves(high)])
+    mixed = philox_rounds(halves(state[0]), [*halves(low), *halves(high)])
     row = np.stack(mixed, axis=1).reshape(-1)
     values = joined(row[0::2], row[1::2]) if wide else row
     new = _counted(state, 1, blocks)
@@ -157,8 +163,8 @@ def philox(state: Array, shape: Sequence[int], wide: bool) -> Bits:
     return values[: prod(shape)].reshape(shape), new
 
 
-def mixed_up(key: Sequence[Array], counter: Sequence[Array]) -> Sequence[Array]:
-    """Run Philox-4x32 with 10 rounds."""
+def philox_rounds(key: Sequence[Array], counter: Sequence[Array]) -> Sequence[Array]:
+    """Encrypt counters by Philox-4x32 with 10 rounds."""
     for number in range(PHILOX_ROUNDS):
         first, second = (
             halves(counter[place].astype(U64) * U64(multiplier))

@@ -1,6 +1,6 @@
-"""StableHLO's operations with a region on scalars: `map`, `reduce` and `sort`.
+"""Kernels of StableHLO operations with a region on scalars: `map`, `reduce` and `sort`.
 
-A reduction by one operation is one numpy call; a sort is a merge sort of all lines at once.
+A reduction by a single operation is one numpy call. A sort is a merge sort of all lines at once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from .elementwise import compute_for
 
 
 def map_(op: Operation, combine: Combine) -> Kernel:
-    """Make the kernel of `stablehlo.map`. Raises `ValueError` for a mismatched region, which xDSL does not verify."""
+    """Make the kernel of `stablehlo.map`. Raises `ValueError` for a region that does not fit, which xDSL does not
+    verify."""
     count, shape, dtypes = len(op.operands), shape_at(op.results[0]), [dtype_at(result) for result in op.results]
     element_types = [dtype_at(argument) for argument in op.regions[0].block.args]
     if element_types != [dtype_at(operand) for operand in op.operands] or any(
@@ -57,7 +58,7 @@ UFUNCS: dict[str, np.ufunc] = {
 
 
 def reduce(op: ReduceOp, combine: Combine) -> Kernel:
-    """Return the order of elements is implementation-defined: numpy's pairwise sums are comparatively exact."""
+    """Make the kernel of `stablehlo.reduce`. The order of elements is implementation-defined; numpy sums pairwise."""
     dimensions = op.dimensions.get_values()
     shape, count = shape_of(op.inputs[0]), len(op.inputs)
     kept = [dimension for dimension in range(len(shape)) if dimension not in dimensions]
@@ -75,15 +76,18 @@ def reduce(op: ReduceOp, combine: Combine) -> Kernel:
 
 
 def rows_reducer(block: Block, dtype: DType, combine: Combine) -> ReduceRows:
-    """Return the reducer of rows for a region with results of type `dtype`."""
+    """Return a function that reduces each row of a table by a region with results of type `dtype`."""
     combiner = single_combiner(block)
     return _fold(combine) if combiner is None else _with_ufunc(combiner, dtype)
 
 
 def single_combiner(block: Block) -> str | None:
-    """Return the name of the operation, where the region computes one commutative operation of its two arguments.
-    Barriers, marks and operations that nothing reads do not count, as they do not for the proof: elements that are
-    combined in another order have other bits."""
+    """Return the name of the operation if the region computes one commutative operation of its two arguments, else
+    None.
+
+    Barriers, marks and unused operations are ignored, as in the proof: combining the elements in another order would
+    change bits.
+    """
     last = block.last_op
     if not isinstance(last, ReturnOp) or len(last.operands) != 1 or len(block.args) != 2:
         return None
@@ -94,7 +98,7 @@ def single_combiner(block: Block) -> str | None:
 
 
 def _seen_through(value: SSAValue) -> SSAValue:
-    """Return the source of a value behind barriers, dependencies and marks."""
+    """Return the value behind barriers, dependencies and marks."""
     while isinstance(value, OpResult):
         if not isinstance(value.op, OptimizationBarrierOp | DependOp) and not is_mark(value.op):
             break
@@ -122,7 +126,8 @@ def _with_ufunc(combiner: str, dtype: DType) -> ReduceRows:
 
 
 def _with_signs_of_zeros(extreme: Array, rows: Array, ufunc: np.ufunc) -> Array:
-    """Correct zeros: for zeros of both signs numpy returns either as maximum or minimum, unlike IEEE 754."""
+    """Correct the sign of zeros: among zeros of both signs numpy returns either as the maximum or minimum, unlike IEEE
+    754."""
     zero = extreme == 0
     if not np.any(zero):
         return extreme
@@ -148,7 +153,7 @@ Precedes: TypeAlias = Callable[[Array, Array], Array]
 
 
 def sort(op: SortOp, combine: Combine) -> Kernel:
-    """Sort stably, whether or not the operation requires it."""
+    """Make the kernel of `stablehlo.sort`, which is stable whether or not the operation requires it."""
     count, shape = len(op.inputs), shape_of(op.inputs[0])
     along = (op.dimension.value.data if op.dimension is not None else -1) % max(len(shape), 1)
     length = shape[along]
@@ -169,7 +174,7 @@ def sort(op: SortOp, combine: Combine) -> Kernel:
 
 
 def merge_sorted(order: Array, precedes: Precedes) -> Array:
-    """Return the positions of each line in sorted order, by runs that double in length."""
+    """Sort the positions of each line by a bottom-up merge sort."""
     length = order.shape[1]
     width = 1
     while width < length:
@@ -191,8 +196,8 @@ def _numbers(length: int) -> Array:
 
 
 def _ahead(order: Array, low: Array, high: Array, is_left: Array, precedes: Precedes) -> Array:
-    """Return the number of elements of the other run, from `low` to `high`, before each element; of equals the left
-    first."""
+    """Return for each element how many elements of the other run, from `low` to `high`, precede it; ties go to the left
+    run."""
     first = np.broadcast_to(low, order.shape)
     below, above = first.copy(), np.broadcast_to(high, order.shape).copy()
     while np.any(below < above):

@@ -1,6 +1,6 @@
 """Kernels of Shardy on whole values: the value that the devices hold together.
 
-%1 = sdy.all_gather [{"x"}] %0 …       the same whole value; each device has more of it
+%1 = sdy.all_gather [{"x"}] %0 …       the same whole value; each device holds more of it
 %1 = sdy.all_reduce {"x"} %0 …         the same whole value, if %0 is unreduced along x: it is then the sum (or
                                        maximum, minimum) of the values on the devices along x
 """
@@ -15,13 +15,18 @@ from .arrays import Array, Kernel, on_one, row_by_row
 
 
 def resharded(op: Operation) -> Kernel:
-    """Return the operand in another sharding: a view if it is row-major."""
+    """Make the kernel of an operation that only changes the sharding: a view if the operand is row-major, otherwise a
+    copy."""
     return on_one(lambda operand: row_by_row(operand).view())
 
 
 def reduced(op: Operation) -> Kernel:
-    """Return the operand, if the reduced axes are unreduced in it. Raises `ValueError` otherwise: the values on the
-    devices are then copies of the whole value, and their sum depends on the partitioner."""
+    """Make the kernel of a reducing collective, which returns the operand.
+
+    Raises:
+        ValueError: A reduced axis is not unreduced in the operand. The devices then hold copies of the whole value, and
+            their sum depends on the partitioner.
+    """
     assert isinstance(op, ReducingOp), "the table maps collectives that reduce"
     operand = sharding_of(op.tensor)
     mesh = mesh_of(op, parse_sharding(op.out_sharding.data).mesh)
@@ -42,7 +47,7 @@ def _is_within(part: Axis, axis: Axis, mesh: Mesh) -> bool:
 
 
 def grouped(op: Operation) -> Kernel:
-    """Make a kernel that does nothing: a sharding group has no results."""
+    """Make the kernel of `sdy.sharding_group`, which has no results."""
 
     def run(operand: Array) -> tuple[Array, ...]:
         return ()

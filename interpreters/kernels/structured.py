@@ -1,4 +1,4 @@
-"""Structured operations of linalg: a body on scalars for every point of an iteration space.
+"""Kernels of structured linalg operations: a body on scalars for every point of an iteration space.
 
 The loops run in order, like nested `for` loops, and every output element accumulates the results of the points that
 write to it. Loops whose points all write to different elements run at once, as vectors.
@@ -25,7 +25,11 @@ Space = tuple[list[AffineMap], list[bool]]
 
 
 def space_of(op: Operation) -> Space:
-    """Return the maps from loops to elements. Raises `ValueError` for an operation whose loops are unknown."""
+    """Return the indexing map of each operand, and whether each loop is parallel.
+
+    Raises:
+        ValueError: The operation's iteration space is not supported.
+    """
     if isinstance(op, LinalgStructuredOperation):
         kinds = [kind.data is IteratorType.PARALLEL for kind in op.get_iterator_types()]
         return [attr.data for attr in op.get_indexing_maps()], kinds
@@ -45,8 +49,13 @@ def _kept(rank: int, dropped: Sequence[int]) -> AffineMap:
 
 
 def structured(op: Operation, combine: Combine, indices: Sequence[int]) -> Kernel:
-    """Make the kernel. `combine` takes an element of each operand, the loop numbers `indices`, and the captures of the
-    body."""
+    """Make the kernel of a structured operation.
+
+    Args:
+        op: The operation.
+        combine: Its body, as a function of one element of each operand, the loop indices, and the captures.
+        indices: The loops whose indices the body reads.
+    """
     maps, parallel = space_of(op)
     loops = _Loops.of(op.operands, maps, parallel, len(op.results))
     count, outputs = len(op.operands), len(op.results)
@@ -69,7 +78,7 @@ def structured(op: Operation, combine: Combine, indices: Sequence[int]) -> Kerne
 
 @dataclass(frozen=True)
 class _Loops:
-    """The extent of each loop, and which of them run as one vector."""
+    """Iteration space: the extent of each loop, and which loops run at once as a vector."""
 
     extents: tuple[int, ...]
     at_once: tuple[bool, ...]
@@ -99,9 +108,9 @@ class _Loops:
         return tuple(extent if vector else 1 for vector, extent in zip(self.at_once, self.extents, strict=True))
 
     def by_loop(self, values: Array, map_: AffineMap) -> Array:
-        """Return the operand with one dimension for each loop, of extent one where it does not depend on the loop.
+        """Return the operand with one dimension per loop, of extent 1 where it does not depend on the loop.
 
-        A view if every index is a loop number, otherwise a copy of the elements read.
+        The result is a view if every index is a loop index, otherwise a copy of the elements that are read.
         """
         rank = len(self.extents)
         plain = _plain(map_)
@@ -115,7 +124,7 @@ class _Loops:
         return values[tuple(places)]
 
     def at(self, view: Array, point: tuple[int, ...]) -> Array:
-        """Return the elements for a point of the loops that run one after the other, as one vector."""
+        """Return the elements at a point of the sequential loops, as one vector over the parallel ones."""
         return np.broadcast_to(view[self._window(view, point)], self.vector).reshape(-1)
 
     def write(self, view: Array, point: tuple[int, ...], new: Array) -> None:
@@ -128,7 +137,7 @@ class _Loops:
         return (*(slice(None) if vector else slice(start, start + 1) for vector, start in pairs), ...)
 
     def number(self, loop: int, point: tuple[int, ...]) -> Array:
-        """Return the number of the loop's iteration, for every element of the vector."""
+        """Return the index of a loop for every element of the vector."""
         line = np.arange(self.extents[loop]) if self.at_once[loop] else np.array([point[loop]])
         return np.broadcast_to(_along(loop, line, len(self.extents)), self.vector).reshape(-1)
 
@@ -138,6 +147,6 @@ def _along(loop: int, line: Array, rank: int) -> Array:
 
 
 def _plain(map_: AffineMap) -> list[int] | None:
-    """Return the loop of each index, if each index is a loop of its own; else None."""
+    """Return the loop of each index if every index is a different loop, else None."""
     loops = [result.position for result in map_.results if isinstance(result, AffineDimExpr)]
     return loops if len(loops) == len(map_.results) == len(set(loops)) else None

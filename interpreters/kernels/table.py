@@ -1,4 +1,4 @@
-"""The kernels of operations by name, a line for each."""
+"""Table of kernels by operation name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from . import (
 )
 from .arrays import Combine, Kernel
 from .chlo_ragged_dot import ragged_dot
-from .collectives_run import collective, own_number, permute_alone
+from .collectives_run import collective, own_id, single_process_permute
 from .conversion import bitcast_convert, reduce_precision
 from .elementwise import BY_TABLE, clamp, compare, complex_of_parts, convert_elements, from_tables, select
 from .indexing import gather, scatter
@@ -133,9 +133,9 @@ KERNELS: dict[str, Callable[[Any], Kernel]] = {
     "stablehlo.cholesky": cholesky,
     "stablehlo.triangular_solve": triangular_solve,
     **dict.fromkeys((f"stablehlo.{name}" for name in COLLECTIVES), collective),
-    "stablehlo.collective_permute": permute_alone,
-    "stablehlo.partition_id": own_number,
-    "stablehlo.replica_id": own_number,
+    "stablehlo.collective_permute": single_process_permute,
+    "stablehlo.partition_id": own_id,
+    "stablehlo.replica_id": own_id,
     "chlo.ragged_dot": ragged_dot,
     "chlo.top_k": chlo.top_k,
     **{op.name: chlo_broadcasting.broadcast_binary for op in BROADCASTING if issubclass(op, BroadcastBinaryOp)},

@@ -1,4 +1,4 @@
-"""Kernels of the tensor dialect. Tensors are values: a write makes a new tensor."""
+"""Kernels of the tensor dialect. Tensors are values, so a write makes a new tensor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ DYNAMIC = -(1 << 63)
 
 
 def empty(op: tensor.EmptyOp) -> Kernel:
-    """Make a kernel that returns zeros: the elements are unspecified, and runs should be reproducible."""
+    """Make the kernel of `tensor.empty`, which returns zeros: its elements are unspecified, and zeros make runs
+    reproducible."""
     shape, dtype = shape_at(op.tensor), dtype_at(op.tensor)
     return lambda *sizes: (np.zeros(shape, dtype),)
 
@@ -42,14 +43,14 @@ def dim(op: tensor.DimOp) -> Kernel:
 
 
 def cast(op: tensor.CastOp) -> Kernel:
-    """Return a view: shapes are static here, so nothing changes."""
+    """Make the kernel of `tensor.cast`, which returns its operand. Raises `ValueError` if the static shapes differ."""
     if shape_at(op.source) != shape_at(op.dest):
         raise ValueError("the shapes differ")
     return on_one(lambda source: source)
 
 
 def reshape(op: Operation) -> Kernel:
-    """Return a view if the operand is row-major. Further operands repeat the shape of the type."""
+    """Make the kernel of a reshape: a view if the operand is row-major. An operand with the shape is ignored."""
     shape = shape_at(op.results[0])
 
     def run(source: Array, *sizes: Array) -> tuple[Array, ...]:
@@ -90,7 +91,8 @@ def _inside(index: Array, extent: int) -> int:
 
 
 def extract_slice(op: tensor.ExtractSliceOp) -> Kernel:
-    """Return a copy; dimensions of extent one that the result does not have are dropped."""
+    """Make the kernel of `tensor.extract_slice`: a copy, without the dimensions of extent 1 that the result type
+    drops."""
     slices, shape = _Slices(op), shape_at(op.result)
 
     def run(source: Array, *sizes: Array) -> tuple[Array, ...]:
@@ -112,14 +114,14 @@ def insert_slice(op: tensor.InsertSliceOp) -> Kernel:
 
 
 class _Slices:
-    """Offsets, sizes and strides, in this order: static ones, and those of operands."""
+    """Offsets, sizes and strides of a slice, partly static and partly given by operands."""
 
     def __init__(self, op: tensor.ExtractSliceOp | tensor.InsertSliceOp):
         lists = (op.static_offsets, op.static_sizes, op.static_strides)
         self.static = [_numbers(numbers) for numbers in lists]
 
     def of(self, shape: Sequence[int], dynamic: Sequence[Array]) -> tuple[slice, ...]:
-        """Return the slices of an array of this shape. Raises `ValueError` for a slice out of bounds."""
+        """Return the slices of an array with this shape. Raises `ValueError` for a slice out of bounds."""
         remaining = iter(dynamic)
         lists = [
             [int(next(remaining)) if number == DYNAMIC else number for number in numbers] for numbers in self.static
@@ -138,7 +140,7 @@ def _numbers(values: DenseArrayBase[IntegerType]) -> tuple[int, ...]:
 
 
 def pad(op: tensor.PadOp, combine: Combine) -> Kernel:
-    """Make the kernel of `tensor.pad`: the padding is the value of the region for the indices."""
+    """Make the kernel of `tensor.pad`, whose region computes each padding element from its indices."""
     shape, dtype = shape_at(op.result), dtype_at(op.result)
     low, high, count = _numbers(op.static_low), _numbers(op.static_high), len(op.operands)
     if DYNAMIC in (*low, *high) or any(amount < 0 for amount in (*low, *high)):

@@ -1,6 +1,5 @@
-"""Convolutions, window reductions and `select_and_scatter`: every window becomes a row, then matrix products or
-reductions.
-"""
+"""Kernels of convolution, `reduce_window` and `select_and_scatter`: windows become rows, to be multiplied or
+reduced."""
 
 from __future__ import annotations
 
@@ -21,9 +20,9 @@ from .scalar_bodies import rows_reducer
 
 
 def windows_over(values: Array, fill: Array, moves: Sequence[DimWindow]) -> Array:
-    """Return a view with a dimension for each place of the windows, then one for each position within them.
+    """Return a view of an array with dimensions for the positions of the window, then for the elements in it.
 
-    `moves` are those of the last dimensions; the first ones are kept.
+    `moves` describes the windows along the last dimensions; the leading dimensions are kept.
     """
     kept = values.ndim - len(moves)
     interior = [0] * kept + [move.base_dilation - 1 for move in moves]
@@ -40,7 +39,7 @@ def windows_over(values: Array, fill: Array, moves: Sequence[DimWindow]) -> Arra
 
 
 def reduce_window(op: ReduceWindowOp, combine: Combine) -> Kernel:
-    """Make the kernel of `stablehlo.reduce_window`: padding outside of the tensor is the initial value."""
+    """Make the kernel of `stablehlo.reduce_window`. Padding around the tensor has the initial value."""
     sizes, count = op.window_dimensions.get_values(), len(op.inputs)
     moves = windows(sizes, op.window_strides, op.padding, op.base_dilations, op.window_dilations)
     results = [(shape_of(result), dtype_at(result)) for result in op.result]
@@ -59,15 +58,15 @@ def reduce_window(op: ReduceWindowOp, combine: Combine) -> Kernel:
 
 
 def convolution(op: ConvolutionOp) -> Kernel:
-    return on_two(convolve(op, moves_of(op, op.padding)))
+    return on_two(convolve(op, spatial_windows(op, op.padding)))
 
 
 def _spatial(op: ConvolvingOp) -> list[str]:
-    """Return the labels of the dimensions that the windows move along, in order."""
+    """Return the labels of the spatial dimensions, in order."""
     return sorted((label for label in op.dimension_numbers.data.rhs if label.isdigit()), key=int)
 
 
-def moves_of(op: ConvolvingOp, padding: Attribute | None) -> list[DimWindow]:
+def spatial_windows(op: ConvolvingOp, padding: Attribute | None) -> list[DimWindow]:
     """Return the window of each spatial dimension."""
     numbers = op.dimension_numbers.data
     sizes = [shape_of(op.rhs)[numbers.rhs.index(label)] for label in _spatial(op)]
@@ -75,8 +74,10 @@ def moves_of(op: ConvolvingOp, padding: Attribute | None) -> list[DimWindow]:
 
 
 def convolve(op: ConvolvingOp, moves: Sequence[DimWindow]) -> Callable[[Array, Array], Array]:
-    """Return a function of both operands. Products and sums in the element type of the result, in f32 for smaller
-    floats."""
+    """Return the convolution as a function of both operands.
+
+    Products and sums are computed in the element type of the result, or in f32 if that is smaller.
+    """
     numbers, spatial = op.dimension_numbers.data, _spatial(op)
     image = [numbers.lhs.index(label) for label in ("b", "f", *spatial)]
     kernel = [numbers.rhs.index(label) for label in ("o", "i", *spatial)]
@@ -109,8 +110,11 @@ def convolve(op: ConvolvingOp, moves: Sequence[DimWindow]) -> Callable[[Array, A
 
 
 def select_and_scatter(op: SelectAndScatterOp, select: Combine, scatter: Combine) -> Kernel:
-    """Make the kernel of `stablehlo.select_and_scatter`: of several candidates the first is selected; values for one
-    element are combined in the order of windows."""
+    """Make the kernel of `stablehlo.select_and_scatter`.
+
+    Among equal candidates the first is selected. Values scattered to one element are combined in the order of the
+    windows.
+    """
     shape, dtype = shape_of(op.operand), dtype_at(op.result)
     sizes = op.window_dimensions.get_values() if op.window_dimensions is not None else (1,) * len(shape)
     places = windows_over(

@@ -1,1 +1,1 @@
-"""The proof's rules for loops, its second tier; `numbering.py` lists them."""
+"""Tier 2 of the proof: rules for loops and conditionals. `numbering.py` lists them."""

@@ -1,6 +1,6 @@
-"""Normal form of scalar integers in terms: sums of multiples, so that `(8 - i) - 1` is `7 - i`, and `q * 4 + r` is one.
+"""Linear normal form of scalar integer terms: `(8 - i) - 1` becomes `7 - i`, and `q * 4 + r` a single term.
 
-Sums and products with constants are exact modulo a power of two, so the form is correct whatever overflows.
+Sums, and products with constants, are exact modulo a power of two, so the normal form is correct even on overflow.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LARGEST = 2**31 - 1
 
 
 class Sum(NamedTuple):
-    """`scale * base + …  + offset`; `parts`: bases and their scales, none of which is 0."""
+    """Linear combination `scale * base + … + offset`. `parts`: pairs of base term and nonzero scale, sorted by base."""
 
     parts: tuple[tuple[int, int], ...]
     offset: int
@@ -45,20 +45,25 @@ class Sum(NamedTuple):
 
 
 def whole(number: int) -> Sum:
-    """Return the sum of a constant."""
+    """Return the sum that is a constant."""
     return Sum((), number)
 
 
 class Integers:
-    """Reads and writes the integers of a table. `ranges`: lower and upper bounds of terms, both inclusive."""
+    """Normal forms of the scalar integers in a table of terms.
+
+    `ranges`: inclusive lower and upper bounds of terms.
+    """
 
     def __init__(self, terms: Terms):
         self._terms = terms
         self.ranges = dict[int, Interval]()
 
     def constant(self, number: int) -> int | None:
-        """Return the value of a constant scalar integer of at least 32 bits; None for any other term, and for a
-        constant with further attributes, which a sum would lose."""
+        """Return the value of a constant scalar integer of at least 32 bits, or None for any other term.
+
+        A constant with further attributes counts as another term, since a sum would lose them.
+        """
         head = self._terms.head_of(number)
         if head.kind != "operation" or head.name != "stablehlo.constant" or self.width(head) is None:
             return None
@@ -68,7 +73,8 @@ class Integers:
         return int(to_numpy(value).reshape(-1)[0]) if isinstance(value, DenseAttr) else None
 
     def width(self, head: Head) -> int | None:
-        """Return the bits of a scalar integer term with this head; None for other types, and below 32 bits."""
+        """Return the width in bits of a scalar integer term with this head; None for other types and for less than 32
+        bits."""
         type_ = self._terms.attributes.attribute(head.types[0]) if len(head.types) == 1 else None
         if type_ is None or not is_tensor(type_) or type_.get_shape() or not is_integer_type(type_.element_type):
             return None
@@ -76,7 +82,7 @@ class Integers:
         return bits if bits >= 32 else None
 
     def sum_of(self, number: int) -> Sum:
-        """Return the term as a sum; most terms are their own base."""
+        """Return a term as a sum. A term that is neither a constant nor a sum is its own base."""
         if (value := self.constant(number)) is not None:
             return whole(value)
         head = self._terms.head_of(number)
@@ -86,7 +92,7 @@ class Integers:
         return Sum.of(dict(zip(self._terms.operands_of(number), scales, strict=True)), offset)
 
     def expanded(self, head: Head, operands: tuple[int, ...]) -> Sum:
-        """Return the sum of an `index` term, with the sums of its operands substituted."""
+        """Return the sum of an `index` term over these operands, with operands that are sums expanded."""
         *scales, offset = map(int, head.name.split())
         total = whole(offset)
         for scale, operand in zip(scales, operands, strict=True):
@@ -94,8 +100,11 @@ class Integers:
         return total
 
     def written(self, total: Sum, like: Head) -> int:
-        """Return the term of a sum, of the type of `like`. Its parts are ordered from the outside in, independent of
-        the order of their creation."""
+        """Return the term of a sum, with the type of `like`.
+
+        Its parts are ordered by nesting depth, outermost first, so that the order in which terms were created does not
+        matter.
+        """
         bits = self.width(like)
         assert bits is not None, "sums are of integers"
         offset = _wrapped(total.offset, bits)
@@ -117,7 +126,7 @@ class Integers:
         return self._terms.term(head)
 
     def computed(self, head: Head, operands: tuple[int, ...]) -> int | None:
-        """Return the normal form of a sum, a difference, or a product with a constant; None for any other term."""
+        """Return the normal form of a sum, a difference, or a product with a constant; None for any other operation."""
         if head.name not in _LINEAR or self.width(head) is None or head.bodies or head.attributes:
             return None
         a, b = map(self.sum_of, operands)
@@ -132,7 +141,7 @@ class Integers:
                 return self.written(b.times(a.offset) if b.parts else a.times(b.offset), head)
 
     def compared(self, head: Head, operands: tuple[int, ...]) -> int | None:
-        """Return the constant value of a comparison of two scalar integers if their ranges decide it, else None."""
+        """Return the constant result of a comparison of two scalar integers if their ranges decide it, else None."""
         terms = [self._terms.head_of(operand) for operand in operands]
         if len(operands) != 2 or any(self.width(term) is None for term in terms) or head.bodies:
             return None
@@ -151,12 +160,12 @@ class Integers:
         return None if verdict is None else self._written_truth(verdict, head)
 
     def is_unsigned(self, head: Head) -> bool:
-        """Return whether a scalar integer is of an unsigned type."""
+        """Return whether a scalar integer has an unsigned type."""
         type_ = self._terms.attributes.attribute(head.types[0])
         return is_tensor(type_) and is_unsigned(type_.element_type)
 
     def truth(self, number: int) -> bool | None:
-        """Return the value of a constant of type i1, a scalar; None for any other term."""
+        """Return the value of a scalar constant of type i1, or None for any other term."""
         head = self._terms.head_of(number)
         if (head.kind, head.name, [name for name, _ in head.attributes]) != ("operation", CONSTANT, ["value"]):
             return None
@@ -172,7 +181,7 @@ class Integers:
         return self._terms.term(Head("operation", CONSTANT, (("value", key),), like.types))
 
     def interval(self, total: Sum) -> Interval | None:
-        """Return the bounds of the sum, both inclusive; None if they are unknown, or if it may overflow."""
+        """Return inclusive bounds of a sum, or None if they are unknown or the sum may overflow."""
         low = high = total.offset
         for base, scale in total.parts:
             if (bounds := self.ranges.get(base)) is None:

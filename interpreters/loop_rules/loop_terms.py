@@ -1,14 +1,16 @@
-"""A loop as terms: its carries, their values after an iteration, and the carries that no iteration changes.
+"""Loops as terms: the carries, their values after an iteration, and the carries that no iteration changes.
 
-Each result of a loop is a term of its own over the carries that it depends on: its own, and those that this one is
-computed from, in the order of discovery. Other carries, and the order of carries in the program, do not matter.
+Each result of a loop is a term of its own over the carries on which it depends, in the order of discovery: its own
+carry, and those from which this is computed. Other carries, and the order of the carries in the program, do not matter.
 
-In a loop that counts by ones from a constant to a constant the counter is no carry, but the iteration number, which
-begins at 0, plus a constant. Carry x of such a loop at the start of iteration n is `history(n, x)`, and so its result
-is `history(trips, x)`: the trip count is no part of the body. A result of another loop is a `loop` term, which includes
-the condition.
+In a loop that counts in steps of one from a constant to a constant, the counter is not a carry: it is the iteration
+number, which starts at 0, plus a constant. The value of carry x at the start of iteration n is the term `history(n,
+x)`, so the result of the loop is `history(trips, x)`; the trip count is not part of the body. A result of any other
+loop is a `loop` term, which includes the condition.
 
-while(%a = %x) do { %r = while(%b = %a) do { return %b }; return %r }       both carries are %x throughout
+Invariant carries are found through nested loops:
+
+    while(%a = %x) do { %r = while(%b = %a) do { return %b }; return %r }       both carries are %x throughout
 """
 
 from __future__ import annotations
@@ -19,21 +21,23 @@ from dataclasses import dataclass
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from ..operation_parts import attributes_of, name_of
-from ..terms import Head, Inside, Terms
+from ..terms import Head, OpenRegion, Terms
 from .integers import Integers
 
 _IDENTITIES = frozenset({"recompute.depend", "stablehlo.optimization_barrier"})
 
 
-class HandedOn:
-    """Finds invariant carries; analyses each loop once, whatever the nesting."""
+class InvariantCarries:
+    """Analysis of loop-invariant carries; each loop is analysed once, at any nesting depth."""
 
     def __init__(self):
         self._carries = dict[Operation, frozenset[int]]()
 
-    def carries(self, loop: Operation) -> frozenset[int]:
-        """Return the carries that an iteration yields unchanged. `loop`: with a condition and a body of one
-        block each."""
+    def of(self, loop: Operation) -> frozenset[int]:
+        """Return the numbers of the carries that an iteration yields unchanged.
+
+        `loop`: an operation whose condition and body have one block each.
+        """
         if loop not in self._carries:
             body = loop.regions[1].block
             following = () if body.last_op is None else body.last_op.operands
@@ -44,12 +48,10 @@ class HandedOn:
         return self._carries[loop]
 
     def _source(self, value: SSAValue) -> SSAValue:
-        """Return the source of a value, seen through barriers and loops."""
+        """Return the value from which a value is copied, through barriers and invariant carries of nested loops."""
         while isinstance(value, OpResult) and not attributes_of(op := value.op):
             name = name_of(op)
-            if not (
-                name in _IDENTITIES or (name == "stablehlo.while" and _is_loop(op) and value.index in self.carries(op))
-            ):
+            if not (name in _IDENTITIES or (name == "stablehlo.while" and _is_loop(op) and value.index in self.of(op))):
                 break
             value = op.operands[value.index]
         return value
@@ -63,10 +65,19 @@ WHILE = "stablehlo.while"
 
 
 @dataclass(frozen=True)
-class Opened:
-    """`bound`: fresh terms for the carries in the body. `initial`: their values before the loop. `next`: their values
-    after an iteration. `types`: types of the carries. `lead`: if the loop `counts`, a fresh term for the iteration
-    number; otherwise the condition. `state`: the effects before an iteration, which has none of its own."""
+class OpenLoop:
+    """Loop as terms over fresh terms for its carries.
+
+    Attributes:
+        bound: The fresh terms of the carries in the body.
+        initial: The values of the carries before the loop.
+        next: The values of the carries after an iteration.
+        types: Numbers of the types of the carries.
+        counts: Whether the loop counts in steps of one to a constant.
+        lead: The fresh term of the iteration number if the loop counts, otherwise the condition.
+        state: Fresh term of the effects before an iteration, which has no effects of its own.
+        depth: Nesting depth of the body.
+    """
 
     bound: tuple[int, ...]
     initial: tuple[int, ...]
@@ -80,7 +91,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class Counter:
-    """Carry `index` is `start`, `start` + 1, … in the iterations; `trips` is their number, at least one."""
+    """Carry `index` of a counting loop: it is `start`, `start + 1`, … for `trips` iterations, at least one."""
 
     index: int
     start: int
@@ -90,8 +101,10 @@ class Counter:
 def counter_of(
     terms: Terms, integers: Integers, condition: int, carries: tuple[int, ...], initial: tuple[int, ...]
 ) -> Counter | None:
-    """Return the carry that the condition compares with a constant, provided that it grows by ones, which is not
-    checked."""
+    """Return the carry that the condition compares with a constant bound, or None.
+
+    That the carry grows by one in each iteration is not checked here.
+    """
     head, operands = terms.head_of(condition), terms.operands_of(condition)
     if head.kind != "operation" or head.name != "stablehlo.compare":
         return None
@@ -105,7 +118,7 @@ def counter_of(
 
 
 def _is_less(terms: Terms, integers: Integers, condition: int) -> bool:
-    """Return whether a comparison is `LT`, with the signedness of its operands' type."""
+    """Return whether a comparison is `LT` with the signedness of its operands' type."""
     head = terms.head_of(condition)
     attributes = {name: terms.attributes.text(number).strip("<>").split()[-1:] for name, number in head.attributes}
     kind = ["UNSIGNED" if integers.is_unsigned(terms.head_of(terms.operands_of(condition)[0])) else "SIGNED"]
@@ -113,13 +126,16 @@ def _is_less(terms: Terms, integers: Integers, condition: int) -> bool:
     return is_less and attributes.pop("compare_type", kind) == kind and not attributes
 
 
-def numbered(loop: Opened, derived: Container[int], number: int) -> Opened:
-    """Return a counting loop over the iteration number, without the `derived` carries, which follow from it."""
+def over_iteration_number(loop: OpenLoop, derived: Container[int], number: int) -> OpenLoop:
+    """Return a counting loop with the iteration number `number` as its lead, without the `derived` carries.
+
+    The derived carries are those that follow from the iteration number alone.
+    """
 
     def without(listed: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(item for index, item in enumerate(listed) if index not in derived)
 
-    return Opened(
+    return OpenLoop(
         without(loop.bound),
         without(loop.initial),
         without(loop.next),
@@ -133,32 +149,40 @@ def numbered(loop: Opened, derived: Container[int], number: int) -> Opened:
 
 @dataclass(frozen=True)
 class Slice:
-    """The part of a loop that one carry depends on. `order`: the carries, this one first. `head`, `operands`: those of
-    the term; if the loop counts, without the iteration number."""
+    """Part of a loop on which one carry depends.
+
+    Attributes:
+        order: The carries in it, starting with this one.
+        head: The head of the carry's term.
+        operands: The operands of the carry's term, without the iteration number if the loop counts.
+    """
 
     order: tuple[int, ...]
     head: Head
     operands: tuple[int, ...]
 
 
-def sliced(terms: Terms, loop: Opened, index: int) -> Slice:
-    """Return the part of the loop that one carry depends on."""
+def sliced(terms: Terms, loop: OpenLoop, index: int) -> Slice:
+    """Return the part of the loop on which carry `index` depends."""
     order = carries_behind(terms, loop, index)
     arguments = tuple(loop.bound[carry] for carry in order)
     types = tuple(loop.types[carry] for carry in order)
     roots = *(loop.next[carry] for carry in order), loop.state
     if loop.counts:
-        inside = Inside((loop.lead, *arguments, loop.state), roots)
+        inside = OpenRegion((loop.lead, *arguments, loop.state), roots)
         types = (terms.head_of(loop.lead).types[0], *types)
     else:
-        inside = Inside((*arguments, loop.state), (loop.lead, *roots))
+        inside = OpenRegion((*arguments, loop.state), (loop.lead, *roots))
     body, captures = terms.close(inside, types, -1, loop.depth)
     head = Head("history" if loop.counts else "loop", WHILE, types=(loop.types[index],), bodies=(body,))
     return Slice(tuple(order), head, (*(loop.initial[carry] for carry in order), *captures))
 
 
-def carries_behind(terms: Terms, loop: Opened, index: int) -> list[int]:
-    """Return this carry, those that it is computed from, and those of the condition, in the order of discovery."""
+def carries_behind(terms: Terms, loop: OpenLoop, index: int) -> list[int]:
+    """Return the carries on which carry `index` depends, itself first, in the order of discovery.
+
+    Unless the loop counts, the carries that its condition reads are included.
+    """
     number = {bound: carry for carry, bound in enumerate(loop.bound)}
     order, visited = [index], set[int]()
     if not loop.counts:
@@ -169,7 +193,7 @@ def carries_behind(terms: Terms, loop: Opened, index: int) -> list[int]:
 
 
 def _discover(
-    terms: Terms, loop: Opened, root: int, number: dict[int, int], visited: set[int], order: list[int]
+    terms: Terms, loop: OpenLoop, root: int, number: dict[int, int], visited: set[int], order: list[int]
 ) -> None:
     pending = [root]
     while pending:
@@ -185,7 +209,7 @@ def _discover(
 
 
 def reaches(terms: Terms, roots: tuple[int, ...], target: frozenset[int], depth: int) -> bool:
-    """Return whether a root is computed from one of the `target` terms, all of which have at least this depth."""
+    """Return whether a root depends on one of the `target` terms, all of which have at least this depth."""
     pending, visited = list(roots), set[int]()
     while pending:
         term = pending.pop()

@@ -1,25 +1,25 @@
-"""Value numbering with rules for loops: tier 2 of the proof.
+"""Value numbering with rules for loops and conditionals: tier 2 of the proof.
 
-As `value_numbering.py`, with these rules for both programs:
+The rules of `value_numbering.py` apply, and in addition, to both programs:
 
 * A carry that an iteration yields unchanged is its initial value.
-* Each result of a loop is a term of its own over the carries that it depends on (`loop_terms.py`). Other carries, such
+* Each result of a loop is a term of its own over the carries on which it depends (`loop_terms.py`). Other carries, such
   as dead stacks, and the order of the carries do not matter.
 * The effects of a loop are one more carry: an iteration begins with the effects so far, and yields its own after them.
-  So effects keep their number and order, and a carry that reads the result of an effect depends on it.
-* A read of a stack is the stored value, and a stack that is written completely is its rows (`stack_terms.py`); loops in
-  pieces are one loop; and two rules for shapes (`rules.py`).
-* Sums of scalar integers and their products with constants have a normal form (`integers.py`).
+  Effects therefore keep their number and order, and a carry that reads the result of an effect depends on it.
+* A read of a stack is the stored value, and a stack that is written completely is an array of rows (`stack_terms.py`).
+  A loop split into several is one loop, and two rules simplify shapes (`rules.py`).
+* Sums of scalar integers, and their products with constants, have a normal form (`integers.py`).
 * Each result of a conditional without effects is a term of its own over the condition and the results of the regions.
-  Inside of a region, such a result of a conditional with the same condition is the result of the same region there.
-* A loop that counts to a constant runs equally often on all devices that reach it: its collectives are functions.
-* Unread operations in the iterations (a sharding constraint, an operation that may fail, an exchange over a channel)
-  belong to the loop, with their operands in each iteration (`patterns.py`).
+  Inside of a region, the result of another conditional with the same condition is the result of the same region there.
+* A loop that counts to a constant runs equally often on all devices that reach it, so its collectives are functions.
+* Unused operations of the iterations that must be preserved (a sharding constraint, an operation that may fail, an
+  exchange over a channel) belong to the loop, with their operands in each iteration (`patterns.py`).
 
-A loop with attributes, or with different types of operand, argument and result of a carry, is compared literally, as in
-tier 1.
+A loop with attributes, or one in which operand, argument and result of a carry have different types, is compared
+literally, as in tier 1.
 
-Each carry has a unique number: counters have known ranges, and a name that two loops share would confuse them.
+Each carry gets a fresh number: counters have known ranges, which a number shared by two loops would mix up.
 """
 
 from __future__ import annotations
@@ -31,14 +31,24 @@ from typing import NamedTuple
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from ..blocks import is_known_end, refuse_symbols, single_block
-from ..conditions import all_that_ran, closed_risks, note, note_closures, why_endless
+from ..blocks import is_plain_terminator, refuse_symbols, single_block
 from ..operation_parts import attributes_of, name_of
+from ..risks import all_that_ran, closed_risks, note, note_closures
 from ..scope import Branch, RegionScope
+from ..termination import why_endless
 from ..terms import ENDLESS, Head, Side
 from ..value_numbering import Numbering
 from .integers import Sum, whole
-from .loop_terms import WHILE, Counter, HandedOn, Opened, carries_behind, counter_of, numbered, reaches
+from .loop_terms import (
+    WHILE,
+    Counter,
+    InvariantCarries,
+    OpenLoop,
+    carries_behind,
+    counter_of,
+    over_iteration_number,
+    reaches,
+)
 from .patterns import Patterns
 from .rules import LoopRules
 
@@ -47,7 +57,7 @@ BRANCHES = frozenset({"scf.if", "stablehlo.case", "stablehlo.if"})
 
 
 class LoopNumbering(Numbering):
-    """Numbers the values of one program; `rules` are shared by both."""
+    """Value numbering of one program with the rules of tier 2. Both programs share one `rules` object."""
 
     def __init__(
         self,
@@ -62,7 +72,7 @@ class LoopNumbering(Numbering):
         self._rules = rules
         self._memory_spaces = rules.spaces
         self._patterns = Patterns(rules)
-        self._handed_on = HandedOn()
+        self._invariant_carries = InvariantCarries()
         self._state_type = self._terms.attributes.number(StringAttr("the effects so far"))
 
     def _apply(self, op: Operation, scope: RegionScope) -> Sequence[int]:
@@ -85,9 +95,9 @@ class LoopNumbering(Numbering):
         return tuple(self._chosen(number, scope.chosen) for number in numbers)
 
     def _chosen(self, number: int, chosen: Mapping[int, Branch]) -> int:
-        """Replace a result of a conditional with the same condition by that of the region that runs here.
+        """Replace the result of a conditional whose condition is decided here by the result of the region that runs.
 
-        Only for the same number of regions: the last one runs for all indices that are too large.
+        Both conditionals must have the same number of regions, since the last region runs for all indices out of range.
         """
         while self._terms.head_of(number).kind == "branch":
             decides, *results = self._terms.operands_of(number)
@@ -97,8 +107,8 @@ class LoopNumbering(Numbering):
         return number
 
     def _branches(self, op: Operation, scope: RegionScope) -> Sequence[int] | None:
-        """Return the results of a conditional without effects as terms over those of its regions; None for a
-        conditional that is compared literally."""
+        """Return each result of a conditional without effects as a term over the results of its regions; None if the
+        conditional must be compared literally."""
         refuse_symbols(op, self.module)
         if len(op.operands) != 1 or attributes_of(op) or any(not region.blocks for region in op.regions):
             return None
@@ -107,7 +117,7 @@ class LoopNumbering(Numbering):
         for index, region in enumerate(op.regions):
             block = single_block(op, region)
             end = block.last_op
-            if block.args or end is None or not is_known_end(end) or attributes_of(end):
+            if block.args or end is None or not is_plain_terminator(end) or attributes_of(end):
                 return None
             if self.heads.types(end.operands, end) != types:
                 return None
@@ -129,15 +139,15 @@ class LoopNumbering(Numbering):
         ]
 
     def _loop(self, op: Operation, scope: RegionScope) -> Sequence[int] | None:
-        """Return the results of a loop; None for a loop that is compared literally."""
+        """Return the terms of a loop's results, or None if the loop must be compared literally."""
         refuse_symbols(op, self.module)
         if len(op.regions) != 2 or any(not region.blocks for region in op.regions) or attributes_of(op):
             return None
         cond, body = (single_block(op, region) for region in op.regions)
         if not self._keeps_types(op, cond, body):
             return None
-        handed_on = frozenset(self._handed_on.carries(op))
-        if (numbering := self._numbered(op, cond, body, self._operands(op, scope), scope, handed_on)) is None:
+        invariant = frozenset(self._invariant_carries.of(op))
+        if (numbering := self._numbered(op, cond, body, self._operands(op, scope), scope, invariant)) is None:
             return None
         loop, counted = numbering
         results = list[int]()
@@ -155,11 +165,11 @@ class LoopNumbering(Numbering):
         return results
 
     def _keeps_types(self, op: Operation, cond: Block, body: Block) -> bool:
-        """Return whether operands, arguments, yielded values and results agree in number and type, and the regions end
-        with plain terminators."""
+        """Return whether operands, arguments, yielded values and results have the same types, and both regions end in
+        plain terminators."""
         ends = cond.last_op, body.last_op
         for end in ends:
-            if end is None or not is_known_end(end) or attributes_of(end):
+            if end is None or not is_plain_terminator(end) or attributes_of(end):
                 return False
         assert ends[0] is not None and ends[1] is not None, "checked"
         if len(ends[0].operands) != 1:
@@ -167,7 +177,7 @@ class LoopNumbering(Numbering):
         types = {self.heads.types(values, op) for values in (op.operands, cond.args, body.args, ends[1].operands)}
         return types == {self.heads.types(op.results, op)}
 
-    def _result(self, loop: Opened, counted: _Counted | None, index: int) -> int:
+    def _result(self, loop: OpenLoop, counted: _Counted | None, index: int) -> int:
         if counted is None:
             return self._rules.result(loop, index)
         counter, integers = counted.counter, self._rules.integers
@@ -176,8 +186,8 @@ class LoopNumbering(Numbering):
             return integers.written(progression.start.plus(whole(progression.step * counter.trips)), like)
         derived = _derived_carries(loop, counted)
         trips = integers.written(whole(counter.trips), like)
-        without = numbered(loop, derived, counted.number)
-        history = self._rules.history(without, index - sum(carry < index for carry in derived), trips)
+        loop_over_number = over_iteration_number(loop, derived, counted.number)
+        history = self._rules.history(loop_over_number, index - sum(carry < index for carry in derived), trips)
         return self._rules.rows.of_history(history) if self._terms.head_of(history).kind == "history" else history
 
     def _numbered(
@@ -188,9 +198,11 @@ class LoopNumbering(Numbering):
         initial: tuple[int, ...],
         scope: RegionScope,
         invariant: frozenset[int],
-    ) -> tuple[Opened, _Counted | None] | None:
-        """Return the loop as terms, and how it counts; None if it holds operations that must keep an order.
-        `invariant`: carries that an iteration yields unchanged."""
+    ) -> tuple[OpenLoop, _Counted | None] | None:
+        """Return the loop as terms, and its counter if it counts; None if the order of its operations must be compared.
+
+        `invariant`: the carries that an iteration yields unchanged.
+        """
         terms, depth = self._terms, scope.depth + 1
         types = self.heads.types(body.args, op)
         bound = [
@@ -221,17 +233,20 @@ class LoopNumbering(Numbering):
             or condition_scope.ran
         ):
             return None
-        loop = Opened(tuple(bound), initial, following, types, False, condition, state, depth)
+        loop = OpenLoop(tuple(bound), initial, following, types, False, condition, state, depth)
         loop, counted, scopes = self._with_derived_carries(loop, counted, (condition_scope, body_scope))
         if any(loop.next[index] != loop.initial[index] for index in invariant):
             return None
         return (loop, counted) if self._note_unread(op, loop, counted, scopes, scope) else None
 
     def _with_derived_carries(
-        self, loop: Opened, counted: _Counted | None, scopes: Sequence[RegionScope]
-    ) -> tuple[Opened, _Counted | None, Sequence[RegionScope]]:
-        """Replace each carry that an iteration yields unchanged by its initial value, and each that grows by a constant
-        by a sum; also in the terms noted in the regions."""
+        self, loop: OpenLoop, counted: _Counted | None, scopes: Sequence[RegionScope]
+    ) -> tuple[OpenLoop, _Counted | None, Sequence[RegionScope]]:
+        """Replace each invariant carry by its initial value, and each carry that grows by a constant by a sum over the
+        iteration number.
+
+        The terms recorded in the scopes of the regions are replaced, too.
+        """
         while True:
             counted = None if counted is None else self._with_more_counters(loop, counted)
             substitution = {
@@ -246,14 +261,14 @@ class LoopNumbering(Numbering):
                 substitution |= {bound: value for bound, value in values.items() if bound != value}
             if not substitution:
                 return loop, counted, scopes
-            noted = [term for scope in scopes for term in (*scope.kept, *scope.ran)]
-            lead, *substituted = self._rules.substituted((loop.lead, *loop.next, *noted), substitution, loop.depth)
-            following, left = tuple(substituted[: len(loop.next)]), iter(substituted[len(loop.next) :])
+            recorded = [term for scope in scopes for term in (*scope.kept, *scope.ran)]
+            lead, *substituted = self._rules.substituted((loop.lead, *loop.next, *recorded), substitution, loop.depth)
+            following, remaining = tuple(substituted[: len(loop.next)]), iter(substituted[len(loop.next) :])
             scopes = [
                 replace(
                     scope,
-                    kept=dict.fromkeys(next(left) for _ in scope.kept),
-                    ran={next(left): ordered for ordered in scope.ran.values()},
+                    kept=dict.fromkeys(next(remaining) for _ in scope.kept),
+                    ran={next(remaining): ordered for ordered in scope.ran.values()},
                 )
                 for scope in scopes
             ]
@@ -261,8 +276,8 @@ class LoopNumbering(Numbering):
             bound = tuple(substitution.get(term, term) for term in loop.bound)
             loop = replace(loop, lead=lead, bound=bound, next=following)
 
-    def _with_more_counters(self, loop: Opened, counted: _Counted) -> _Counted:
-        """Add the carries that grow by a constant in each iteration."""
+    def _with_more_counters(self, loop: OpenLoop, counted: _Counted) -> _Counted:
+        """Find further carries that grow by a constant in each iteration."""
         integers, like = self._rules.integers, self._terms.head_of(counted.number).types
         others = dict(counted.others)
         for index, (bound, following) in enumerate(zip(loop.bound, loop.next, strict=True)):
@@ -275,17 +290,22 @@ class LoopNumbering(Numbering):
         return replace(counted, others=others)
 
     def _at(self, counted: _Counted, progression: Progression) -> int:
-        """Return the value in the iteration of a counted loop."""
+        """Return the value of a progression in the current iteration."""
         integers = self._rules.integers
         total = integers.sum_of(counted.number).times(progression.step).plus(progression.start)
         return integers.written(total, self._terms.head_of(counted.number))
 
     def _note_unread(
-        self, op: Operation, loop: Opened, counted: _Counted | None, inside: Sequence[RegionScope], scope: RegionScope
+        self, op: Operation, loop: OpenLoop, counted: _Counted | None, inside: Sequence[RegionScope], scope: RegionScope
     ) -> bool:
-        """Note the unread operations of the iterations in the scope around the loop. False if a sharding constraint
-        belongs to the loop alone: its operand does not depend on the iteration, and it is not read."""
-        without = loop if counted is None else numbered(loop, _derived_carries(loop, counted), counted.number)
+        """Record the unused operations of the iterations in the scope around the loop.
+
+        Returns False if a sharding constraint cannot be separated from the loop: its operand does not depend on the
+        iteration, and the loop does not read it.
+        """
+        loop_over_number = (
+            loop if counted is None else over_iteration_number(loop, _derived_carries(loop, counted), counted.number)
+        )
         kept = [
             (part, term) for part, region in zip(("condition", "body"), inside, strict=True) for term in region.kept
         ]
@@ -299,7 +319,7 @@ class LoopNumbering(Numbering):
                 return self._patterns.until_it_ends(loop, part, term)
             if self._terms.depth_of(term) < loop.depth:  # There is at least one iteration.
                 return term
-            return self._patterns.of_iterations(without, counted.counter.trips, term)
+            return self._patterns.of_iterations(loop_over_number, counted.counter.trips, term)
 
         for part, term in kept:
             if not self._patterns.is_repeated(number := pattern(part, term), scope.kept):
@@ -316,8 +336,8 @@ class LoopNumbering(Numbering):
             self._origins.setdefault(number, op)
         return True
 
-    def _reads(self, loop: Opened, live: Sequence[int], term: int) -> bool:
-        """Return whether the condition or one of these carries is computed from the term."""
+    def _reads(self, loop: OpenLoop, live: Sequence[int], term: int) -> bool:
+        """Return whether the condition or one of the `live` carries depends on the term."""
         behind = {carry for index in live for carry in carries_behind(self._terms, loop, index)}
         return reaches(self._terms, (loop.lead, *(loop.next[index] for index in behind)), frozenset({term}), loop.depth)
 
@@ -343,8 +363,10 @@ class LoopNumbering(Numbering):
     def _counted(
         self, body: Block, bound: tuple[int, ...], initial: tuple[int, ...], condition: int, depth: int
     ) -> _Counted | None:
-        """Find how the loop counts, if the carry that the condition compares seems to grow by one: the body is numbered
-        with this assumption, which the caller checks afterwards."""
+        """Return the counter of the loop and fresh terms for it, or None if the loop does not appear to count.
+
+        The body is numbered under the assumption that the counter grows by one, which the caller verifies afterwards.
+        """
         integers, last = self._rules.integers, body.last_op
         assert last is not None, "checked"
         counter = counter_of(self._terms, integers, condition, bound, initial)
@@ -362,7 +384,7 @@ class LoopNumbering(Numbering):
 
 
 class Progression(NamedTuple):
-    """The values `start`, `start + step`, … of a carry."""
+    """Arithmetic progression `start`, `start + step`, … of a carry's values."""
 
     start: Sum
     step: int
@@ -370,7 +392,14 @@ class Progression(NamedTuple):
 
 @dataclass(frozen=True)
 class _Counted:
-    """`number`: the iteration number. `value`: the counter in that iteration. `others`: further growing carries."""
+    """Counting loop while its body is numbered.
+
+    Attributes:
+        counter: The carry that the condition compares.
+        number: Term of the iteration number, from 0.
+        value: Term of the counter in that iteration.
+        others: Other carries that grow by a constant.
+    """
 
     counter: Counter
     number: int
@@ -383,8 +412,8 @@ class _Counted:
         return {self.counter.index: Progression(whole(self.counter.start), 1), **self.others}
 
 
-def _derived_carries(loop: Opened, counted: _Counted) -> frozenset[int]:
-    """Return the carries that grow by a constant, and the invariant ones."""
+def _derived_carries(loop: OpenLoop, counted: _Counted) -> frozenset[int]:
+    """Return the carries that are invariant or follow from the iteration number."""
     pairs = enumerate(zip(loop.bound, loop.initial, strict=True))
     return frozenset(counted.progressions) | {index for index, (bound, initial) in pairs if bound == initial}
 

@@ -1,15 +1,13 @@
-"""Operations in loop bodies whose results are unused but that must be accounted for: sharding constraints, and
-operations that may fail.
+"""Unused operations in loop bodies that must be preserved: sharding constraints, and operations that may fail.
 
     while n < 8 { %w = sine %x; sdy.sharding_constraint %w }        pattern(n < 8: constraint(sine(history(n, x))))
 
-A pattern is a term over iteration numbers, and the trip count of each; nested loops have one number each. A loop that
-computes the same in another order repeats a pattern:
+A pattern is a term over iteration numbers, with the trip count of each; nested loops have one number each. A loop that
+computes the same in another order has an equivalent pattern:
 
     constraint(sine(history(7 - m, x))) with m < 8  is the pattern above with n = 7 - m, and covers all of it
 
-The pattern of a loop that does not count to a constant is a term over the carries that it depends on, and those of the
-condition.
+The pattern of a loop that does not count to a constant is a term over the carries on which it and the condition depend.
 """
 
 from __future__ import annotations
@@ -18,9 +16,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice, product
 
-from ..terms import Head, Inside, RegionTerm
+from ..terms import Head, OpenRegion, RegionTerm
 from .integers import Sum, whole
-from .loop_terms import Opened, sliced
+from .loop_terms import OpenLoop, sliced
 from .rules import LoopRules
 
 MAX_CANDIDATES = 32
@@ -30,18 +28,18 @@ MAX_CHOICES = 256
 
 
 class Patterns:
-    """Makes and compares patterns. `rules`: shared by both programs."""
+    """Construction and comparison of patterns. Both programs share one `rules` object."""
 
     def __init__(self, rules: LoopRules):
         self._rules = rules
         self._terms = rules.terms
         self._no_state = rules.terms.term(Head("state", "nothing"))  # Noted terms have no effects.
 
-    def of_iterations(self, loop: Opened, trips: int, term: int) -> int:
+    def of_iterations(self, loop: OpenLoop, trips: int, term: int) -> int:
         """Return the pattern of a term in all iterations of a counting loop."""
         # A carry that is the same in all iterations is its initial value already.
         carries = {bound: place for place, bound in enumerate(loop.bound) if bound != loop.initial[place]}
-        number, captures = self._terms.close(Inside((loop.lead, *carries, loop.state), (term,)), (), -1, loop.depth)
+        number, captures = self._terms.close(OpenRegion((loop.lead, *carries, loop.state), (term,)), (), -1, loop.depth)
         body = self._terms.bodies[number]
         read = {position for entry in body.entries if entry is not None for position in entry[1]} | set(body.roots)
         index = self._index(self._terms.head_of(loop.lead), loop.depth, trips)
@@ -56,8 +54,9 @@ class Patterns:
             indices, extents = (*indices, *opened), (*extents, *more)
         return self._closed(indices, extents, inner, loop.depth)
 
-    def until_it_ends(self, loop: Opened, part: str, term: int) -> int:
-        """Make the pattern of a term that runs in `part` (condition or body) of a loop without a known trip count."""
+    def until_it_ends(self, loop: OpenLoop, part: str, term: int) -> int:
+        """Return the pattern of a term that runs in `part` ("condition" or "body") of a loop without a known trip
+        count."""
         # Add the term as a carry: its slice holds the carries that it depends on, and those of the condition.
         wider = replace(
             loop,
@@ -74,7 +73,7 @@ class Patterns:
         return any(other == pattern or self._indices_in(other, pattern) is not None for other in others)
 
     def is_covered(self, pattern: int, others: Iterable[int]) -> bool:
-        """Return whether one of the others holds every instance of the pattern."""
+        """Return whether one of the others contains every instance of the pattern."""
         for other in others:
             if other == pattern:
                 return True
@@ -84,7 +83,7 @@ class Patterns:
         return False
 
     def _index(self, like: Head, depth: int, trips: int) -> int:
-        """Return a fresh iteration number."""
+        """Return a fresh iteration number below `trips`."""
         index = self._terms.bound("bound", like.types, depth)
         self._rules.integers.ranges[index] = 0, trips - 1
         return index
@@ -92,7 +91,7 @@ class Patterns:
     def _closed(self, indices: Sequence[int], extents: Sequence[int], term: int, depth: int) -> int:
         integers, heads = self._rules.integers, [self._terms.head_of(index) for index in indices]
         types = tuple(head.types[0] for head in heads)
-        inside = Inside((*indices, self._terms.bound("state", (), depth)), (term,))
+        inside = OpenRegion((*indices, self._terms.bound("state", (), depth)), (term,))
         body, captures = self._terms.close(inside, types, -1, depth)
         trips = [integers.written(whole(extent), head) for extent, head in zip(extents, heads, strict=True)]
         return self._terms.term(Head("pattern", "of iterations", types=types, bodies=(body,)), (*trips, *captures))
@@ -122,7 +121,7 @@ class Patterns:
         return self._terms.bodies[head.bodies[0]], self._terms.operands_of(pattern)[len(head.types) :]
 
     def _indices_in(self, pattern: int, other: int) -> list[Sum] | None:
-        """Return the iteration of `pattern` that equals each iteration of `other`, as sums over the numbers of
+        """Return for each iteration of `other` the equal iteration of `pattern`, as sums over the iteration numbers of
         `other`."""
         extents = self._extents(pattern)
         if not extents or not self._extents(other) or not self._may_be_alike(pattern, other):
@@ -150,7 +149,7 @@ class Patterns:
         return within is not None and within[0] >= 0 and within[1] < extent
 
     def _may_be_alike(self, pattern: int, other: int) -> bool:
-        """Return whether the roots of both are the same operation."""
+        """Return whether the roots of both patterns are the same operation, which equality requires."""
         names = list[tuple[object, ...]]()
         for number in (pattern, other):
             body, _ = self._body(number)
@@ -160,7 +159,7 @@ class Patterns:
         return names[0] == names[1]
 
     def _candidates(self, term: int, indices: Sequence[int], depth: int) -> list[int]:
-        """Return the index expressions in the term: candidates for iteration numbers."""
+        """Return the index expressions in a term: candidates for iteration numbers."""
         candidates = dict.fromkeys(indices)
         pending, visited = [term], set[int]()
         while pending and len(candidates) < MAX_CANDIDATES:
@@ -177,13 +176,17 @@ class Patterns:
         return list(candidates)
 
     def _are_onto(self, places: Sequence[Sum], extents: Sequence[int]) -> bool:
-        """Return whether the sums, which must be independent, take all combinations of values below the extents."""
+        """Return whether the sums, taken together, assume all combinations of values below the extents.
+
+        They must not share a base.
+        """
         bases = [base for place in places for base, _ in place.parts]
         pairs = zip(places, extents, strict=True)
         return len(set(bases)) == len(bases) and all(self._is_onto(place, extent) for place, extent in pairs)
 
     def _is_onto(self, place: Sum, extent: int) -> bool:
-        """Return whether a sum takes every value below the extent: its scales are digit weights."""
+        """Return whether a sum assumes every value below the extent, which it does if its scales are the weights of
+        digits."""
         covered = 1
         for base, scale in sorted(place.parts, key=lambda part: abs(part[1])):
             interval = self._rules.integers.ranges.get(base)

@@ -1,28 +1,29 @@
-"""Rewrite rules for terms with loops: each maps a term to the normal form that equal terms share. Loops in pieces, that
-is a loop that continues another one and a loop around a loop, become one.
+"""Rewrite rules for terms of loops: each rule maps a term to the normal form that equal terms share.
 
-`history(n, x)` is carry x of a loop at the start of iteration n. It holds only the part of the loop that computes x, so
-that two loops that compute x equally agree on it. Before the first iteration it is the initial value.
+`history(n, x)` is carry x of a loop at the start of iteration n. It contains only the part of the loop that computes x,
+so two loops that compute x in the same way agree on it. Before the first iteration it is the initial value.
 
-A read of a stack is the stored value (`stack_terms.py`). A loop that continues another one is the other one, and a loop
-around a loop is one loop (`rules.py`).
+*Stacks.* A read of a stack is the stored value (`stack_terms.py`).
 
-Shapes: adding a dimension of extent 1 and removing it is the identity, and two reshapes are one.
+*Shapes.* Adding a dimension of extent 1 and removing it is the identity, and two consecutive reshapes are one.
 
-*Continuation.* If the initial carries of a loop are those of another one after `a` iterations, and its iteration n
-computes the same from them as iteration `a + n` of the other one, then its carries are those of the other one:
+*Continuation.* A loop that continues another one is the other one. If the initial carries of a loop are those of
+another loop after `a` iterations, and its iteration n computes the same from them as iteration `a + n` of the other
+loop, then its carries are those of the other loop:
 
     history(n, y)  with  y before the loop = history(a, x),  next y (n) = next x (a + n)    ->    history(a + n, x)
 
-by induction on n. *A loop around a loop.* If each iteration q of a loop is k iterations of an inner loop with the same
-carries, and both use q and the inner n only as `k * q + n`, then both are one loop over that sum:
+The proof is by induction on n.
+
+*Flattening.* A loop around a loop is one loop. If each iteration q of a loop is k iterations of an inner loop with the
+same carries, and both use q and the inner n only as `k * q + n`, then both are one loop over that sum:
 
     history(q, y)  with  next y (q) = history(k, x), x before the loop = y, next x (q, n) = f(k * q + n, x)
     ->  history(k * q, z)  with  next z (t) = f(t, z)
 
-by induction on q, and on n in each. Rewrites with checkpoints every k iterations consist of both (Griewank and Walther,
-Evaluating Derivatives, 2008, chapter 12). Every step of the induction is checked here: the terms of one body, with
-`a + n` for its number, must be those of the other.
+The proof is by induction on q, and on n within each q. Programs rewritten with a checkpoint every k iterations consist
+of both forms (Griewank and Walther, Evaluating Derivatives, 2008, chapter 12). Every step of the induction is checked
+here: the terms of one body, with `a + n` as its iteration number, must be those of the other.
 """
 
 from __future__ import annotations
@@ -31,15 +32,20 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from ..memory_spaces import MemorySpaces
-from ..terms import Head, Inside, RegionTerm, Terms
+from ..terms import Head, OpenRegion, RegionTerm, Terms
 from .integers import LARGEST, Integers, Interval, Sum, whole
-from .loop_terms import Opened, Slice, reaches, sliced
+from .loop_terms import OpenLoop, Slice, reaches, sliced
 from .stack_terms import RowTermBuilder, StoredSlice, extents, keeps_order, part_of_part, stored_by
 
 
 class LoopRules:
-    """Makes terms. `integers`: the known ranges of terms. `names_memories`: whether one of the programs names memory
-    spaces; then only stacks with initial values on the device are seen through, as a stack stays in that memory."""
+    """Constructor of terms in normal form.
+
+    Args:
+        terms: The table.
+        names_memories: Whether one of the programs names memory spaces. If so, the stack rule applies only to stacks
+            with initial values on the device, since a stack stays in the memory of its initial value.
+    """
 
     def __init__(self, terms: Terms, names_memories: bool = False):
         self.terms = terms
@@ -47,7 +53,7 @@ class LoopRules:
         self._names_memories = names_memories
         self.integers = Integers(terms)
         self.rows = RowTermBuilder(self)
-        self._opened = dict[int, Opened]()
+        self._opened = dict[int, OpenLoop]()
         self._stored = dict[int, StoredSlice | None]()
         self._slices = dict[int, Slice]()
         self._made = dict[tuple[Head, tuple[int, ...]], int]()
@@ -89,20 +95,20 @@ class LoopRules:
                 pass
         return self.terms.term(head, operands) if result is None else result
 
-    def slice(self, loop: Opened, index: int) -> Slice:
-        """Return the part of the loop that one carry depends on."""
+    def slice(self, loop: OpenLoop, index: int) -> Slice:
+        """Return the part of the loop on which carry `index` depends."""
         bound = loop.bound[index]
         if (part := self._slices.get(bound)) is None:
             part = self._slices[bound] = sliced(self.terms, loop, index)
         return part
 
-    def result(self, loop: Opened, index: int) -> int:
-        """Return a carry after a loop that does not count."""
+    def result(self, loop: OpenLoop, index: int) -> int:
+        """Return carry `index` after a loop that does not count."""
         slice_ = self.slice(loop, index)
         return self.terms.term(slice_.head, slice_.operands)
 
-    def history(self, loop: Opened, index: int, at: int) -> int:
-        """Return a carry at the start of iteration `at` of a counting loop."""
+    def history(self, loop: OpenLoop, index: int, at: int) -> int:
+        """Return carry `index` at the start of iteration `at` of a counting loop."""
         if self.integers.constant(at) == 0:
             return loop.initial[index]
         slice_ = self.slice(loop, index)
@@ -116,14 +122,14 @@ class LoopRules:
     def _interval(self, number: int) -> Interval | None:
         return self.integers.interval(self.integers.sum_of(number))
 
-    def opened(self, number: int) -> Opened:
-        """Return the loop of a `loop` or `history` term, with fresh carries. The term's own carry is the first."""
+    def opened(self, number: int) -> OpenLoop:
+        """Return the loop of a `loop` or `history` term over fresh carries; the carry of the term comes first."""
         if (loop := self._opened.get(number)) is None:
             loop = self._open(self.terms.head_of(number), self.terms.operands_of(number))
             self._opened[number] = loop
         return loop
 
-    def _open(self, head: Head, operands: tuple[int, ...]) -> Opened:
+    def _open(self, head: Head, operands: tuple[int, ...]) -> OpenLoop:
         terms, body, counts = self.terms, self.terms.bodies[head.bodies[0]], head.kind == "history"
         inputs = operands[1:] if counts else operands
         depth = 1 + max(map(terms.depth_of, inputs), default=0)
@@ -136,10 +142,11 @@ class LoopRules:
         roots = [numbers[root] for root in body.roots]
         lead = arguments[0] if counts else roots.pop(0)
         types = body.types[1:] if counts else body.types
-        return Opened(bound, inputs[: len(bound)], tuple(roots[:-1]), types, counts, lead, state, depth)
+        return OpenLoop(bound, inputs[: len(bound)], tuple(roots[:-1]), types, counts, lead, state, depth)
 
     def instance(self, body: RegionTerm, arguments: Sequence[int], captures: Sequence[int]) -> list[int]:
-        """Instantiate a body: the terms at its positions for these arguments, which include the state."""
+        """Instantiate a body: return the terms at its positions for these arguments (the state included) and
+        captures."""
         numbers, remaining_captures = list(arguments), iter(captures)
         for entry in body.entries:
             if entry is None:
@@ -150,15 +157,15 @@ class LoopRules:
         return numbers
 
     def substituted(self, terms: Sequence[int], values: Mapping[int, int], depth: int) -> list[int]:
-        """Substitute other terms for bound values at this depth."""
+        """Return the terms with bound values at this depth replaced by other terms."""
         body, captures = self.terms.close(
-            Inside((*values, self.terms.bound("state", (), depth)), tuple(terms)), (), -1, depth
+            OpenRegion((*values, self.terms.bound("state", (), depth)), tuple(terms)), (), -1, depth
         )
         numbers = self.instance(self.terms.bodies[body], [*values.values(), -1], captures)
         return [numbers[root] for root in self.terms.bodies[body].roots]
 
     def _read(self, head: Head, operands: tuple[int, ...]) -> int | None:
-        """Return the stored value for a slice of a stack; None if it is unknown."""
+        """Return the stored value that a slice of a stack reads, or None if it is unknown."""
         source, index, *others = operands
         if {name for name, _ in head.attributes} != {"slice_sizes"}:
             return None
@@ -197,7 +204,7 @@ class LoopRules:
         return self.at(stored, self.integers.written(number, like))
 
     def at(self, stored: StoredSlice, number: int) -> int:
-        """Return the value that the iteration with this number stores."""
+        """Return the value that iteration `number` stores."""
         loop, read = (
             stored.loop,
             {position for entry in stored.body.entries if entry is not None for position in entry[1]},
@@ -210,6 +217,8 @@ class LoopRules:
         return numbers[stored.body.roots[0]]
 
     def stored_in(self, source: int) -> StoredSlice | None:
+        """Return the slices that the loop of a `history` term stores in a stack, or None if it is not proved to be a
+        stack."""
         if source not in self._stored:
             trips = self.integers.constant(self.terms.operands_of(source)[0])
             if trips is None or not 0 < trips <= LARGEST:
@@ -221,7 +230,8 @@ class LoopRules:
         return self._stored[source]
 
     def _reshaped(self, head: Head, operand: int) -> int | None:
-        """Simplify a reshape of a reshape, or of a broadcast that adds dimensions of extent 1."""
+        """Simplify a reshape of a reshape, or of a broadcast that only adds dimensions of extent 1; None if it cannot
+        be simplified."""
         inner = self.terms.head_of(operand)
         if inner.kind == "rows" and not head.attributes:
             return self.rows.joined(operand, head.types)
@@ -233,25 +243,26 @@ class LoopRules:
         return self.make(head, (source,)) if inner.name == "stablehlo.reshape" else None
 
 
-class PieceTerms(Protocol):
-    """The interface of `Rules` that the rules for pieces use."""
+class LoopTermRules(Protocol):
+    """Interface of `LoopRules` on which the rules for split loops depend."""
 
     terms: Terms
     integers: Integers
 
-    def opened(self, number: int) -> Opened: ...
+    def opened(self, number: int) -> OpenLoop: ...
 
-    def slice(self, loop: Opened, index: int) -> Slice: ...
+    def slice(self, loop: OpenLoop, index: int) -> Slice: ...
 
-    def history(self, loop: Opened, index: int, at: int) -> int: ...
+    def history(self, loop: OpenLoop, index: int, at: int) -> int: ...
 
     def make(self, head: Head, operands: tuple[int, ...]) -> int: ...
 
     def instance(self, body: RegionTerm, arguments: Sequence[int], captures: Sequence[int]) -> list[int]: ...
 
 
-def continued(rules: PieceTerms, loop: Opened, index: int, at: int) -> int | None:
-    """Return the carry `index` at the start of iteration `at`, if the loop continues another one; else None."""
+def continued(rules: LoopTermRules, loop: OpenLoop, index: int, at: int) -> int | None:
+    """Return carry `index` at the start of iteration `at` of a loop that continues another loop, or None if it does
+    not."""
     first = loop.initial[index]
     if rules.terms.head_of(first).kind != "history":
         return None
@@ -265,15 +276,16 @@ def continued(rules: PieceTerms, loop: Opened, index: int, at: int) -> int | Non
     carried = [loop.bound[carry] for carry in order]
     if _next(rules, first, (number, *carried, loop.state)) != [loop.next[carry] for carry in order]:
         return None
-    begins = [rules.history(other, position, stopped) for position in range(len(order))]
-    if begins != [loop.initial[carry] for carry in order]:
+    initial = [rules.history(other, position, stopped) for position in range(len(order))]
+    if initial != [loop.initial[carry] for carry in order]:
         return None
     # Not a history of `other`, of which only the first iterations are known.
     return rules.make(rules.terms.head_of(first), (reached, *rules.terms.operands_of(first)[1:]))
 
 
-def flattened(rules: PieceTerms, loop: Opened, index: int, at: int) -> int | None:
-    """Return the carry `index` at the start of iteration `at`, if each iteration runs an inner loop; else None."""
+def flattened(rules: LoopTermRules, loop: OpenLoop, index: int, at: int) -> int | None:
+    """Return carry `index` at the start of iteration `at` of a loop whose iterations each run an inner loop, or
+    None."""
     terms, integers = rules.terms, rules.integers
     if terms.head_of(loop.next[index]).kind != "history":
         return None
@@ -290,35 +302,37 @@ def flattened(rules: PieceTerms, loop: Opened, index: int, at: int) -> int | Non
         return None
     number = terms.bound("bound", terms.head_of(loop.lead).types, loop.depth)
     integers.ranges[number] = 0, max(0, trips * reached[1] - 1)
-    inside = integers.sum_of(number).minus(integers.sum_of(loop.lead).times(trips))
+    inner_number = integers.sum_of(number).minus(integers.sum_of(loop.lead).times(trips))
     carried = tuple([terms.bound("bound", (loop.types[carry],), loop.depth) for carry in order])
-    arguments = integers.written(inside, terms.head_of(number)), *carried, loop.state
+    arguments = integers.written(inner_number, terms.head_of(number)), *carried, loop.state
     following = tuple(_next(rules, loop.next[index], arguments))
     if reaches(terms, following, frozenset((loop.lead, *loop.bound)), loop.depth):
         return None
     initial = tuple(loop.initial[carry] for carry in order)
     types = tuple(loop.types[carry] for carry in order)
-    flat = Opened(carried, initial, following, types, True, number, loop.state, loop.depth)
+    flat = OpenLoop(carried, initial, following, types, True, number, loop.state, loop.depth)
     return rules.history(flat, 0, integers.written(integers.sum_of(at).times(trips), terms.head_of(number)))
 
 
-def _carries_of(rules: PieceTerms, loop: Opened, index: int) -> tuple[int, ...] | None:
-    """Return for each carry of the inner loop the outer carry that is its initial value; None if one has another
-    initial value, or two share one."""
+def _carries_of(rules: LoopTermRules, loop: OpenLoop, index: int) -> tuple[int, ...] | None:
+    """Return for each carry of the inner loop the outer carry that is its initial value.
+
+    None if an initial value is not an outer carry, or if two inner carries have the same one.
+    """
     number = {bound: carry for carry, bound in enumerate(loop.bound)}
-    begins = rules.opened(loop.next[index]).initial
-    order = tuple([number[first] for first in begins if first in number])
-    is_each = len(order) == len(begins) == len(set(order)) and order[:1] == (index,)
+    initial = rules.opened(loop.next[index]).initial
+    order = tuple([number[first] for first in initial if first in number])
+    is_each = len(order) == len(initial) == len(set(order)) and order[:1] == (index,)
     return order if is_each else None
 
 
-def _are_alike(rules: PieceTerms, loop: Opened, order: Sequence[int], other: Opened) -> bool:
-    """Return whether both loops count in the same type and have equally many carries."""
+def _are_alike(rules: LoopTermRules, loop: OpenLoop, order: Sequence[int], other: OpenLoop) -> bool:
+    """Return whether both loops count in the same type and have the same number of carries."""
     types = [rules.terms.head_of(opened.lead).types for opened in (loop, other)]
     return loop.counts and other.counts and types[0] == types[1] and len(order) == len(other.bound)
 
 
-def _next(rules: PieceTerms, history: int, arguments: Sequence[int]) -> list[int]:
+def _next(rules: LoopTermRules, history: int, arguments: Sequence[int]) -> list[int]:
     """Return the next carries of a history's loop for these arguments: iteration number, carries, state."""
     terms = rules.terms
     body, operands = terms.bodies[terms.head_of(history).bodies[0]], terms.operands_of(history)
@@ -327,8 +341,8 @@ def _next(rules: PieceTerms, history: int, arguments: Sequence[int]) -> list[int
     return [numbers[root] for root in body.roots[:-1]]
 
 
-def _sum(rules: PieceTerms, number: int, other: int) -> int | None:
-    """Return the sum of two iteration numbers; None if it is not proved to be one."""
+def _sum(rules: LoopTermRules, number: int, other: int) -> int | None:
+    """Return the sum of two iteration numbers, or None if it may be negative or overflow."""
     integers = rules.integers
     total: Sum = integers.sum_of(number).plus(integers.sum_of(other))
     within = integers.interval(total)

@@ -1,16 +1,19 @@
-"""Stacks that a loop writes: arrays of rows, each a function of its index, and the stored values that equal reads of
-the stack.
+"""Stacks that a loop writes, as arrays of rows, and reads of a stack, as the stored values.
 
-A *stack* is a carry of a counting loop. Every iteration writes one slice of it, at the index of its number (or counted
-from the end), within the first dimension. The loop does nothing else with the carry, and all extents are static. Slice
-j of the result of such a loop is the value that an iteration stored there, provided that one is proved to have done so:
+A *stack* is a carry of a counting loop. Every iteration writes one slice of it along the first dimension, at the
+iteration number or counted from the end, in bounds. The loop does nothing else with the carry, and all extents are
+static. Slice j of the result of such a loop is the value that an iteration stored there, provided that an iteration is
+proved to have stored one:
 
     dynamic_slice(history(trips, dynamic_update_slice(s, u(n, x), n)), j)   ->   u(j, history(j, x))
 
+A stack that is written completely is an array of rows, each a function of its index. Therefore stacks with equal rows
+are equal, in whatever order a loop writes them:
+
     history(8, dynamic_update_slice(s, u(n, x), 7 - n))       rows(8: j -> u(7 - j, history(7 - j, x)))
 
-So stacks with equal rows are equal, in whatever order a loop writes them. A stack of stacks, reshaped to one, is an
-array of rows if these depend on the two indices only through the index in the reshaped array:
+A stack of stacks that is reshaped into one is an array of rows if its rows depend on the two indices only through the
+index in the reshaped array:
 
     reshape(rows(2: p -> rows(4: j -> u(4 * p + j))))         rows(8: t -> u(t))
 """
@@ -23,18 +26,26 @@ from typing import Protocol
 
 from xdsl.dialects.builtin import DenseArrayBase, TensorType
 
-from ..terms import Head, Inside, RegionTerm, Terms
+from ..terms import Head, OpenRegion, RegionTerm, Terms
 from .integers import Integers, Sum, whole
-from .loop_terms import Opened, reaches
+from .loop_terms import OpenLoop, reaches
 
 
 @dataclass(frozen=True)
 class StoredSlice:
-    """A slice that a loop stores in a stack. `body`, `captures`: the slice, closed over the iteration number and the
-    carries; its type is `types`. Iteration n of `trips` writes it at index `scale * n + offset` of the first dimension.
+    """Slices that a loop stores in a stack.
+
+    Attributes:
+        loop: The loop; its first carry is the stack.
+        trips: Number of iterations.
+        body: The slice of an iteration, closed over the iteration number and the carries.
+        captures: The captures of `body`.
+        types: Number of the slice's type.
+        scale: 1 or -1. Iteration n writes index `scale * n + offset` of the first dimension.
+        offset: See `scale`.
     """
 
-    loop: Opened
+    loop: OpenLoop
     trips: int
     body: RegionTerm
     captures: tuple[int, ...]
@@ -43,13 +54,12 @@ class StoredSlice:
     offset: int
 
     def written_at(self, place: Sum) -> Sum:
-        """Return the iteration that stores at this index."""
+        """Return the iteration that stores the slice at this index."""
         return place.plus(whole(-self.offset)).times(self.scale)
 
 
-def stored_by(terms: Terms, integers: Integers, loop: Opened, trips: int) -> StoredSlice | None:
-    """Return the values that the loop stores in its first carry in `trips` iterations; None if it is not proved to be a
-    stack."""
+def stored_by(terms: Terms, integers: Integers, loop: OpenLoop, trips: int) -> StoredSlice | None:
+    """Return the slices that the loop stores in its first carry, or None if the carry is not proved to be a stack."""
     update = terms.head_of(loop.next[0])
     if update.kind != "operation" or update.name != "stablehlo.dynamic_update_slice" or update.attributes:
         return None
@@ -68,7 +78,7 @@ def stored_by(terms: Terms, integers: Integers, loop: Opened, trips: int) -> Sto
         return None
     arguments = (loop.lead, *loop.bound, loop.state)
     types_inside = (terms.head_of(loop.lead).types[0], *loop.types)
-    number, captures = terms.close(Inside(arguments, (slice_, loop.state)), types_inside, -1, loop.depth)
+    number, captures = terms.close(OpenRegion(arguments, (slice_, loop.state)), types_inside, -1, loop.depth)
     return StoredSlice(loop, trips, terms.bodies[number], captures, types, scale, index.offset)
 
 
@@ -78,14 +88,17 @@ def _is_within(place: Sum, scale: int, trips: int, extent: int) -> bool:
 
 
 def extents(terms: Terms, types: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Return the extents of a type; None if one is dynamic: two values of that type may have different extents."""
+    """Return the extents of a type, or None if one is dynamic: two values of a dynamic type may have different
+    extents."""
     type_ = terms.attributes.attribute(types[0]) if len(types) == 1 else None
     return type_.get_shape() if isinstance(type_, TensorType) and type_.has_static_shape() else None
 
 
 def keeps_order(terms: Terms, number: int) -> bool:
-    """Return whether the term holds exactly the elements of its operand in the same order: a reshape, or a broadcast
-    that only adds dimensions of extent 1."""
+    """Return whether a term has the elements of its operand in the same order.
+
+    It does if it is a reshape, or a broadcast that only adds dimensions of extent 1.
+    """
     head = terms.head_of(number)
     if head.kind != "operation" or head.name not in ("stablehlo.reshape", "stablehlo.broadcast_in_dim"):
         return False
@@ -105,7 +118,7 @@ def keeps_order(terms: Terms, number: int) -> bool:
 
 
 class RowTerms(Protocol):
-    """The interface of `Rules` that the rules for rows use."""
+    """Interface of `LoopRules` on which the rules for rows depend."""
 
     terms: Terms
     integers: Integers
@@ -118,6 +131,8 @@ class RowTerms(Protocol):
 
 
 class RowTermBuilder:
+    """Constructor of `rows` terms: stacks that are written completely."""
+
     def __init__(self, rules: RowTerms):
         self._rules = rules
         self._terms = rules.terms
@@ -126,19 +141,20 @@ class RowTermBuilder:
         self._of_histories = dict[int, int]()
 
     def of_history(self, number: int) -> int:
-        """Return the stack that a loop writes as rows; the term itself if the loop does not write all of them."""
+        """Return the stack that a loop writes as `rows`, or the term itself if the loop does not write all of them."""
         if number not in self._of_histories:
             self._of_histories[number] = self._of_stored(number)
         return self._of_histories[number]
 
     def again(self, head: Head, operands: tuple[int, ...]) -> int:
-        """Return the rows with other captures."""
+        """Return the rows of this head for other captures."""
         depth = 1 + max(map(self._terms.depth_of, operands), default=0)
         place = self._place(self._terms.bodies[head.bodies[0]].types, depth, self._extent(head))
         return self._closed(place, self._instance(head, operands, place), head.types, depth)
 
     def read(self, number: int, place: Sum, types: tuple[int, ...]) -> int | None:
-        """Return the row at an index, of these types; None if the index is not proved to be in bounds."""
+        """Return the row at an index, or None if the index is not proved to be in bounds or the row does not have these
+        types."""
         head = self._terms.head_of(number)
         index = self._terms.bodies[head.bodies[0]].types
         within = self._integers.interval(place)
@@ -151,7 +167,7 @@ class RowTermBuilder:
         return row if self._terms.types_of(row) == types else None
 
     def joined(self, number: int, types: tuple[int, ...]) -> int | None:
-        """Return the rows of a stack of stacks that is reshaped to this type; None if they are unknown."""
+        """Return the rows of a stack of stacks that is reshaped to this type, or None if they are unknown."""
         head = self._terms.head_of(number)
         outer, result = extents(self._terms, head.types), extents(self._terms, types)
         if outer is None or result is None or len(outer) < 2 or result != (outer[0] * outer[1], *outer[2:]):
@@ -184,7 +200,7 @@ class RowTermBuilder:
         return self._closed(place, self._rules.at(stored, iteration), types, depth)
 
     def _place(self, types: tuple[int, ...], depth: int, extent: int) -> int:
-        """Return a fresh row index."""
+        """Return a fresh row index below `extent`."""
         place = self._terms.bound("bound", types, depth)
         self._integers.ranges[place] = 0, extent - 1
         return place
@@ -199,13 +215,13 @@ class RowTermBuilder:
         return self._rules.instance(body, [place, self._no_state], operands)[body.roots[0]]
 
     def _closed(self, place: int, row: int, types: tuple[int, ...], depth: int) -> int:
-        inside = Inside((place, self._terms.bound("state", (), depth)), (row,))
+        inside = OpenRegion((place, self._terms.bound("state", (), depth)), (row,))
         body, captures = self._terms.close(inside, self._terms.head_of(place).types, -1, depth)
         return self._terms.term(Head("rows", "of a stack", types=types, bodies=(body,)), captures)
 
 
 def part_of_part(rules: RowTerms, source: int, place: Sum) -> tuple[int, Sum] | None:
-    """Return the array and the index of a slice of extent 1 of a slice, or None:
+    """Return the array and index of a slice of a slice, or None if the term is not one:
 
     dynamic_slice(reshape(dynamic_slice(reshape(w), q)), r) = dynamic_slice(w, k * q + r)
     """

@@ -1,15 +1,16 @@
-"""The cost model of a step, by its name in options.
+"""Cost models, selected by name in the options.
 
-flops             FLOPs; a transcendental function counts as one (`rules/flops.py`); the default
-bytes             bytes read and written (`traffic.py`)
-roofline          time on the CPU of the table in `device.py`, in picoseconds
-roofline(h100)    on a device of the table in `device.py`
-roofline(d.json)  on a device that a file describes
-costs.json        costs of operations from a file (`cost_file.py`)
+    flops             FLOPs; a transcendental function counts as one (`rules/flops.py`); the default
+    bytes             bytes read and written (`traffic.py`)
+    roofline          time in picoseconds on the CPU of the table in `device.py`
+    roofline(h100)    time on a device of that table
+    roofline(d.json)  time on a device that a file describes
+    costs.json        costs of operations from a file (`cost_file.py`)
 
-The roofline of Williams, Waterman and Patterson (2009): an operation takes the longer of its FLOPs at the device's peak
-and its bytes at the device's bandwidth. Each operation counts by itself: a compiler that fuses them moves fewer bytes.
-Loop bodies count as often as for FLOPs: once if the trip count is unknown.
+In the roofline model (Williams, Waterman and Patterson, 2009) an operation takes the maximum of the time for its FLOPs
+at the device's peak and the time for its bytes at the device's bandwidth. Each operation is counted separately,
+although a compiler that fuses operations moves fewer bytes. Loop bodies count as often as for FLOPs: once if the trip
+count is unknown.
 """
 
 from __future__ import annotations
@@ -43,7 +44,14 @@ CostsOf: TypeAlias = Callable[[Sequence[Operation]], tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Cost:
-    """A cost model. `name`: its name in options. `of`: costs as whole numbers, of which `scale` are one `unit`."""
+    """Cost model.
+
+    Attributes:
+        name: Its name in the options.
+        unit: The unit that reports use.
+        of: Computes the costs of the operations of a block, as integers.
+        scale: How many of these integer units are one `unit`.
+    """
 
     name: str
     unit: str
@@ -56,8 +64,11 @@ class Cost:
 
 
 def cost_named(name: str) -> Cost:
-    """Return the cost model of this name. Raises `BadCost` for an unknown name, and for a file that cannot be read or
-    has no costs."""
+    """Return the cost model with this name.
+
+    Raises:
+        BadCost: The name is unknown, or the file cannot be read or contains no costs.
+    """
     if name == FLOPS:
         return Cost(name, "FLOPs", _each(flops))
     if name == "bytes":
@@ -83,16 +94,20 @@ def _device(name: str) -> Device:
 
 
 def device_of(cost: str) -> Device | None:
-    """Return the device of a roofline cost; None for other costs. Raises `BadCost` as `cost_named` does."""
+    """Return the device of a roofline cost model, or None for any other model. Raises `BadCost` as `cost_named`
+    does."""
     match = _ROOFLINE.fullmatch(cost)
     return None if match is None else _device(match["device"] or DEFAULT_DEVICE)
 
 
 def picoseconds(op: Operation, device: Device) -> int:
-    """Return a lower bound on the time of one execution in picoseconds, rounded up. Regions are not counted: they
-    compute scalars. Raises `Refusal` for values of unknown size.
+    """Return a lower bound on the time of one execution on the device, in picoseconds, rounded up.
 
-    A fetch from the host is charged for both directions, at the speed of its offload, without overlap.
+    Regions are not counted. A fetch from the host is charged for both directions, at the speed of its offload, without
+    overlap.
+
+    Raises:
+        Refusal: The size of a value is unknown.
     """
     if is_offload(op):
         speed = speed_of(op)
@@ -102,7 +117,7 @@ def picoseconds(op: Operation, device: Device) -> int:
 
 
 def _computing(op: Operation, device: Device) -> float:
-    """Return the seconds of computation at the device's peak."""
+    """Return the time of computation at the device's peak, in seconds."""
     if is_free(op):
         return 0.0
     op_work, facts = work(op), facts_of(op)
@@ -120,8 +135,8 @@ def _each(cost_of: Callable[[Operation], int]) -> CostsOf:
 
 
 def _in_regions(cost_of: Callable[[Operation], int], op: Operation) -> int:
-    """Return the cost of an operation; of a loop or branch that of its regions, as often as they run, or of the most
-    expensive branch."""
+    """Return the cost of an operation. For a loop it is the cost of its regions, as often as they run; for a
+    conditional, that of the most expensive region."""
     facts = facts_of(op)
     if facts is None or not facts.regions or facts.body_runs is None:
         return cost_of(op)

@@ -1,12 +1,15 @@
-"""Costs from a file, for instance measured ones: by operation name, or for single operations of a step.
+"""Costs from a file, such as measured times, by operation name or for single operations of a step.
 
-{"unit": "us", "operations": {"stablehlo.dot_general": 31.5, "stablehlo.add": 2}, "otherwise": 1,
- "steps": {"main": {"17": 40}}}
+    {"unit": "us", "operations": {"stablehlo.dot_general": 31.5, "stablehlo.add": 2}, "otherwise": 1,
+     "steps": {"main": {"17": 40}}}
 
-`operations`: the cost of one execution, by operation name. `steps`: by function, then by operation number, as in plans:
-after inlining, without dead code; they take precedence over names. `otherwise`: the cost of all others; without it an
-operation that is not named is refused. Views, constants and terminators cost nothing unless they are named. `unit`: for
-reports. At least one of `operations`, `steps` and `otherwise` is required. Costs are numbers >= 0, with three decimals.
+`operations`: the cost of one execution, by operation name. `steps`: the cost of single operations, by function and
+operation number, as in plans (after inlining, without dead code). They take precedence over `operations`. `otherwise`:
+the cost of every other operation. Without it, an operation that has no cost is refused. Views, constants and
+terminators cost nothing unless they are named. `unit`: the unit that reports use.
+
+At least one of `operations`, `steps` and `otherwise` is required. Costs are numbers of at least 0, rounded to three
+decimals.
 """
 
 from __future__ import annotations
@@ -28,13 +31,13 @@ from .device import BadCost, as_object
 from .traffic import is_free
 
 SCALE = 1000
-"""The number of internal cost units, which are whole numbers, in one unit of the file."""
+"""Number of internal cost units, which are integers, in one unit of the file."""
 _FIELDS = ("unit", "operations", "otherwise", "steps")
 
 
 @dataclass(frozen=True)
 class CostFile:
-    """The costs of a file, as whole thousandths of its unit."""
+    """Costs from a file, as integer thousandths of its unit."""
 
     path: str
     unit: str
@@ -44,7 +47,11 @@ class CostFile:
 
     @classmethod
     def read(cls, path: str) -> CostFile:
-        """Read a cost file. Raises `BadCost` if the file cannot be read or has no costs."""
+        """Read a cost file.
+
+        Raises:
+            BadCost: The file cannot be read or does not contain valid costs.
+        """
         try:
             return cls.of(parsed(Path(path).read_text()), path)
         except OSError as error:
@@ -54,7 +61,11 @@ class CostFile:
 
     @classmethod
     def of(cls, data: object, path: str) -> CostFile:
-        """Make the costs in `data`, the parsed JSON. Raises `BadCost` for anything but valid costs."""
+        """Return the costs in `data`, the parsed JSON of the file at `path`.
+
+        Raises:
+            BadCost: The data does not contain valid costs.
+        """
         fields = as_object(data, path)
         for name in fields.keys() - set(_FIELDS):
             raise BadCost(f"{path} has an unknown field '{name}'; expected one of {', '.join(_FIELDS)}")
@@ -76,21 +87,23 @@ class CostFile:
     def of_step(self, operations: Sequence[Operation]) -> tuple[int, ...]:
         """Return the costs of the operations of one function, in their order.
 
-        Raises `Refusal` for an operation without a cost, and for a cost of an unknown operation or function.
+        Raises:
+            Refusal: An operation has no cost, or the file has a cost for an unknown operation or function.
         """
         if not operations:
             return ()
         function = operations[0].parent_op()
         name = function.sym_name.data if isinstance(function, FuncOp) else ""
-        numbered = self.steps.get(name, {})
+        by_number = self.steps.get(name, {})
         self._check_names(operations)
-        if (beyond := max(numbered, default=-1)) >= len(operations):
+        if (beyond := max(by_number, default=-1)) >= len(operations):
             last = f"the last operation of @{name} is {len(operations) - 1}"
             raise Refusal(operations[-1], f"{self.path} has a cost for operation {beyond}, and {last}")
-        return tuple([self._of(op, name, number, numbered) for number, op in enumerate(operations)])
+        return tuple([self._of(op, name, number, by_number) for number, op in enumerate(operations)])
 
     def _check_names(self, operations: Sequence[Operation]) -> None:
-        """Raise `Refusal` for an unknown operation or function: a typo would silently give a wrong cost."""
+        """Raise `Refusal` for an unknown operation or function in the file: a misspelled name would silently lose its
+        cost."""
         present = set(map(name_of, operations))
         for name in self.operations:
             if name not in present and facts_named(name) is None:
@@ -101,9 +114,9 @@ class CostFile:
                 operations[0], f"{self.path} has costs for @{name}, but the module has no function of that name"
             )
 
-    def _of(self, op: Operation, function: str, number: int, numbered: Mapping[int, int]) -> int:
-        if number in numbered:
-            return numbered[number]
+    def _of(self, op: Operation, function: str, number: int, by_number: Mapping[int, int]) -> int:
+        if number in by_number:
+            return by_number[number]
         if name_of(op) in self.operations:
             return self.operations[name_of(op)]
         if is_free(op):
@@ -118,7 +131,7 @@ class CostFile:
 
 
 def _sibling_functions(op: Operation) -> list[FuncOp]:
-    """Return all functions of the operation's module; empty if it is not in a function of a module."""
+    """Return all functions of the operation's module; empty if the operation is not in a function of a module."""
     function = op.parent_op()
     module = function.parent_op() if function is not None else None
     return [sibling for sibling in module.ops if isinstance(sibling, FuncOp)] if isinstance(module, ModuleOp) else []

@@ -1,9 +1,9 @@
 """Speeds of devices, as a table, and a file format for further devices.
 
-{"device": {"name": "my machine", "products": {"f32": 5.1e10, "f64": 2.5e10}, "elementwise": 1e9,
-            "transcendentals": 3e8, "bytes_per_second": 1.2e10}}
+    {"device": {"name": "my machine", "products": {"f32": 5.1e10, "f64": 2.5e10}, "elementwise": 1e9,
+                "transcendentals": 3e8, "bytes_per_second": 1.2e10}}
 
-Rates are per second. The table has published peaks of dense products, which programs do not reach; sources:
+Rates are per second. The table contains the published peaks for dense products, which programs do not reach. Sources:
 
 a100   NVIDIA A100 80GB SXM, data sheet (2021): TF32 156, BF16 and FP16 312, FP64 tensor core 19.5 TFLOP/s, INT8 624
        TOP/s; FP32 19.5 TFLOP/s without tensor cores; 2039 GB/s; PCIe Gen4, 64 GB/s both ways together
@@ -14,14 +14,14 @@ h200   NVIDIA H200 SXM, data sheet (2024): the H100's processor, 4.8 TB/s
 mi300x AMD Instinct MI300X, data sheet (2023), without sparsity: TF32 653.7, BF16 and FP16 1307.4, FP64 matrix 163.4
        TFLOP/s, FP8 and INT8 2614.9 T/s; FP32 vector 163.4 TFLOP/s; 5.3 TB/s; PCIe Gen5 x16, 128 GB/s both ways
 tpuv5e Google Cloud TPU v5e, system architecture page: BF16 197 TFLOP/s, INT8 394 TOP/s, 819 GB/s. Elementwise rates
-       are not published: there bytes alone count. f32 products take the rate of bf16, as at XLA's default precision
+       are not published, so only bytes count there. f32 products take the rate of bf16, XLA's default precision
 cpu    measured by `python -m recompute.benchmarks.calibrate_cost`: numpy on two shared cores of an AMD EPYC server
 
-A move to the host or back uses one direction at a time, at half of the bandwidth of both directions. For a device
-without a published bandwidth (TPU v5e) the user must give the speed.
+A transfer to or from the host uses one direction at a time, at half of the bandwidth of both. For a device without a
+published bandwidth (TPU v5e) the user must state the speed of transfers.
 
-On GPUs f32 products take the rate of TF32, as XLA does at its default precision. Without a rate of transcendentals,
-one takes as long as a FLOP.
+On GPUs, f32 products take the rate of TF32, XLA's default precision. Without a rate of transcendentals, each takes as
+long as a FLOP.
 """
 
 from __future__ import annotations
@@ -37,27 +37,28 @@ from ...support.strict_json import parsed
 
 
 class BadCost(ValueError):
-    """An unknown cost, or a file of costs or of a device that cannot be read; the message names the cause."""
+    """Error for an unknown cost model, or for a cost or device file that cannot be read; the message states the
+    cause."""
 
 
 LARGEST_RATE = 1e21
-"""The maximum rate, in FLOPs or bytes per second; today's largest machines are slower."""
+"""Maximum rate that a file may state, in FLOPs or bytes per second; today's largest machines are slower."""
 ELEMENTS = ("f64", "f32", "bf16", "f16", "f8", "i8")
-"""The element types with a rate for products."""
+"""Element types for which a device may state a rate of products."""
 _FIELDS = ("name", "products", "elementwise", "transcendentals", "bytes_per_second", "host_bytes_per_second")
 
 
 @dataclass(frozen=True)
 class Device:
-    """Rates per second.
+    """Speeds of a device, in FLOPs or bytes per second.
 
     Attributes:
-        name: The name of the device.
-        products: FLOPs of matrix products, by element type; at least `f32`.
-        elementwise: FLOPs of all other operations; None if unknown: only their bytes count then.
+        name: Name of the device.
+        products: FLOPs per second of matrix products, by element type; contains at least `f32`.
+        elementwise: FLOPs per second of all other operations; if None, only their bytes count.
         bytes_per_second: Memory bandwidth.
-        transcendentals: None if they are as fast as FLOPs.
-        host_bytes_per_second: The bandwidth of a move to the host or back; None if unknown.
+        transcendentals: Transcendental functions per second; None if they are as fast as FLOPs.
+        host_bytes_per_second: Bandwidth of a transfer to or from the host, in one direction; None if unknown.
     """
 
     name: str
@@ -68,8 +69,11 @@ class Device:
     host_bytes_per_second: float | None = None
 
     def product_rate(self, element: str) -> float:
-        """Return the rate of an element type, spelled as in MLIR. A type without its own rate takes that of the next
-        wider type that has one; integers other than i8 that of f32."""
+        """Return the FLOPs per second of products with this element type, spelled as in MLIR.
+
+        A float type without a rate takes that of the next wider type with a rate. An integer type other than i8 takes
+        that of f32.
+        """
         kind = _kind(element)
         wider = {"f8": ("f8", "f16", "bf16"), "f16": ("f16", "bf16"), "bf16": ("bf16", "f16")}.get(kind, (kind,))
         return next((self.products[name] for name in wider if name in self.products), self.products["f32"])
@@ -101,7 +105,11 @@ DEVICES: Mapping[str, Device] = {
 
 
 def read_device(path: str) -> Device:
-    """Read a device file. Raises `BadCost` for a file that cannot be read, or that has no valid device."""
+    """Read a device file.
+
+    Raises:
+        BadCost: The file cannot be read or does not contain a valid device.
+    """
     try:
         return device_from(parsed(Path(path).read_text()), path)
     except OSError as error:
@@ -111,7 +119,11 @@ def read_device(path: str) -> Device:
 
 
 def device_from(data: object, where: str) -> Device:
-    """Return the device in `data`, the parsed JSON. Raises `BadCost` for anything but a valid device."""
+    """Return the device in `data`, the parsed JSON. `where` names the file in messages.
+
+    Raises:
+        BadCost: The data is not a valid device.
+    """
     fields = as_object(as_object(data, where).get("device"), f"{where}: device")
     for name in fields.keys() - set(_FIELDS):
         raise BadCost(f"{where}: device has an unknown field '{name}'; expected one of {', '.join(_FIELDS)}")
@@ -133,7 +145,7 @@ def device_from(data: object, where: str) -> Device:
 
 
 def to_json(device: Device) -> str:
-    """Return the text of a device file, as `read_device` reads it."""
+    """Return the device as the text of a file that `read_device` reads."""
     fields = {
         "name": device.name,
         "products": dict(device.products),
@@ -146,7 +158,7 @@ def to_json(device: Device) -> str:
 
 
 def as_object(data: object, where: str) -> dict[str, Any]:
-    """Return the value if it is a JSON object. Raises `BadCost` if it is not."""
+    """Return the value if it is a JSON object, else raise `BadCost`."""
     if not isinstance(data, dict):
         raise BadCost(f"{where} must be an object")
     return cast(dict[str, Any], data)

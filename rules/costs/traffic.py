@@ -1,7 +1,7 @@
-"""Bytes that one execution of an operation reads and writes, as XLA's cost analysis counts them: before any fusion.
+"""Bytes that one execution of an operation reads and writes, without fusion, as XLA's cost analysis counts them.
 
-A slice or an update counts twice, with its indices, but not the tensor that it is part of. Views, constants and
-operations that forward their operands move nothing here; XLA counts some of them as traffic.
+A slice or an update counts its elements twice, and its indices, but not the tensor of which it is a part. Views,
+constants and operations that forward their operands move nothing here, although XLA counts some of them.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Moved: TypeAlias = Iterable[tuple[int, Iterable[SSAValue]]]
 
 
 def traffic(op: Operation) -> int:
-    """Count the bytes read and written by one execution. Regions are excluded: they compute scalars, or the caller
-    counts them.
+    """Return the bytes that one execution reads and writes, without those of its regions.
 
-    Raises `Refusal` for values of unknown size.
+    Raises:
+        Refusal: The size of a value is unknown.
     """
     if is_free(op):
         return 0
@@ -35,8 +35,8 @@ def traffic(op: Operation) -> int:
 
 
 def is_free(op: Operation) -> bool:
-    """Return whether the operation moves and computes nothing: views, constants, terminators, and operations that only
-    order others."""
+    """Return whether the operation neither moves nor computes anything: a view, a constant, a terminator, or an
+    operation that only orders others."""
     facts = facts_of(op)
     is_view_or_terminator = facts is not None and (facts.view is not None or facts.effect is Effect.TERMINATOR)
     return is_view_or_terminator or is_constant(op) or is_ordering(op)
@@ -51,7 +51,7 @@ def _cut(op: Operation) -> Moved:
 
 
 def _cut_at(op: Operation) -> Moved:
-    """Return the values that a dynamic slice moves; of its indices, XLA counts only the first."""
+    """Return the values that a dynamic slice moves. Like XLA, count only the first of its indices."""
     return (2, op.results), (1, op.operands[1:2])
 
 
@@ -65,7 +65,7 @@ def _scattered(op: Operation) -> Moved:
 
 
 def _triangle(op: Operation) -> Moved:
-    """Return the operand once: half of the matrix is read and half is written."""
+    """Return the operand once, since half of the matrix is read and half is written."""
     return ((1, op.operands),)
 
 

@@ -1,4 +1,4 @@
-"""Every case of the comparison: which net runs there, which one here, and what the two have in common."""
+"""Cases of the comparison with MindSpore and Paddle: the net in the real system, the net here, and what they share."""
 
 from __future__ import annotations
 
@@ -11,11 +11,17 @@ TOLERANCE = {"mindspore": 1e-4, "paddle": 1e-5}
 
 @dataclass(frozen=True)
 class Case:
-    """`net` is the file below `nets/`; without one there is no counterpart, and `without` says why.
+    """Case of the comparison.
 
-    `compared`: how many of the results are loss and gradients, which both systems must have alike; 0 where they draw
-    numbers of their own. `statistics`: results that are running statistics. `forced`: the segment is marked by hand.
-    `draws`: two runs of the real system draw different numbers. `outputs`: those of segments are recomputed too.
+    Attributes:
+        net: File below `nets/`; empty if there is no counterpart here.
+        without: Why there is no counterpart.
+        compared: Number of results that are loss and gradients, which must agree; 0 if the systems draw their own
+            numbers.
+        statistics: Indices of the results that are running statistics.
+        forced: Whether the segment is marked by hand.
+        draws: Whether two runs of the real system draw different numbers.
+        outputs: Whether the outputs of segments are recomputed, too.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A cell of two operations with something between them: an effect, random numbers without a seed, a loop, a branch."""
+"""Cell of two operations with an effect, unseeded random numbers, a loop or a branch between them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ GRADIENTS = (backward("h", "multiply %g, %e", "cell"), backward("i", "multiply %
 
 
 def with_effect(line: str, result: str = "") -> ModuleOp:
-    """A cell with `line` between its operations; the gradient reads `result` too, where there is one."""
+    """Return a cell with `line` between its operations; if there is a `result`, the gradient reads it."""
     last = (backward("j", f"multiply %i, {result}", "cell"),) if result else ()
     return step(
         forward("a", "sine %x", "cell"),
@@ -60,7 +60,7 @@ def with_effect(line: str, result: str = "") -> ModuleOp:
 
 
 def forced(module: ModuleOp, scope: str) -> ModuleOp:
-    """Every forward operation of the scope but what is returned is marked by hand; then copied and cleaned up."""
+    """Mark every forward operation of the scope except its outputs by hand, clone it, and clean up."""
     found = classified(module)
     returned = set(found.order.operations[-1].operands)
     for op in found.order.operations:

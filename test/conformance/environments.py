@@ -1,4 +1,4 @@
-"""The environments of the real systems, and running one case in them."""
+"""Environments of the real systems, and runs of a case in them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROOT = HERE.parents[1]
 
 @dataclass(frozen=True)
 class System:
-    """A package at the version whose behaviour the tests speak of."""
+    """Package of a real system, at the version that the tests describe."""
 
     requirement: str
     folder: str
@@ -41,15 +41,15 @@ SYSTEMS = {
 
 
 class NotInstalled(RuntimeError):
-    """An environment could not be made, most often because there is no network."""
+    """Error if an environment cannot be created, usually because there is no network."""
 
 
 class CaseFailed(RuntimeError):
-    """The real system did not run the case."""
+    """Error if the real system fails to run a case."""
 
 
 def install(system: System) -> None:
-    """Make the environment when it is not there. Raises `NotInstalled`."""
+    """Create the environment if it does not exist. Raises `NotInstalled`."""
     done = ROOT / system.folder / ".installed"
     if done.exists() and done.read_text() == system.requirement:
         return
@@ -63,7 +63,7 @@ def install(system: System) -> None:
 
 @dataclass(frozen=True)
 class Run:
-    """What one process of a real system has said and written."""
+    """Output and results of one process of a real system."""
 
     numbers: dict[str, Any]
     inputs: list[Array]

@@ -1,8 +1,8 @@
-"""The smallest net of Paddle's own tests: mul, add, add, mean, with gradient operations that read what Paddle's read.
+"""Smallest net of Paddle's own tests: mul, add, add, mean, with gradient operations that read the same values.
 
     mean_grad(b2_out), add_grad(b1_out), add_grad(mul_out), mul_grad(x, w)
 
-The gradient operations are of no dialect here: all that matters of them is which forward values they read.
+The gradient operations are unregistered: only the forward values that they read matter.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ KINDS = {"stablehlo.dot_general": "mul", "stablehlo.add": "add"}
 
 
 def fixture(mul: str, first: str, second: str) -> ModuleOp:
-    """The net with its three operations in the named scopes; the values are %mul_out, %b1_out and %b2_out."""
+    """Return the net with its three operations in the named scopes; the values are %mul_out, %b1_out and %b2_out."""
     return step(
         forward(
             "mul_out",
@@ -46,7 +46,7 @@ def _gradient(result: str, name: str, cotangent: str, value: str) -> str:
 
 
 def backward_operations(module: ModuleOp) -> list[str]:
-    """The gradient part in program order, copies with a star, as Paddle's tests list them; tokens are left out."""
+    """Return the gradient operations in program order without tokens; copies have a star, as in Paddle's tests."""
     found = classified(module)
     named = [name_of(op) for op in found.order.operations if found.is_gradient(op)]
     kinds = [f"{KINDS[name]}*" if name in KINDS else name.removeprefix("paddle.") for name in named]

@@ -1,4 +1,4 @@
-"""n x (fc + relu), as Paddle's static programs have them, by hand: which gradient reads which value is as there."""
+"""Network of n x (fc + relu), written so that each gradient reads the same values as in Paddle's static programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def matmul(line: Callable[..., str], result: str, left: str, right: str, sides: 
 
 
 def layer(index: int, x: str, scope: str) -> tuple[str, ...]:
-    """fc + relu: %m, %s and %r with the index, as Paddle has them: mul, elementwise_add, relu."""
+    """Return the lines of fc + relu: %m, %s and %r with the index are Paddle's mul, elementwise_add and relu."""
     return (
         matmul(forward, f"m{index}", x, f"%w{index}", "[1] x [0]", scope),
         forward(f"s{index}", f"add %m{index}, %c{index}", scope, types=M),
@@ -26,7 +26,7 @@ def layer(index: int, x: str, scope: str) -> tuple[str, ...]:
 
 
 def layer_gradients(index: int, x: str, cotangent: str, scope: str) -> tuple[str, ...]:
-    """relu_grad reads the result of the relu, mul_grad the layer's input; the bias gradient is the cotangent."""
+    """Return the gradients of a layer: relu_grad reads the relu's result, mul_grad the layer's input."""
     return (
         backward(f"p{index}", f"compare GT, %r{index}, %zero", scope, types=f"({M}, {M}) -> tensor<16x16xi1>"),
         backward(f"t{index}", f"select %p{index}, {cotangent}, %zero", scope, types=f"tensor<16x16xi1>, {M}"),
@@ -40,7 +40,7 @@ FOUR = ("segment0", "segment1", "segment1", "tail")
 
 
 def mlp(scopes: Sequence[str] = FOUR) -> ModuleOp:
-    """A layer in each scope; the relu of layer i is %ri. The gradients of weights and biases are results."""
+    """Return a network with a layer in each scope, whose results are the gradients. The relu of layer i is %ri."""
     # Layers of one scope stand at different places of the source.
     places = [f"{scope}/layer{index}" for index, scope in enumerate(scopes)]
     count = len(scopes)

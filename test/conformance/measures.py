@@ -1,4 +1,4 @@
-"""What is compared between a real system and this project, for one net with and without recomputation."""
+"""Measurements that are compared between a real system and this project, for a net with and without recomputation."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ Reasons: TypeAlias = dict[str, str]
 
 @dataclass(frozen=True)
 class Measures:
-    """Pairs are (plain, recomputed). None: cannot be had; `why_not` says why, by the name of the field.
+    """Measurements as pairs (plain, recomputed); None if unavailable, with the reason in `why_not` under the field's
+    name.
 
-    `gates` and `empty_gates` count tokens that copies wait for; an empty one holds nothing back.
-    `held`: forward values that the backward pass reads. `gradient_change` is the largest difference that recomputing
-    made, relative to the largest gradient; `running_stat_error` the same for running statistics, absolute.
+    Attributes:
+        gates, empty_gates: Number of tokens for which copies wait; an empty one delays nothing.
+        held: Number of forward values that the backward pass reads.
+        gradient_change: Largest change of a gradient by recomputation, relative to the largest gradient.
+        running_stat_error: Largest change of a running statistic, absolute.
     """
 
     version: str = ""
@@ -37,7 +40,7 @@ class Measures:
 
 
 def relative_change(before: Sequence[Array], after: Sequence[Array]) -> float | None:
-    """The largest difference between two lists of arrays, each relative to the largest number of the first one's."""
+    """Return the largest difference between two lists of arrays, relative to the largest element of the first one."""
     pairs = [
         (one.astype(np.float64), other.astype(np.float64).reshape(one.shape))
         for one, other in zip(before, after, strict=True)

@@ -1,7 +1,8 @@
-"""Reads what MindSpore writes about a compiled graph: the dump of the `validate` stage, and the pool's peak in the log.
+"""Parser of MindSpore's output about a compiled graph: the dump of the `validate` stage, and the pool's peak in the
+log.
 
-%38(...) = PrimFunc_RealDiv(%37, ...) ... cnode_attrs: {..., duplicated: Bool(1), ...}
-      # Fullname with scope: (Gradients/recompute_Default/...)
+    %38(...) = PrimFunc_RealDiv(%37, ...) ... cnode_attrs: {..., duplicated: Bool(1), ...}
+          # Fullname with scope: (Gradients/recompute_Default/...)
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Node:
 
 
 def read_graph(folder: Path) -> list[Node]:
-    """The nodes of the entry graph. `FileNotFoundError` where nothing was dumped."""
+    """Return the nodes of the entry graph. Raises `FileNotFoundError` if there is no dump."""
     dumps = sorted(folder.rglob("*_validate_*.ir"))
     if not dumps:
         raise FileNotFoundError(f"no *_validate_*.ir in {folder}")
@@ -61,24 +62,24 @@ def _nodes(lines: list[str]) -> Iterator[Node]:
 
 
 def clones(graph: list[Node]) -> int:
-    """Copies that compute."""
+    """Count the copies that compute something."""
     return sum(node.is_copy and node.kind not in _PASSING for node in graph)
 
 
 def gates(graph: list[Node]) -> tuple[int, int]:
-    """Tokens that some copy waits for, and how many of them wait for nothing."""
+    """Return the number of tokens for which a copy waits, and how many of them are empty."""
     numbers = {node.operands[-1] for node in graph if "recompute_depend" in node.text and node.operands}
     tokens = [node for node in graph if node.number in numbers and node.kind == "MakeTuple"]
     return len(tokens), sum(not node.operands for node in tokens)
 
 
 def held(graph: list[Node]) -> int:
-    """Values that the forward pass computes and the backward pass reads."""
+    """Count the values that the forward pass computes and the backward pass reads."""
     forward = {node.number for node in graph if not node.is_backward and node.kind not in _PASSING}
     return len({number for node in graph if node.is_backward for number in node.operands} & forward)
 
 
 def peak_bytes(log: str) -> int | None:
-    """The pool says whole MiB."""
+    """Return the peak in bytes; the pool reports whole MiB."""
     found = [int(number) for number in _PEAK.findall(log) if number]
     return max(found) * 2**20 if found else None

@@ -1,4 +1,4 @@
-"""The numbers of this project for the counterpart of a case: executed in numpy, measured in program order."""
+"""Measurements of this project for the counterpart of a case, executed in numpy, with memory in program order."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NETS = Path(__file__).resolve().parent / "nets"
 
 
 def measure(case: Case, inputs: Sequence[Array]) -> Measures:
-    """`inputs` are those of the real system, for what they cover; keys and the like are drawn from a seed."""
+    """Return the measurements. `inputs` are those of the real system as far as they go; keys are drawn from a seed."""
     if not case.net:
         return Measures(why_not={"": case.without})
     before, after = load(case), load(case)
@@ -60,7 +60,7 @@ def measure(case: Case, inputs: Sequence[Array]) -> Measures:
 
 
 def _after_cse(module: ModuleOp) -> int:
-    """Copies after xDSL's own CSE."""
+    """Count the copies that remain after xDSL's own CSE."""
     cleaned = module.clone()
     CommonSubexpressionElimination().apply(make_context(), cleaned)
     return count_copies(cleaned)
@@ -71,7 +71,7 @@ def count_copies(module: ModuleOp) -> int:
 
 
 def load(case: Case) -> ModuleOp:
-    """The net, inlined and without dead code, marked where the case forces it."""
+    """Return the net, inlined and without dead code, marked if the case forces it."""
     module = parse_module((NETS / f"{case.net}.mlir").read_text(), f"{case.net}.mlir")
     inline(module)
     drop_dead(module)
@@ -103,9 +103,9 @@ def _inputs(module: ModuleOp, given: Sequence[Array]) -> list[Array]:
 
 
 def mismatches(results: Sequence[Array]) -> int:
-    """Elements whose gradient is not that of the value v = exp(tanh(n)), n being the noise; as the real system counts.
+    """Count the elements whose gradient does not match their value v = exp(tanh(n)), where n is the noise.
 
-    The input is drawn, not 1: n = 2 x or 0, and dv/dx = v (1 - t*t) n / x.
+    The real system counts the same. The input is drawn, not 1: n = 2 x or 0, and dv/dx = v (1 - t*t) n / x.
     """
     _, value, gradient = results
     kept_in_value, kept_in_gradient = value != 1, gradient != 0

@@ -1,8 +1,8 @@
-"""Small steps as text, and what the tests ask of them.
+"""Small steps as text, and queries on them for the tests.
 
     step(forward("a", "sine %x", "cell"), backward("h", "multiply %ct, %a", "cell"), returns="%a, %h")
 
-Every value is `tensor<256xf32>`, 1 KiB, unless the line says otherwise; `%x` and `%ct` are the arguments.
+Every value is `tensor<256xf32>`, 1 KiB, unless a line states another type. `%x` and `%ct` are the arguments.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ VALUE_BYTES = 1024
 
 
 def forward(result: str, text: str, scope: str = "", marks: str = "", types: str = T) -> str:
-    """A forward operation; without a scope it belongs to no segment."""
+    """Return the line of a forward operation; without a scope it belongs to no segment."""
     return _line(result, text, f"jvp({scope})", marks, types)
 
 
@@ -61,7 +61,8 @@ def _line(result: str, text: str, path: str, marks: str, types: str) -> str:
 
 
 def step(*lines: str, returns: str, arguments: str = f"%x: {T}, %ct: {T}", types: str = "", rest: str = "") -> ModuleOp:
-    """One function `f`; `types` are those of what it returns, all `T` where not given. `rest` are further functions."""
+    """Return a module with one function `f`. `types`: its result types, all `T` by default. `rest`: further
+    functions."""
     types = types or ", ".join([T] * len(returns.split(",")))
     text = [f"func.func @f({arguments}) -> ({types}) {{", *lines, f"  func.return {returns} : {types}", "}", rest]
     return parse_module("\n".join(text), "step.mlir")
@@ -76,7 +77,7 @@ def _net(name: str) -> ModuleOp:
 
 
 def net(name: str) -> ModuleOp:
-    """A counterpart of a real system's net, inlined and without dead code."""
+    """Return a counterpart of a real system's net, inlined and without dead code."""
     return _net(name).clone()
 
 
@@ -97,10 +98,10 @@ DERIVATIVES: dict[str, Callable[[str, str, str], list[tuple[str, str]]]] = {
 
 
 def chain(names: Sequence[str], blocks: int, size: int = 256, forward_too: bool = False) -> ModuleOp:
-    """Blocks of unary operations, and gradients that read their operands and results, as MindSpore's do.
+    """Return blocks of unary operations, with gradients that read their operands and results as in MindSpore.
 
-    The cotangent is an argument, the gradient of the input the only result, as of MindSpore's GradOperation; with
-    `forward_too` the forward pass has its result returned as well.
+    The cotangent is an argument, and the gradient of the input is the only result, as in MindSpore's GradOperation.
+    With `forward_too` the result of the forward pass is returned, too.
     """
     types = f"tensor<{size}xf32>"
     lines, made, x = list[str](), list[tuple[str, str, str, str]](), "%x"
@@ -127,7 +128,7 @@ def chain(names: Sequence[str], blocks: int, size: int = 256, forward_too: bool 
 
 @dataclass(frozen=True)
 class Result:
-    """A step before and after, and what was done. `before` has no dead code."""
+    """Step before and after recomputation, and the outcome. `before` has no dead code."""
 
     before: ModuleOp
     after: ModuleOp
@@ -135,7 +136,7 @@ class Result:
 
     @property
     def copies(self) -> list[str]:
-        """Names of the copied operations, without the dialect, in program order."""
+        """Names of the copied operations in program order, without the dialect."""
         return copies_in(self.after)
 
     @property
@@ -144,7 +145,7 @@ class Result:
 
     @property
     def saving(self) -> float:
-        """Peak after / peak before, in program order."""
+        """Peak after relative to the peak before, in program order."""
         return peak(self.after) / peak(self.before)
 
     def check_equal(self) -> None:
@@ -153,7 +154,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Chosen:
-    """A step with copies behind tokens, and the remarks of the passes."""
+    """Step with copies behind tokens, and the remarks of the passes."""
 
     after: ModuleOp
     remarks: tuple[str, ...]
@@ -167,7 +168,7 @@ class Chosen:
 
 
 def check_equal(before: ModuleOp, after: ModuleOp) -> None:
-    """Proved, and executed bit for bit on every kind of inputs, those with NaN and infinities included."""
+    """Check that the modules are proved equal, and equal bit for bit when executed on every kind of inputs."""
     assert prove(before, after).proved
     function = function_named(before)
     for kind in INPUT_KINDS:
@@ -177,7 +178,7 @@ def check_equal(before: ModuleOp, after: ModuleOp) -> None:
 def recomputed(
     module: ModuleOp, segments: str = "auto", outputs: bool = False, copies: int = 2, target: str = "stablehlo"
 ) -> Result:
-    """By the whole pipeline."""
+    """Recompute the step by the whole pipeline."""
     before, after = module.clone(), module.clone()
     inline(before)
     drop_dead(before)
@@ -186,7 +187,7 @@ def recomputed(
 
 
 def cloned(module: ModuleOp, segments: str = "auto", outputs: bool = False) -> ModuleOp:
-    """Marked, cloned and cleaned up, with the tokens still there."""
+    """Return the step marked, cloned and cleaned up, with its tokens."""
     work = module.clone()
     inline(work)
     drop_dead(work)
@@ -198,7 +199,7 @@ def cloned(module: ModuleOp, segments: str = "auto", outputs: bool = False) -> M
 
 
 def chosen(module: ModuleOp, selection: Selection) -> Result:
-    """By the whole pipeline, with all that can be chosen."""
+    """Recompute the step by the whole pipeline with the given selection."""
     before, after = module.clone(), module.clone()
     inline(before)
     drop_dead(before)
@@ -206,7 +207,7 @@ def chosen(module: ModuleOp, selection: Selection) -> Result:
 
 
 def by_hand(module: ModuleOp, selection: Selection) -> Chosen:
-    """Marked, cloned and cleaned up, whether or not it saves bytes; and what the passes said."""
+    """Mark, clone and clean up the step, whether or not this saves memory, and keep the remarks of the passes."""
     work = module.clone()
     remarks = [remark.reason for remark in mark(work, selection)]
     done = clone(work, CloneOptions(permission=selection.permission))
@@ -232,23 +233,23 @@ def depends_in(module: ModuleOp) -> list[DependOp]:
 
 
 def regions_of_copies(module: ModuleOp) -> list[str]:
-    """The segments that have copies, in the order of the backward pass."""
+    """Return the segments that have copies, in the order of the backward pass."""
     found = dict.fromkeys(op.attributes.get(Names.SEGMENT) for op in module.walk() if is_copy(op))
     return [segment.data for segment in found if isinstance(segment, StringAttr)]
 
 
 def copies_of(module: ModuleOp, name: str) -> list[Operation]:
-    """The copies of StableHLO operations of that name."""
+    """Return the copies of StableHLO operations with this name."""
     return [op for op in module.walk() if is_copy(op) and name_of(op) == f"stablehlo.{name}"]
 
 
 def named(module: ModuleOp, hint: str) -> SSAValue:
-    """The value of that name."""
+    """Return the value with this name."""
     return next(result for op in module.walk() for result in op.results if result.name_hint == hint)
 
 
 def maker(module: ModuleOp, hint: str) -> Operation:
-    """The operation that makes the value of that name."""
+    """Return the operation that defines the value with this name."""
     return owner_of(named(module, hint))
 
 
@@ -258,7 +259,7 @@ def owner_of(value: SSAValue) -> Operation:
 
 
 def undelayed(value: SSAValue) -> SSAValue:
-    """The value behind a token, or the value itself."""
+    """Return the value that a token delays, or the value itself."""
     owner = value.owner
     return owner.values[owner.delayed.index(value)] if isinstance(owner, DependOp) else value
 
@@ -270,12 +271,12 @@ def classified(module: ModuleOp) -> Phases:
 
 
 def peak(module: ModuleOp) -> int:
-    """Temporaries in program order."""
+    """Return the peak of the temporaries in program order, in bytes."""
     return timeline(functions_of(module)[0], classified(module)).peak_bytes
 
 
 def eager_peak(module: ModuleOp) -> int:
-    """Temporaries when operations start as soon as they can."""
+    """Return the peak of the temporaries in bytes if operations start as soon as they can."""
     return eager_timeline(functions_of(module)[0], classified(module)).peak_bytes
 
 

@@ -1,6 +1,6 @@
-"""Every behaviour of the two tables, by key: what is wanted, which test shows it, and what is missing where none does.
+"""Behaviours in both tables by key: the requirement, the tests that cover it, and what is missing without a test.
 
-A test belongs to the row that its name begins with: `test_mindspore_12_gate_on_the_incoming_cotangent` to
+A test belongs to the row with which its name begins: `test_mindspore_12_gate_on_the_incoming_cotangent` belongs to
 `mindspore-12`.
 """
 
@@ -32,7 +32,7 @@ MISSING: dict[str, str] = {}
 
 @dataclass(frozen=True)
 class Row:
-    """`need`: must or define (MindSpore), parity or better (Paddle)."""
+    """Behaviour of the tables. `need`: must or define (MindSpore), parity or better (Paddle)."""
 
     key: str
     behaviour: str
@@ -52,7 +52,7 @@ ROWS = (*_rows("mindspore", MINDSPORE), *_rows("paddle", PADDLE))
 
 
 def named_after_rows() -> Mapping[str, list[str]]:
-    """For each row the tests that are named after it, as `file.py::test`."""
+    """Return for each row the tests that are named after it, as `file.py::test`."""
     found: dict[str, list[str]] = {row.key: [] for row in ROWS}
     for path in sorted(HERE.glob("test_*.py")):
         for node in ast.parse(path.read_text()).body:

@@ -1,4 +1,4 @@
-"""What MindSpore's recomputation does, or should have done: the 45 behaviours that are held to here, in our words."""
+"""The 45 behaviours of MindSpore's recomputation, actual or desirable, that this project is tested for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Paddle's five implementations do, or should have done: the 50 behaviours that are held to here, in our words."""
+"""The 50 behaviours of Paddle's five implementations, actual or desirable, that this project is tested for."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Run every case in the real system and here, compare the numbers, and print one table.
+"""Run every case in the real system and here, compare the measurements, and print a table.
 
     python test/conformance/side_by_side.py [--write] [--only CASE ...]
 
-Makes `.venv-mindspore` and `.venv-paddle` when they are not there. Exit code 1: a system cannot be installed, or loss
-or gradients differ by more than the tolerance. `--write` also writes docs/measured/side_by_side.md.
+The script creates `.venv-mindspore` and `.venv-paddle` if they do not exist. The exit status is 1 if a system cannot be
+installed, or if losses or gradients differ by more than the tolerance. `--write` also writes
+docs/measured/side_by_side.md.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ OUTPUT = ROOT / "docs" / "measured" / "side_by_side.md"
 
 @dataclass(frozen=True)
 class Comparison:
-    """`distance`: largest difference between the two systems' losses and gradients, None where they draw numbers."""
+    """Measurements of both systems for a case."""
 
     case: Case
     theirs: Measures
@@ -34,7 +35,10 @@ class Comparison:
 
     @property
     def distance(self) -> float | None:
-        """Running statistics are compared with the plain run's, on their own."""
+        """Largest difference between both systems' losses and gradients, or None if they draw their own numbers.
+
+        Running statistics are compared separately, with those of the plain run.
+        """
         wanted = [index for index in range(self.case.compared) if index not in self.case.statistics]
         theirs, ours = self.theirs.results, self.ours.results
         return relative_change([theirs[i] for i in wanted], [ours[i] for i in wanted])

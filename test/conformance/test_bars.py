@@ -1,4 +1,4 @@
-"""The bars: numbers that MindSpore and Paddle reach or miss on the same nets, and that are held here."""
+"""Bars: memory and copies that MindSpore and Paddle reach or miss on the same nets."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def eager_saving(result: Result) -> float:
 
 
 def serves_a_gradient(copy: Operation) -> bool:
-    """Whether a gradient operation reads the copy, or another copy that serves one."""
+    """Return whether a gradient operation reads the copy, directly or through other copies."""
     readers = [use.operation for result in copy.results for use in result.uses]
     return any(serves_a_gradient(reader) if is_copy(reader) else True for reader in readers)
 
 
 def test_bar_tutorial_net() -> None:
-    """MindSpore: 130 copies, 310 -> 62 MiB."""
+    """Reach MindSpore's saving, 310 to 62 MiB with 130 copies."""
     declare()
     result = recomputed(tutorial())
     assert 0 < len(result.copies) <= 130
@@ -67,7 +67,8 @@ def test_bar_tutorial_net() -> None:
 
 
 def test_bar_tutorial_net_as_jax_lowers_it() -> None:
-    """Softmax is twelve operations there, broadcasts most of them; the gradient's own temporaries are 26 of 235 MiB."""
+    """Reach the bar although JAX lowers softmax to twelve operations; the gradient's own temporaries are 26 of 235
+    MiB."""
     result = recomputed(net("attention"))
     assert result.saving <= 0.25 and eager_saving(result) <= 0.25
     assert len(result.copies) - result.copies.count("broadcast_in_dim") <= 9 * 16
@@ -75,7 +76,7 @@ def test_bar_tutorial_net_as_jax_lowers_it() -> None:
 
 
 def test_bar_sin_exp_cos_tanh() -> None:
-    """MindSpore: 168 -> 168 MiB, for want of a gate."""
+    """Save memory where MindSpore, for lack of a gate, stays at 168 MiB."""
     result = recomputed(net("sin_exp_cos_tanh"))
     assert result.saving <= 0.35 and eager_saving(result) <= 0.35
     # With MindSpore's own gradients, which read half of the values, for an executor like MindSpore's.
@@ -84,7 +85,7 @@ def test_bar_sin_exp_cos_tanh() -> None:
 
 @pytest.mark.parametrize("name", ["net", "chain"])
 def test_bar_ten_chained_cells_with_outputs_recomputed(name: str) -> None:
-    """MindSpore with output_recompute: 168 -> 164 MiB, for one segment is made of ten."""
+    """Save memory where MindSpore with output_recompute merges ten segments into one and needs 164 of 168 MiB."""
     module = net("exp_sqrt_exp_tanh") if name == "net" else chain(["exponential", "sqrt", "exponential", "tanh"], 10)
     result = recomputed(module, outputs=True)
     assert result.saving <= 0.40 and eager_saving(result) <= 0.40
@@ -103,7 +104,7 @@ def test_bar_random_numbers(name: str) -> None:
 
 
 def test_bar_dropout_masks() -> None:
-    """4000 numbers; about 2000 of them see another mask in MindSpore's gradient."""
+    """Use the same dropout mask for all 4000 numbers; MindSpore's gradient sees another mask for about 2000 of them."""
     module = net("dropout")
     after = forced(module.clone(), "cell")
     assert "xor" in [name_of(op).removeprefix("stablehlo.") for op in after.walk() if is_copy(op)]
@@ -112,7 +113,7 @@ def test_bar_dropout_masks() -> None:
 
 
 def test_bar_unseeded_numbers_are_saved() -> None:
-    """MindSpore's UniformReal with default seeds: 1960 to 2036 of 4000 numbers differ."""
+    """Save unseeded random numbers; with MindSpore's UniformReal about 2000 of 4000 numbers differ."""
     done = by_hand(with_effect(RNG.replace("MARK", ""), "%n"), Selection("cell"))
     assert "rng" not in done.copies and done.said(
         "stablehlo.rng is not recomputed: it draws from a hidden random state"
@@ -121,7 +122,7 @@ def test_bar_unseeded_numbers_are_saved() -> None:
 
 @pytest.mark.parametrize(("line", "result", "name"), [(LOOP, "%w#1", "while"), (BRANCH, "%w", "if")])
 def test_bar_control_flow_in_a_region(line: str, result: str, name: str) -> None:
-    """MindSpore: no copy and no word for a loop. Paddle: an exception for any operation with a block."""
+    """Copy control flow. MindSpore silently makes no copy of a loop, and Paddle raises an exception for any block."""
     module = with_effect(line, result)
     done = by_hand(module, Selection("cell"))
     assert name in done.copies
@@ -129,7 +130,7 @@ def test_bar_control_flow_in_a_region(line: str, result: str, name: str) -> None
 
 
 def test_bar_batch_norm() -> None:
-    """MindSpore and Paddle update the running statistics twice."""
+    """Update running statistics once; MindSpore and Paddle update them twice."""
     result = recomputed(net("batch_norm"), "cell")
     assert result.copies
     function = function_named(result.before)
@@ -140,7 +141,7 @@ def test_bar_batch_norm() -> None:
 
 
 def test_bar_four_layers_with_two_checkpoints() -> None:
-    """Paddle: 7 copies, 9 values saved."""
+    """Make 3 copies and save 3 values; Paddle makes 7 copies and saves 9 values."""
     module = mlp()
     done = by_hand(module, Selection(checkpoints=("r0", "r2")))
     assert done.copies == ["dot_general", "add", "maximum"]
@@ -156,7 +157,7 @@ def thirty_two_layers() -> tuple[ModuleOp, ModuleOp]:
 
 
 def test_bar_thirty_two_layers() -> None:
-    """Paddle: 88 copies; 71 values under an eager schedule, as without recomputing; 17 in the order of the program."""
+    """Keep 17 values live in any schedule; with Paddle's 88 copies, 71 values are live in an eager schedule."""
     module, after = thirty_two_layers()
     assert prove(module, after).proved
     assert eager_peak(after) <= 17 * VALUE_BYTES and peak(after) <= 17 * VALUE_BYTES
@@ -166,7 +167,7 @@ def test_bar_thirty_two_layers() -> None:
 
 @pytest.mark.parametrize("name", ["attention", "sin_exp_cos_tanh", "layers_dropout", "layers of Paddle"])
 def test_bar_cse_afterwards(name: str) -> None:
-    """Paddle's CSE removes all copies of its own pass, 33 operations become 28."""
+    """Keep the copies through CSE; Paddle's CSE removes all copies of its own pass."""
     if name == "layers of Paddle":
         after = thirty_two_layers()[1]
     else:
@@ -178,6 +179,7 @@ def test_bar_cse_afterwards(name: str) -> None:
 
 
 def measures(module: ModuleOp) -> tuple[int, int, int, int]:
-    """Held values, copies, and the two peaks."""
+    """Return the number of residuals, the number of copies, and the peaks in program order and in the eager
+    schedule."""
     copies = sum(is_copy(op) for op in module.walk())
     return len(residuals(classified(module))), copies, peak(module), eager_peak(module)

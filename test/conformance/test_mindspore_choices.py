@@ -1,4 +1,4 @@
-"""Switches and reports: collectives, nested and repeated marks, views, strict mode; steps beside forward functions."""
+"""Options and reports: collectives, nested and repeated marks, views, strict mode, steps next to forward functions."""
 
 from __future__ import annotations
 
@@ -81,7 +81,8 @@ def test_mindspore_33_a_mark_on_a_collective_is_refused_with_the_reason() -> Non
     module = collective()
     mark(module, Selection("cell", collectives=True))
     said = [remark.reason for remark in clone(module).remarks]
-    assert "stablehlo.all_reduce is not recomputed: it is a collective, and recomputing collectives is off" in said
+    reason = "it is a collective, and recomputation of collectives is disabled"
+    assert f"stablehlo.all_reduce is not recomputed: {reason}" in said
     assert copies_in(module) == ["sine", "exponential"]
 
 
@@ -96,7 +97,7 @@ def test_mindspore_33_the_driver_proves_a_second_communication(
 
 
 def test_mindspore_36_inner_boundaries_hold_and_a_second_mark_changes_nothing() -> None:
-    """MindSpore: a cell can be configured once; the second call is ignored, or an error."""
+    """Accept repeated marks. In MindSpore a cell can be configured once; a second call is ignored or an error."""
     scopes = {"a": "outer", "e": "outer/inner", "f": "outer/inner", "k": "outer", "b": "outer"}
     texts = ("sine %x", "exponential %a", "cosine %e", "sine %f", "tanh %k")
     module = step(
@@ -173,7 +174,7 @@ M = "tensor<16x16xf32>"
 
 
 def silu_times(mark_of_the_view: str) -> ModuleOp:
-    """silu, then a view that nobody marked, then a product: the gradient reads all three."""
+    """Return silu, an unmarked view, and a product; the gradient reads all three."""
     marked = "recompute.recompute = true"
     return step(
         forward("l", "logistic %x", "cell", marks=marked),
@@ -196,7 +197,8 @@ def silu_times(mark_of_the_view: str) -> ModuleOp:
 
 
 def test_mindspore_42_an_unmarked_view_does_not_undo_the_saving() -> None:
-    """MindSpore's documented case: an unmarked Reshape between silu and the product makes the marks useless."""
+    """Recompute through an unmarked view. In MindSpore, an unmarked Reshape makes the marks useless, as it
+    documents."""
     module = silu_times("")
     after = chosen(module, Selection(checkpoints=())).after
     assert copies_in(after) == ["logistic", "multiply", "reshape", "multiply"]
@@ -222,7 +224,7 @@ def test_mindspore_43_a_forward_function_beside_a_step_stays_as_it_is() -> None:
 
 
 def test_mindspore_13_a_mark_by_hand_on_the_last_cell_gets_no_empty_gate() -> None:
-    """MindSpore: Depend(x, MakeTuple()), a copy that may run at once. Here the value is saved, and that is said."""
+    """Save the value with a remark. MindSpore gates its copy on an empty tuple, so that it may run at once."""
     module = step(
         forward("e", "exponential %x", "cell", marks="recompute.recompute = true"),
         forward("y", "cosine %e", "cell"),
@@ -236,7 +238,8 @@ def test_mindspore_13_a_mark_by_hand_on_the_last_cell_gets_no_empty_gate() -> No
 
 
 def test_mindspore_31_uniform_numbers_without_a_seed_are_saved_with_one_they_are_copied() -> None:
-    """MindSpore's UniformReal without a seed: about 2000 of 4000 numbers differ between value and gradient."""
+    """Save unseeded numbers; with MindSpore's UniformReal about 2000 of 4000 numbers differ between value and
+    gradient."""
     seeded = step(
         "  %s2, %bits = stablehlo.rng_bit_generator %state, algorithm = THREE_FRY : "
         '(tensor<2xui64>) -> (tensor<2xui64>, tensor<4000xui32>) loc("jit(f)/jvp(cell)/rng")',

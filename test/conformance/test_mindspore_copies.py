@@ -1,4 +1,4 @@
-"""What is copied, how often, and what becomes of twins and of the originals."""
+"""Copies: which operations are copied, how often, and what happens to equal operations and to the originals."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ EXPONENTIALS = ["exponential", "sqrt", "exponential", "tanh"]
 
 
 def one_cell(*inside: str, gradients: tuple[str, ...], result: str) -> ModuleOp:
-    """A cell that ends in %b, a layer behind it, and the cell's gradients, which begin with %g."""
+    """Return a cell that ends in %b, a layer after it, and the cell's gradients, the first of which is %g."""
     return step(*inside, *BEHIND, *gradients, returns=f"%d, {result}")
 
 
@@ -244,7 +244,7 @@ def test_mindspore_37_a_body_called_twice_is_two_regions() -> None:
 
 
 def test_mindspore_38_a_skip_connection_leaves_each_region_its_own() -> None:
-    """The result of block 0 is read by block 1 and, past it, by block 2."""
+    """Keep regions apart if block 1 and block 2 both read the result of block 0."""
     module = step(
         forward("a0", "sine %x", "block0"),
         forward("b0", "tanh %a0", "block0"),

@@ -1,4 +1,4 @@
-"""What must not run twice: effects, state, random numbers without a key; and control flow, which may."""
+"""Operations that must not run twice (effects, state, unkeyed random numbers), and control flow, which may."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_mindspore_29_running_statistics_are_updated_once() -> None:
 
 
 def test_mindspore_30_dropout_has_the_same_mask_in_value_and_gradient() -> None:
-    """4000 numbers, of which MindSpore's graph mode gets about 2000 wrong."""
+    """Use the same mask for 4000 numbers, of which MindSpore's graph mode gets about 2000 wrong."""
     module = net("dropout")
     after = forced(module.clone(), "cell")
     assert "xor" in copies_in(after), "the random bits are drawn again"
@@ -157,13 +157,13 @@ def test_mindspore_34_communication_is_never_copied(name: str) -> None:
     module = with_effect(line, "%n")
     after = module.clone()
     said = [remark.reason for remark in clone(after).remarks]
-    assert said[:1] == [f"stablehlo.{name} is not recomputed: it communicates"]
+    assert said[:1] == [f"stablehlo.{name} is not recomputed: it communicates with other devices"]
     assert names_in(after).count(name) == 1
 
 
 @pytest.mark.parametrize(("line", "result", "name"), [(LOOP, "%w#1", "while"), (BRANCH, "%w", "if")])
 def test_mindspore_35_control_flow_is_copied_whole(line: str, result: str, name: str) -> None:
-    """MindSpore makes no copy of a loop, and says nothing."""
+    """Copy a loop as a whole; MindSpore silently makes no copy."""
     module = with_effect(line, result)
     after = cloned(module, "cell")
     (copy,) = copies_of(after, name)

@@ -1,4 +1,4 @@
-"""What the copies wait for, and that the peak falls by it."""
+"""Gates of the copies, and the reduction of the peak that they cause."""
 
 from __future__ import annotations
 
@@ -84,7 +84,8 @@ def test_mindspore_12_no_gate_of_any_net_is_empty_or_constant(name: str) -> None
 
 @pytest.mark.parametrize(("names", "bar"), [(CHAINS["with_a_gate_there"], 0.35), (CHAINS["without_a_gate_there"], 0.6)])
 def test_mindspore_05_outputs_are_recomputed_without_merging_gates(names: list[str], bar: float) -> None:
-    """MindSpore makes one segment of adjacent cells, behind one gate: 164 of 168 MiB, where 56 is possible."""
+    """Gate each cell separately; MindSpore merges adjacent cells behind one gate and needs 164 of 168 MiB, where 56
+    suffice."""
     module = chain(names, 10)
     result = recomputed(module, outputs=True)
     assert result.saving <= bar
@@ -100,7 +101,7 @@ def test_mindspore_05_outputs_are_recomputed_without_merging_gates(names: list[s
 
 
 def test_mindspore_13_the_last_cell_has_no_empty_gate_but_a_remark() -> None:
-    """The loss is the cosine of the last cell: no gradient comes before its own."""
+    """Do not recompute the last cell: its gradient is the first one, so no earlier gradient can gate its copies."""
     module = step(
         forward("a", "sine %x", "block0"),
         forward("b", "cosine %a", "block0"),
@@ -125,7 +126,7 @@ def test_mindspore_13_the_last_cell_has_no_empty_gate_but_a_remark() -> None:
 
 @pytest.mark.parametrize("name", NETS)
 def test_mindspore_14_every_root_waits(name: str) -> None:
-    """Every operand of a copy is another copy, delayed, or from constants alone, which cost nothing."""
+    """Check that every operand of a copy is another copy, delayed, or computed from constants."""
     after = cloned_net(name)
     constants = constants_only(classified(after).order)
     roots = 0
@@ -190,7 +191,7 @@ def test_mindspore_17_tokens_survive_cleanups(names: list[str]) -> None:
 
 @pytest.mark.parametrize(("names", "bar"), [(CHAINS["with_a_gate_there"], 0.35), (CHAINS["without_a_gate_there"], 0.6)])
 def test_mindspore_45_the_peak_falls_in_program_order(names: list[str], bar: float) -> None:
-    """Held are ten outputs of forty values, of twenty where half of the values are enough for the gradient."""
+    """Keep ten outputs of forty values, or of twenty if the gradient needs only half of the values."""
     result = recomputed(chain(names, 10))
     assert result.saving <= bar
     assert peak(result.after) <= (10 + 5) * VALUE_BYTES
@@ -198,7 +199,8 @@ def test_mindspore_45_the_peak_falls_in_program_order(names: list[str], bar: flo
 
 @pytest.mark.parametrize("names", CHAINS.values(), ids=CHAINS)
 def test_mindspore_45_the_peak_falls_for_eager_executors(names: list[str]) -> None:
-    """MindSpore's runtime launches what is ready: there the first chain keeps its whole peak."""
+    """Lower the eager peak, too; MindSpore's runtime starts operations that are ready, so its first chain keeps its
+    peak."""
     module = chain(names, 10)
     ordered = cloned(module)
     assert eager_peak(ordered) <= 1.1 * peak(ordered)
@@ -210,7 +212,7 @@ def test_mindspore_45_the_peak_falls_for_eager_executors(names: list[str]) -> No
 
 @pytest.mark.parametrize("name", ("attention", "sin_exp_cos_tanh", "exp_sqrt_exp_tanh"))
 def test_mindspore_45_the_nets_that_were_run_in_mindspore(name: str) -> None:
-    """There: 310 -> 62, 164 -> 164 and 164 -> 56 MiB."""
+    """Save at least as much as MindSpore: 310 to 62, 164 to 164 and 164 to 56 MiB."""
     result = recomputed(net(name))
     assert result.saving <= 0.3
     assert len(copies_in(result.after)) == len(result.copies) > 0

@@ -1,4 +1,4 @@
-"""Which operations are recomputed: marks, segments and their outputs, misuse."""
+"""Selection of recomputed operations: marks, segments and their outputs, misuse."""
 
 from __future__ import annotations
 

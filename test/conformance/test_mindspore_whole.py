@@ -1,4 +1,4 @@
-"""Whole nets: equal bits, the same bytes, nothing on a second run."""
+"""Whole nets: equal bits, equal bytes, and no change by a second run."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_mindspore_39_equal_bits_and_a_lower_peak(name: str) -> None:
 
 
 def train(module: ModuleOp, steps: int) -> list[Array]:
-    """The losses of some steps of gradient descent on the parameters, which come first among the inputs."""
+    """Return the losses of some steps of gradient descent on the parameters, which are the first inputs."""
     function = function_named(module)
     inputs = [np.asarray(array * 10) for array in random_inputs(function)]
     losses = list[Array]()
@@ -103,7 +103,7 @@ def test_mindspore_39_five_steps_of_training_are_the_same() -> None:
 
 
 def test_mindspore_39_the_gradient_that_a_loss_contains_is_part_of_its_forward_pass() -> None:
-    """A gradient penalty: the outermost differentiation decides."""
+    """Let the outermost differentiation determine the phases, as for a gradient penalty."""
     inner = "jit(f)/jvp(transpose(jvp(cell)))"
     module = step(
         forward("a", "exponential %x", "cell"),
@@ -123,7 +123,7 @@ def test_mindspore_39_the_gradient_that_a_loss_contains_is_part_of_its_forward_p
 
 
 def test_mindspore_39_a_wrong_copy_is_seen() -> None:
-    """The measure can fail."""
+    """Check that the comparison detects a wrong copy."""
     result = recomputed(chain(["exponential", "sqrt", "exponential", "tanh"], 4))
     copy = next(op for op in result.after.walk() if Names.COPY in op.attributes and op.name == "stablehlo.sqrt")
     copy.results[0].replace_all_uses_with(copy.operands[0])

@@ -1,4 +1,5 @@
-"""Checkpoints: the segments between them, what is ignored and why, what crosses; on Paddle's own fixture too."""
+"""Checkpoints: the segments between them, ignored checkpoints with reasons, crossing values; also on Paddle's
+fixture."""
 
 from __future__ import annotations
 
@@ -63,7 +64,7 @@ LAYERS = ["exponential", "sqrt", "exponential", "tanh"]
 
 
 def placed(module: ModuleOp) -> list[tuple[str, str | None]]:
-    """Segment and name of each copy, in the order of the backward pass."""
+    """Return the segment and name of each copy, in the order of the backward pass."""
     return [
         (segment.data, op.results[0].name_hint)
         for op in module.walk()
@@ -104,7 +105,7 @@ def test_paddle_05_one_checkpoint_makes_one_segment() -> None:
 
 
 def test_paddle_05_the_result_of_the_first_operation_leaves_nothing_to_recompute() -> None:
-    """Paddle: no recomputation, and not a word."""
+    """Say in a remark why nothing is recomputed; Paddle is silent."""
     done = by_hand(chain(LAYERS, 4), Selection(checkpoints=("v0x0",)))
     assert done.copies == []
     assert done.said("segment 'segment0' is not recomputed: all of its values are kept")
@@ -167,7 +168,7 @@ INNER = """  %zero = stablehlo.constant dense<0> : tensor<i32> loc("jit(f)")
     ],
 )
 def test_paddle_08_a_value_that_can_be_no_checkpoint_is_named_with_the_reason(name: str, why: str) -> None:
-    """The other checkpoint still works; in Paddle a label or a parameter takes a segment away."""
+    """Keep the other checkpoint effective; in Paddle a label or parameter as a checkpoint removes a segment."""
     module = step(LINE[0], INNER, forward("e", "exponential %w#1"), LINE[2], *LINE[4:], returns="%d, %i")
     done = by_hand(module, Selection(checkpoints=("b", name)))
     assert done.said(f"checkpoint '{name}' is ignored: {why}")
@@ -180,7 +181,8 @@ def test_paddle_08_an_unknown_checkpoint_is_an_error_with_the_nearest_name() -> 
 
 
 def test_paddle_09_both_branches_by_checkpoints() -> None:
-    """Paddle, with both tips as checkpoints: 'Could not recompute op range [15] - [15]', and the second is saved."""
+    """Recompute both branches; Paddle reports 'Could not recompute op range [15] - [15]' and saves the second
+    branch."""
     branches = [
         forward(f"{name}{index}", f"{text} {previous}")
         for name in "lr"
@@ -237,7 +239,7 @@ def test_paddle_10_a_value_that_crosses_a_segment_is_saved_and_named() -> None:
 
 
 def test_paddle_14_the_copy_does_not_make_the_checkpoint_again() -> None:
-    """Paddle's dropout, whose result is the checkpoint: the copy writes the checkpoint anew."""
+    """Do not recompute a checkpoint; Paddle's copy of dropout computes its checkpoint again."""
     module = step(
         "  %s2, %bits = stablehlo.rng_bit_generator %state, algorithm = THREE_FRY : "
         '(tensor<2xui64>) -> (tensor<2xui64>, tensor<256xui32>) loc("jit(f)/jvp()/rng")',

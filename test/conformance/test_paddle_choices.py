@@ -1,4 +1,4 @@
-"""What the user can say: nested segments, chains to leave out, segments to skip or split, offload; and the report."""
+"""Selection by the user: nested segments, chains to keep, segments to skip or split, offload; and the report."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LAYERS = ["exponential", "sqrt", "exponential", "tanh"]
 
 
 def nested() -> ModuleOp:
-    """The outer segment enters an inner one; each operation says which is its own."""
+    """Return a step whose outer segment contains an inner one; each operation states its innermost segment."""
     scopes = {"a": "outer", "e": "outer/inner", "f": "outer/inner", "k": "outer", "b": "outer"}
     texts = ("sine %x", "exponential %a", "cosine %e", "sine %f", "tanh %k")
     return step(
@@ -81,7 +81,7 @@ def test_paddle_36_nested_segments_each_have_their_own_gate() -> None:
     ],
 )
 def test_paddle_40_operations_are_kept_by_patterns_along_the_data_flow(pattern: str, copied: str) -> None:
-    """One segment of three layers, the relu of the third is its output."""
+    """Keep operations by patterns in a segment of three layers, whose output is the third relu."""
     module = mlp(["layer0", *["segment"] * 3, "tail"])
     for index in (1, 2, 3):
         for name in "msr":
@@ -110,7 +110,7 @@ def test_paddle_41_segments_are_left_out_by_number() -> None:
 
 
 def test_paddle_44_copies_stand_right_in_front_of_their_first_reader() -> None:
-    """Nothing but tokens, delays and copies stands between a token and the first reader of its copies."""
+    """Allow only tokens, delays and copies between a token and the first reader of its copies."""
     for module, segments in ((chain(LAYERS, 4), "auto"), (net("attention"), "auto"), (net("fleet"), "block*")):
         after = by_hand(module, Selection(segments)).after
         assert tokens_in(after)
@@ -138,7 +138,7 @@ def offloading(mark: str) -> ModuleOp:
 
 
 def test_paddle_45_offload_is_a_mark_that_keeps_the_value() -> None:
-    """Who moves values to the host finds them by the mark; what comes after is recomputed from there."""
+    """Mark the value for a later offload pass, and recompute the operations after it from there."""
     module = offloading('recompute.recompute = "offload"')
     done = by_hand(module, Selection("cell"))
     assert done.copies == ["sine", "cosine"]
@@ -159,7 +159,7 @@ def test_paddle_45_a_policy_marks_what_may_be_offloaded() -> None:
     ("segments", "copied"), [(2, ["block0..block1"]), (3, ["block2..block2", "block0..block1"]), (5, 4)]
 )
 def test_paddle_46_stages_are_split_into_segments(segments: int, copied: list[str] | int) -> None:
-    """Five stages; the last segment is left alone, with a remark, as Paddle runs its last chunk plainly."""
+    """Split five stages into segments; the last one is not recomputed, as in Paddle, and a remark says so."""
     done = by_hand(chain(LAYERS, 5), Selection(segment_count=segments))
     found = regions_of_copies(done.after)
     assert len(found) == segments - 1
@@ -169,7 +169,7 @@ def test_paddle_46_stages_are_split_into_segments(segments: int, copied: list[st
 
 
 def test_paddle_46_more_segments_than_stages_is_an_error() -> None:
-    """Paddle: range() arg 3 must not be zero."""
+    """Report the error plainly; Paddle fails with 'range() arg 3 must not be zero'."""
     with pytest.raises(Refusal, match=r"cannot divide 5 segments: block0, .*, block4 into 6 segments"):
         mark(chain(LAYERS, 5), Selection(segment_count=6))
 
@@ -208,7 +208,8 @@ B16 = "tensor<256xbf16>"
 
 
 def test_paddle_48_casts_of_parameters_travel_with_their_segment() -> None:
-    """AMP: each layer reads its weight in bf16; the casts stand in front of the layers, outside of any scope."""
+    """Recompute the casts of weights to bf16 with their layer, although they precede it and are outside of any
+    scope."""
     module = step(
         *(forward(f"c{n}", f"convert %w{n}", types=f"({T}) -> {B16}") for n in range(3)),
         forward("x16", "convert %x", types=f"({T}) -> {B16}"),
@@ -244,6 +245,6 @@ def test_paddle_48_casts_of_parameters_travel_with_their_segment() -> None:
 
 @pytest.mark.parametrize("size", [1, 7])
 def test_paddle_46_stages_with_a_tensor_of_any_size(size: int) -> None:
-    """Paddle's helper unpacks a tensor along its first dimension: [1, 4] becomes [4], and two rows are an error."""
+    """Accept any tensor size; Paddle's helper unpacks a tensor along its first dimension, and fails for two rows."""
     module = chain(LAYERS, 5, size=size)
     check_equal(module, by_hand(module, Selection(segment_count=2)).after)

@@ -1,4 +1,4 @@
-"""Paddle's own fixture, with segments as scopes: the backward operations that Paddle's tests expect."""
+"""Backward operations that Paddle's own tests expect of Paddle's fixture, with scopes as segments."""
 
 from __future__ import annotations
 

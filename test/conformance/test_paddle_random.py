@@ -1,4 +1,4 @@
-"""Random numbers, state and effects: the same mask, the same stream, nothing twice."""
+"""Random numbers, state and effects: equal masks, an equal stream of numbers, and nothing executed twice."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from recompute.transforms.lower import lower
 
 
 def test_paddle_23_dropout_has_the_same_mask() -> None:
-    """The bits are drawn again in the gradient, from the same key; drawn from another one the numbers differ."""
+    """Draw the bits again from the same key in the gradient; from another key, the numbers differ."""
     result = recomputed(net("layers_dropout"), "segment*")
     assert result.copies.count("xor") >= 9
     inputs = random_inputs(function_named(result.before))
@@ -49,7 +49,7 @@ def test_paddle_23_dropout_has_the_same_mask() -> None:
 
 @pytest.mark.parametrize("name", ["gumbel", "rrelu", "layers_dropout"])
 def test_paddle_24_every_random_operation_gives_the_plain_gradients(name: str) -> None:
-    """Paddle seeds dropout alone: after one step with gumbel_softmax or rrelu the parameters differ."""
+    """Keep the gradients with any random operation; Paddle seeds only dropout, so gumbel_softmax and rrelu differ."""
     result = recomputed(net(name), "segment*")
     assert len(result.copies) > 100 and prove(result.before, result.after).proved
     inputs = random_inputs(function_named(result.before))
@@ -71,7 +71,7 @@ def draw(name: str, scope: str = "cell") -> str:
 
 
 def noisy() -> ModuleOp:
-    """Noise without a key inside of a segment, and behind it."""
+    """Return a step with unkeyed noise inside of a segment and after it."""
     return step(
         draw("n"),
         forward("a", "multiply %x, %n", "cell"),
@@ -88,7 +88,7 @@ def noisy() -> ModuleOp:
 
 
 def test_paddle_25_the_stream_of_the_forward_pass_is_the_same() -> None:
-    """Nothing draws more or in another order; Paddle's seed operations change the loss."""
+    """Draw no more numbers and in the same order; Paddle's seed operations change the loss."""
     after = cloned(noisy(), "cell")
     drawn = [op for op in after.walk() if name_of(op) == "stablehlo.rng"]
     assert [op.results[0].name_hint for op in drawn] == ["n", "m"]
@@ -111,7 +111,7 @@ KEYS = "tensor<256xui32>"
 
 
 def test_paddle_27_the_returned_state_is_that_of_the_forward_pass() -> None:
-    """The cell steps the state, and draws from it: the steps are made again for the mask, not for who comes next."""
+    """Advance the state again for the mask, but return the state of the forward pass."""
     module = step(
         '  %one = stablehlo.constant dense<1> : tensor<256xui32> loc("jit(f)")',
         forward("mixed", "multiply %state, %state", "cell", types=KEYS),
@@ -166,7 +166,7 @@ def test_paddle_29_effects_are_never_copied(name: str) -> None:
 
 
 def test_paddle_29_running_statistics_are_the_plain_ones() -> None:
-    """Paddle updates them twice, in all three implementations."""
+    """Update running statistics once; all three implementations of Paddle update them twice."""
     result = recomputed(net("batch_norm"), "cell")
     inputs = random_inputs(function_named(result.before))
     plain, after = (execute(function_named(module), inputs)[2:4] for module in (result.before, result.after))
@@ -178,7 +178,7 @@ INTEGERS = "tensor<256xi32>"
 
 
 def test_paddle_30_integers_from_pure_operations_are_recomputed() -> None:
-    """Rounded numbers, and a mask made from them."""
+    """Recompute rounded numbers, and a mask made from them."""
     module = step(
         forward("a", "sine %x", "cell"),
         forward("number", "iota dim = 0", "cell", types=INTEGERS),
@@ -211,7 +211,7 @@ LOOP = """  %zero = stablehlo.constant dense<0> : tensor<i32> loc("jit(f)")
 
 
 def test_paddle_31_operations_with_regions_are_copied_whole() -> None:
-    """Paddle: 'Recompute don't support ops with sub_block'."""
+    """Copy operations with regions; Paddle raises "Recompute don't support ops with sub_block"."""
     module = with_line(LOOP, "%w#1")
     after = cloned(module, "cell")
     assert len(copies_of(after, "while")) == 1
@@ -223,7 +223,7 @@ def test_paddle_31_operations_with_regions_are_copied_whole() -> None:
 
 @pytest.mark.parametrize("name", ["test.load", "test.read"])
 def test_paddle_38_what_reads_memory_is_kept(name: str) -> None:
-    """Something writes the buffer in the same step."""
+    """Do not recompute a read of a buffer that is written in the same step."""
     module = step(
         '  %buffer = "test.buffer"() : () -> index loc("jit(f)/buffer")',
         f'  %n = "{name}"(%buffer) : (index) -> {T} loc("jit(f)/jvp(cell)/load")',
@@ -244,7 +244,7 @@ def test_paddle_38_what_reads_memory_is_kept(name: str) -> None:
 
 
 def test_paddle_28_other_numbers_are_drawn_on_request() -> None:
-    """preserve_rng_state=false: the copy draws again, and the proof says that the results are not those of before."""
+    """With preserve_rng_state=false, let the copy draw again; the proof reports that the results differ."""
     rng = """  %lo = stablehlo.constant dense<0.0> : tensor<f32> loc("jit(f)")
   %hi = stablehlo.constant dense<1.0> : tensor<f32> loc("jit(f)")
   %shape = stablehlo.constant dense<256> : tensor<1xi64> loc("jit(f)")

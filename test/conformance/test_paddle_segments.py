@@ -1,4 +1,4 @@
-"""Segments: what is copied, what is saved, what is left alone. Segments are named scopes here."""
+"""Segments, which are named scopes here: what is copied, what is saved, and what is left unchanged."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_paddle_13_what_makes_a_checkpoint_is_not_copied() -> None:
 
 
 def test_paddle_15_a_gradient_that_needs_no_value_recomputes_none() -> None:
-    """The bias gradient is the cotangent: the sums behind the two kept relus are not made again for it."""
+    """Do not recompute the sums before the kept relus, since the bias gradient is the cotangent."""
     after = cloned(mlp(), "segment*")
     for sum_ in ("s0", "s2"):
         assert Names.ID not in maker(after, sum_).attributes
@@ -84,7 +84,7 @@ def test_paddle_16_the_gradient_reads_saved_values_only() -> None:
 
 
 def test_paddle_09_both_branches_are_recomputed() -> None:
-    """Paddle: 'Could not recompute op range', and the second branch is saved."""
+    """Recompute both branches; Paddle reports 'Could not recompute op range' and saves the second branch."""
     result = recomputed(net("branches"), "*")
     assert sorted(regions_of_copies(result.after)) == ["left", "right"]
     assert result.copies.count("dot_general") == result.copies.count("tanh") == 2
@@ -129,7 +129,7 @@ def test_paddle_17_marks_survive_printing_and_parsing() -> None:
 
 
 def test_paddle_32_nothing_is_copied_for_gradients_that_nobody_asks_for() -> None:
-    """Only the gradient of the last weight is returned; Paddle emits all seven copies."""
+    """Make no copy if only the gradient of the last weight is returned; Paddle emits all seven copies."""
     module = net("layers")
     result = recomputed(keep_results(module, (0, 9)), "segment*")
     assert result.copies == []
@@ -137,7 +137,7 @@ def test_paddle_32_nothing_is_copied_for_gradients_that_nobody_asks_for() -> Non
 
 
 def keep_results(module: ModuleOp, wanted: tuple[int, ...]) -> ModuleOp:
-    """The same step with some of its results."""
+    """Return the same step with only some of its results."""
     function = function_named(module)
     terminator = function.body.block.last_op
     assert terminator is not None
@@ -168,7 +168,7 @@ def test_paddle_33_what_comes_before_a_value_without_gradient_is_not_recomputed(
 
 
 def test_paddle_34_parameters_get_their_gradients_where_the_input_has_none() -> None:
-    """Paddle's reentrant recompute loses 75 of 75 gradients when every block is recomputed."""
+    """Keep all gradients; Paddle's reentrant recompute loses 75 of 75 if every block is recomputed."""
     result = recomputed(net("fleet"), "block*")
     assert {"block0", "block1", "block2"} <= set(regions_of_copies(result.after))
     gradients = execute(function_named(result.after), random_inputs(function_named(result.before)))[1:]
@@ -219,7 +219,8 @@ def test_paddle_37_the_same_scope_entered_twice_is_two_segments() -> None:
 
 
 def test_paddle_49_the_last_segment_is_not_recomputed() -> None:
-    """Paddle, with the loss as a checkpoint, makes 16 copies that are read at once."""
+    """Do not recompute the last segment; with the loss as a checkpoint, Paddle makes 16 copies that are read at
+    once."""
     result = recomputed(chain(["exponential", "sqrt", "exponential", "tanh"], 4), "block*")
     assert regions_of_copies(result.after) == ["block2", "block1", "block0"]
     assert any("segment 'block3' is not recomputed: its values are needed as soon" in text for text in result.remarks)

@@ -1,4 +1,4 @@
-"""The order that is written down: tokens, what later passes make of it, and the peak under adversarial schedules."""
+"""Order by tokens, its effect on later passes, and the peak under adversarial schedules."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def cleaned(module: ModuleOp) -> ModuleOp:
 
 
 def test_paddle_18_no_copy_can_run_before_the_gradient() -> None:
-    """32 layers. Paddle's copies can all run before the loss: 71 values alive under an ASAP schedule, as without."""
+    """Delay all copies of 32 layers; Paddle's can run before the loss, with 71 values live in an eager schedule."""
     module = chain(LAYER, LAYERS)
     after = cloned(module)
     schedule = eager(classified(after)).order.operations
@@ -68,7 +68,7 @@ def test_paddle_18_no_copy_can_run_before_the_gradient() -> None:
 
 
 def two_roots() -> ModuleOp:
-    """Two independent chains that meet in the output."""
+    """Return two independent chains that meet in the output."""
     return step(
         forward("a", "sine %x", "cell"),
         forward("e", "exponential %a", "cell"),
@@ -85,7 +85,7 @@ def two_roots() -> ModuleOp:
 
 
 def test_paddle_19_every_root_waits() -> None:
-    """Paddle's older pass guards the first operation of a segment only."""
+    """Delay every root; Paddle's older pass guards only the first operation of a segment."""
     after = cloned(two_roots(), "cell")
     roots = [*copies_of(after, "sine"), *copies_of(after, "cosine")]
     assert len(roots) == 2
@@ -96,7 +96,7 @@ def test_paddle_19_every_root_waits() -> None:
 
 @pytest.mark.parametrize("target", ["stablehlo", "none"])
 def test_paddle_20_cse_leaves_the_copies_alone(target: str) -> None:
-    """Paddle's CSE removes every copy of its own pass: 33 operations become 28 again."""
+    """Keep the copies through CSE; Paddle's CSE removes every copy of its own pass."""
     result = recomputed(chain(LAYER, 6), target=target)
     before = copies_in(result.after)
     assert len(before) == 5 * 3

@@ -1,4 +1,4 @@
-"""The tables are complete, and what the page says of them is so."""
+"""Completeness of the tables of behaviours, and agreement with the page about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The comparison itself, without the real systems: what it reads, what it counts, how it fails."""
+"""The comparison without the real systems: what it reads and counts, and how it fails."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_difference_beyond_the_tolerance_shows() -> None:
 
 
 def fake_python(folder: Path, says: str) -> None:
-    """An environment whose interpreter does nothing but fail with these words."""
+    """Create an environment whose interpreter only fails with this message."""
     (folder / "bin").mkdir(parents=True)
     (folder / "bin" / "python").write_text(f"#!/bin/sh\necho '{says}' >&2\nexit 3\n")
     (folder / "bin" / "python").chmod(0o755)

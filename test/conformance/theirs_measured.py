@@ -1,4 +1,4 @@
-"""The numbers of a real system for one case, from what its two runs printed and wrote."""
+"""Measurements of a real system for one case, from the output of its two runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from recompute.test.conformance.measures import Array, Measures, absolute_change
 
 
 def measure(case: Case, folder: Path) -> tuple[Measures, list[Array]]:
-    """The measures, and the inputs of the recomputed run."""
+    """Return the measurements, and the inputs of the recomputed run."""
     system = SYSTEMS[case.system]
     plain, recomputed = (run(system, case.name, how, folder) for how in ("plain", "recomputed"))
     found = of_mindspore if case.system == "mindspore" else of_paddle
@@ -59,7 +59,7 @@ def of_paddle(case: Case, plain: Run, recomputed: Run) -> Measures:
 
 
 def _gradients(case: Case, ran: Run) -> list[Array]:
-    """Loss and gradients: everything but the running statistics."""
+    """Return loss and gradients: all results except the running statistics."""
     statistics = _statistic_indices(case, ran)
     return [array for index, array in enumerate(ran.results) if index not in statistics]
 
@@ -72,7 +72,7 @@ def _statistics(case: Case, plain: Run, recomputed: Run) -> float | None:
 
 
 def _statistic_indices(case: Case, ran: Run) -> list[int]:
-    """Paddle appends them to the results that it counts; a case without gradients has nothing else."""
+    """Return the indices of the running statistics. Paddle appends them to the results that it counts."""
     if not case.statistics or case.system == "mindspore":
         return list(case.statistics)
     return list(range(ran.numbers.get("results", 0), len(ran.results)))

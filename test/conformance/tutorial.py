@@ -1,7 +1,7 @@
-"""The net of MindSpore's tutorial with MindSpore's own operations: ten blocks of attention, as in its compiled graph.
+"""Net of MindSpore's tutorial in MindSpore's own operations: ten blocks of attention, as in its compiled graph.
 
-Softmax and dropout are single operations there, with gradients of their own; `ms` declares them. The mask of a dropout
-comes from a seed that is an argument.
+Softmax and dropout are single operations with gradients of their own, which `ms` declares. The mask of a dropout is
+determined by a seed that is an argument.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NAMES = ("ms.add", "ms.softmax", "ms.softmax_grad", "ms.dropout_grad")
 
 
 def declare() -> None:
-    """What the operations of `ms` are; call it inside of `registrations_undone`."""
+    """Register the facts about the operations of `ms`; call it inside of `registrations_undone`."""
     for name in NAMES:
         register(name, pure())
         register_pure(name)
@@ -29,7 +29,7 @@ def declare() -> None:
 
 
 def tutorial(blocks: int = 10) -> ModuleOp:
-    """The gradient of the net's input; nobody asks for the net's result, as with MindSpore's GradOperation."""
+    """Return the gradient of the net's input without the net's result, as MindSpore's GradOperation does."""
     lines = [line for block in range(blocks) for line in _forward(block)]
     lines += [line for block in reversed(range(blocks)) for line in _backward(block, blocks)]
     arguments = ", ".join([f"%x0: {X}, %ct: {X}", *(f"%y{n}: {Y}, %key{n}: {KEY}" for n in range(blocks))])

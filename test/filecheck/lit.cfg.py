@@ -1,4 +1,4 @@
-"""The lit suite: every `.mlir` file below this folder is a test, and its RUN lines say how. lit defines `config`."""
+"""Configuration of the lit suite, in which every `.mlir` file below this folder is a test. lit defines `config`."""
 
 import os
 import sys

@@ -1,10 +1,10 @@
-"""What the tools write for the examples, as hashes: a refactoring changes none of them.
+"""Hashes of the tools' output for the examples, which a refactoring must not change.
 
     python -m recompute.test.golden.outputs             # compare with outputs.json
     python -m recompute.test.golden.outputs --write     # after a change of behaviour, with its reason in the commit
 
-Programs are hashed without locations, reports by their numbers alone, so that words may change. The numbers depend on
-the versions of JAX, XLA, NumPy and the solvers; `outputs.json` names those that it was written with.
+Programs are hashed without locations, and reports by their numbers alone, so that wording may change. The numbers
+depend on the versions of JAX, XLA, NumPy and the solvers, which `outputs.json` records.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Hashes = dict[str, str]
 
 
 def environment() -> dict[str, str]:
-    """The versions that the numbers depend on."""
+    """Return the versions of the packages on which the numbers depend."""
     return {package: version(package) for package in PACKAGES}
 
 
@@ -47,12 +47,12 @@ def _hash(text: str) -> str:
 
 
 def _numbers(text: str) -> str:
-    """The hash of the numbers alone, without those of places in the source."""
+    """Return the hash of the numbers in a text, without those of source positions."""
     return _hash(" ".join(NUMBER.findall(SOURCE.sub("", text))))
 
 
 def _run(tool: Callable[[Sequence[str]], int], *arguments: str) -> str:
-    """The standard output of a tool. Raises `AssertionError` for any other exit code than 0."""
+    """Return the standard output of a tool. Raises `AssertionError` for a nonzero exit status."""
     output, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
         code = tool(list(arguments))
@@ -61,7 +61,8 @@ def _run(tool: Callable[[Sequence[str]], int], *arguments: str) -> str:
 
 
 def of_example(name: str) -> Hashes:
-    """Default, budget and plan of the pass, explanation, memory timeline and proof."""
+    """Return the hashes for an example: default, budget and plan of the pass, explanation, memory timeline and
+    proof."""
     source = str(FOLDER / f"{name}.small.mlir")
     with tempfile.TemporaryDirectory() as folder:
         plan, result = f"{folder}/plan.json", f"{folder}/result.mlir"
@@ -79,7 +80,7 @@ def of_example(name: str) -> Hashes:
 
 
 def of_jax(name: str) -> Hashes:
-    """What `recompute.jax.jit` compiles, and the numbers of its report."""
+    """Return the hashes of what `recompute.jax.jit` compiles, and of the numbers in its report."""
     import recompute
 
     step: Any = import_module(f"recompute.examples.models.{name}").build("small")

@@ -1,4 +1,4 @@
-"""The tools write the same for the small examples as when `outputs.json` was written."""
+"""Equality of the tools' output for the small examples with the hashes in `outputs.json`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One small change to a source file at a time, on its syntax tree: the mistakes that somebody could make by hand."""
+"""Mutants of a source file: single small changes of its syntax tree that a programmer could make by mistake."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DROPPED = (ast.AugAssign, ast.Continue, ast.Raise)
 
 @dataclass(frozen=True)
 class Mutant:
-    """The change number `variant` of the node number `node` of a file; `line` and `what` are for readers."""
+    """Change number `variant` of node number `node` of a file. `line` and `what` describe it to readers."""
 
     node: int
     variant: int
@@ -35,14 +35,14 @@ class Mutant:
 
 
 def mutants(source: str) -> Iterator[Mutant]:
-    """Every mutant of a file, always in the same order."""
+    """Yield every mutant of a file, always in the same order."""
     for index, node in enumerate(ast.walk(ast.parse(source))):
         for variant, (what, line, _) in enumerate(_changes(node)):
             yield Mutant(index, variant, line, what)
 
 
 def mutated(source: str, mutant: Mutant) -> ast.Module:
-    """The syntax tree of the mutant, lines as in the source."""
+    """Return the syntax tree of the mutant, with the line numbers of the source."""
     tree = ast.parse(source)
     node = list(ast.walk(tree))[mutant.node]
     list(_changes(node))[mutant.variant][2]()
@@ -50,7 +50,7 @@ def mutated(source: str, mutant: Mutant) -> ast.Module:
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[str, int, Edit]]:
-    """What can be changed about one node: in words, at which line, and how."""
+    """Yield the possible changes of a node: description, line and edit."""
     match node:
         case ast.Compare(ops=[op]) if type(op) in COMPARISONS:
             other = COMPARISONS[type(op)]
@@ -88,7 +88,7 @@ def _dropped(node: ast.AST) -> Iterator[tuple[str, int, Edit]]:
 
 
 def _shorter_tables(module: ast.Module) -> Iterator[tuple[str, int, Edit]]:
-    """Tables are constants of the module: entries of dictionaries, sets and tuples, words of long strings."""
+    """Yield the removals of entries from module-level tables: dictionaries, sets, tuples, and words of long strings."""
     for statement in module.body:
         if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement.value is None:
             continue

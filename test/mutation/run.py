@@ -1,11 +1,11 @@
-"""Mutation testing: do the quick tests of a file notice when the file is wrong?
+"""Mutation testing: check whether the quick tests of a file fail if the file is changed.
 
     python -m recompute.test.mutation.run                                   # every file, ten mutants of each
     python -m recompute.test.mutation.run transforms/cse.py --count 1000    # all mutants of one
     python -m recompute.test.mutation.run transforms/cse.py --line 96
 
-Nothing is written: a mutant lives in a process of its own, which loads the changed source in place of the file. Prints
-each survivor and a table. A mutant whose tests take too long counts as killed.
+No file is written: a mutant runs in a process of its own, which loads the changed source instead of the file. The
+script prints each surviving mutant and a table. A mutant whose tests exceed the time limit counts as killed.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Result:
 
 
 def survives(path: Path, mutant: Mutant | None, tests: Sequence[str], seconds: float) -> bool | None:
-    """Whether the tests pass in a process with the mutant; None when they take too long."""
+    """Return whether the tests pass in a process with the mutant; None if they exceed the time limit."""
     child = os.fork()
     if child == 0:
         os.setsid()
@@ -98,7 +98,7 @@ def survives(path: Path, mutant: Mutant | None, tests: Sequence[str], seconds: f
 
 
 def _run_mutant(path: Path, mutant: Mutant | None, tests: Sequence[str]) -> None:
-    """Never returns: the exit code says whether a test has failed."""
+    """Run the tests with the mutant and exit the process; the exit status says whether a test failed."""
     code = 1
     try:
         silence = os.open(os.devnull, os.O_WRONLY)

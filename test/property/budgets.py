@@ -1,11 +1,11 @@
-"""Budgets for random steps, in program order: each is kept as it is written, or refused with reason.
+"""Check budgets on random steps in program order: each is kept, or refused with a reason.
 
-python -m recompute.test.property.budgets --count 1000 --seed 0
+    python -m recompute.test.property.budgets --count 1000 --seed 0
 
-Of three shares of the step's peak what comes out is proved and executed equal, the metered peak is the counted one and
-within the budget, and none is refused where a tighter one is not. A refusal names a minimum, which is held against what
-is reached by other ways: as few bytes as can be, segments, other budgets; on small steps against all schedules. Exit
-status 1: one of these does not hold.
+For three shares of the step's peak, the result is proved equal and executed with equal bits; its metered peak is the
+predicted one and within the budget; and no budget is refused if a tighter one is not. A refusal states a minimum, which
+is compared with what other requests reach: the fewest bytes possible, segments, other budgets; on small steps, all
+schedules. The exit status is 1 if one of these checks fails.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ SMALL = 13
 
 @dataclass(frozen=True)
 class Answer:
-    """What a share of the step's peak led to: a module, or a refusal."""
+    """Result for a share of the step's peak: a module or a refusal."""
 
     share: int
     wanted: int
@@ -68,13 +68,13 @@ class Answer:
 
     @property
     def minimum(self) -> int:
-        """What is proved to be needed, 0 where nothing is said of it."""
+        """Minimum that a refusal states as proved; 0 if it states none."""
         found = MINIMUM.search(self.refusal)
         return int(found[1] or found[2]) if found else 0
 
     @property
     def is_proved(self) -> bool:
-        """That nothing keeps the budget, where it is refused."""
+        """Whether a refusal states as proved that no plan keeps the budget."""
         return self.minimum > self.wanted or "proved by the" in self.refusal
 
     @property
@@ -85,7 +85,8 @@ class Answer:
 
 
 def step_for(seed: int) -> ModuleOp:
-    """A third of the steps have dead code, a third are small; half are inlined, with twins merged."""
+    """Return a random step. A third of the steps have dead code, a third are small; half are inlined, with twins
+    merged."""
     module = parsed(generate(seed, small if seed % 3 == 1 else lambda shape: shape))
     if seed % 3 == 2:
         add_dead_code(module, Random(seed))
@@ -96,8 +97,8 @@ def step_for(seed: int) -> ModuleOp:
 
 
 def has_twins(module: ModuleOp) -> bool:
-    """Whether what is written may need less than any plan: twins are merged there, which planners know nothing of
-    (docs/limits_budgets.md)."""
+    """Return whether the written step may need less than any plan: it merges equal operations, which planners do not
+    model (docs/limits_budgets.md)."""
     flat = module.clone()
     inline(flat)
     drop_dead(flat)
@@ -121,7 +122,7 @@ def request_for(seed: int) -> RecomputeOptions:
 
 
 def shares_for(seed: int) -> list[int]:
-    """The loosest first."""
+    """Return three shares for the seed, the loosest first."""
     return sorted(Random(f"shares/{seed}").sample(range(*SHARES), 3), reverse=True)
 
 
@@ -134,7 +135,7 @@ def answer(module: ModuleOp, request: RecomputeOptions, share: int, plain: int) 
 
 
 def reached(module: ModuleOp, request: RecomputeOptions) -> Iterator[int]:
-    """Peaks that other ways lead to: as few bytes as can be, and what is chosen without a budget."""
+    """Yield the peaks that other requests reach: the fewest bytes possible, and the choice without a budget."""
     for other in (replace(request, budget="min"), replace(request, memory_model="")):
         for calls in {request.calls, False}:
             try:
@@ -144,7 +145,7 @@ def reached(module: ModuleOp, request: RecomputeOptions) -> Iterator[int]:
 
 
 def problems_of(module: ModuleOp, request: RecomputeOptions, answers: Sequence[Answer]) -> Iterator[str]:
-    """What does not hold, in words."""
+    """Describe the checks that fail."""
     for one in answers:
         if one.done is not None:
             yield from (f"{one.share}%: {words}" for words in wrong_with(module, one, one.done))
@@ -175,14 +176,15 @@ def wrong_with(module: ModuleOp, one: Answer, done: Rewritten) -> Iterator[str]:
 
 
 def wrong_among(answers: Sequence[Answer]) -> Iterator[str]:
-    """`answers`: the loosest first."""
+    """Describe inconsistencies among answers, the loosest of which comes first."""
     for looser, tighter in pairwise(answers):
         if looser.done is None and tighter.done is not None:
             yield f"{looser.share}% is refused, {tighter.share}% is not: {looser.refusal}"
 
 
 def dearer(answers: Sequence[Answer]) -> Iterator[str]:
-    """Budgets that take more work than a tighter one (docs/limits_budgets.md): no failure, but counted."""
+    """Describe budgets that take more work than a tighter one (docs/limits_budgets.md), which are counted but no
+    failure."""
     for looser, tighter in pairwise(answers):
         if looser.done is not None and tighter.done is not None and looser.done.extra_flops > tighter.done.extra_flops:
             works = f"{looser.done.extra_flops} FLOPs more, {tighter.share}% {tighter.done.extra_flops}"
@@ -190,7 +192,7 @@ def dearer(answers: Sequence[Answer]) -> Iterator[str]:
 
 
 def wrong_refusal(one: Answer, least: int) -> Iterator[str]:
-    """`least`: bytes that were reached somehow; 0: that says nothing."""
+    """Describe a refusal that is contradicted by `least`, a number of bytes that was reached; 0 if none was."""
     if 0 < least < one.minimum:
         yield f"refused since no plan needs less than {one.minimum} bytes, but {least} were reached: {one.refusal}"
     if 0 < least <= one.wanted:
@@ -200,7 +202,7 @@ def wrong_refusal(one: Answer, least: int) -> Iterator[str]:
 
 
 def problem_for(module: ModuleOp, request: RecomputeOptions) -> Problem | None:
-    """What the planner is asked, where that is small enough for an exhaustive search."""
+    """Return the planner's problem if it is small enough for an exhaustive search."""
     graphs = list[Graph]()
 
     def planner(graph: Graph) -> Plan:
@@ -213,7 +215,7 @@ def problem_for(module: ModuleOp, request: RecomputeOptions) -> Problem | None:
 
 
 def exhausted(one: Answer, problem: Problem | None) -> Iterator[str]:
-    """What a search through all schedules says of a refusal."""
+    """Describe a refusal that a search over all schedules contradicts."""
     if problem is None:
         return
     earliest = 0 if problem.everywhere else problem.earliest

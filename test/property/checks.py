@@ -1,6 +1,6 @@
-"""What must hold when the pipeline has run on a program: each check yields what is wrong, in words.
+"""Properties of a program after the pipeline has run; each check yields descriptions of violations.
 
-`check(case)` runs them all; an exception is a finding like any other.
+`check(case)` runs all checks; an exception is a violation, too.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ class Problem:
 
     @property
     def kind(self) -> str:
-        """The same for findings that differ in numbers and names only."""
+        """Description without numbers and names, which is equal for violations of the same kind."""
         words = re.sub(r"'[^']*'|%\w+|\d+|\(.*\)", "_", self.detail.splitlines()[0])
         return f"{self.check}: {words[:160]}"
 
 
 @dataclass(frozen=True)
 class Case:
-    """A run of the pipeline on a program."""
+    """Run of the pipeline on a program."""
 
     request: Request
     before: ModuleOp
@@ -69,14 +69,14 @@ class Case:
 
     @cached_property
     def inlined(self) -> ModuleOp:
-        """The program before, with its private functions inlined, as memory is measured."""
+        """The original program with its private functions inlined, as memory is measured."""
         module = self.before.clone()
         inline(module)
         return module
 
     @cached_property
     def flat(self) -> ModuleOp:
-        """The result, inlined again, as memory is measured."""
+        """The result with its calls inlined, as memory is measured."""
         module = self.after.clone()
         inline(module)
         return module
@@ -92,7 +92,7 @@ class Case:
 
 @dataclass(frozen=True)
 class SavedValue:
-    """What later cleanups must not change: the residuals, by operation and type, and the peaks."""
+    """Residuals by operation and type, and peaks, which later cleanups must not change."""
 
     residuals: tuple[tuple[str, str], ...]
     peak_bytes: int
@@ -101,7 +101,7 @@ class SavedValue:
 
 @dataclass(frozen=True)
 class Outcome:
-    """`refusal` is the reason of an expected refusal."""
+    """Outcome of all checks. `refusal`: the reason of an expected refusal."""
 
     copies: int = 0
     refusal: str = ""
@@ -123,7 +123,7 @@ def classified(module: ModuleOp) -> Phases:
 
 
 def run(before: ModuleOp, request: Request, calls: bool = True) -> Case:
-    """Run the pipeline on a copy. Raises what the pipeline raises. `calls`: whether functions are called again."""
+    """Run the pipeline on a copy, and raise what it raises. `calls`: whether calls are restored."""
     after = before.clone()
     done = recompute(
         after,
@@ -135,7 +135,7 @@ def run(before: ModuleOp, request: Request, calls: bool = True) -> Case:
 
 
 def check(before: ModuleOp, request: Request, checks: Checks | None = None) -> Outcome:
-    """Run the pipeline and every check. Raises nothing."""
+    """Run the pipeline and all checks; exceptions are recorded as problems."""
     try:
         case = run(before, request)
     except Refusal as refusal:
@@ -172,7 +172,7 @@ Checks = dict[str, Check]
 
 
 def _verifies(case: Case) -> Iterator[str]:
-    """The result is a module, and its copies keep the invariants where the target can order operations."""
+    """Check that the result verifies, and that its copies keep the invariants if the target can order operations."""
     verify_module(case.after)
     if case.request.target == "stablehlo":
         verify(case.after)
@@ -181,14 +181,14 @@ def _verifies(case: Case) -> Iterator[str]:
 
 
 def _proved(case: Case) -> Iterator[str]:
-    """R13."""
+    """Check that the result is proved equal (R13)."""
     proof = prove(case.before, case.after)
     if not proof:
         yield proof.reason
 
 
 def _peak(case: Case) -> Iterator[str]:
-    """A policy raises no peak by a share that counts; and where there are copies, it lowers one by such a share."""
+    """Check that a policy does not raise a peak noticeably, and that it lowers one if it makes copies."""
     if not case.request.is_policy_only or not case.done.copies:
         return
     before, after = holding(case.inlined), holding_of(case)
@@ -214,14 +214,14 @@ def _under_xla(case: Case) -> tuple[int, int]:
 
 
 def holding_of(case: Case) -> SavedValue:
-    """The result's, inlined: where the step is left alone it may still have calls."""
+    """Return the residuals and peaks of the result, inlined: an unchanged step may still have calls."""
     if case.done.copies:
         return case.held
     return holding(case.inlined)
 
 
 def _silent(case: Case) -> Iterator[str]:
-    """R15, R11: without copies nothing changes, and somebody says why."""
+    """Check that without copies nothing changes, and that a remark gives the reason (R15, R11)."""
     if case.done.copies:
         return
     if case.text != print_module(case.before, debuginfo=True):
@@ -231,7 +231,7 @@ def _silent(case: Case) -> Iterator[str]:
 
 
 def _second_run(case: Case) -> Iterator[str]:
-    """R12."""
+    """Check that a second run changes nothing (R12)."""
     again = case.after.clone()
     request = case.request
     done = recompute(
@@ -243,7 +243,7 @@ def _second_run(case: Case) -> Iterator[str]:
 
 
 def _later_cleanups(case: Case) -> Iterator[str]:
-    """R9."""
+    """Check that later cleanups change neither residuals nor peaks (R9)."""
     if not case.done.copies:
         return
     module = case.after.clone()
@@ -266,14 +266,16 @@ def _later_cleanups(case: Case) -> Iterator[str]:
 
 
 def _text(case: Case) -> Iterator[str]:
-    """Printing and parsing lose nothing."""
+    """Check that printing and parsing lose nothing."""
     if print_module(parse_module(case.text), debuginfo=True) != case.text:
         yield "print, parse, print gives another text"
 
 
 def _gated(case: Case) -> Iterator[str]:
-    """R7, by reachability and without the passes' idea of a gate: whatever a copy reads comes from copies, constants,
-    or through a barrier that a gradient value goes through too."""
+    """Check the gates by reachability, independent of the passes (R7).
+
+    Every operand of a copy comes from copies, from constants, or through a barrier that a gradient value passes, too.
+    """
     if case.request.target != "stablehlo" or not case.done.copies:
         return
     found = classified(case.flat)
@@ -299,7 +301,7 @@ def _is_gradient(found: Phases, value: SSAValue) -> bool:
 
 
 def _scheduled(case: Case) -> Iterator[str]:
-    """recompute-schedule on the step before and after: equal, in the same phases, and no peak is higher."""
+    """Check recompute-schedule on the step before and after: equal results and phases, and no higher peak."""
     for given in (case.inlined, *([case.flat] if case.done.copies else [])):
         module = given.clone()
         before = classified(module)
@@ -316,7 +318,7 @@ def _scheduled(case: Case) -> Iterator[str]:
 
 
 def _changed_phases(before: Phases, after: Phases) -> str | None:
-    """The name of an operation in another phase; constants aside, which run when their first reader does."""
+    """Return the name of an operation whose phase changes, or None. Constants run when their first reader does."""
     constants = constants_only(after.order)
     for op in after.order.operations:
         if after.phase[op] != before.phase[op] and not all(result in constants for result in op.results):
@@ -325,7 +327,8 @@ def _changed_phases(before: Phases, after: Phases) -> str | None:
 
 
 def _marks(case: Case) -> Iterator[str]:
-    """R5: what the user wants kept has no copy. Operations are followed by a note that every copy takes along."""
+    """Check that values which the user wants to keep have no copy (R5). A note that copies inherit identifies
+    operations."""
     if not case.request.marks:
         return
     noted = case.before.clone()
@@ -345,7 +348,7 @@ _NOTE = "test.position"
 
 
 def _executed(case: Case) -> Iterator[str]:
-    """R13: the same bits, on moderate inputs and on zeros of both signs, infinities and NaN."""
+    """Check for equal bits on moderate inputs, and on zeros of both signs, infinities and NaN (R13)."""
     if not is_executable(case.before):
         return
     steps = PreparedPair.of(case.before, case.after)

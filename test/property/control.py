@@ -1,6 +1,6 @@
-"""Pieces with control flow, indices that the program computes, and reductions with several results.
+"""Generated pieces with control flow, computed indices, and reductions with several results.
 
-Only `lookup` has a derivative: what the others find scales the block's value, as a mask or a learning rate would.
+Only `lookup` has a derivative. The results of the others scale the block's value, as a mask or a learning rate would.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ I32 = Type((), "i32")
 
 
 def conditional(f: Forward, h: Value) -> Value:
-    """One of two or three branches; each computes something of what it captures."""
+    """Scale by one of two or three branches, each of which computes with values that it captures."""
     pen = f.here()
     bits = _bits(f, pen, f.random.choice((1, 3)))
     kinds = f.random.sample(("sine", "cosine", "tanh", "logistic"), f.random.choice((2, 3)))
@@ -26,7 +26,7 @@ def conditional(f: Forward, h: Value) -> Value:
 
 
 def _bits(f: Forward, pen: Pen, mask: int) -> Value:
-    """A small number from the key."""
+    """Return a small number derived from the key."""
     f.reads_key = True
     part = pen.op("slice", KEY, type=Type((1,), "ui32"), parameters=Parameters(starts=(f.random.randint(0, 1),)))
     word = pen.op("reshape", part, type=Type((), "ui32"))
@@ -48,7 +48,7 @@ def _branches(pen: Pen, kind: str, which: Value, kinds: Sequence[str], captured:
 
 
 def indexed(f: Forward, h: Value) -> Value:
-    """A row that the program chooses: read, worked on, written back, or gathered for every row."""
+    """Use a row at a computed index: read it, change it and write it back, or gather it for every row."""
     pen = f.here()
     row, zero = _bits(f, pen, 7), pen.scalar(0, "i32")
     rows, width = h.type.shape
@@ -69,7 +69,7 @@ def _line(pen: Pen, kind: str, operands: Sequence[Value], type_: Type, words: st
 
 
 def lookup(f: Forward, h: Value) -> Value:
-    """Rows of a table that is learnt, as an embedding is: the same row may be read several times."""
+    """Add rows of a learned table, as an embedding does; a row may be read several times."""
     rows, width = h.type.shape
     table = f.weight(f"table{f.pen.place.line}", 4, width)
     pen = f.here()
@@ -79,7 +79,8 @@ def lookup(f: Forward, h: Value) -> Value:
 
 
 def largest(f: Forward, h: Value) -> Value:
-    """The largest of each row, and where it stands: a reduction with two results, of which one or both are read."""
+    """Use the largest element of each row and its index: a reduction with two results, of which one or both are
+    read."""
     pen = f.here()
     rows, width = h.type.shape
     counted = pen.op("iota", type=Type((rows, width), "i32"), parameters=Parameters(dim=1))

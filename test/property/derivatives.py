@@ -1,7 +1,7 @@
-"""Reverse-mode differentiation of the generated forward passes: one rule for each operation.
+"""Reverse-mode differentiation of the generated forward passes, with a rule for each operation.
 
-A rule has two halves, as in JAX: `linear` says what the pullback needs of the forward pass (the values that a training
-step holds), and writes it in forward time or later; `pull` turns the result's cotangent into the operands'.
+A rule has two halves, as in JAX. `linear` computes the residuals that the pullback needs, in forward time or later.
+`pull` maps the result's cotangent to those of the operands.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Pulled = tuple[Callable[[], Value] | None, ...]
 
 @dataclass(frozen=True)
 class Applied:
-    """One forward operation on the tape. `residuals` is None while the linear half is not written."""
+    """Forward operation on the tape. `residuals` is None until the linear half has been written."""
 
     kind: str
     operands: tuple[Value, ...]
@@ -48,7 +48,7 @@ def _times(pen: Pen, op: Applied, residuals: Residuals, ct: Value) -> Pulled:
 
 
 def _elementwise(derivative: Callable[[Pen, Value, Value], Value]) -> Rule:
-    """A function of one operand, by its derivative from operand and result."""
+    """Return the rule of a function of one operand, given its derivative as a function of operand and result."""
     return Rule(lambda pen, op: (derivative(pen, op.operands[0], op.result),), _times)
 
 
@@ -78,7 +78,8 @@ def _divide(pen: Pen, op: Applied, residuals: Residuals, ct: Value) -> Pulled:
 
 
 def _extremum(direction: str) -> Rule:
-    """The cotangent goes where the extremum came from, to the first operand where both are equal."""
+    """Return the rule of an extremum: the cotangent goes to the operand that is selected, the first one if both are
+    equal."""
 
     def pull(pen: Pen, op: Applied, residuals: Residuals, ct: Value) -> Pulled:
         mask, zero = residuals[0], lambda: pen.full("0.0", ct.type)
@@ -119,7 +120,7 @@ def _reduce(pen: Pen, op: Applied, residuals: Residuals, ct: Value) -> Pulled:
 
 
 def _slice(pen: Pen, op: Applied, residuals: Residuals, ct: Value) -> Pulled:
-    """Zeros on both sides, one dimension after the other."""
+    """Pad the cotangent with zeros on both sides, one dimension after the other."""
     starts, whole = op.parameters.starts, op.operands[0].type
 
     def pull() -> Value:
@@ -161,7 +162,7 @@ def _dot(pen: Pen, op: Applied, residuals: Residuals, ct: Value) -> Pulled:
 
 
 def _dot_side(pen: Pen, numbers: Dot, residuals: Residuals, ct: Value, side: int) -> Callable[[], Value]:
-    """Contract the cotangent with the other operand over the other's free dimensions; then put dimensions in order."""
+    """Contract the cotangent with the other operand over the latter's free dimensions, then transpose."""
     other = 1 - side
     batch = len(numbers.batch[0])
     free = tuple(numbers.free(at, len(residuals[at].type.shape)) for at in (0, 1))
@@ -240,7 +241,7 @@ RULES: dict[str, Rule] = {
 
 @dataclass
 class Cotangents:
-    """What has arrived for each value so far. A second arrival is added at the place that it comes from."""
+    """Cotangents accumulated for each value; a second contribution is added where it arises."""
 
     arrived: dict[Value, Value] = field(default_factory=dict[Value, Value])
 
@@ -250,9 +251,9 @@ class Cotangents:
 
 
 def backward(pen: Pen, tape: Sequence[Applied], seed: tuple[Value, Value], wanted: frozenset[Value]) -> Cotangents:
-    """Write the backward pass of `tape` for the cotangent `seed` = (value, its cotangent).
+    """Write the backward pass of `tape` for the cotangent `seed`, a pair of a value and its cotangent.
 
-    Only what leads to a `wanted` value is written.
+    Only operations that lead to a `wanted` value are written.
     """
     active = _depends_on(tape, wanted)
     found = Cotangents({seed[0]: seed[1]})

@@ -1,12 +1,12 @@
-"""Bodies per device at random, and a rewriting that is only nearly right: what is proved computes the same on devices.
+"""Check the proof on random per-device bodies and on almost correct rewrites: proved pairs compute the same on devices.
 
-python -m recompute.test.property.devices --count 5000 --seed 0
+    python -m recompute.test.property.devices --count 5000 --seed 0
 
-Each program is run here as four devices would: vectors of eight are cut into parts by the shardings that go in, every
-device runs its body, and the parts are put together by the shardings that come out. Where devices disagree about a part
-that a sharding says they share, it is NaN; programs with such results are left out, since the proof takes shardings at
-their word. The rewriting computes what an earlier body has handed on again, whatever the shardings between are, or
-changes a sharding. Exit status 1: a pair was proved that computes something else.
+Each program is executed as four devices would: vectors of eight are split by the input shardings, every device runs its
+body, and the parts are joined by the output shardings. If devices disagree about a part that a sharding declares
+shared, the part is NaN; programs with such results are skipped, since the proof trusts shardings. The rewrite
+recomputes a value that an earlier body passes on, whatever the shardings between are, or changes a sharding. The exit
+status is 1 if a pair is proved that computes different results.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ Line = tuple[str, str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Body:
-    """`into`: for each argument the value outside, and how it lies there. `out`: for each result the value inside."""
+    """Per-device body. `into`: for each argument the outer value and its sharding. `out`: for each result the inner
+    value."""
 
     into: Mapping[str, tuple[str, Sharding]]
     lines: tuple[Line, ...]
@@ -54,7 +55,7 @@ class Body:
         return found
 
     def run(self, values: dict[str, Any]) -> None:
-        """Adds the results to the values."""
+        """Run the body and add its results to the values."""
         there = {name: [part(values[one], lies, at) for at in DEVICES] for name, (one, lies) in self.into.items()}
         for name, kind, operands in self.lines:
             there[name] = computed(kind, [there[one] for one in operands])
@@ -82,7 +83,7 @@ def place(sharding: Sharding, device: Mapping[str, int]) -> int:
 
 
 def computed(kind: str, operands: Sequence[Sequence[Any]]) -> list[Any]:
-    """What each device gets."""
+    """Return the result of an operation on each device."""
     if kind == "number":
         return [np.full_like(one, number) for number, one in enumerate(operands[0])]
     if kind in GROUPS:
@@ -108,7 +109,7 @@ def results(bodies: Sequence[Body], seed: int) -> list[Any]:
 
 
 def written(bodies: Sequence[Body]) -> str:
-    """The text of a module; its results are the last two values."""
+    """Return the text of a module whose results are the last two values."""
     lines, channel, names = list[str](), 0, ["x", "y"]
     for number, body in enumerate(bodies):
         extents, inside = body.extents(), list[str]()
@@ -195,7 +196,7 @@ def rewritten(bodies: Sequence[Body], dice: Random) -> list[Body]:
 
 
 def computed_again(body: Body, name: str, maker: Body, made: str) -> Body:
-    """The argument is computed from the operands of the body that has handed it on."""
+    """Return the body with an argument recomputed from the operands of the body that passes it on."""
     again = [(f"{name}{one}", kind, tuple(f"{name}{o}" for o in operands)) for one, kind, operands in maker.lines]
 
     def of(one: str) -> str:
@@ -209,7 +210,10 @@ def computed_again(body: Body, name: str, maker: Body, made: str) -> Body:
 
 
 def check(seed: int) -> str:
-    """`other`: proved, and not the same. Otherwise `same text`, `disagreeing`, `rejected` or `same`."""
+    """Check one random pair, and return its class.
+
+    `other`: proved, but different results. Otherwise `same text`, `disagreeing`, `rejected` or `same`.
+    """
     dice = Random(seed)
     before = program(dice)
     after = rewritten(before, dice)

@@ -1,4 +1,5 @@
-"""Builds a forward pass: writes operations, and records on a tape what the backward pass has to follow."""
+"""Builder of forward passes, which writes operations and records on a tape what the backward pass must
+differentiate."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ KEY = Value("key", Type((2,), "ui32"))
 
 @dataclass
 class Weights:
-    """Arguments that are differentiated. The same name is the same argument: that is how weights are tied."""
+    """Differentiated arguments by name. Equal names are the same argument, which ties weights."""
 
     values: dict[str, Value] = field(default_factory=dict[str, Value])
 
@@ -26,7 +27,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class Function:
-    """A private forward function and its backward twin, as JAX splits a nested jit."""
+    """Private forward function and its backward function, as JAX splits a nested jit."""
 
     name: str
     results: tuple[Type, ...]
@@ -36,10 +37,10 @@ class Function:
 
 @dataclass
 class Forward:
-    """The forward pass so far. `random` is that of the body which is being built: a body built again is the same.
+    """Forward pass under construction. `random` belongs to the body being built, so that building it again repeats it.
 
-    `early` is the share of local derivatives that are computed in forward time, as JAX does, and not with the gradient.
-    `state` is that of a random generator after its last draw.
+    `early`: share of local derivatives that are computed in forward time, as in JAX, instead of with the gradient.
+    `state`: state of a random generator after its last draw.
     """
 
     pen: Pen
@@ -55,7 +56,7 @@ class Forward:
     state: Value | None = None
 
     def here(self) -> Pen:
-        """A pen at the next line of the source."""
+        """Return a pen at the next line of the source."""
         place = self.pen.place
         self.pen = self.pen.at(replace(place, line=place.line + 1))
         return self.pen
@@ -68,7 +69,7 @@ class Forward:
         self.pen = self.pen.at(replace(self.pen.place, scope=outer))
 
     def apply(self, kind: str, *operands: Value, type: Type | None = None, parameters: Parameters = NONE) -> Value:
-        """Write an operation that the backward pass goes through."""
+        """Write an operation that the backward pass differentiates."""
         pen = self.here()
         result = pen.op(kind, *operands, type=type, parameters=parameters)
         applied = Applied(kind, operands, result, parameters, pen.place, None)
@@ -122,9 +123,9 @@ class Forward:
 
 
 def make_function(name: str, type_: Type, kinds: Sequence[str]) -> Function:
-    """A private function that applies `kinds` of operations one after the other, and its backward function.
+    """Return a private function that applies a sequence of operations, and its backward function.
 
-    The forward function returns what the backward function needs; the caller passes it on.
+    The forward function returns the residuals, which the caller passes to the backward function.
     """
     argument = Value("arg0", type_)
     inside = Forward(Pen(Writer(inner_location), Place(line=900), "forward"), Random(0), early=1.0)
@@ -141,7 +142,7 @@ def make_function(name: str, type_: Type, kinds: Sequence[str]) -> Function:
 
 
 def make_plain_function(name: str, type_: Type, kinds: Sequence[str]) -> Function:
-    """A private function without a derivative."""
+    """Return a private function without a derivative."""
     argument = Value("arg0", type_)
     pen = Pen(Writer(inner_location), Place(line=950), "neither")
     value = argument
@@ -160,7 +161,7 @@ def _backward_text(name: str, inside: Forward, argument: Value, result: Value, p
 
 
 def function_text(name: str, arguments: Sequence[Value | str], lines: Sequence[str], returned: Sequence[Value]) -> str:
-    """A function; an argument is a value, or text that says more."""
+    """Return the text of a function. An argument is a value, or text with further attributes."""
     declared = ", ".join(one if isinstance(one, str) else f"{one}: {one.type}" for one in arguments)
     types = ", ".join(str(value.type) for value in returned)
     values = ", ".join(map(str, returned))

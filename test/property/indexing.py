@@ -1,4 +1,4 @@
-"""Operations that read and write where indices say, in MLIR's generic form, as JAX prints them."""
+"""Gather and scatter in MLIR's generic form, as JAX prints them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from .writer import CONSTANT_LOCATION, Pen, Type, Value
 
 
 def gather_rows(pen: Pen, table: Value, indices: Value) -> Value:
-    """Row `indices[i, 0]` of the table, for each i."""
+    """Gather row `indices[i, 0]` of the table for each i."""
     width = table.type.shape[1]
     result = pen.writer.fresh(Type((indices.type.shape[0], width), table.type.element))
     numbers = "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1"
@@ -22,7 +22,7 @@ def gather_rows(pen: Pen, table: Value, indices: Value) -> Value:
 
 
 def scatter_add_rows(pen: Pen, into: Value, indices: Value, rows: Value) -> Value:
-    """`into`, with row i of `rows` added to row `indices[i, 0]`: what `gather_rows` pulls back to."""
+    """Add row i of `rows` to row `indices[i, 0]` of `into`: the pullback of `gather_rows`."""
     writer, inner = pen.writer, Pen(pen.writer, pen.place, pen.direction, pen.indent + 1)
     result = writer.fresh(into.type)
     old, new = (Value(f"{result.name}_{side}", Type((), into.type.element)) for side in ("old", "new"))

@@ -1,4 +1,4 @@
-"""The grammar of `rewritten_loops.py`: random pairs of programs, one of which is the other one nearly rewritten."""
+"""Grammar of `rewritten_loops.py`: random pairs of programs, the second of which is almost a rewrite of the first."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COUNTER: Expression = ("i",)
 
 
 def index(dice: Random, height: int) -> Expression:
-    """Mostly what a stack is read and written at, and sometimes something near to it."""
+    """Return an index expression: mostly one at which stacks are read and written, sometimes a similar one."""
     last: Expression = ("c", height - 1)
     match dice.randrange(9) if dice.random() < 0.85 else dice.randrange(9, 16):
         case 0 | 1 | 2 | 3 | 4:
@@ -57,7 +57,7 @@ def value(dice: Random, leaves: list[Expression], depth: int) -> Expression:
 
 
 def counting(dice: Random, rows: int) -> dict[str, Any]:
-    """Start, end and step: mostly as many iterations as there are rows."""
+    """Return start, end and step of a loop, mostly with as many iterations as there are rows."""
     match dice.randrange(25):
         case 0:
             return {"start": rows - 1, "end": -1, "step": -1}
@@ -102,7 +102,7 @@ def program(dice: Random) -> Program:
 
 
 def inverse(place: Expression, read: Expression) -> Expression:
-    """The iteration in which the place was `read`, if places were numbers without an end."""
+    """Return the iteration in which a place was `read`, if numbers did not overflow."""
     match place:
         case ("sub", ("c", _) as last, ("i",)):
             return ("sub", last, read)
@@ -113,7 +113,7 @@ def inverse(place: Expression, read: Expression) -> Expression:
 
 
 def stored_less(before: Program, dice: Random) -> Program:
-    """The first loop stores the operand of what it stored, or nothing, and the second one computes the rest."""
+    """Let the first loop store an operand of the stored value, or nothing, and let the second loop compute the rest."""
     first, second = before.loops
     writes, carry, other = list[Write](), second.carry, second.other
     for write in first.writes:
@@ -130,7 +130,7 @@ def stored_less(before: Program, dice: Random) -> Program:
 
 
 def _cut(stored: Expression, dice: Random) -> tuple[Expression, Expression]:
-    """What to store, and the value from it, `("kept",)`."""
+    """Return the value to store, and an expression that computes the original from it, `("kept",)`."""
     if stored[0] in UNARY and dice.random() < 0.85:
         kept, rest = _cut(stored[1], dice)
         return kept, (stored[0], rest)
@@ -150,7 +150,7 @@ def _slots(expression: Expression) -> set[Expression]:
 
 
 def reshaped(given: Program, dice: Random) -> Program:
-    """The loops in other pieces: `split`, `chunked`, `peeled`, or counted from zero by ones."""
+    """Restructure the loops: `split`, `chunked`, `peeled`, or counted from zero by ones."""
     at = dice.randrange(2)
     kinds, loops = ["split", "chunked", "counted", "peeled", "parity"], list(given.loops)
     said: dict[str, Any] = {"pieces": dice.choices(kinds, [2, 4, 1, 0.3, 0.3])[0], "turned": dice.random() < 0.5}
@@ -160,7 +160,7 @@ def reshaped(given: Program, dice: Random) -> Program:
 
 
 def nudged(given: Program, dice: Random) -> Program:
-    """One number of one loop is another one."""
+    """Change one number of one loop."""
     at, field = (
         dice.randrange(2),
         dice.choice(["start", "end", "step", "kind", "heights", "begins", "swap", "carries", "how"]),

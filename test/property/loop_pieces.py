@@ -1,4 +1,4 @@
-"""How the loops of `rewritten_loops.py` are put together: as one, as one after the other, or one in the other."""
+"""Composition of the loops of `rewritten_loops.py`: as one loop, as consecutive loops, or as nested loops."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ each other; is one longer."""
 
 
 class Pieces(Writer):
-    """Writes whole loops."""
+    """Writer of whole loops."""
 
     def loop(self, loop: Loop, state: list[str], captured: list[str]) -> list[str]:
-        """The state after the loop. `captured`: the stacks, where they are not of the state."""
+        """Return the state after the loop. `captured`: the stacks, if they are not part of the state."""
         kind, size = loop.kind, loop.size
 
         def run(start: int, end: int, state: list[str]) -> list[str]:
@@ -35,7 +35,7 @@ class Pieces(Writer):
         return self.in_other_counts(loop, state, captured)
 
     def in_other_counts(self, loop: Loop, state: list[str], captured: list[str]) -> list[str]:
-        """The state after a loop that counts from zero by ones, or around another one."""
+        """Return the state after a loop that counts from zero by ones, or that encloses another loop."""
         kind, t = loop.kind, f"tensor<{loop.kind}>"
 
         def place(number: str) -> str:
@@ -66,7 +66,7 @@ class Pieces(Writer):
 
 
 def slipped(slip: str, begin: list[str], state: list[str]) -> list[str]:
-    """The state with which a piece begins."""
+    """Return the state with which a piece begins, with the error `slip`."""
     wrong = {
         "begins": [*begin[:2], *state[2:]],
         "other": [state[0], begin[1], *state[2:]],
@@ -76,7 +76,7 @@ def slipped(slip: str, begin: list[str], state: list[str]) -> list[str]:
 
 
 def written(program: Program) -> str:
-    """The text of a module with one function, of a vector, rows, and what the second loop begins with."""
+    """Return the text of a module with one function of a vector, rows, and the initial value of the second loop."""
     writer = Pieces(program)
     zero = writer.constant(program.begins, "f32")
     highs = [f"tensor<{height}x3xf32>" for height in program.heights]

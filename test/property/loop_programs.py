@@ -1,4 +1,4 @@
-"""Small steps with loops of unlike structure, lowered by JAX. Import this where JAX is there."""
+"""Small steps with varied loops, lowered by JAX. Import this only if JAX is installed."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -98,7 +98,7 @@ LOSSES: tuple[Loss, ...] = (
 
 
 def lowered_steps(layers: int = LAYERS) -> dict[str, str]:
-    """The text of each step, with locations, by name. `layers`: an even number of iterations."""
+    """Return the text of each step with locations, by name. `layers`: an even number of iterations."""
     shapes = jax.ShapeDtypeStruct((layers, WIDTH, WIDTH), jnp.float32), jax.ShapeDtypeStruct((ROWS, WIDTH), jnp.float32)
     steps = {loss.__name__: jax.value_and_grad(loss) for loss in LOSSES} | {"accumulated": accumulated}
     return {name: jax.jit(step).lower(*shapes).as_text(debug_info=True) for name, step in steps.items()}

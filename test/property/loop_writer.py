@@ -1,10 +1,10 @@
-"""The small language of `rewritten_loops.py`, and its text in StableHLO but for how loops are put together
+"""Small language of `rewritten_loops.py`, and its translation to StableHLO, except for the composition of loops
 (`loop_pieces.py`).
 
-An expression is a tuple, its name first. Of numbers: `("i",)` the counter, `("c", 3)`, and `add sub mul min max rem
-wrapped narrow`. Of vectors of three: `("h",)` and `("k",)` the carries, `("x",)` an argument, `("number", n)` a number
-as floats, `("row", n)` a row of an argument, `("slot", ("c", k), n)` what is in stack k at n, and the operations of
-StableHLO.
+An expression is a tuple that begins with its name. Numbers: `("i",)` is the counter, `("c", 3)` a constant, and `add
+sub mul min max rem wrapped narrow` are operations. Vectors of three: `("h",)` and `("k",)` are the carries, `("x",)` is
+an argument, `("number", n)` a number as floats, `("row", n)` a row of an argument, `("slot", ("c", k), n)` the entry of
+stack k at n; and there are the operations of StableHLO.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Body = Callable[[str, list[str]], list[str]]
 
 @dataclass(frozen=True)
 class Write:
-    """`value` goes into the stack at `place`, in every iteration."""
+    """Write of `value` into a stack at `place` in every iteration."""
 
     stack: int
     place: Expression
@@ -35,9 +35,15 @@ class Write:
 
 @dataclass(frozen=True)
 class Loop:
-    """`kind`: the type of its counter. `carry`, `other`: what becomes of its two carries, written in this order or
-    `turned`. `how` it compares, `LT` where it counts up, if not said. `pieces`, with a `size`: how it is put together;
-    `slip`: what is wrong where one piece follows another one."""
+    """Loop of the language.
+
+    Attributes:
+        kind: Type of the counter.
+        carry, other: New values of the two carries, in this order or `turned`.
+        how: Direction of the comparison; by default `LT` for a loop that counts up.
+        pieces: How the loop is composed, with a `size`.
+        slip: The error at the boundary between two pieces.
+    """
 
     kind: str
     start: int
@@ -60,7 +66,7 @@ class Loop:
         return self.trips() <= MOST
 
     def trips(self) -> int:
-        """Of the loop as it runs, with a counter that wraps; at most `MOST + 1`."""
+        """Trip count of the loop with a counter that wraps; at most `MOST + 1`."""
         i, end = wrapped(self.start, self.kind), wrapped(self.end, self.kind)
         for trip in range(MOST + 1):
             if not COMPARED[self.compares](i, end):
@@ -71,7 +77,8 @@ class Loop:
 
 @dataclass(frozen=True)
 class Program:
-    """Rows of the second argument, heights of the stacks, what these begin with, and whether they are results."""
+    """Program of the language: rows of the second argument, heights and initial values of the stacks, and whether they
+    are results."""
 
     rows: int
     heights: tuple[int, ...]
@@ -93,13 +100,13 @@ def replaced(expression: Expression, by: Mapping[Expression, Expression]) -> Exp
 
 
 def turned(state: list[str]) -> list[str]:
-    """The carries the other way round."""
+    """Swap the carries."""
     return [state[1], state[0], *state[2:]]
 
 
 @dataclass
 class Writer:
-    """Lines of text; every value has a name of its own."""
+    """Writer of lines, in which every value has a name of its own."""
 
     program: Program
     lines: list[str] = field(default_factory=list[str])
@@ -115,7 +122,7 @@ class Writer:
         return self.line(f"constant dense<{text}>", f"tensor<{kind}>")
 
     def number(self, expression: Expression, i: str, kind: str) -> str:
-        """The number, of the counter's type."""
+        """Write a number with the counter's type."""
         t = f"tensor<{kind}>"
         match expression:
             case ("i",):
@@ -164,7 +171,7 @@ class Writer:
         return self.line(f"reshape {one}", f"(tensor<1x3xf32>) -> {V}")
 
     def iteration(self, loop: Loop, i: str, state: list[str], captured: list[str]) -> list[str]:
-        """The carries and the stacks after it."""
+        """Return the carries and the stacks after an iteration."""
         scope = {"i": i, "h": state[0], "k": state[1], "x": "%x", "stacks": state[2:] or captured}
         after = [self.vector(one, scope, loop.kind) for one in (loop.carry, loop.other)]
         whole = list(state[2:])
@@ -187,7 +194,7 @@ class Writer:
         is_turned: bool = False,
         how: str = "LT",
     ) -> list[str]:
-        """A loop; `body(i, state)` writes an iteration and gives back the state after it."""
+        """Write a counting loop. `body(i, state)` writes an iteration and returns the state after it."""
         if is_turned:
             found = self.counted(kind, bounds, turned(state), lambda i, s: turned(body(i, turned(s))), how=how)
             return turned(found)

@@ -1,9 +1,9 @@
-"""Loops that are rewritten, and then edited: an edit that is proved equal computes the same.
+"""Check the proof on rewritten loops with random edits: an edit that is proved equal computes the same.
 
-python -m recompute.test.property.loops --count 6000 --seed 0
+    python -m recompute.test.property.loops --count 6000 --seed 0
 
-Prints how many edits were rejected, and of those accepted, that each gave the same bits on two inputs. Exit status 1:
-one was accepted that computes something else.
+The script prints how many edits were rejected, and that each accepted one gave equal bits on two inputs. The exit
+status is 1 if an accepted edit computes different results.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ WAYS: tuple[tuple[int, Loops], ...] = ((4, True), (24, "periodic(4)"), (24, "per
 
 @cache
 def programs() -> dict[str, tuple[ModuleOp, ModuleOp]]:
-    """Each step, inlined, and the same with its loops cut, and in chunks."""
+    """Return each step inlined, and the same step with its loops cut and in chunks."""
     found = dict[str, tuple[ModuleOp, ModuleOp]]()
     for layers, loops in WAYS:
         for name, text in lowered_steps(layers).items():
@@ -73,7 +73,7 @@ def inner_operation(module: ModuleOp, dice: random.Random) -> Operation:
 
 
 def visible(op: Operation) -> list[SSAValue]:
-    """What the operation could read: of the blocks around it, what stands before."""
+    """Return the values that the operation could read: those that precede it in the blocks around it."""
     found, current = list[SSAValue](), op
     while (block := current.parent) is not None:
         found.extend(block.args)
@@ -89,7 +89,7 @@ def visible(op: Operation) -> list[SSAValue]:
 
 
 def another_operand(module: ModuleOp, dice: random.Random) -> bool:
-    """An operand becomes another value of its type."""
+    """Replace an operand by another value of its type."""
     op = inner_operation(module, dice)
     if not op.operands:
         return False
@@ -132,7 +132,7 @@ def _swap(op: Operation, i: int, j: int) -> bool:
 
 
 def another_number(module: ModuleOp, dice: random.Random) -> bool:
-    """A constant inside of a loop, or one that a loop starts from, is one more or less, or negated."""
+    """Change a constant in a loop, or an initial value of one, by one or negate it."""
     constants = [op for op in every_operation(module) if isinstance(op, ConstantOp) and _is_small(op)]
     op = dice.choice(constants)
     assert isinstance(op.value, DenseAttr)
@@ -155,7 +155,7 @@ def _is_small(op: ConstantOp) -> bool:
 
 
 def another_kind(module: ModuleOp, dice: random.Random) -> bool:
-    """Another operation of the same shape."""
+    """Replace an operation by another one with the same types."""
     op = inner_operation(module, dice)
     kinds = next((kinds for kinds in (UNARY, BINARY) if op.name in kinds), None)
     if kinds is None:
@@ -174,7 +174,7 @@ def another_kind(module: ModuleOp, dice: random.Random) -> bool:
 
 
 def another_slice(module: ModuleOp, dice: random.Random) -> bool:
-    """A slice is read from another stack, written to another, or at another place."""
+    """Read or write a slice in another stack or at another index."""
     names = ("stablehlo.dynamic_slice", "stablehlo.dynamic_update_slice")
     op = dice.choice([op for block in bodies(module) for op in block.ops if op.name in names])
     index = dice.choice([0, 1 if op.name == names[0] else 2])
@@ -199,7 +199,7 @@ EDITS: tuple[Edit, ...] = (
 
 
 def check(seed: int) -> str:
-    """`rejected`, `same`, `other` or `invalid`: an edit of one of the programs."""
+    """Edit one of the programs, and return `rejected`, `same`, `other` or `invalid`."""
     dice = random.Random(seed)
     before, after = dice.choice(list(programs().values()))
     edited, edit = after.clone(), dice.choice(EDITS)
@@ -225,7 +225,7 @@ def computes_the_same(before: ModuleOp, after: ModuleOp, seed: int) -> bool:
 
 
 def inputs_of(module: ModuleOp, seed: int) -> list[Any]:
-    """Numbers around zero for every argument; all of them are tensors of f32."""
+    """Return random numbers around zero for every argument, which are all tensors of f32."""
     numbers = np.random.default_rng(seed)
     shapes = [shape_of(argument) for argument in function_named(module).body.block.args]
     return [numbers.normal(size=shape).astype(np.float32) for shape in shapes]

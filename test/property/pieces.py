@@ -1,6 +1,6 @@
-"""The pieces that blocks are made of: each takes the block's value and gives one of the same type.
+"""Pieces of which blocks are built; each takes the block's value and returns one of the same type.
 
-Pieces keep values moderate: what grows is squashed first.
+Values stay moderate: growing ones are squashed first.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def scaled(f: Forward, h: Value) -> Value:
 
 
 def join(f: Forward, h: Value) -> Value:
-    """With an earlier value: within a block, or across blocks."""
+    """Combine the value with an earlier one, within a block or across blocks."""
     other = f.random.choice(f.known or [h])
     kind = f.random.choice(("add", "subtract", "multiply", "maximum", "minimum"))
     if kind == "multiply":
@@ -55,7 +55,7 @@ def join(f: Forward, h: Value) -> Value:
 
 
 def branches(f: Forward, h: Value) -> Value:
-    """Two chains side by side from one value."""
+    """Combine two chains from one value."""
     left, right = chain(f, h), chain(f, h)
     return f.apply(f.random.choice(("add", "multiply")), left, f.apply("tanh", right))
 
@@ -85,7 +85,7 @@ def norm(f: Forward, h: Value) -> Value:
 
 
 def views(f: Forward, h: Value) -> Value:
-    """There and back through a reshape and a transpose, with work on the way."""
+    """Apply a reshape and a transpose with operations in between, and undo them."""
     rows, width = h.type.shape
     split = f.apply("reshape", h, type=Type((rows, 2, width // 2)))
     order = f.random.choice(((1, 0, 2), (2, 1, 0), (1, 2, 0)))
@@ -96,7 +96,7 @@ def views(f: Forward, h: Value) -> Value:
 
 
 def gate(f: Forward, h: Value) -> Value:
-    """One half of the row gates the other."""
+    """Gate one half of each row by the other half."""
     rows, width = h.type.shape
     halves = [f.slice(h, (0, start), (rows, width // 2)) for start in (0, width // 2)]
     gated = f.apply("multiply", halves[0], f.apply("logistic", halves[1]))
@@ -104,7 +104,7 @@ def gate(f: Forward, h: Value) -> Value:
 
 
 def attention(f: Forward, h: Value) -> Value:
-    """Two heads: batched products, a softmax whose maximum has no gradient."""
+    """Apply attention with two heads: batched products, and a softmax whose maximum has no gradient."""
     rows, width = h.type.shape
     query, key, value = (_head(f, h, name) for name in ("query", "key", "value"))
     scores = f.scale(f.dot(query, key, Dot(((2,), (2,)), ((0,), (0,)))), 0.5)
@@ -123,7 +123,7 @@ def _head(f: Forward, h: Value, name: str) -> Value:
 
 
 def mask(f: Forward, h: Value) -> Value:
-    """Keep where a comparison holds."""
+    """Select the elements for which a comparison holds."""
     pen = f.here()
     where = pen.compare(f.random.choice(("GT", "LT")), h, pen.full("0.1", h.type))
     other = f.scale(h, 0.25) if f.random.random() < 0.5 else f.pen.full("0.0", h.type)
@@ -149,7 +149,7 @@ def _word(f: Forward, pen: Pen, index: int) -> Value:
 
 
 def _round(pen: Pen, bits: Value, word: Value, turn: int) -> Value:
-    """Add, rotate, exclusive or, as threefry does."""
+    """Add, rotate and xor, as threefry does."""
     left = pen.op("shift_left", bits, pen.full(turn, bits.type))
     right = pen.op("shift_right_logical", bits, pen.full(32 - turn, bits.type))
     mixed = pen.op("add", bits, pen.broadcast(word, bits.type, []))
@@ -162,7 +162,7 @@ def _unrolled_bits(f: Forward, pen: Pen, counters: Value, site: int) -> Value:
 
 
 def _looped_bits(f: Forward, pen: Pen, counters: Value, site: int) -> Value:
-    """The rounds in a loop that carries the bits and the key; its bound is inside or captured."""
+    """Write the rounds in a loop that carries the bits and the key; its bound is defined inside or captured."""
     word = pen.op("add", _word(f, pen, 0), pen.scalar(site, "ui32"))
     carried = {"i": pen.scalar(0, "i32"), "bits": counters, "word": word}
     bound = pen.scalar(3, "i32") if f.random.random() < 0.5 else None
@@ -176,7 +176,7 @@ def _looped_bits(f: Forward, pen: Pen, counters: Value, site: int) -> Value:
 
 
 def _generated_bits(f: Forward, pen: Pen, counters: Value, site: int) -> Value:
-    """From a generator that hands on its state: each draw reads what the one before, in another layer, left behind."""
+    """Draw from a generator that passes its state on: each draw reads the state that the previous layer's draw left."""
     f.reads_key = True
     state = f.state or pen.op("convert", KEY, type=Type((2,), "ui64"))
     drawn = pen.writer.several([state.type, counters.type])
@@ -195,7 +195,7 @@ def _loop(
     bound: Value | None,
     body: Callable[[Pen, Mapping[str, Value]], Sequence[Value]],
 ) -> tuple[Value, ...]:
-    """A `while` that counts `i` to `bound`, or to a constant inside of its condition."""
+    """Write a `while` that counts `i` to `bound`, or to a constant in its condition."""
     writer, inner = pen.writer, Pen(pen.writer, pen.place, pen.direction, pen.indent + 1)
     results = writer.several([value.type for value in carried.values()])
     prefix = results[0].name.partition("#")[0]
@@ -215,7 +215,7 @@ def _loop(
 
 
 def estimate(f: Forward, h: Value) -> Value:
-    """Scales by what a loop over the block's value finds; the loop has no gradient. Its body may call a function."""
+    """Scale by the result of a loop over the block's value, which has no gradient; its body may call a function."""
     pen = f.here()
     function = f"squash_{'x'.join(map(str, h.type.shape))}" if f.random.random() < 0.5 else ""
     if function:
@@ -240,7 +240,7 @@ def bfloat(f: Forward, h: Value) -> Value:
 
 
 def called(f: Forward, h: Value) -> Value:
-    """Through a private function, of which there are few: several calls share one."""
+    """Apply a private function, of which there are few, so that several calls share one."""
     name = f"act{f.random.randint(0, 1)}_{'x'.join(map(str, h.type.shape))}"
     kinds = [f.random.choice(IN_FUNCTIONS) for _ in range(f.random.randint(2, 4))]
     if name not in f.functions:
@@ -249,7 +249,7 @@ def called(f: Forward, h: Value) -> Value:
 
 
 def positions(f: Forward, h: Value) -> Value:
-    """Values that come from constants alone."""
+    """Add values that are computed from constants alone."""
     pen = f.here()
     counted = pen.op(
         "convert", pen.op("iota", type=Type(h.type.shape, "i32"), parameters=Parameters(dim=1)), type=h.type
@@ -258,7 +258,7 @@ def positions(f: Forward, h: Value) -> Value:
 
 
 def twins(f: Forward, h: Value) -> Value:
-    """The same operation on the same value twice: an operation that a CSE would merge."""
+    """Apply the same operation to the same value twice, which a CSE would merge."""
     kind = f.random.choice(("sine", "tanh"))
     one = f.apply(kind, h)
     between = activation(f, one)
@@ -273,14 +273,14 @@ def dead(f: Forward, h: Value) -> Value:
 
 
 def reported(f: Forward, h: Value) -> Value:
-    """A value of the inside that the step returns besides."""
+    """Return an inner value from the step as an additional result."""
     value = activation(f, h)
     f.returned.append(value)
     return f.apply("tanh", value)
 
 
 def unknown(f: Forward, h: Value) -> Value:
-    """An operation that no table knows, so that nobody may run it twice or drop it."""
+    """Apply an operation without facts, which no pass may run twice or drop."""
     pen = f.here()
     result = pen.writer.fresh(h.type)
     place = pen.writer.locate("mystery", pen.place, pen.direction)

@@ -1,4 +1,4 @@
-"""Plans with one or two things wrong: each is refused in words, or is a plan, and then the results are proved equal.
+"""Check damaged plans: each is refused with a message, or is a valid plan whose results are proved equal.
 
 python -m recompute.test.property.plans --count 400 --seed 0 --step mlp.small.mlir
 """
@@ -25,7 +25,7 @@ Path = tuple[Any, ...]
 
 
 def paths(data: Any, path: Path = ()) -> Iterator[Path]:
-    """To everything in the plan, the plan itself first."""
+    """Yield the paths to all parts of the plan, starting with the plan itself."""
     yield path
     for key, value in children(data):
         yield from paths(value, (*path, key))
@@ -65,7 +65,7 @@ def _change(data: Any, path: Path, dice: random.Random) -> None:
 
 
 def outcome(step: str, seed: int) -> str:
-    """What became of a damaged plan; anything but a refusal and a proof is raised."""
+    """Return what happened with a damaged plan. Anything but a refusal or a proof raises an exception."""
     text = to_json(recompute(original(step).clone()).plans)
     module = original(step).clone()
     try:

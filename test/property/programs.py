@@ -1,7 +1,7 @@
-"""Random training steps as StableHLO text: a forward pass in named scopes, its derivative, sometimes an update.
+"""Random training steps as StableHLO text: a forward pass in named scopes, its derivative, and sometimes an update.
 
-`generate(seed)` is a function of the seed alone. Every program verifies and has one meaning; its values are moderate
-for moderate inputs. The distribution is skewed towards steps that hold much for their backward pass.
+`generate(seed)` is a function of the seed alone. Every program verifies and has a defined result; moderate inputs give
+moderate values. The distribution is skewed towards steps that save much for their backward pass.
 """
 
 from __future__ import annotations
@@ -21,8 +21,13 @@ LINES_PER_BODY = 1000
 
 @dataclass(frozen=True)
 class Program:
-    """`text` is a module with one public function. `scopes`: the scopes of its blocks. `gradients_from`: the number of
-    the first result that is a gradient, or what an update made of it; one for each weight, in order."""
+    """Generated program.
+
+    Attributes:
+        text: A module with one public function.
+        scopes: The scopes of its blocks.
+        gradients_from: Index of the first result that is a gradient or updated weight; there is one for each weight.
+    """
 
     seed: int
     text: str
@@ -32,9 +37,9 @@ class Program:
 
 @dataclass(frozen=True)
 class Block:
-    """One run of a body. Runs of the same `body` are the same code; `weights` names the weights that it reads.
+    """One run of a body. Runs of the same `body` share their code.
 
-    `caller`: who has called the code, which is part of its position in the source.
+    `weights` names the weights that it reads. `caller`: the caller of the code, which is part of its source position.
     """
 
     scope: tuple[str, ...]
@@ -45,7 +50,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Shape:
-    """What kind of step it is. `towers`: the second half of the blocks starts anew, beside the first half."""
+    """Choices that determine the kind of step. `towers`: the second half of the blocks starts from the input again."""
 
     rows: int
     width: int
@@ -82,7 +87,7 @@ def shape_of(random: Random) -> Shape:
 
 
 def _towers(random: Random, outer: tuple[str, ...]) -> tuple[Block, ...]:
-    """One encoder on two inputs: the same blocks, with the same weights, twice."""
+    """Return the blocks of an encoder, with the same weights, for each of two inputs."""
     count = random.choice((1, 2))
     return tuple(
         Block((*outer, f"block{index}"), index, f"b{index}", caller) for caller in (0, 1) for index in range(count)
@@ -90,8 +95,8 @@ def _towers(random: Random, outer: tuple[str, ...]) -> tuple[Block, ...]:
 
 
 def _blocks(random: Random, outer: tuple[str, ...]) -> list[Block]:
-    """Mostly one scope each; sometimes one layer again and again, with its own or with tied weights, or a scope that
-    is left and entered again."""
+    """Return blocks that mostly have a scope each; sometimes a repeated layer, tied weights, or a scope that is entered
+    again."""
     count = random.choice((2, 2, 3, 3, 4))
     kind = random.choices(("apart", "repeated", "tied", "returning"), (12, 4, 3, 1))[0]
     if kind == "apart":
@@ -102,7 +107,7 @@ def _blocks(random: Random, outer: tuple[str, ...]) -> list[Block]:
 
 
 def generate(seed: int, change: Callable[[Shape], Shape] = lambda shape: shape) -> Program:
-    """The training step of a seed; `change` takes some of the choices back."""
+    """Return the training step of a seed; `change` may override some of its choices."""
     random = Random(seed)
     shape = change(shape_of(random))
     writer = Writer()
@@ -118,7 +123,7 @@ def generate(seed: int, change: Callable[[Shape], Shape] = lambda shape: shape) 
 
 
 def _forward_pass(f: Forward, shape: Shape, data: Value, seed: int) -> Value:
-    """Head without a scope, blocks, and what comes after them; the value that the loss is of."""
+    """Write the head, the blocks and the tail; return the value from which the loss is computed."""
     h = beside = mlp(f, data) if shape.head else f.apply("tanh", data)
     for index, block in enumerate(shape.blocks):
         if shape.towers and 2 * index == len(shape.blocks):
@@ -133,7 +138,7 @@ def _forward_pass(f: Forward, shape: Shape, data: Value, seed: int) -> Value:
 
 
 def _run(f: Forward, random: Random, block: Block, shape: Shape, h: Value) -> Value:
-    """Write a block. Joins inside of it see its own values, and earlier ones if its body is run only once."""
+    """Write a block. Joins in it read its own values, and earlier ones if its body runs only once."""
     outer, place, known = f.random, f.pen.place, f.known
     again = sum(one.body == block.body for one in shape.blocks) > 1
     f.random, f.weight_prefix, f.known = random, block.weights, [h] if again else [*known]
@@ -150,14 +155,14 @@ def _run(f: Forward, random: Random, block: Block, shape: Shape, h: Value) -> Va
 
 
 def _nested(f: Forward, h: Value) -> Value:
-    """A piece in a scope inside of the block's."""
+    """Apply a piece in a scope nested in that of the block."""
     with f.scoped(f.random.choice(("attention", "mlp"))):
         return some_piece(f, h)
 
 
 @dataclass
 class _Step:
-    """What comes after the forward pass."""
+    """Part of the step after the forward pass."""
 
     forward: Forward
     shape: Shape
@@ -165,7 +170,7 @@ class _Step:
     random: Random
 
     def finish(self, result: Value) -> tuple[list[Value | str], list[Value]]:
-        """Write the backward pass and the update; the arguments and the results of the step."""
+        """Write the backward pass and the update; return the arguments and the results of the step."""
         f, shape = self.forward, self.shape
         loss, ct = self._cotangent(result)
         pen = Pen(f.pen.writer, f.pen.place, "backward")
@@ -186,7 +191,7 @@ class _Step:
         return [*arguments, *others], returned
 
     def _cotangent(self, result: Value) -> tuple[Value, Value]:
-        """The value that is differentiated, and its cotangent: one for a loss, or an argument."""
+        """Return the differentiated value and its cotangent: one for a loss, otherwise an argument."""
         f = self.forward
         if self.shape.takes_cotangent:
             return result, Value("ct", result.type)
@@ -196,7 +201,8 @@ class _Step:
         return loss, f.pen.scalar("1.0")
 
     def _update(self, gradients: dict[Value, Value], weights: Sequence[Value]) -> tuple[list[Value], list[Value]]:
-        """New weights and momenta where there is an update, else the gradients; and the momenta's arguments."""
+        """Return new weights and momenta if there is an update, otherwise the gradients; and the arguments for the
+        momenta."""
         if self.shape.update == "none" or not weights:
             return list(gradients.values()), []
         pen = Pen(self.forward.pen.writer, Place(line=5), "neither")
@@ -213,7 +219,8 @@ class _Step:
         return [*new_weights, *new_momenta, *others], momenta if new_momenta else []
 
     def _argument(self, value: Value, returned: Sequence[Value], donated: bool) -> Value | str:
-        """A donated argument names the result that takes its place: the last one of its type that is not taken."""
+        """Return an argument; if donated, it states the result that reuses its memory: the last free one of its
+        type."""
         if not donated or value.name.startswith("x"):
             return value
         matching = [index for index, one in enumerate(returned) if one.type == value.type and index not in self._taken]

@@ -1,4 +1,4 @@
-"""What must stay the same when the program is changed in a way that does not matter."""
+"""Invariance of the pipeline under changes of the program that should not matter."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .requests import step_of
 
 
 def _names_do_not_matter(case: Case) -> Iterator[str]:
-    """Other names for the values: the same result, up to names. It is a second run, so it shows chance too."""
+    """Check that renaming values changes only names in the result. As a second run, it also detects nondeterminism."""
     renamed = case.before.clone()
     _rename(renamed, lambda index: f"other{index}")
     after = run(renamed, case.request).after
@@ -54,7 +54,7 @@ def _values(module: ModuleOp) -> Iterator[SSAValue]:
 
 
 def _dead_code_does_not_matter(case: Case) -> Iterator[str]:
-    """Operations that nobody reads, in the forward pass: as many copies as without them."""
+    """Check that unused operations in the forward pass do not change the number of copies."""
     if not case.request.marks and case.done.copies:
         more = case.before.clone()
         if add_dead_code(more, Random(print_module(more))):
@@ -64,8 +64,8 @@ def _dead_code_does_not_matter(case: Case) -> Iterator[str]:
 
 
 def add_dead_code(module: ModuleOp, random: Random) -> int:
-    """Behind some forward operations one that reads the result, in the same scope or outside of all of them;
-    how many."""
+    """Insert unused operations after some forward operations, in their scope or outside of all scopes; return how
+    many."""
     readable = [op for op in single_block(step_of(module)).ops if _is_forward(op) and _is_real(op)]
     chosen = [op for op in readable if random.random() < 0.1]
     for op in chosen:
@@ -89,16 +89,18 @@ def _is_real(op: Operation) -> bool:
 
 
 def _beside(location: LocationAttr, name: str) -> LocationAttr:
-    """The same place, another operation."""
+    """Return the location with another operation name."""
     path = "/".join([*split_path(path_of(location))[:-1], name])
     return NameLoc(StringAttr(path), location.location if isinstance(location, NameLoc) else location)
 
 
 def _functions_do_not_matter(case: Case) -> Iterator[str]:
-    """A part of a scope in a private function of its own: the same numbers, and as many copies. Inlined, the same peak;
-    called again, what is promised of every step, and where program order is all that counts the peak without calls.
+    """Check the effect of moving part of a scope into a private function: the same results and the same number of
+    copies.
 
-    A call needs what it reads and returns at one time, and twins of different calls stay apart (docs/limits.md).
+    Inlined, the peak is the same. With the call restored, the guarantees for every step hold; in program order, the
+    peak is that without calls. A call needs its operands and results at one time, and equal operations of different
+    calls are not merged (docs/limits.md).
     """
     if case.request.marks or case.request.phases != "locations" or not case.done.copies:
         return
@@ -121,7 +123,7 @@ def _functions_do_not_matter(case: Case) -> Iterator[str]:
 
 
 def _outline(module: ModuleOp, random: Random) -> bool:
-    """Move a few operations that follow each other in one scope, entered once, into a function."""
+    """Move a few consecutive operations of a scope that is entered once into a function."""
     function = step_of(module)
     runs = [one for one in _runs(function) if len(one) > 2]
     if not runs:
@@ -134,7 +136,7 @@ def _outline(module: ModuleOp, random: Random) -> bool:
 
 
 def _runs(function: FuncOp) -> list[list[Operation]]:
-    """Forward operations of one scope that stand together, without those of scopes that are entered again."""
+    """Return consecutive forward operations of one scope, without scopes that are entered again."""
     found, previous = list[list[Operation]](), ""
     for op in single_block(function).ops:
         path = _scope_text(op) if _is_forward(op) and scope_of(op.location).path else ""
@@ -188,7 +190,7 @@ def _inner_values(op: Operation) -> Iterator[SSAValue]:
 
 
 def _top(op: Operation, among: list[Operation]) -> Operation | None:
-    """The operation of `among` that is or holds `op`."""
+    """Return the operation of `among` that is or contains `op`."""
     current: Operation | None = op
     while current is not None and current not in among:
         current = current.parent_op()
@@ -196,13 +198,14 @@ def _top(op: Operation, among: list[Operation]) -> Operation | None:
 
 
 def _inner_location(location: LocationAttr) -> LocationAttr:
-    """Inside of a function a path starts with the operation: the call's comes in front of it."""
+    """Return a location in a function: its path starts with the operation, and the call's path precedes it."""
     path = path_of(location)
     return NameLoc(StringAttr(split_path(path)[-1]), location.location) if isinstance(location, NameLoc) else location
 
 
 def _order_does_not_matter(case: Case) -> Iterator[str]:
-    """Operations in another order that is as good: the same numbers, and no peak above that of this order."""
+    """Check that a permitted reordering of operations gives the same results, and no peak above that of its own
+    order."""
     shuffled = case.inlined.clone()
     _shuffle(shuffled, Random(print_module(shuffled)))
     verify_module(shuffled)
@@ -214,7 +217,7 @@ def _order_does_not_matter(case: Case) -> Iterator[str]:
 
 
 def _shuffle(module: ModuleOp, random: Random) -> None:
-    """Any order within what must come first, each stretch of forward or other operations in itself."""
+    """Permute the operations within their dependences, each stretch of forward or other operations separately."""
     found = classified(module)
     precedence, operations = Precedence.of(found.order, found), found.order.operations
     order = list[int]()

@@ -1,4 +1,4 @@
-"""What is asked of the pipeline for one program: a policy, marks on operations, a target, where phases come from."""
+"""Random requests to the pipeline for one program: a policy, marks on operations, a target, the source of phases."""
 
 from __future__ import annotations
 
@@ -26,10 +26,13 @@ from .programs import Program
 
 @dataclass(frozen=True)
 class Request:
-    """`marks`: position in the public function's block and the policy written there.
+    """Request to the pipeline.
 
-    `what`: the rest of the selection. `moved`: what is marked `offload` goes to the host. `phases`: from `locations`,
-    from `attributes` alone (locations taken away), or from `both`.
+    Attributes:
+        marks: Positions in the public function's block, with the policy to write there.
+        what: The remaining selection.
+        moved: Whether values marked `offload` go to the host.
+        phases: Source of the phases: `locations`, `attributes` alone (with locations removed), or `both`.
     """
 
     segments: str = "auto"
@@ -62,7 +65,7 @@ class Request:
 
 
 def request_for(program: Program, module: ModuleOp) -> Request:
-    """The request that belongs to a program, of which `module` is the parsed text; a function of its seed."""
+    """Return the request for a program, whose parsed text is `module`; it is determined by the program's seed."""
     random = Random(f"request/{program.seed}")
     scope = random.choice(program.scopes)
     moves = Random(f"moves/{program.seed}")
@@ -83,7 +86,7 @@ def request_for(program: Program, module: ModuleOp) -> Request:
 def _with_moves(
     random: Random, module: ModuleOp, marks: tuple[tuple[int, Policy], ...]
 ) -> tuple[tuple[int, Policy], ...]:
-    """Some more operations are marked, whose values lie on the host."""
+    """Mark some more operations for offload."""
     taken, operations = {position for position, _ in marks}, single_block(step_of(module)).ops
     more = [
         (position, Policy.OFFLOAD)
@@ -103,7 +106,7 @@ CHAINS = ("main:stablehlo.dot_general; num:1", "pre:stablehlo.add; main:stablehl
 
 
 def _selection(random: Random, module: ModuleOp) -> Selection:
-    """One of the other ways to say what is recomputed, and sometimes numbers that are left alone."""
+    """Return one of the other ways to select what is recomputed, sometimes with operations to skip."""
     skip = (random.randint(0, 3),) if random.random() < 0.3 else ()
     kind = random.choice(("policy", "save", "segments", "checkpoints", "exclude", "skip"))
     if kind == "policy":
@@ -120,13 +123,13 @@ def _selection(random: Random, module: ModuleOp) -> Selection:
 
 
 def _points(random: Random, module: ModuleOp) -> tuple[int, ...]:
-    """A few operations of the forward pass, by position."""
+    """Return the positions of a few forward operations."""
     forward = [at for at, op in enumerate(single_block(step_of(module)).ops) if _is_forward(op)]
     return tuple(sorted(random.sample(forward, min(len(forward), random.randint(1, 4)))))
 
 
 def _words(selection: Selection) -> str:
-    """What differs from the default."""
+    """Return the options of a selection that differ from the default."""
     different = {one.name: getattr(selection, one.name) for one in fields(selection)}
     said = [f"{name}={value}" for name, value in different.items() if value != getattr(AUTO, name)]
     return " ".join(said) or "nothing more"
@@ -137,7 +140,7 @@ _KEPT = [policy for policy in Policy if not policy.recomputes]
 
 
 def _marks(random: Random, module: ModuleOp) -> tuple[tuple[int, Policy], ...]:
-    """On a few forward operations, or on many."""
+    """Return marks on a few forward operations, or on many."""
     share = random.choice((0.05, 0.3, 0.8))
     recomputed = random.choice((0.0, 0.5, 1.0))
     operations = single_block(step_of(module)).ops
@@ -158,12 +161,12 @@ def step_of(module: ModuleOp) -> FuncOp:
 
 
 def parsed(program: Program) -> ModuleOp:
-    """The module of a program, which `prepare` verifies."""
+    """Return the module of a program, which `prepare` verifies."""
     return parse_module(program.text, f"seed-{program.seed}.mlir")
 
 
 def written(policy: Policy, op: Operation) -> Attribute:
-    """The policy in one of the ways to write it: a truth value, a name, a list with an entry for each result."""
+    """Return the policy in one of its notations: a truth value, a name, or a list with an entry for each result."""
     name = StringAttr(policy.value)
     if policy in (Policy.MUST_RECOMPUTE, Policy.MUST_SAVE):
         return BoolAttr.from_bool(policy.recomputes)
@@ -173,7 +176,7 @@ def written(policy: Policy, op: Operation) -> Attribute:
 
 
 def prepare(module: ModuleOp, request: Request) -> None:
-    """Write on the program what the request says of its operations."""
+    """Write the request's marks and phases on the program."""
     operations = list(single_block(step_of(module)).ops)
     for position, policy in request.marks:
         if position < len(operations):

@@ -1,14 +1,14 @@
-"""Two loops that hand on stacks, and a rewriting of them that is only nearly right: what is proved computes the same.
+"""Check the proof on two loops that pass on stacks, and on almost correct rewrites: proved pairs compute the same.
 
-python -m recompute.test.property.rewritten_loops --count 5000 --seed 0
-python -m recompute.test.property.rewritten_loops --count 5000 --passes
+    python -m recompute.test.property.rewritten_loops --count 5000 --seed 0
+    python -m recompute.test.property.rewritten_loops --count 5000 --passes
 
-Unlike `loops.py`, which edits what JAX and the passes make, a grammar of its own (`loop_grammar.py`): counters of every
-integer type, steps and starts of any sign, indices that wrap, clamp, skip or repeat, stacks with two writers, that are
-read where nothing was written, and loops split, chunked or with an iteration peeled off. The rewriting stores something
-else in the first loop and computes the rest in the second one, as if indices and counters were numbers without an end.
-With `--passes` the programs are given to the passes instead, and what these make of them is proved, and run.
-Exit status 1: one was proved, or made by a pass, that computes something else, or was made and not proved.
+Unlike `loops.py`, which edits programs of JAX and the passes, this script has a grammar of its own (`loop_grammar.py`):
+counters of every integer type, steps and starts of any sign, indices that wrap, clamp, skip or repeat, stacks with two
+writers or read where nothing was written, and loops that are split, chunked or peeled. The rewrite stores another value
+in the first loop and computes the original from it in the second one, as if integers did not overflow. With `--passes`
+the programs are given to the passes instead, and their output is proved and executed. The exit status is 1 if a proved
+pair or the output of a pass computes different results, or if the output of a pass is not proved.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ WRONG = ("other", "unproved")
 
 
 def check(seed: int) -> str:
-    """`other`: proved, and not the same. Otherwise `same text`, `rejected`, `same`, `endless` or `invalid`."""
+    """Check one random pair, and return its class.
+
+    `other`: proved, but different results. Otherwise `same text`, `rejected`, `same`, `endless` or `invalid`.
+    """
     programs = pair(seed)
     if not all(loop.ends() for one in programs for loop in one.loops):
         return "endless"
@@ -62,8 +65,10 @@ def check(seed: int) -> str:
 
 
 def check_passes(seed: int) -> str:
-    """`other`: a pass made something else of the program, `unproved`: something that is not proved. Otherwise `left`,
-    `same` or `endless`."""
+    """Run a pass on one random program, and return the class of its output.
+
+    `other`: different results. `unproved`: not proved. Otherwise `left`, `same` or `endless`.
+    """
     dice = Random(seed)
     program, loops = dice.choice(pair(seed)), dice.choice(WAYS)
     if not all(loop.ends() for loop in program.loops):
@@ -85,7 +90,7 @@ def module_of(text: str) -> ModuleOp:
 
 
 def computes_the_same(before: ModuleOp, after: ModuleOp, seed: int) -> bool:
-    """On random numbers, and with zeros, infinities and NaN among them."""
+    """Return whether both programs agree on random numbers, also with zeros, infinities and NaN among them."""
     runs = PreparedPair.of(before, after)
     shapes = [shape_of(argument) for argument in runs.before.function.body.block.args]
     for draw in range(2):

@@ -1,11 +1,11 @@
-"""The long run: many random programs, a ledger at the end.
+"""Run the pipeline on many random programs, and print a ledger at the end.
 
     python -m recompute.test.property.run --count 20000 --seed 0 --execute --essential --jobs 2
     python -m recompute.test.property.run --count 1 --seed 4711 --shrink
 
-A failing program and its request are written to `--failures` (build/property); a seed always gives the same program and
-the same request, so `--seed N --count 1` runs it again. With `--ledger FILE` a run that was interrupted goes on where
-the file says that it was; the file belongs to the sources it began with.
+A failing program and its request are written to `--failures` (build/property). A seed determines the program and the
+request, so `--seed N --count 1` repeats a run. With `--ledger FILE` an interrupted run continues where it stopped; the
+file is valid only for the sources with which it began.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ESSENTIAL: Checks = {name: CHECKS[name] for name in ("verifies", "proved", "peak
 
 @dataclass
 class Ledger:
-    """What has been tried and what was found."""
+    """Counts of programs and of findings."""
 
     programs: int = 0
     fired: int = 0
@@ -52,7 +52,7 @@ class Ledger:
 
     @classmethod
     def read(cls, path: Path) -> Ledger:
-        """What `write` wrote; an empty ledger where there is no such file."""
+        """Return the ledger in a file, or an empty one if there is no such file."""
         if not path.exists():
             return cls()
         found = cls(**json.loads(path.read_text()))
@@ -60,7 +60,7 @@ class Ledger:
         return found
 
     def write(self, path: Path) -> None:
-        """Whole or not at all."""
+        """Write the ledger atomically."""
         unfinished = path.with_name(path.name + ".part")
         unfinished.write_text(json.dumps(vars(self)))
         unfinished.replace(path)
@@ -80,7 +80,7 @@ class Ledger:
             self.failures.setdefault(kind, []).append(seed)
 
     def lines(self) -> list[str]:
-        """The ledger in words."""
+        """Return the ledger as lines of text."""
         found = [
             f"programs        {self.programs}",
             f"fired           {self.fired} ({self.fired_share:.1%})",
@@ -99,7 +99,7 @@ def _failed(kind: str, seeds: Sequence[int]) -> str:
 
 
 def run_one(seed: int, checks: Checks = EVERYTHING) -> tuple[Request, ModuleOp, Outcome]:
-    """Generate, ask, run, check. Running a seed again gives the same."""
+    """Generate a program and a request, run the pipeline, and check the result; the seed determines everything."""
     program = generate(seed)
     module = parsed(program)
     request = request_for(program, module)
@@ -108,7 +108,7 @@ def run_one(seed: int, checks: Checks = EVERYTHING) -> tuple[Request, ModuleOp, 
 
 
 def run_many(seeds: Sequence[int], options: argparse.Namespace) -> Ledger:
-    """Run all seeds, or as many as there are before an interrupt; `--jobs` processes share them."""
+    """Run all seeds, or as many as possible before an interrupt, in `--jobs` processes."""
     ledger = Ledger.read(options.ledger) if options.ledger else Ledger()
     seeds, start = seeds[ledger.programs :], time.monotonic() - ledger.seconds
     checks = (ESSENTIAL if options.essential else EVERYTHING) | (EXECUTION if options.execute else {})
@@ -131,7 +131,7 @@ def _note(ledger: Ledger, options: argparse.Namespace) -> None:
 
 
 def _summary(seed: int, names: Sequence[str]) -> tuple[int, frozenset[str], Outcome]:
-    """What the ledger needs of one program; modules do not travel between processes."""
+    """Return the part of an outcome that the ledger needs, since modules cannot be sent between processes."""
     known = EVERYTHING | EXECUTION
     _, module, outcome = run_one(seed, {name: known[name] for name in names})
     return seed, frozenset(name_of(op) for op in module.walk()), outcome
@@ -144,7 +144,7 @@ def _report_again(seed: int, checks: Checks, options: argparse.Namespace) -> Non
 
 
 def report(seed: int, request: Request, module: ModuleOp, problem: Problem, options: argparse.Namespace) -> None:
-    """Say what failed, and write the program, small if that was asked for."""
+    """Print what failed and write the program, shrunk on request."""
     print(f"seed {seed}: {problem.check}: {problem.detail}", file=sys.stderr)
     if options.shrink:
         module = shrink(module, request, problem, EVERYTHING | EXECUTION)
@@ -154,7 +154,7 @@ def report(seed: int, request: Request, module: ModuleOp, problem: Problem, opti
 
 
 def found_text(seed: int, request: Request, module: ModuleOp, problem: Problem) -> str:
-    """The program with what was asked and what went wrong."""
+    """Return the program as text, with the request and the problem in comments."""
     detail = "\n// ".join(problem.detail.splitlines())
     options = f"segments={request.segments} target={request.target}"
     return f"// Seed {seed}, {problem.check}: {detail}\n// recompute-opt -p 'recompute{{{options}}}'\n" + print_module(

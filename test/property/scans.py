@@ -1,10 +1,10 @@
-"""Random steps with loops, lowered by JAX: of each the rewriting is proved, and computes the same.
+"""Check random steps with loops, lowered by JAX: the rewrite is proved, and computes the same.
 
-python -m recompute.test.property.scans --count 1000 --seed 0
+    python -m recompute.test.property.scans --count 1000 --seed 0
 
-Bodies, carries, keys, the index, reversed and unrolled scans, loops in loops, conditions, a second scan over the same
-body, a gradient taken twice: all by the seed. Exit status 1: of some step the loops were not proved, or the results
-are not those of the step, to the bit.
+The seed determines bodies, carries, keys, the use of the index, reversed and unrolled scans, nested loops, conditions,
+a second scan over the same body, and a repeated gradient. The exit status is 1 if the loops of a step were not proved,
+or its results differ in any bit.
 """
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -50,7 +50,7 @@ UNARY: tuple[Callable[[Any], Any], ...] = (
 
 @dataclass(frozen=True)
 class Shape:
-    """What a step looks like; `seed` of its body."""
+    """Choices that determine a step; its body depends on `seed`."""
 
     length: int
     carries: int
@@ -151,7 +151,7 @@ ASKED: tuple[Loops, ...] = (True, True, "keep(60%)", "keep(25%)")
 
 
 def check(seed: int) -> str:
-    """`cut`, `left`: the loops were, and the step is right. Otherwise what is wrong."""
+    """Check one step; return `cut` or `left` for its loops if it is correct, otherwise a description of the error."""
     given = arguments(seed)
     text = jax.jit(Shape.of(seed).step, keep_unused=True).lower(*given).as_text(debug_info=True)
     try:

@@ -1,4 +1,4 @@
-"""Makes a failing program smaller while it fails in the same way, so that a person can read it."""
+"""Reduction of a failing program to a smaller one that fails in the same way, for a human reader."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Edit = Callable[[ModuleOp], None]
 
 
 def shrink(before: ModuleOp, request: Request, problem: Problem, checks: Checks) -> ModuleOp:
-    """A smaller program with a problem of the same kind; `before` itself stays as it is."""
+    """Return a smaller program with a problem of the same kind; `before` is not changed."""
     only = {name: one for name, one in checks.items() if name == problem.check}
 
     def fails(module: ModuleOp) -> bool:
@@ -47,7 +47,7 @@ def _flatten(module: ModuleOp) -> None:
 
 
 def _try(module: ModuleOp, edit: Edit, fails: Fails) -> ModuleOp | None:
-    """The edited copy, if it is smaller, a module, and still fails."""
+    """Return the edited copy if it is smaller, verifies and still fails; otherwise None."""
     candidate = module.clone()
     try:
         edit(candidate)
@@ -58,7 +58,7 @@ def _try(module: ModuleOp, edit: Edit, fails: Fails) -> ModuleOp | None:
 
 
 def _greedily(module: ModuleOp, edits: Callable[[ModuleOp], Iterator[Edit]], fails: Fails) -> ModuleOp:
-    """Take every edit that keeps the failure; positions are counted from the end, so that later edits stay valid."""
+    """Apply every edit that keeps the failure. Positions count from the end, so that later edits stay valid."""
     for edit in edits(module):
         if (smaller := _try(module, edit, fails)) is not None and _size(smaller) < _size(module):
             module = smaller
@@ -86,7 +86,7 @@ def _set_type(function: FuncOp) -> None:
 
 
 def _fewer_operations(module: ModuleOp) -> Iterator[Edit]:
-    """Ranges of operations first, then single ones; from the last to the first."""
+    """Yield the removals of ranges of operations, longer ones first, from the last to the first."""
     count = len(single_block(step_of(module)).ops)
     for length in (16, 4, 1):
         for start in range(count - 2, -1, -length):
@@ -94,7 +94,7 @@ def _fewer_operations(module: ModuleOp) -> Iterator[Edit]:
 
 
 def _bypass(module: ModuleOp, first: int, last: int) -> None:
-    """Erase operations; who reads them reads an earlier value of the same type."""
+    """Erase operations; their readers use an earlier value of the same type."""
     block = single_block(step_of(module))
     operations = list(block.ops)[:-1]
     for op in reversed(operations[first : last + 1]):

@@ -1,4 +1,4 @@
-"""Budgets for random steps, a few of them: `python -m recompute.test.property.budgets` has as many as one likes."""
+"""Budgets for a few random steps; `python -m recompute.test.property.budgets` runs any number."""
 
 from __future__ import annotations
 

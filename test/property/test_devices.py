@@ -1,4 +1,4 @@
-"""Bodies per device at random, a few of them: `python -m recompute.test.property.devices` has as many as one likes."""
+"""A few random per-device bodies; `python -m recompute.test.property.devices` runs any number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs on which the passes once failed: each file names the check, the request, and the reason."""
+"""Programs on which the passes have failed once; each file states the check, the request, and the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edited loops, a few of them: `python -m recompute.test.property.loops` has as many as one likes."""
+"""A few edited loops; `python -m recompute.test.property.loops` runs any number."""
 
 from __future__ import annotations
 
@@ -34,6 +34,6 @@ def test_what_is_accepted_computes_the_same() -> None:
 
 @pytest.mark.slow
 def test_random_steps() -> None:
-    """7344 and 7695: the newest gradient value is the counter of a loop, which nobody reads."""
+    """Check random steps. In 7344 and 7695 the newest gradient value is the unused counter of a loop."""
     verdicts = {seed: scans.check(seed) for seed in (*range(8), 7344, 7695)}
     assert set(verdicts.values()) == set(scans.RIGHT), verdicts

@@ -1,4 +1,4 @@
-"""Bugs planted into the passes: the random programs find each of them. What finds nothing proves nothing."""
+"""Bugs planted into the passes, each of which the random programs must detect."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NOT_SWAPPED = ("stablehlo.subtract", "stablehlo.divide")
 
 
 def after(function: Callable[..., object], damage: Callable[[ModuleOp], None]) -> Callable[..., object]:
-    """The function, and then the damage."""
+    """Return a function that calls `function` and then damages its result."""
 
     def damaged(module: ModuleOp, *options: object) -> object:
         result = function(module, *options)
@@ -48,7 +48,7 @@ def copies_with_swapped_operands(patch: pytest.MonkeyPatch) -> None:
 
 
 def copies_merged_with_originals(patch: pytest.MonkeyPatch) -> None:
-    """A cleanup that takes copies for what they copy: gradient operations read originals again."""
+    """Merge copies with their originals, so that gradient operations read originals again."""
 
     def damage(module: ModuleOp) -> None:
         originals = {op.attributes[Names.ID]: op for op in module.walk() if _is_original(op)}
@@ -65,7 +65,7 @@ def _is_original(op: Operation) -> bool:
 
 
 def copies_without_attributes(patch: pytest.MonkeyPatch) -> None:
-    """Nothing keeps copies and originals apart: neither tokens nor attributes."""
+    """Remove tokens and attributes, so that nothing distinguishes copies from originals."""
 
     def damage(module: ModuleOp, target: str) -> None:
         lower.lower(module, "none")
@@ -78,7 +78,7 @@ def copies_without_attributes(patch: pytest.MonkeyPatch) -> None:
 
 
 def barriers_without_gates(patch: pytest.MonkeyPatch) -> None:
-    """Tokens dropped on the way to XLA: the copies could run in the forward pass."""
+    """Drop tokens during lowering, so that the copies could run in the forward pass."""
 
     def damage(module: ModuleOp, target: str) -> None:
         for token in [op for op in module.walk() if isinstance(op, TokenOp)]:

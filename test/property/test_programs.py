@@ -1,4 +1,4 @@
-"""Random training steps: what the pipeline promises of every program, on some hundred. The long run is `run.py`."""
+"""Guarantees of the pipeline on about a hundred random training steps; `run.py` runs any number."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def checks_for(seed: int) -> Checks:
 
 @cache
 def ledger_of(first: int) -> tuple[Ledger, list[str]]:
-    """The ledger of a part of the seeds, and the problems in words."""
+    """Return the ledger for part of the seeds, and descriptions of the problems."""
     ledger, problems = Ledger(), list[str]()
     for seed in range(first, first + PART):
         request, module, outcome = run_one(seed, checks_for(seed))
@@ -57,7 +57,7 @@ def test_what_is_promised_of_every_program(first: int) -> None:
 
 @pytest.mark.slow
 def test_the_pipeline_has_something_to_do() -> None:
-    """Random programs that are left alone would test nothing."""
+    """Check that most random programs are recomputed, since unchanged ones test nothing."""
     ledgers = [ledger_of(first)[0] for first in range(0, COUNT, PART)]
     assert sum(one.fired for one in ledgers) >= 0.7 * COUNT
     operations = sum((one.operations for one in ledgers), Counter[str]())
@@ -109,8 +109,10 @@ def only_loss_and_gradients(shape: Shape) -> Shape:
 
 @pytest.mark.slow
 def test_the_backward_pass_is_the_derivative() -> None:
-    """The loss changes along a random direction as the gradients say, in all but a few programs: corners, such as a
-    maximum's, make a difference quotient wrong."""
+    """Check that the loss changes along a random direction as the gradients predict, in all but a few programs.
+
+    At kinks, such as that of a maximum, a difference quotient is wrong.
+    """
     errors = [error for seed in range(150) if (error := error_of_gradient(seed)) is not None]
     assert len(errors) >= 30
     assert np.median(errors) < 0.01
@@ -121,8 +123,11 @@ NO_SLOPE = ("bf16", "stablehlo.if", "stablehlo.case", "stablehlo.dynamic", "redu
 
 
 def error_of_gradient(seed: int, step: float = 1e-2) -> float | None:
-    """Relative difference of slope and gradient; None where rounding to bf16 or a flat loss makes the slope useless,
-    and where a piece without a derivative has a part in the loss."""
+    """Return the relative difference between slope and gradient.
+
+    None if rounding to bf16 or a flat loss makes the slope meaningless, or if the loss depends on a piece without a
+    derivative.
+    """
     program = generate(seed, only_loss_and_gradients)
     function = step_of(parse_module(program.text))
     weights = [index for index, one in enumerate(function.body.block.args) if (one.name_hint or "").startswith("w")]

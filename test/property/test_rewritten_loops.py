@@ -1,4 +1,4 @@
-"""Loops that are nearly rewritten, a few of them: `python -m recompute.test.property.rewritten_loops` has more."""
+"""A few almost correctly rewritten loops; `python -m recompute.test.property.rewritten_loops` runs any number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""StableHLO text as JAX prints it, one operation a line: names, types, locations, and the syntax of each operation.
+"""Writer of StableHLO text as JAX prints it, one operation per line, with names, types, locations and syntax.
 
 pen.op("tanh", x)      %v3 = stablehlo.tanh %v2 : tensor<16x8xf32> loc("jit(step)/jvp(block0)/tanh"("model.py":7:5))
 """
@@ -33,7 +33,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Place:
-    """Where in the model an operation stands: its scope, and its line in the source."""
+    """Place of an operation in the model: its scope and its line in the source."""
 
     scope: tuple[str, ...] = ()
     line: int = 1
@@ -60,7 +60,7 @@ _JAX_NAMES = {
 
 
 def location(kind: str, place: Place, direction: str) -> str:
-    """`jit(step)/transpose(jvp(model))/block0/mul` with a line of the source."""
+    """Return a location such as `jit(step)/transpose(jvp(model))/block0/mul`, with a line of the source."""
     name = _JAX_NAMES.get(kind, kind)
     outer, *inner = place.scope or ("",)
     wrapped = WRAPPED[direction].format(outer)
@@ -72,13 +72,14 @@ CONSTANT_LOCATION = 'loc("jit(step)")'
 
 
 def inner_location(kind: str, place: Place, direction: str) -> str:
-    """Inside of a private function the path starts with the operation, whatever the direction of the call."""
+    """Return a location in a private function, whose path starts with the operation, whatever the direction of the
+    call."""
     return f'loc("{_JAX_NAMES.get(kind, kind)}"("model.py":{place.line}:5))'
 
 
 @dataclass(frozen=True)
 class Dot:
-    """Dimension numbers of a `dot_general`; the result has batch, left free, right free dimensions."""
+    """Dimension numbers of a `dot_general` whose result has batch, left free and right free dimensions."""
 
     contract: tuple[tuple[int, ...], tuple[int, ...]]
     batch: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
@@ -101,10 +102,13 @@ NO_DOT = Dot(((), ()))
 
 @dataclass(frozen=True)
 class Parameters:
-    """What an operation has besides operands; each uses some.
+    """Parameters of an operation besides its operands, of which each kind uses some.
 
-    `dims`: of a transpose, a broadcast, a reduction; `starts`: of a slice; `dim`: of an iota, a concatenation;
-    `backward`: the function that belongs to a call.
+    Attributes:
+        dims: Dimensions of a transpose, a broadcast or a reduction.
+        starts: Start indices of a slice.
+        dim: Dimension of an iota or a concatenation.
+        backward: Backward function of a call.
     """
 
     dims: tuple[int, ...] = ()
@@ -139,7 +143,7 @@ def _same_type(values: Sequence[Value], type_: Type, parameters: Parameters) -> 
 
 
 def _with(words: Callable[[Parameters], str]) -> Format:
-    """Operands, the words, a function type."""
+    """Return the format of operands, parameters and a function type."""
 
     def text(values: Sequence[Value], type_: Type, parameters: Parameters) -> str:
         return f"{_operands(values)}{words(parameters)} : {_function_type(values, type_)}"
@@ -180,7 +184,7 @@ FORMATS: dict[str, Format] = {
 
 @dataclass
 class Writer:
-    """The lines of one function, and the numbers of its values."""
+    """Lines of one function, and the numbering of its values."""
 
     locate: Callable[[str, Place, str], str] = location
     lines: list[str] = field(default_factory=list[str])
@@ -191,7 +195,7 @@ class Writer:
         return Value(f"v{self.values}", type_)
 
     def several(self, types: Sequence[Type]) -> tuple[Value, ...]:
-        """The results of one operation; `head` writes their names."""
+        """Return the results of one operation; `head` writes their names."""
         if len(types) == 1:
             return (self.fresh(types[0]),)
         self.values += 1
@@ -208,7 +212,7 @@ def head(results: Sequence[Value]) -> str:
 
 @dataclass(frozen=True)
 class Pen:
-    """Writes operations at one place of the model, in one direction."""
+    """Writer of operations at one place of the model, in one direction."""
 
     writer: Writer
     place: Place
@@ -219,7 +223,7 @@ class Pen:
         return replace(self, place=place)
 
     def op(self, kind: str, *operands: Value, type: Type | None = None, parameters: Parameters = NONE) -> Value:
-        """Write one operation; without a type, the result has that of the last operand."""
+        """Write an operation. Without a type, the result has the type of the last operand."""
         result = self.writer.fresh(type or operands[-1].type)
         text = FORMATS.get(kind, _same_type)(operands, result.type, parameters)
         gap = "" if kind == "reduce" else " "
@@ -228,7 +232,7 @@ class Pen:
         return result
 
     def scalar(self, value: object, element: str = "f32") -> Value:
-        """A constant; JAX says only which function it belongs to."""
+        """Write a scalar constant, whose location, as in JAX, names only the function."""
         result = self.writer.fresh(Type((), element))
         self.writer.write(
             f"{result} = stablehlo.constant dense<{value}> : {result.type} {CONSTANT_LOCATION}", self.indent
@@ -236,7 +240,7 @@ class Pen:
         return result
 
     def full(self, value: object, type_: Type) -> Value:
-        """A constant in every element, as JAX makes it: a scalar and a broadcast."""
+        """Write a constant tensor as JAX does: a scalar and a broadcast."""
         return self.op("broadcast_in_dim", self.scalar(value, type_.element), type=type_)
 
     def sum(self, value: Value, dims: Sequence[int], combine: str = "add", init: object = "0.0") -> Value:

@@ -1,4 +1,5 @@
-"""The RUN lines of a lit file in this very process, which has imported the tools already and may hold a mutant."""
+"""Execution of the RUN lines of a lit file in this process, which has imported the tools already and may contain a
+mutant."""
 
 from __future__ import annotations
 
@@ -19,7 +20,10 @@ from .script import MODES, Command, Pipeline, script_of
 
 
 def failure(file: Path) -> str | None:
-    """What went wrong, in words: the first RUN line that fails. Raises `NotUnderstood`, before anything runs."""
+    """Return a description of the first RUN line that fails, or None.
+
+    Raises `NotUnderstood` before anything runs if the file needs lit itself.
+    """
     with TemporaryDirectory() as folder:
         for line in script_of(file, Path(folder)):
             for pipeline in line.pipelines:
@@ -30,7 +34,7 @@ def failure(file: Path) -> str | None:
 
 
 def run_pipeline(pipeline: Pipeline) -> tuple[int, str, str]:
-    """(exit code, output, errors); the code is that of the last command that failed, as with `pipefail`."""
+    """Return (exit status, output, errors). The status is that of the last command that failed, as with `pipefail`."""
     code, piped, errors = 0, b"", BytesIO()
     for command in pipeline:
         found, piped = run_command(command, piped, errors)
@@ -39,7 +43,7 @@ def run_pipeline(pipeline: Pipeline) -> tuple[int, str, str]:
 
 
 def run_command(command: Command, given: bytes, errors: IO[bytes]) -> tuple[int, bytes]:
-    """Exit code and output for this standard input; `errors` gets what is written there and not redirected."""
+    """Run a command on this standard input; return its exit status and output. `errors` receives its standard error."""
     piped = BytesIO()
     with ExitStack() as stack:
         streams: dict[int, IO[bytes]] = {1: piped, 2: errors}
@@ -56,14 +60,14 @@ def run_command(command: Command, given: bytes, errors: IO[bytes]) -> tuple[int,
 
 @contextmanager
 def _text(stream: IO[bytes]) -> Generator[TextIOWrapper]:
-    """The stream for text; it stays open."""
+    """Provide a text view of the stream that leaves it open."""
     text = TextIOWrapper(stream, encoding="utf-8", write_through=True)
     yield text
     text.detach()
 
 
 def _call(arguments: Sequence[str], given: bytes, out: TextIOWrapper, errors: TextIOWrapper) -> int:
-    """The exit code of the process that these arguments would start."""
+    """Return the exit status of the process that these arguments would start."""
     before = sys.argv, sys.stdin
     sys.argv, sys.stdin = list(arguments), TextIOWrapper(BytesIO(given), encoding="utf-8")
     try:
@@ -74,7 +78,7 @@ def _call(arguments: Sequence[str], given: bytes, out: TextIOWrapper, errors: Te
 
 
 def _exit_code(main: Callable[[], object]) -> int:
-    """As Python ends a process: with what `main` returns to `sys.exit`, or with a traceback."""
+    """Return the exit status with which Python would end the process: the result of `main`, or that of a traceback."""
     try:
         answer = main()
     except SystemExit as end:
@@ -90,7 +94,7 @@ def _exit_code(main: Callable[[], object]) -> int:
 
 @cache
 def program(name: str) -> Callable[[], object]:
-    """The entry point of a console script."""
+    """Return the entry point of a console script."""
     if name in OTHERS:
         return OTHERS[name]
     (found,) = entry_points(group="console_scripts", name=name)

@@ -1,4 +1,4 @@
-"""What is to be said of each lit file: from its RUN lines in this process, or from lit itself."""
+"""Result of each lit file, from its RUN lines in this process or from lit itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ THROUGH_LIT = ("tools/console-scripts.mlir", "transforms/inline-invalid.mlir", "
 
 @dataclass(frozen=True)
 class Report:
-    """`code` as lit has them: PASS, FAIL, XFAIL, UNSUPPORTED, UNRESOLVED and more."""
+    """Result of a file. `code`: one of lit's, such as PASS, FAIL, XFAIL, UNSUPPORTED or UNRESOLVED."""
 
     code: str
     output: str
@@ -34,7 +34,7 @@ def report_of(file: Path, suite: Path) -> Report:
 
 
 def report_here(file: Path) -> Report | None:
-    """None for a file that lit itself has to run."""
+    """Run a file in this process; return None if lit itself has to run it."""
     try:
         found = failure(file)
     except NotUnderstood:
@@ -43,7 +43,7 @@ def report_here(file: Path) -> Report | None:
 
 
 def reports_of_lit(files: list[Path], suite: Path) -> dict[Path, Report]:
-    """Run lit, in parallel, over files of a suite."""
+    """Run lit in parallel on files of a suite."""
     lit = Path(sys.executable).with_name("lit")
     with TemporaryDirectory() as folder:
         results = Path(folder) / "results.json"

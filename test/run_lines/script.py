@@ -1,7 +1,7 @@
-"""What the RUN lines of a lit file say, read by lit's own parser, with its substitutions `%s`, `%S`, `%t` and `%%`.
+"""RUN lines of a lit file, read by lit's own parser, with its substitutions `%s`, `%S`, `%t` and `%%`.
 
-Programs are those of `PROGRAMS`: the console scripts that the suite needs, `diff` of two files, and `sed`. Any other
-program raises `NotUnderstood`: the file needs lit itself.
+Supported programs are those of `PROGRAMS`: the console scripts that the suite needs, `diff` of two files, and `sed`.
+Any other program raises `NotUnderstood`: the file needs lit itself.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _OTHER_SUBSTITUTION = re.compile(r"%(?:[{/:pT]|basename_t|pathsep|errc_|if |else
 
 
 class NotUnderstood(Exception):
-    """The file needs lit itself."""
+    """Error for a file that needs lit itself."""
 
 
 @dataclass(frozen=True)
 class Redirect:
-    """What is written to `descriptor` goes to a file, or where another descriptor goes now (`>&`)."""
+    """Redirection of `descriptor` to a file, or to the target of another descriptor (`>&`)."""
 
     operator: str
     descriptor: int
@@ -35,7 +35,7 @@ class Redirect:
 
 @dataclass(frozen=True)
 class Command:
-    """One program. `negated`: behind a `not`, so that it has to fail."""
+    """Program with arguments. `negated`: it follows `not`, so it has to fail."""
 
     arguments: tuple[str, ...]
     redirects: tuple[Redirect, ...]
@@ -47,14 +47,14 @@ Pipeline = tuple[Command, ...]
 
 @dataclass(frozen=True)
 class Line:
-    """A RUN line as it is written; each of its pipelines runs if those before have succeeded."""
+    """RUN line. Each of its pipelines runs if those before it have succeeded."""
 
     text: str
     pipelines: tuple[Pipeline, ...]
 
 
 def script_of(file: Path, folder: Path) -> list[Line]:
-    """The RUN lines of a file; what they call `%t` lies in `folder`. Raises `NotUnderstood`."""
+    """Return the RUN lines of a file, with `%t` in `folder`. Raises `NotUnderstood` if the file needs lit itself."""
     text = file.read_text()
     if found := [word for word in OTHER_KEYWORDS if word in text]:
         raise NotUnderstood(found[0])

@@ -1,7 +1,8 @@
-"""What a seeded bug is, and the questions about programs that bugs ask before they are planted.
+"""Seeded bugs, and the predicates on programs that decide where a bug can be planted.
 
-A bug must change what the program computes. So it is planted only where the results depend on it (`live_operations`),
-and only between values that differ for a reason that can be seen without the checks under test (`differ`).
+A bug must change what the program computes. Therefore it is planted only where the results depend on it
+(`live_operations`), and only between values whose difference can be established without the checks under test
+(`differ`).
 """
 
 from __future__ import annotations
@@ -20,15 +21,18 @@ IDENTITIES = ("stablehlo.optimization_barrier", "recompute.depend")
 
 
 def nothing(module: ModuleOp) -> None:
-    """No preparation."""
+    """Prepare nothing."""
 
 
 @dataclass(frozen=True)
 class Bug:
-    """A mistake that a pass could make.
+    """Error that a pass could make.
 
-    `edits`: one for each place in the module where it can be planted, always in the same order; at most one of them is
-    carried out. `prepare` is done to the module and to the program it is compared with, before anything else.
+    Attributes:
+        name: Name of the bug.
+        edits: Returns an edit for each place in the module where the bug can be planted, always in the same order. At
+            most one of them is applied.
+        prepare: Applied first, to the module and to the program with which it is compared.
     """
 
     name: str
@@ -37,7 +41,7 @@ class Bug:
 
 
 def main_block(module: ModuleOp) -> Block:
-    """The body of `@main`."""
+    """Return the body of `@main`."""
     return functions(module)["main"].body.block
 
 
@@ -46,19 +50,19 @@ def functions(module: ModuleOp) -> dict[str, FuncOp]:
 
 
 def origin(value: SSAValue) -> SSAValue:
-    """The value that barriers and depends hand on."""
+    """Return the value that barriers and depends forward."""
     while isinstance(value, OpResult) and value.op.name in IDENTITIES:
         value = value.op.operands[value.index]
     return value
 
 
 def is_copy(op: Operation) -> bool:
-    """Whether the operation recomputes another one: by our attribute, or by JAX's scope name."""
+    """Return whether the operation recomputes another one, by the attribute of a copy or by JAX's scope name."""
     return "recompute.copy" in op.attributes or "rematted_computation" in location_text(op.location)
 
 
 def differ(a: SSAValue, b: SSAValue, depth: int = 4) -> bool:
-    """Whether the two are certainly not the same expression over the arguments of `@main`; False if it is not sure."""
+    """Return whether two values are certainly different expressions over the arguments of `@main`; False if unsure."""
     a, b = origin(a), origin(b)
     kinds = _kind(a), _kind(b)
     if None in kinds or depth == 0:
@@ -71,7 +75,7 @@ def differ(a: SSAValue, b: SSAValue, depth: int = 4) -> bool:
 
 
 def _kind(value: SSAValue) -> object:
-    """What the expression of a value begins with; None if that depends on a caller or on a loop."""
+    """Return the head of a value's expression; None if it depends on a caller or a loop."""
     if isinstance(value, OpResult):
         if value.op.name in ("func.call", "stablehlo.while"):
             return None
@@ -83,13 +87,14 @@ def _kind(value: SSAValue) -> object:
 
 
 def live_operations(module: ModuleOp) -> list[Operation]:
-    """The operations that the results of `@main` depend on, in the order of the text."""
+    """Return the operations on which the results of `@main` depend, in textual order."""
     live = live_values(module)
     return [op for op in module.walk() if any(result in live for result in op.results)]
 
 
 def live_values(module: ModuleOp) -> set[SSAValue]:
-    """The values that the results of `@main` depend on. Loops are followed carry by carry, calls result by result."""
+    """Return the values on which the results of `@main` depend, tracking each carry of a loop and each result of a
+    call."""
     called = functions(module)
     calls: dict[str, list[Operation]] = {name: [] for name in called}
     for op in module.walk():

@@ -1,4 +1,4 @@
-"""Bugs that change what the program computes: the proof of equality must refuse every one."""
+"""Bugs that change what the program computes, each of which the proof must reject."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ KEY = TensorType(IntegerType(32, Signedness.UNSIGNED), [2])
 
 
 def live(module: ModuleOp, *names: str) -> list[Operation]:
-    """The live operations of these kinds."""
+    """Return the live operations of these kinds."""
     return [op for op in live_operations(module) if op.name.removeprefix("stablehlo.") in names]
 
 
@@ -79,7 +79,7 @@ def set_property(op: Operation, name: str, value: Attribute) -> None:
 
 
 def swappable(values: Sequence[SSAValue]) -> Iterator[tuple[int, int]]:
-    """Pairs of values that have one type and are not the same value."""
+    """Yield the index pairs of values that have the same type and differ."""
     for i, j in combinations(range(len(values)), 2):
         if values[i].type == values[j].type and differ(values[i], values[j]):
             yield i, j
@@ -101,7 +101,8 @@ def operands_of_a_copy_swapped(module: ModuleOp) -> Iterator[Edit]:
 
 
 def copy_of_another_layer(module: ModuleOp) -> Iterator[Edit]:
-    """A copy reads the input of another instance of its region: an argument of its type that it does not read."""
+    """Let a copy read the input of another instance of its region: an argument of the same type that it does not
+    read."""
     for op in live_operations(module):
         if not is_copy(op) or op.parent is not main_block(module):
             continue
@@ -121,7 +122,7 @@ def operation_skipped(module: ModuleOp) -> Iterator[Edit]:
 
 
 def other_result(module: ModuleOp) -> Iterator[Edit]:
-    """A reader of one result of an operation reads another one instead."""
+    """Let a reader of one result of an operation read another result."""
     alive = live_values(module)
     for op in live(module, "while", "func.call"):
         for one, other in combinations([result for result in op.results if result in alive], 2):
@@ -133,7 +134,7 @@ def other_result(module: ModuleOp) -> Iterator[Edit]:
 
 
 def keys_read(module: ModuleOp) -> Iterator[tuple[Operation, int]]:
-    """Where the copies read a key that was derived from that of the step."""
+    """Yield the operands of copies that are keys derived from the step's key."""
     arguments = main_block(module).args
     for op in live_operations(module):
         if op.parent is main_block(module) and op.name not in IDENTITIES:
@@ -173,7 +174,7 @@ def compare_direction(module: ModuleOp) -> Iterator[Edit]:
 
 
 def dot_dimensions(module: ModuleOp) -> Iterator[Edit]:
-    """The other dimension of a square matrix is summed over."""
+    """Contract the other dimension of a square matrix."""
     for op in live(module, "dot_general"):
         numbers, left = op.properties["dot_dimension_numbers"], op.operands[0].type
         assert isinstance(numbers, DotAttr) and isinstance(left, TensorType), "verified"
@@ -201,7 +202,7 @@ def iota_dimension(module: ModuleOp) -> Iterator[Edit]:
 
 
 def slice_bounds(module: ModuleOp) -> Iterator[Edit]:
-    """The slice begins one element later or earlier, in the first dimension that has room."""
+    """Shift a slice by one element in the first dimension that has room."""
     for op in live(module, "slice"):
         start, limit = op.properties["start_indices"], op.properties["limit_indices"]
         type_ = op.operands[0].type
@@ -226,7 +227,7 @@ def _set_bounds(op: Operation, starts: Sequence[int], limits: Sequence[int]) -> 
 
 
 def constants(module: ModuleOp, edit: Callable[[DenseAttr], bytes | None]) -> Iterator[Edit]:
-    """Constants get other bits where `edit` returns some."""
+    """Change the bits of the constants for which `edit` returns new ones."""
     for op in live(module, "constant"):
         value = op.properties["value"]
         if isinstance(value, DenseAttr) and (raw := edit(value)) is not None:
@@ -262,7 +263,7 @@ def other_reduction(module: ModuleOp) -> Iterator[Edit]:
 
 
 def _become(op: Operation, name: str) -> None:
-    """Another operation of the same operands, attributes and results in the place of `op`."""
+    """Replace `op` by another operation with the same operands, attributes and results."""
     kind = make_context().get_op(f"stablehlo.{name}")
     other = kind.create(
         operands=op.operands,
@@ -298,7 +299,7 @@ def loop_inits_swapped(module: ModuleOp) -> Iterator[Edit]:
 
 
 def live_carries(module: ModuleOp) -> Iterator[tuple[Operation, int, int]]:
-    """Loops, and two of their carries that have one type and are read."""
+    """Yield loops with two of their live carries that have the same type."""
     alive = live_values(module)
     for op in live(module, "while"):
         for i, j in combinations(range(len(op.results)), 2):
@@ -319,7 +320,7 @@ def barrier_permuted(module: ModuleOp) -> Iterator[Edit]:
 
 
 def plant_effects(module: ModuleOp) -> None:
-    """Two calls of unknown code, one after the other, as the first thing that the step does."""
+    """Insert two calls of unknown code at the start of the step."""
     block = main_block(module)
     for name in ("log_second", "log_first"):
         operation = (

@@ -1,4 +1,4 @@
-"""Every seeded bug is caught, wherever it is planted; what it was planted into is accepted."""
+"""Detection of every seeded bug, wherever it is planted; the programs without the bug are accepted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LARGE = 3000
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """A training step and the same step with recomputation."""
+    """Training step without and with recomputation."""
 
     plain: ModuleOp
     recomputed: ModuleOp
@@ -44,17 +44,17 @@ def by_jax(name: str) -> Pair:
 
 
 def with_barriers(name: str) -> Pair:
-    """By our pipeline, as XLA gets it."""
+    """Return the example recomputed by the pipeline, as XLA receives it."""
     return Pair(original(f"{name}.small.mlir"), recomputed(f"{name}.small.mlir"))
 
 
 def before_lowering(name: str) -> Pair:
-    """By our pipeline, before tokens become barriers."""
+    """Return the example recomputed by the pipeline, before tokens become barriers."""
     return Pair(original(f"{name}.small.mlir"), with_tokens(f"{name}.small.mlir"))
 
 
 def with_regions() -> Pair:
-    """Two steps one after the other, in and out as gradient regions."""
+    """Return two consecutive steps, as gradient regions both before and after."""
     plain = parse_module(steps(2, 3), "steps.mlir")
     module = plain.clone()
     recompute(module)
@@ -62,7 +62,7 @@ def with_regions() -> Pair:
 
 
 def of_two_steps() -> Pair:
-    """The same in the flat form, before tokens become barriers."""
+    """Return the same two steps in flat form, before tokens become barriers."""
     plain = parse_module(steps(2, 3), "steps.mlir")
     module = plain.clone()
     inline_gradient(module)
@@ -87,7 +87,7 @@ PAIRS: dict[str, Callable[[], Pair]] = {
 
 @cache
 def prepared(name: str, prepare: Callable[[ModuleOp], None]) -> Pair:
-    """Shared: bugs are planted into clones."""
+    """Return the prepared pair, which is shared; bugs are planted into clones."""
     pair = PAIRS[name]()
     pair = Pair(pair.plain.clone(), pair.recomputed.clone())
     prepare(pair.plain)
@@ -97,7 +97,8 @@ def prepared(name: str, prepare: Callable[[ModuleOp], None]) -> Pair:
 
 @dataclass(frozen=True, eq=False)
 class Detector:
-    """`accepts` the pair, or not; `pairs`: what its bugs are planted into."""
+    """Check that accepts or rejects a pair, with the bugs that it must detect and the pairs into which they are
+    planted."""
 
     bugs: tuple[Bug, ...]
     pairs: tuple[str, ...]
@@ -160,7 +161,7 @@ def test_the_verifier_refuses(bug: Bug) -> None:
 
 
 def planted_and_caught(bug: Bug, detector: Detector) -> int:
-    """Plant the bug in some places of every pair, and see it caught in each. Returns how many places there were."""
+    """Plant the bug in some places of every pair and check that each is detected; return the number of places."""
     planted = 0
     for name in detector.pairs:
         sound = prepared(name, bug.prepare)

@@ -1,4 +1,4 @@
-"""Bugs that leave the numbers as they are and lose the saving: the verifier of the passes must refuse every one."""
+"""Bugs that keep the results but lose the saving, each of which the verifier of the passes must reject."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def copies(module: ModuleOp) -> list[Operation]:
 
 
 def delays(module: ModuleOp) -> list[Operation]:
-    """The depends and barriers that hold copies back; those of recompute-stagger hold the forward pass."""
+    """Return the depends and barriers that delay copies, without those of recompute-stagger, which delay the forward
+    pass."""
     found = (op for op in main_block(module).ops if isinstance(op, DependOp | OptimizationBarrierOp))
     return [op for op in found if any(Names.COPY in use.operation.attributes for r in op.results for use in r.uses)]
 
@@ -33,14 +34,14 @@ def reads(op: Operation, value: SSAValue, index: int) -> Edit:
 
 
 def gates(barrier: Operation) -> Iterator[int]:
-    """Which operands of a barrier are gradient values: no copy reads their results."""
+    """Yield the operands of a barrier that are gradient values, whose results no copy reads."""
     for index, result in enumerate(barrier.results):
         if not any(Names.COPY in use.operation.attributes for use in result.uses):
             yield index
 
 
 def token_removed(module: ModuleOp) -> Iterable[Edit]:
-    """What depends on a token reads the values as they are."""
+    """Let the readers of delayed values read the original values."""
     for delay in delays(module):
 
         def edit(delay: Operation = delay) -> None:
@@ -51,7 +52,7 @@ def token_removed(module: ModuleOp) -> Iterable[Edit]:
 
 
 def original_read(module: ModuleOp) -> Iterable[Edit]:
-    """A gradient operation reads the original in place of its copy."""
+    """Let a gradient operation read the original instead of its copy."""
     originals = {
         op.attributes[Names.ID]: op
         for op in main_block(module).ops
@@ -66,7 +67,7 @@ def original_read(module: ModuleOp) -> Iterable[Edit]:
 
 
 def copy_reads_past_its_gate(module: ModuleOp) -> Iterable[Edit]:
-    """A copy reads an input as it is, not behind the token."""
+    """Let a copy read an input directly instead of through its token."""
     for copy in copies(module):
         for index, operand in enumerate(copy.operands):
             delay = operand.owner
@@ -75,7 +76,7 @@ def copy_reads_past_its_gate(module: ModuleOp) -> Iterable[Edit]:
 
 
 def copy_before_its_gate(module: ModuleOp) -> Iterable[Edit]:
-    """A copy stands at the beginning of the step."""
+    """Move a copy to the beginning of the step."""
     block = main_block(module)
     for copy in copies(module):
 
@@ -89,7 +90,7 @@ def copy_before_its_gate(module: ModuleOp) -> Iterable[Edit]:
 
 
 def gate_made_from_constants(module: ModuleOp) -> Iterable[Edit]:
-    """A token waits for a constant, which is there from the start."""
+    """Let a token wait for a constant, which is available from the start."""
     block = main_block(module)
     constants = {op.results[0].type: op.results[0] for op in block.ops if op.name == "stablehlo.constant"}
     if not constants:
@@ -105,7 +106,7 @@ def gate_made_from_constants(module: ModuleOp) -> Iterable[Edit]:
 
 
 def gate_left_unread(module: ModuleOp) -> Iterable[Edit]:
-    """Later readers of the gradient read it as it was before the barrier; the leg is dead, and XLA drops it."""
+    """Let later readers of the gradient bypass the barrier, so that XLA drops the unused operand."""
     for barrier in delays(module):
         if isinstance(barrier, OptimizationBarrierOp):
 
@@ -117,14 +118,14 @@ def gate_left_unread(module: ModuleOp) -> Iterable[Edit]:
 
 
 def token_left_unread(module: ModuleOp) -> Iterable[Edit]:
-    """A second token that nobody waits for."""
+    """Add a second token that nothing waits for."""
     for op in main_block(module).ops:
         if isinstance(op, TokenOp):
             yield lambda op=op: Rewriter.insert_op(op.clone(), InsertPoint.after(op))
 
 
 def copied_twice(module: ModuleOp) -> Iterable[Edit]:
-    """The same copy a second time."""
+    """Duplicate a copy."""
     for copy in copies(module):
         yield lambda copy=copy: Rewriter.insert_op(copy.clone(), InsertPoint.after(copy))
 
@@ -139,7 +140,7 @@ def attribute_misspelt(module: ModuleOp) -> Iterable[Edit]:
 
 
 def copy_number_lost(module: ModuleOp) -> Iterable[Edit]:
-    """A copy without its number: the next CSE may merge it with another operation."""
+    """Remove the number of a copy, so that the next CSE may merge it with another operation."""
     for copy in copies(module):
 
         def edit(copy: Operation = copy) -> None:

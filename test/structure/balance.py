@@ -1,4 +1,4 @@
-"""Where a piece of MLIR text ends: brackets and strings, without a word about what they mean."""
+"""Extent of a piece of MLIR text by its brackets and strings alone, whatever they mean."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _OPEN, _CLOSE = frozenset("([{<"), frozenset(")]}>")
 
 
 def end_of(text: str, start: int, stops: str) -> int:
-    """The first place from `start` on, outside of brackets and strings, that holds one of `stops`; or the end."""
+    """Return the first position from `start` on, outside of brackets and strings, with one of `stops`; or the end."""
     at, depth = start, 0
     while at < len(text):
         if depth == 0 and text[at] in stops:
@@ -26,7 +26,7 @@ def end_of(text: str, start: int, stops: str) -> int:
 
 
 def pieces(text: str, separator: str = ",") -> list[str]:
-    """The text split at the separators outside of brackets; nothing for an empty text."""
+    """Return the text split at the separators outside of brackets; empty for an empty text."""
     found: list[str] = []
     at = 0
     while text[at:].strip():

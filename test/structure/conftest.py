@@ -1,4 +1,4 @@
-"""One judge for all tests of this folder: it takes a second or two to start."""
+"""Fixtures of this folder: one judge for all tests, since it takes a second or two to start."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def judge() -> Generator[Judge]:
 
 @pytest.fixture(scope="session")
 def programs(judge: Judge) -> Sequence[Base]:
-    """Some of the programs written by hand, which do not take long."""
+    """Return some of the hand-written programs that are fast to check."""
     return bases(judge, SMALL)

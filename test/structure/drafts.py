@@ -1,4 +1,4 @@
-"""Mutants in the making: edits of the tree, and then of the text."""
+"""Mutants under construction: edits of the tree, followed by edits of the text."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _CANDIDATES = 3
 
 @dataclass(frozen=True)
 class Changed:
-    """A text and what was done to make it: names of edits, and in words."""
+    """Text with the edits that produced it, by name and in words."""
 
     text: str
     edits: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class Changed:
 
 @dataclass
 class Draft:
-    """A mutant in the making."""
+    """Mutant under construction."""
 
     base: Base
     common: Random
@@ -66,7 +66,7 @@ class Draft:
         return [self.before.text, *(after.text for after in self.afters)]
 
     def choose(self, answers: Sequence[Answer]) -> int:
-        """Which of the `afters` to go on with, by what the judge says of each."""
+        """Return the index of the variant in `afters` to continue with, given the judge's answers."""
         good = [index for index, answer in enumerate(answers) if answer.text is not None]
         return good[0] if good and not self.wild else 0
 
@@ -90,7 +90,7 @@ def edited_trees(seed: int, bases: Sequence[Base]) -> Draft:
 
 
 def edited(changed: Changed, names: Sequence[str], rng: Random) -> Changed:
-    """One edit of a tree that finds something to do, if there is any among a few."""
+    """Apply one of a few tree edits that finds a place, if any does."""
     try:
         program = read(changed.text)
     except TreeError:

@@ -1,4 +1,4 @@
-"""The names of the programs in `jax_programs.py`, for those who do not import JAX."""
+"""Names of the programs in `jax_programs.py`, for tests that do not import JAX."""
 
 JAX_PROGRAMS = tuple(
     """

@@ -1,4 +1,4 @@
-"""Programs that JAX makes: `lowered(name)` is the text, with locations."""
+"""Programs lowered by JAX: `lowered(name)` returns the text with locations."""
 
 # JAX types few of its functions.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
@@ -151,7 +151,7 @@ DONATED = {"update": 0}
 
 
 def lowered(name: str) -> str:
-    """A program as StableHLO. The devices of its mesh need not exist."""
+    """Return a program as StableHLO. The devices of its mesh need not exist."""
     function, arguments = PROGRAMS[name]
     donated = (DONATED[name],) if name in DONATED else ()
     traced = jax.jit(function, donate_argnums=donated).trace(*arguments)

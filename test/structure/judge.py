@@ -1,7 +1,7 @@
-"""The independent reader: jaxlib's MLIR says what a text means, as canonical text, or why it means nothing.
+"""Independent reader of MLIR: jaxlib, which returns the canonical form of a text or the reason why it is invalid.
 
-In a process of its own, since odd texts make it crash or run for ever: it is started anew then, and goes on behind the
-text that did it.
+It runs in a process of its own, since unusual texts make it crash or hang. In this case the process is restarted and
+continues after the text in question.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Task = tuple[str, tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Answer:
-    """`text` or `error`; neither where the judge crashed or hung."""
+    """Answer of the judge: `text` or `error`; neither if it crashed or hung."""
 
     text: str | None = None
     error: str | None = None
@@ -33,7 +33,7 @@ class Answer:
 
 
 class Judge:
-    """Use as a context manager. `crashes` counts the processes lost."""
+    """Judge process, used as a context manager. `crashes`: number of lost processes."""
 
     def __init__(self, seconds: float = 20):
         self._seconds = seconds
@@ -49,7 +49,7 @@ class Judge:
         self.close()
 
     def stop(self) -> None:
-        """End the process, as a crash would."""
+        """Kill the process, as a crash would."""
         self._process.kill()
         self._process.wait()
 
@@ -62,7 +62,7 @@ class Judge:
                 stream.close()
 
     def submit(self, tasks: Sequence[Task]) -> None:
-        """Hand the tasks over; `collect` waits for the answers."""
+        """Submit tasks; `collect` waits for the answers."""
         assert not self._pending, "collect first"
         self._pending = list(tasks)
         self._send()
@@ -75,7 +75,7 @@ class Judge:
             self._process.stdin.flush()
 
     def collect(self) -> list[Answer]:
-        """One answer for each task submitted."""
+        """Return one answer for each submitted task."""
         answers: list[Answer] = []
         while self._pending:
             line = self._line()
@@ -96,7 +96,7 @@ class Judge:
         return self.collect()
 
     def _line(self) -> bytes:
-        """The next line; empty where the process has ended or takes too long."""
+        """Return the next line; empty if the process has ended or exceeds the time limit."""
         assert self._process.stdout is not None, "it is a pipe"
         descriptor = self._process.stdout.fileno()
         while b"\n" not in self._read:

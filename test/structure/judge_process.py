@@ -1,6 +1,6 @@
-"""The process of `judge.py`: jaxlib's MLIR, in a context as JAX makes it. One line of JSON is a batch of tasks.
+"""Process of `judge.py`: jaxlib's MLIR in a context as JAX creates it. A line of JSON is a batch of tasks.
 
-Each answer is a line of its own, written at once: should jaxlib fall over a text, it is known over which.
+Each answer is a line that is written at once, so that a crash can be attributed to its text.
 """
 
 # jaxlib brings few stubs.
@@ -31,7 +31,7 @@ def new_context() -> ir.Context:
 
 
 class Reader:
-    """One context serves all texts, but for those with resources: their names depend on what was read before."""
+    """Context for all texts without resources; the names of resources depend on the texts read before."""
 
     def __init__(self):
         self._context = new_context()
@@ -44,7 +44,7 @@ class Reader:
         return canonical_text(self.module(text))
 
     def processed(self, text: str) -> str:
-        """Canonical after `PIPELINE`; `ValueError` where the passes are known to crash."""
+        """Return the canonical text after `PIPELINE`; raises `ValueError` where the passes are known to crash."""
         module = self.module(text)
         if has_unknown_regions(module.operation, module.context):
             raise ValueError("jaxlib's passes crash on regions of operations that it does not know")
@@ -53,7 +53,7 @@ class Reader:
         return canonical_text(module)
 
     def form(self, text: str, generic: bool, locations: bool) -> str:
-        """Printed as MLIR does, with aliases."""
+        """Return the text as MLIR prints it, with aliases."""
         return module_text(self.module(text), print_generic_op_form=generic, enable_debug_info=locations)
 
 

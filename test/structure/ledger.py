@@ -1,4 +1,4 @@
-"""What was tried and what was found, and how a long run keeps it."""
+"""Record of tried mutants and findings, which a long run keeps in a file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from .trials import Outcome
 
 @dataclass
 class Ledger:
-    """`edits`: for each edit how many mutants, and how many of them were accepted, proved and found."""
+    """Counts of mutants and findings. `edits`: for each edit, how many mutants were made, accepted, proved and
+    reported."""
 
     mutants: int = 0
     seconds: float = 0.0
@@ -23,7 +24,7 @@ class Ledger:
 
     @classmethod
     def read(cls, path: Path) -> Ledger:
-        """What `write` wrote; an empty ledger where there is no such file."""
+        """Return the ledger in a file, or an empty one if there is no such file."""
         if not path.exists():
             return cls()
         found = cls(**json.loads(path.read_text()))
@@ -31,7 +32,7 @@ class Ledger:
         return found
 
     def write(self, path: Path) -> None:
-        """Whole or not at all."""
+        """Write the ledger atomically."""
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_name(path.name + ".part")
         unfinished.write_text(json.dumps(vars(self)))
@@ -55,7 +56,7 @@ class Ledger:
         return f"{self.mutants} mutants, {speed:.0f} a second; {found} findings of {len(self.findings)} kinds"
 
     def lines(self) -> list[str]:
-        """The ledger in words."""
+        """Return the ledger as lines of text."""
         return [
             f"mutants   {self.mutants} in {self.seconds:.0f} s",
             *(f"{count:7} {what}" for what, count in sorted(self.counts.items())),

@@ -1,11 +1,10 @@
-"""From a seed to two programs: one, and the same with something changed in its structure.
+"""Generation of mutants: a seed determines a program and a structurally changed version of it.
 
-1. Edits of the tree: a setting that both programs have; then the change, in several ways to choose from.
-2. The judge prints them in one of MLIR's forms: pretty or generic, with locations or without.
-3. Edits of the text, in several ways to choose from.
+1. Edits of the tree: a change that both programs share, then the mutation, in several variants. 2. The judge prints
+both in one of MLIR's forms: pretty or generic, with or without locations. 3. Edits of the text, in several variants.
 
-Where there is a choice, one that the judge can read is taken: most random edits leave no program. Not so for one seed
-in five, the `wild` ones.
+Of several variants, one that the judge can read is chosen, since most random edits are invalid. One seed in five is
+`wild` and takes any variant.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from .spelling import spelled_out
 
 @dataclass(frozen=True)
 class Mutant:
-    """`setting`: what was done to make `before`. `means`: what the judge reads in the two texts."""
+    """Mutant. `setting`: the edits that made `before`. `means`: the judge's reading of both texts."""
 
     seed: int
     base: str
@@ -39,12 +38,12 @@ class Mutant:
 
 
 def mutants(seeds: Sequence[int], bases: Sequence[Base], judge: Judge) -> list[Mutant]:
-    """One mutant for each seed, always the same one."""
+    """Return one mutant for each seed, determined by the seed."""
     return finished(seeds, [edited_trees(seed, bases) for seed in seeds], judge)
 
 
 def finished(seeds: Sequence[int], drafts: Sequence[Draft], judge: Judge) -> list[Mutant]:
-    """One mutant for each draft, as the judge reads them."""
+    """Return one mutant for each draft, as the judge reads it."""
     forms = judge.ask(*(task for draft in drafts for task in _forms(draft)))
     for draft, answers in _shared(drafts, forms):
         _take_forms(draft, answers)
@@ -56,7 +55,7 @@ def finished(seeds: Sequence[int], drafts: Sequence[Draft], judge: Judge) -> lis
 
 
 def _shared(drafts: Sequence[Draft], answers: Sequence[Answer]) -> Iterator[tuple[Draft, list[Answer]]]:
-    """Each draft with the answers on its texts. Drafts may change in between."""
+    """Yield each draft with the answers for its texts. Drafts may change in between."""
     left = list(answers)
     for draft in drafts:
         count = len(draft.texts())
@@ -65,7 +64,7 @@ def _shared(drafts: Sequence[Draft], answers: Sequence[Answer]) -> Iterator[tupl
 
 
 def _forms(draft: Draft) -> list[Task]:
-    """Tasks for the judge: each text in one of MLIR's forms."""
+    """Return tasks for the judge that print each text in one of MLIR's forms."""
     own = [(after.text, draft.rng) for after in draft.afters]
     return [
         form(text, generic=rng.random() < 0.65, locations=rng.random() < 0.4)
@@ -74,7 +73,7 @@ def _forms(draft: Draft) -> list[Task]:
 
 
 def _take_forms(draft: Draft, answers: Sequence[Answer]) -> None:
-    """Go on with what the judge has printed, or with the text as it was where it has not."""
+    """Continue with the printed texts, or with the original text if the judge could not print it."""
     before, *others = answers
     if before.text is None or (draft.before.text == draft.base.text and draft.common.random() < 0.3):
         draft.before = Changed(draft.base.given)

@@ -1,4 +1,4 @@
-"""The programs that mutants are made of: those of the folder, written by hand, and those that JAX makes."""
+"""Programs from which mutants are made: the hand-written ones of the folder, and those lowered by JAX."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parent / "programs"
 
 @dataclass(frozen=True)
 class Base:
-    """A program: its name, its text as it was written, and what the judge prints for it."""
+    """Program: its name, its original text, and the judge's printed form."""
 
     name: str
     given: str
@@ -22,7 +22,7 @@ class Base:
 
     @property
     def weight(self) -> float:
-        """Mutants of large programs take long: they are fewer."""
+        """Probability weight, lower for large programs, whose mutants take long."""
         return 1 / (500 + len(self.text))
 
 
@@ -32,7 +32,7 @@ def names() -> list[str]:
 
 
 def bases(judge: Judge, wanted: Sequence[str] | None = None) -> list[Base]:
-    """The programs of these names, all by default. The judge reads them all."""
+    """Return the programs with these names, all by default; the judge reads each of them."""
     chosen = list(wanted) if wanted is not None else names()
     made = [name.removeprefix("jax ") for name in chosen if name.startswith("jax ")]
     lowered_texts = dict(zip(made, judge.ask(*map(lowered, made)), strict=True))

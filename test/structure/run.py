@@ -1,11 +1,11 @@
-"""Mutants of structure: is "proved" ever said of programs that an independent reader tells apart?
+"""Check with structural mutants that no pair is proved which an independent reader distinguishes.
 
     python -m recompute.test.structure.run --count 50000 --seed 1000000 --jobs 2 --ledger build/structure/ledger.json
     python -m recompute.test.structure.run --count 1 --seed 4711 --show
 
-A seed always gives the same mutant, so `--seed N --count 1` tries it again. What no rule of the proof explains, every
-traceback, every hang and every output that cannot be read again is written to `--failures` (build/structure). With
-`--ledger FILE` a run that was interrupted goes on where the file says that it was.
+A seed determines a mutant, so `--seed N --count 1` repeats it. Proofs that no rule explains, tracebacks, hangs, and
+outputs that cannot be read again are written to `--failures` (build/structure). With `--ledger FILE` an interrupted run
+continues where it stopped.
 """
 
 from __future__ import annotations
@@ -36,17 +36,18 @@ MEMORY = 3 << 30
 
 
 class Worker:
-    """One judge, the programs, and what is tried."""
+    """Judge, programs, and the functions under test."""
 
     def __init__(self, judge: Judge, programs: Sequence[Base], subject: Subject | None = None):
         self._judge, self._programs, self._subject = judge, programs, subject or Subject()
 
     def outcomes(self, seeds: Sequence[int]) -> list[Outcome]:
-        """Of random mutants."""
+        """Return the outcomes of random mutants."""
         return self._judged(mutants(seeds, self._programs, self._judge))
 
     def outcomes_at(self, numbers: Sequence[int]) -> list[Outcome]:
-        """Of the mutants at the sites of these numbers, in rounds: the first of the second round is the next number."""
+        """Return the outcomes of the mutants at the numbered sites; higher numbers start further rounds over all
+        sites."""
         rounds = [divmod(number, len(self.sites)) for number in numbers]
         drafts = [edited_at(self.sites[index], turn, self._programs) for turn, index in rounds]
         return self._judged(finished(numbers, drafts, self._judge))
@@ -81,7 +82,7 @@ def _outcomes_at(numbers: Sequence[int]) -> list[Outcome]:
 
 
 def run_many(options: argparse.Namespace, outcomes_of: Outcomes) -> Ledger:
-    """All seeds that the ledger does not have yet, or as many as there are before an interrupt."""
+    """Run all seeds that the ledger lacks, or as many as possible before an interrupt."""
     ledger = Ledger.read(options.ledger) if options.ledger else Ledger()
     start = time.monotonic() - ledger.seconds
     seeds = range(options.seed + ledger.mutants, options.seed + options.count)
@@ -102,7 +103,7 @@ def _batches(seeds: range) -> Iterator[range]:
 
 
 def report(outcome: Outcome, ledger: Ledger, options: argparse.Namespace) -> None:
-    """Write what was found, a few times for each kind."""
+    """Write the findings, a few of each kind."""
     mutant = outcome.mutant
     if options.show:
         print(shown(outcome))
@@ -116,7 +117,7 @@ def report(outcome: Outcome, ledger: Ledger, options: argparse.Namespace) -> Non
 
 
 def found_text(mutant: Mutant, kind: str, words: str) -> str:
-    """The two programs, with what was done and what went wrong."""
+    """Return both programs as text, with the edits and the finding."""
     setting, change = ("; ".join(each.words) for each in (mutant.setting, mutant.change))
     edits = ", ".join(mutant.change.edits)
     head = f"seed {mutant.seed}, {mutant.base}: {kind}\nsetting: {setting}\nchange ({edits}): {change}\n"

@@ -1,4 +1,4 @@
-"""What two findings have in common: enough of the words to put them together."""
+"""Signatures of findings, which group similar ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _OPERATION = re.compile(r'"([a-z_]+\.[\w.]+)"\(|\b([a-z_]+\.\w+) ')
 
 
 def signature(words: str) -> str:
-    """Of a traceback where it ended, of two texts what differs first, of a message the message."""
+    """Return the end of a traceback, the first difference of two texts, or the message itself."""
     if words.startswith("Traceback"):
         return _traceback(words.rstrip().splitlines())
     sections = [part.strip() for part in _SECTION.split(words)[1:]]

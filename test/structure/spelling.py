@@ -1,4 +1,4 @@
-"""What jaxlib would not see or not say by itself, said in the text: aliases in opaque bodies, names of resources."""
+"""Preparation of texts for jaxlib: expansion of aliases in opaque bodies, numbering of resources."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ _RESOURCE = re.compile(r'(dense_resource<|^ {6}|",)([\w.$-]+)(?=>|: ")', re.M)
 
 
 def spelled_out(text: str) -> str:
-    """The text with the definition in the place of each alias inside of an attribute or type of an unknown dialect.
+    """Return the text with the aliases in attributes and types of unknown dialects replaced by their definitions.
 
-    MLIR leaves such a body as it is where it does not know the dialect, and drops the definition: two bodies that read
-    the same would not mean the same.
+    MLIR leaves such a body unchanged and drops the definition, so that two equal bodies could have different meanings.
     """
     known: dict[str, str] = {}
     for match in _DEFINITION.finditer(text):
@@ -34,12 +33,12 @@ def spelled_out(text: str) -> str:
 
 
 def _without_gaps(location: str) -> str:
-    """The location with no more white space than it needs; in an opaque attribute white space may mean something."""
+    """Return the location with minimal white space, except in opaque attributes, where it may be significant."""
     return _GAP.sub(lambda match: match[1] or (" " if match[2] else ""), location)
 
 
 def without_opaque_bodies(text: str) -> str:
-    """What is spelled out in them may be spelled in several ways."""
+    """Return the text without opaque bodies, which may have several spellings."""
     return _with_bodies(text, lambda body: "")
 
 
@@ -62,7 +61,7 @@ def _with_values(body: str, known: dict[str, str]) -> str:
 
 
 def without_locations(text: str) -> str:
-    """The text without its locations, and without the definitions of their aliases."""
+    """Return the text without its locations and the definitions of their aliases."""
     found: list[str] = []
     at = 0
     while (match := _LOCATION.search(text, at)) is not None:
@@ -72,7 +71,7 @@ def without_locations(text: str) -> str:
 
 
 def resources_numbered(text: str) -> str:
-    """The names of resources by the order in which they are read: a name that is taken gets another one."""
+    """Number the names of resources in reading order, since MLIR renames resources whose name is taken."""
     if "dense_resource<" not in text:
         return text
     numbers: dict[str, str] = {}

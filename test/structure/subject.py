@@ -1,4 +1,4 @@
-"""What is tried: the project's parser, verifier, printer and proof, each with a limit of time."""
+"""Functions under test, with time limits: the project's parser, verifier, printer and proof."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ REFUSALS = (ParseError, VerifyException, DiagnosticException)
 
 
 class OutOfTime(BaseException):
-    """Not an `Exception`: what is tried must not catch it."""
+    """Signal of an exceeded time limit. It is not an `Exception`, so that the functions under test do not catch it."""
 
 
 @contextmanager
 def time_limit(seconds: float) -> Generator[None]:
-    """Raises `OutOfTime` inside. Only in the main thread."""
+    """Provide a context that raises `OutOfTime` after the time limit; only in the main thread."""
 
     def stop(signal_number: int, frame: FrameType | None) -> None:
         raise OutOfTime
@@ -45,7 +45,7 @@ def time_limit(seconds: float) -> Generator[None]:
 
 @dataclass(frozen=True)
 class Failed:
-    """`kind`: refused, traceback or hang."""
+    """Failure of a function under test. `kind`: refused, traceback or hang."""
 
     kind: str
     words: str
@@ -53,7 +53,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Subject:
-    """The functions tried; tests plant others."""
+    """Functions under test; tests replace some of them."""
 
     parse: Callable[[str], ModuleOp] = parse_module
     verify: Callable[[ModuleOp], None] = verify_module

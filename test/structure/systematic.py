@@ -1,4 +1,4 @@
-"""Every edit of trees at every place of every program, once: what chance would leave out."""
+"""Every tree edit at every place of every program, once, to cover what random choices miss."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Site(NamedTuple):
-    """The edit's first choice, which is where it edits."""
+    """First choice of an edit, which determines its place."""
 
     base: int
     edit: str
@@ -23,7 +23,7 @@ class Site(NamedTuple):
 
 
 class FirstChosen(Random):
-    """The first choice is made in advance; `places` is how many there were."""
+    """Random generator whose first choice is fixed. `places`: the number of alternatives it had."""
 
     def __init__(self, number: int, seed: int):
         super().__init__(seed)
@@ -46,7 +46,7 @@ def every_site(bases: Sequence[Base]) -> Iterator[Site]:
 
 
 def edited_at(site: Site, seed: int, bases: Sequence[Base]) -> Draft:
-    """What is not chosen by the site depends on the seed."""
+    """Return the draft edited at a site; further choices depend on the seed."""
     base = bases[site.base]
     program = read(base.text)
     done = TREE_EDITS[site.edit](program, FirstChosen(site.number, seed))

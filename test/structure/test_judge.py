@@ -1,4 +1,4 @@
-"""The judge survives what it is given."""
+"""Robustness of the judge against texts that make it crash or hang."""
 
 from __future__ import annotations
 

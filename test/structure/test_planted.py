@@ -1,4 +1,4 @@
-"""Mistakes planted into what is tried: the harness finds each of them. What finds nothing proves nothing."""
+"""Errors planted into the functions under test, each of which the harness must detect."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def mutant(before: str, after: str, *means: Answer, edits: tuple[str, ...] = (),
 
 
 def edited(name: str, base: Base, rng: Random) -> str | None:
-    """The program after one edit, as text."""
+    """Return the program after one edit, as text."""
     if name in TEXT_EDITS:
         done = TEXT_EDITS[name](base.text, rng)
         return None if done is None else done[1]
@@ -61,7 +61,7 @@ def edited(name: str, base: Base, rng: Random) -> str | None:
 
 
 def wrongly_proved(name: str, programs: Sequence[Base], judge: Judge, tries: int = 6) -> Iterator[bool]:
-    """Whether it is found that a prover believes in one edit of a program, for several."""
+    """Yield for several tries whether the harness detects a prover that ignores one kind of edit."""
     pairs = [
         (one, text) for i in range(tries) for one in programs if (text := edited(name, one, Random(i))) is not None
     ]
@@ -124,7 +124,7 @@ def unreadable(module: ModuleOp, **_: object) -> str:
 
 
 def restless(module: ModuleOp, **_: object) -> str:
-    """Writes a number that it doubles each time."""
+    """Print the module with a number that changes each time it is printed."""
     return print_module(module).replace("k = 1", "k = 3").replace("k = 2", "k = 1")
 
 

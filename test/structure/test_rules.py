@@ -1,4 +1,4 @@
-"""Each rule makes two programs one, alone; what is nearly the same stays apart."""
+"""Each rule alone makes two programs equal; similar programs that the rule does not cover stay different."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ CONSTANT = f'"stablehlo.constant"() <{{value = dense<2.000000e+00> : {T}}}> : ()
 
 
 def loop(name: str, before: str, inside: str, end: str = "stablehlo.return") -> str:
-    """An operation that runs its region on `%x`."""
+    """Return a program with an operation that runs its region on `%x`."""
     last = f'"{end}"(%r) {NOTHING}\n' if end else ""
     region = f"({{\n^bb0(%v: {T}):\n{inside}{last}}})"
     return main(f'{before}%a = "{name}"(%x) {region} {UNARY}\n"func.return"(%a) {NOTHING}')
 
 
 def case(name: str, before: str, inside: str) -> str:
-    """The same without an argument."""
+    """Return a program with an operation that runs a region without arguments."""
     region = f'({{\n{inside}"stablehlo.return"(%r) {NOTHING}\n}})'
     index = '%i = "foo.index"() : () -> tensor<i32>\n'
     return main(f'{index}{before}%a = "{name}"(%i) {region} : (tensor<i32>) -> {T}\n"func.return"(%a) {NOTHING}')

@@ -1,4 +1,4 @@
-"""A slice of the long run, and what it keeps."""
+"""Part of the long run, and its ledger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said in the text before the judge reads it."""
+"""Preparation of texts before the judge reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The harness' own reader of the generic form, against jaxlib's."""
+"""The harness's reader of the generic form, compared with jaxlib's."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Programs as trees: MLIR's generic form, as jaxlib prints it with local scope, read and written.
+"""Programs as trees: reader and writer of MLIR's generic form, as jaxlib prints it with local scope.
 
-Independent of the project's parser on purpose. Attributes and types stay text: nothing here knows what they mean.
+It is independent of the project's parser on purpose. Attributes and types remain text, since nothing here interprets
+them.
 
     %0:2 = "foo.bar"(%a)[^bb1] <{p = 1 : i32}> ({ ^bb0(%v: i32): ... }) {k, "odd key" = "x"} : (i32) -> (i32, i32)
 """
@@ -32,7 +33,7 @@ class Block:
 
 @dataclass(eq=False)
 class Operation:
-    """Keys of `properties` and `attributes` are as in the text, quotes included."""
+    """Operation of a tree. The keys of `properties` and `attributes` are as in the text, quotes included."""
 
     name: str
     operands: list[Value] = field(default_factory=list[Value])
@@ -47,7 +48,7 @@ class Operation:
             yield from region
 
     def walk(self) -> Iterator[Operation]:
-        """The operation itself and all below it, in the order of the text."""
+        """Yield the operation and all operations below it, in textual order."""
         yield self
         for block in self.blocks():
             for op in block.operations:
@@ -56,7 +57,7 @@ class Operation:
 
 @dataclass(eq=False)
 class Program:
-    """A module, and the text of the section of resources after it."""
+    """Module, with the text of the resource section after it."""
 
     module: Operation
     resources: str = ""
@@ -70,18 +71,18 @@ class Program:
 
 
 class TreeError(Exception):
-    """The text is not the generic form."""
+    """Error for a text that is not in generic form."""
 
 
 def read(text: str) -> Program:
-    """The program that jaxlib has printed, new each time. Raises `TreeError`."""
+    """Return a new tree of a program that jaxlib has printed. Raises `TreeError`."""
     program: Program = pickle.loads(_pickled(text))
     return program
 
 
 @lru_cache(64)
 def _pickled(text: str) -> bytes:
-    """Texts come several times in a row, and take long to read."""
+    """Return the pickled tree of a text; cached, since texts are read several times in a row."""
     return pickle.dumps(_read(text))
 
 
@@ -110,7 +111,7 @@ Place = tuple[str, int]
 
 @dataclass
 class _Scope:
-    """A region. What is used before its definition waits here, and at the region's end in the scope around."""
+    """Region while it is read. A value that is used before its definition waits here, then in the enclosing scope."""
 
     values: dict[Place, Value] = field(default_factory=dict[Place, Value])
     waiting: dict[Place, Value] = field(default_factory=dict[Place, Value])

@@ -1,4 +1,4 @@
-"""What the project says of a mutant: whether it reads it, what it proves, and whether it reads what it prints."""
+"""Trial of a mutant: whether the project reads it, what it proves, and whether it reads its own output."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .subject import Failed, Subject
 
 @dataclass
 class Outcome:
-    """`counts`: what is said of the mutant in the ledger. `findings`: kind and words; nothing where all is well."""
+    """Outcome of a trial. `counts`: entries for the ledger. `findings`: kind and description; empty if all is well."""
 
     mutant: Mutant
     counts: list[str] = field(default_factory=list[str])
@@ -28,12 +28,12 @@ class Outcome:
     """What the project has printed of `after`, for the judge to read."""
 
     def kinds(self) -> list[str]:
-        """One for each finding: what it has in common with others."""
+        """Return the group of each finding."""
         return [f"{kind}: {signature(words)}" for kind, words in self.findings]
 
 
 def tried(mutant: Mutant, subject: Subject) -> Outcome:
-    """What the project says of the two programs, and whether it reads what it prints."""
+    """Read both programs, try to prove them equal, and read the printed output again."""
     outcome = Outcome(mutant)
     before = _read_cached(subject, mutant.before)
     after = subject.read(mutant.after)
@@ -68,7 +68,7 @@ def _note_reading(outcome: Outcome, after: ModuleOp | Failed) -> None:
 
 
 def message_kind(error: str) -> str:
-    """The message without what is particular to one program."""
+    """Return the message without the parts that are specific to one program."""
     lines = [line for line in error.splitlines() if "error:" in line]
     message = (lines[0] if lines else error).partition("error: ")[2]
     message = re.sub(r'^"[^"]*":\d+:\d+: ', "", message)

@@ -1,4 +1,4 @@
-"""What the judge says of the outcomes, and what of them is a finding."""
+"""Comparison of the outcomes with the judge's reading, which yields the findings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NO_MLIR = "proved, though no MLIR"
 
 
 def judged(outcomes: Sequence[Outcome], judge: Judge) -> None:
-    """Add what the judge says of what was printed, and of what was proved."""
+    """Add the judge's verdicts on printed outputs and on proofs."""
     _judge_outputs([one for one in outcomes if one.printed is not None and one.mutant.means[1].text], judge)
     for outcome in outcomes:
         if "proved" in outcome.counts or any(one.startswith("not proved") for one in outcome.counts):
@@ -31,7 +31,7 @@ def judged(outcomes: Sequence[Outcome], judge: Judge) -> None:
 
 
 def _look_without_locations(doubtful: Sequence[Outcome], judge: Judge) -> None:
-    """What is no MLIR in a location alone does not count: locations do not."""
+    """Disregard texts that are invalid only because of a location."""
     texts = [text for one in doubtful for text in (one.mutant.before, one.mutant.after)]
     answers = judge.ask(*(canonical(spelled_out(without_locations(text))) for text in texts))
     for outcome, (before, after) in zip(doubtful, _pairs(answers), strict=True):
@@ -94,7 +94,7 @@ def _without_empty_lists(text: str) -> str:
 
 
 def compare_verdict(outcome: Outcome) -> None:
-    """Note whether the judge's reading of the two texts allows the verdict."""
+    """Record whether the judge's reading of both texts permits the verdict."""
     before, after = (answer.text for answer in outcome.mutant.means)
     proved = "proved" in outcome.counts
     if before is None or after is None:
@@ -111,7 +111,7 @@ def compare_verdict(outcome: Outcome) -> None:
 
 
 def _is_verification(answers: Sequence[Answer]) -> bool:
-    """The text is MLIR, only its operations are not what they must be."""
+    """Return whether the text is valid MLIR whose operations fail to verify."""
     errors = [answer.error or "" for answer in answers if answer.text is None]
     return all("see current operation" in error or "invalid properties" in error for error in errors)
 

@@ -1,4 +1,4 @@
-"""Trees as text, in generic form. What is used without a definition is written all the same, and will be refused."""
+"""Writer of trees in generic form. Uses without a definition are written too, and will be refused."""
 
 from __future__ import annotations
 

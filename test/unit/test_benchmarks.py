@@ -1,4 +1,4 @@
-"""The bars of the benchmark against `jax.checkpoint` can be missed, each of them."""
+"""The thresholds of the benchmark against `jax.checkpoint`: each of them can be missed."""
 
 from __future__ import annotations
 

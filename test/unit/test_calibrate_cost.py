@@ -1,4 +1,4 @@
-"""The calibration writes a device that costs can be reckoned by."""
+"""Calibration of a cost model: it writes a device that costs can be estimated with."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def test_a_name_that_no_cost_could_read_is_refused(tmp_path: Path) -> None:
 
 
 def test_rates_are_of_what_was_done() -> None:
-    """A thousand times off would be a slip of a unit, whatever else the machine does."""
+    """Measure rates of a plausible magnitude: a wrong unit would be off by a factor of a thousand."""
     assert 1e7 < products("float32", SMALL, 2).best < 1e13 and 1e7 < copies(SMALL, 2).best < 1e13

@@ -1,4 +1,4 @@
-"""The pages for people who come from another framework: their example runs, and what they name is there."""
+"""The pages for users of other frameworks: their examples run, and all passes and options that they name exist."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OPTION = re.compile(r"([\w-]+)=(?:\"[^\"]*\"|[^\s\"]+)")
 
 
 def requests(page: str) -> list[tuple[str, list[str]]]:
-    """Each request in the text, as (pass, names of options)."""
+    """Return each request in the text, as the pass and the names of its options."""
     return [
         (name, [option.replace("-", "_") for option in OPTION.findall(options)])
         for name, options in MENTIONED.findall(page)
@@ -63,7 +63,8 @@ def test_every_option_that_is_named_is_there(name: str) -> None:
 def test_every_request_without_names_of_another_step_runs(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What can be asked of any step with segments: it is carried out, or left alone with a remark."""
+    """Run every request that fits any step with segments: it is carried out, or the step is left alone with a
+    remark."""
     source = tmp_path / "step.mlir"
     source.write_text((ROOT / "examples" / "stablehlo" / "chain.small.mlir").read_text())
     for passed, options in MENTIONED.findall(PAGES[name]):
@@ -81,7 +82,7 @@ def test_every_claim_has_its_test(name: str) -> None:
 
 
 def test_the_calls_of_mindspore(tmp_path: Path) -> None:
-    """Those of Paddle: `test_paddle_examples.py`."""
+    """Run the snippets of the page on MindSpore; `test_paddle_examples.py` runs those on Paddle."""
     pytest.importorskip("jax", reason="the calls are those of the frontend for JAX")
     for snippet in re.findall(r"```python\n(.*?)```", PAGES["coming_from_mindspore"], re.DOTALL):
         (tmp_path / "snippet.py").write_text(snippet)

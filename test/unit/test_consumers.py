@@ -1,4 +1,4 @@
-"""A part of `benchmarks/consumers`: what is written of unusual steps is proved, compiled by XLA, and has equal bits."""
+"""A part of `benchmarks/consumers`: rewrites of unusual steps are proved, compiled by XLA, and have equal bits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EXPECTED = {
 
 @pytest.fixture(scope="module")
 def rows() -> list[Row]:
-    """In another process, which has two devices; an abort of XLA ends it."""
+    """Return the rows of the benchmark, run in another process, which has two devices and may be aborted by XLA."""
     command = [sys.executable, "-m", "recompute.benchmarks.consumers", "--json", *EXPECTED, "--options", *OPTIONS]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -69,7 +69,7 @@ runpy.run_module("recompute.benchmarks.consumers", run_name="__main__")
 
 @pytest.mark.slow
 def test_xla_aborts_where_no_name_is_reserved() -> None:
-    """The control: the benchmark notices, and the table is needed."""
+    """Check the benchmark itself: without reserved names XLA aborts, and this is noticed."""
     done = subprocess.run([sys.executable, "-c", WITHOUT_RESERVED_NAMES], capture_output=True, text=True, check=False)
     assert done.returncode not in (0, 1) and "Check failed" in done.stderr, done.stdout + done.stderr
 

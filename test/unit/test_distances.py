@@ -1,4 +1,4 @@
-"""The distances between results, the table of them, and that a form which is not the plain step is told."""
+"""Distances between results, their table, and the report of a form that differs from the plain step."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ RUNS = (((1.5,), (8.0,)), ((1.0,), (9.0,)), ((1.0,), (8.0,)))
 
 
 def chain_of(distances: Any, checkpoint: bool, factor: float = 1.0) -> Any:
-    """Three small blocks."""
+    """Return a chain of three small blocks and its gradient."""
     jax = distances.jax
 
     def loss(x: Any) -> Any:
@@ -96,7 +96,7 @@ def test_the_forms_of_a_step_are_proved_and_executed_equal(forms: Any) -> None:
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_row_of_the_table(distances: Any, forms: Any, number: int) -> None:
-    """XLA runs all forms: what it makes of one step is as near as rounding, whatever it rounds otherwise."""
+    """Find all forms within rounding of each other under each setting of XLA."""
     row = distances.measure("small chain", forms, distances.SETTINGS[number], 2)
     assert list(row.other_numbers()) == []
     assert all(found.leaves == 2 and found.relative < 1e-5 for found in row.found.values())
@@ -114,7 +114,7 @@ def test_a_form_with_other_numbers_is_told(distances: Any) -> None:
 
 
 def test_a_setting_with_other_numbers_is_told(distances: Any) -> None:
-    """As XLA does with one of its passes off: no setting is believed that numpy does not agree with."""
+    """Report a setting in which XLA's numbers differ from those of numpy, as with one of its passes disabled."""
     near, far = (distances.Closeness.of([f32(1)], [f32(number)]) for number in (1.001, 1.1))
     row = distances.Row("step", "default", {pair: near for pair in distances.PAIRS})
     assert list(row.other_numbers()) == [] and not row.is_equal

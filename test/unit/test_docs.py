@@ -1,4 +1,4 @@
-"""Every snippet and command of README and docs runs, every link leads somewhere; what cannot run is listed here."""
+"""Snippets, commands and links of the README and docs/: all run or resolve, except those listed here with a reason."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def ids(values: list[Any]) -> list[str]:
 
 
 def of_language(*languages: str) -> list[Block]:
-    """The blocks of these languages that no other test runs."""
+    """Return the blocks in these languages that no other test runs."""
     return [
         block
         for block in BLOCKS
@@ -102,7 +102,7 @@ def test_other_tests_run_what_is_left_to_them() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder of a reader: with what the commands of a page read."""
+    """Make an empty current folder, in which a reader's commands run."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -118,7 +118,7 @@ def prepare(page: str, folder: Path) -> None:
 
 
 def execute(command: str) -> tuple[int, str, str]:
-    """Exit code, output and errors of a command line of this project, in this process; searches are brief."""
+    """Return exit code, output and errors of a command line, run in this process; searches are kept brief."""
     errors = BytesIO()
     brief = ("--effort", "brief") if command.startswith("recompute-plan ") and "--help" not in command else ()
     code, output = run_command(Command((*words(command), *brief), (), False), b"", errors)
@@ -144,7 +144,7 @@ def test_commands(block: Block, folder: Path) -> None:
 
 @pytest.mark.parametrize("block", of_language("console"), ids=str)
 def test_sessions(block: Block, folder: Path) -> None:
-    """Lines behind a `$` are commands; the lines below each are the beginning of what it prints, or a part of it."""
+    """Run each line behind a `$`; the lines below it must be the beginning or a part of its output."""
     prepare(block.page, folder)
     (folder / "step.mlir").write_text(FIVE_VALUES)
     if block.page == "docs/tutorial_mlir.md":  # its sessions go on where the one before ended
@@ -188,7 +188,7 @@ SNIPPETS = [block for block in of_language("python") if block.page not in TUTORI
 
 @pytest.mark.parametrize("block", SNIPPETS, ids=str)
 def test_snippets(block: Block, folder: Path) -> None:
-    """With the names that a reader of the page has; the step that a snippet makes is called."""
+    """Run each snippet with the names that the page assumes, and call the step that it makes."""
     jax = pytest.importorskip("jax", reason="the snippets call recompute.jax")
     (folder / "snippet.py").write_text(block.text)
     given = {"recompute": __import__("recompute"), "text": training_step("layer"), "train_step": train_step}
@@ -201,7 +201,7 @@ def test_snippets(block: Block, folder: Path) -> None:
 
 
 def train_step(weights: Any, x: Any) -> Any:
-    """The loss and the gradients of a model of layers and a head, which are scopes."""
+    """Return the loss and the gradients of a model whose layers and head are scopes."""
     jax: Any = importlib.import_module("jax")
     jnp = jax.numpy
 
@@ -242,7 +242,7 @@ def test_commands_in_sentences(page: Path, folder: Path) -> None:
 
 
 def check_arguments(command: str) -> None:
-    """What a command names is there: targets of make, scripts, modules, and their flags."""
+    """Assert that the make targets, scripts, modules and flags that a command names exist."""
     match words(command):
         case ["make", target, *_]:
             assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE), command

@@ -1,4 +1,4 @@
-"""The snippets of docs/embedding.md do what the page says."""
+"""The snippets of docs/embedding.md, run as the page describes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T, SEGMENT = "tensor<256xf32>", 'recompute.segment = "block0"'
 
 
 def step(swish: str, swish_grad: str) -> str:
-    """Four operations in a segment, each of which the backward pass reads."""
+    """Return a step with four operations in one segment, each of which the backward pass reads."""
     forward = [
         f'%f{i + 1} = "{swish}"(%f{i}) {{recompute.phase = "primal", {SEGMENT}}} : ({T}) -> {T}' for i in range(4)
     ]

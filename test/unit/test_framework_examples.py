@@ -1,4 +1,4 @@
-"""The examples with flax and equinox run as they are told to, and save what they say."""
+"""The examples for flax and equinox: they run as their comments say, and save as much memory as they state."""
 
 from __future__ import annotations
 

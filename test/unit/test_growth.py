@@ -1,4 +1,4 @@
-"""Work grows in proportion to the step. Seconds are for `benchmarks/growth.py`; here look-ups are counted."""
+"""Linear growth of the work with the step, in counted look-ups; `benchmarks/growth.py` measures seconds."""
 
 from __future__ import annotations
 
@@ -51,8 +51,12 @@ def test_every_kind_of_step_has_something_to_recompute(kind: str) -> None:
 
 
 def look_ups(monkeypatch: pytest.MonkeyPatch, kind: str, blocks: int) -> dict[str, int]:
-    """How often, in mark and clone, an owner was looked for, operands were read, names were made, values were compared
-    (as a search through a list does), and how many lines of the planner ran, each turn of a loop counted."""
+    """Count the work of mark and clone on a step of so many blocks.
+
+    Returns:
+        By name: owners looked up, operands read, names made, values compared (as a list search does), and lines of the
+        planner that ran, each loop iteration counted.
+    """
     module, selection = step_of(kind, blocks)
     counted = Counter[str]()
 

@@ -1,4 +1,4 @@
-"""The snippets of docs/jax.md and of the pages below it (docs/jax_*.md) do what these pages say."""
+"""The snippets of docs/jax.md and of the pages below it (docs/jax_*.md), run as these pages describe."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_off_switch(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 
 
 def test_the_line_in_the_readme(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    """A new user's first lines, on the step of this page."""
+    """Run the first lines of the README on the step of this page."""
     readme = (ROOT / "README.md").read_text()
     (snippet,) = [one for one in re.findall(r"```python\n(.*?)```", readme, re.DOTALL) if "train_step" in one]
     assert len([line for line in snippet.splitlines() if line]) <= 5

@@ -1,4 +1,4 @@
-"""Each bar of the benchmark beside the frameworks' remat can be missed, and its tables say what was found."""
+"""The benchmark beside the frameworks' remat: each threshold can be missed, and the tables state what was measured."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def cost(temp: int = 400, flops: float = 2000.0, **others: Any) -> dict[str, Any
 
 
 def of_setting(**ours: Any) -> dict[str, Any]:
-    """Every form as good as theirs, but for what is said of ours at the same blocks."""
+    """Return equal costs for every form, except the given ones for ours at the same blocks."""
     forms = {form: cost() for form in (THEIRS, THEIRS_DOTS, SAME_DOTS, OURS)}
     return {PLAIN: cost(1000, 1000.0, differing=0), **forms, SAME: cost(**ours)}
 
@@ -92,7 +92,7 @@ def test_tables():
 
 
 def test_a_device_that_is_timed():
-    """Peaks are asked of one process each; step seconds and peaks get columns."""
+    """Measure each peak in a process of its own; add columns for peaks and seconds per step."""
     row = rows()["gpt"]
     asked = list[tuple[str, ...]]()
 
@@ -111,7 +111,7 @@ def test_a_device_that_is_timed():
 
 
 def test_settings():
-    """Barriers are an option of CPU, schedulers one of GPU."""
+    """Vary the option for barriers on CPU, and the schedulers on GPU."""
     assert [dict(one.options) for one in settings.settings_of("cpu")] == [settings.KEEPING_BARRIERS, {}]
     on, off, less = settings.settings_of("gpu")[1:]
     assert (on.options[settings.HIDING], off.options[settings.HIDING], less.options[settings.SLOP]) == (True, False, 50)

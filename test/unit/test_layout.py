@@ -1,4 +1,4 @@
-"""Which folder may import which, and that the packages are all listed."""
+"""The layering of packages: which folder may import which, and that all packages are listed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def package_of(path: str) -> tuple[str, ...]:
 
 
 def violations(path: str, source: str) -> list[str]:
-    """What the module at `path` (relative to the root, with slashes) imports and must not, one line each."""
+    """Return the forbidden imports of the module at `path`, which is relative to the root, one line each."""
     folder = path.split("/")[0] if "/" in path else ""
     package = package_of(path)
     allowed = EXCEPTIONS.get(path, MAY_IMPORT.get(folder, frozenset(MAY_IMPORT)))
@@ -135,7 +135,7 @@ def test_a_right_import_is_left_alone(path: str, source: str):
 
 
 def test_nothing_but_the_package_attribute_leads_to_a_framework():
-    """Whoever imports `frontends.jax` at the top of a module imports JAX with it."""
+    """Import no framework at the top of a module that only forwards to its frontend."""
     eager = [
         f"{path}:{entry.line}: imports {entry.name} at once"
         for path, source in modules_in(MAY_IMPORT).items()

@@ -1,4 +1,4 @@
-"""No comparison rests on XLA without its fusion: it computes wrong numbers then (docs/bits.md)."""
+"""References for comparison: none runs XLA without fusion, which gives wrong numbers (docs/bits.md)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAME = re.compile(r"(.*,)?fusion(,.*)?")
 
 
 def uses(text: str, is_python: bool) -> list[int]:
-    """The lines that turn fusion off: the flag in any text, and in Python the name of the pass as a string."""
+    """Return the lines that disable fusion: by the flag in any text, or by the name of the pass in a Python string."""
     found = {text.count("\n", 0, match.start()) + 1 for match in FLAG.finditer(text)}
     if is_python and "fusion" in text:
         strings = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant))

@@ -1,4 +1,4 @@
-"""The wheel and the source distribution: what they hold, how an index shows them, and that they work when installed."""
+"""The wheel and the source distribution: contents, description on an index, and use after installation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ test/filecheck/transforms/clone.mlir examples/stablehlo/mlp.small.mlir benchmark
 
 
 def test_versions_agree() -> None:
-    """`recompute.__version__` is the version; the build reads it, and what repeats it is compared."""
+    """Compare every statement of the version with `recompute.__version__`, which the build reads."""
     citation = (ROOT / "CITATION.cff").read_text()
     assert re.search(r"^version: (.+)$", citation, re.MULTILINE)[1] == recompute.__version__  # pyright: ignore[reportOptionalSubscript]
     assert f"Version {recompute.__version__}." in (ROOT / "CHANGELOG.md").read_text()
@@ -63,7 +63,7 @@ def test_the_module_runs_the_tools(arguments: list[str], code: int, text: str) -
 
 
 def test_the_readme_on_an_index() -> None:
-    """With a URL all links and pictures are absolute; without one there are none that are dead."""
+    """Make all links and pictures of the README absolute where there is a URL, and drop dead ones otherwise."""
     text = "![a picture](docs/a.svg), [a page](docs/a.md#part), [elsewhere](https://example.org), [here](#part)"
     absolute = SETUP["readme_for_an_index"](text, "https://example.org/x")
     assert absolute == (
@@ -77,7 +77,7 @@ def test_the_readme_on_an_index() -> None:
 
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the source distribution and the wheel, built from a copy of the checkout."""
+    """Build the source distribution and the wheel from a copy of the checkout, and return their folder."""
     pytest.importorskip("build", reason="python -m build makes the archives: pip install '.[test]'")
     folder = tmp_path_factory.mktemp("packaging")
     shutil.copytree(ROOT, folder / "source", ignore=NOT_COPIED, symlinks=True)
@@ -124,7 +124,7 @@ def test_the_source_distribution_is_the_repository(archives: Path) -> None:
 
 @pytest.mark.slow
 def test_the_wheel_works_in_a_fresh_environment(archives: Path, tmp_path: Path) -> None:
-    """The wheel is installed; its dependencies are those of this environment, so that no index is needed."""
+    """Install the wheel in a fresh environment; its dependencies come from this one, so that no index is needed."""
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     scripts = tmp_path / "venv" / "bin"
     (wheel,) = archives.glob("*.whl")

@@ -1,4 +1,4 @@
-"""What the README, the tutorial and the generated pages say is what the tools do."""
+"""Statements in the README, the tutorial and the generated pages, against the behaviour of the tools."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_structured_example(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def made_by(script: str, text: str) -> str:
-    """What a script of docs/ makes of the code."""
+    """Return the text that a script of docs/ generates for an expression."""
     code = f"import {script} as g; print({text}, end='')"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT / "docs", capture_output=True, text=True, check=True)
     return done.stdout
@@ -107,7 +107,7 @@ def test_a_number_of_another_measurement_is_seen() -> None:
 
 
 def test_the_modelled_numbers_of_the_concepts() -> None:
-    """Those that are not measured are computed, from the same examples."""
+    """Compute the modelled numbers of the page on concepts from the same examples."""
     page = " ".join(CONCEPTS.split())
     tied = [round(peaks.in_order / 1e6) for peaks in (peaks_before(TIED), peaks_after(TIED))]
     assert "from {} to {} MB.".format(*tied) in page

@@ -1,4 +1,4 @@
-"""Every recipe of docs/recipes.md trains, and recomputes something."""
+"""The recipes of docs/recipes.md: each trains, and recomputes something."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_every_recipe_has_its_framework():
 @pytest.mark.slow("linen", "equinox", "haiku", "Keras", "optax")
 @pytest.mark.parametrize("name", NEEDS)
 def test_the_recipe_trains(name: str, tmp_path: Path):
-    """The losses are those of the same lines with the framework's own `jit`."""
+    """Compare the losses of a recipe with those of the same lines under the framework's own `jit`."""
     pytest.importorskip(NEEDS[name], reason="the recipe's framework")
     with warnings.catch_warnings():
         warnings.simplefilter("error", recompute.jax.NothingSaved)
@@ -49,7 +49,7 @@ def test_the_recipe_trains(name: str, tmp_path: Path):
 
 
 def losses_of(snippet: str, path: Path) -> list[float]:
-    """Run the snippet, and collect the loss after each of its steps."""
+    """Run the snippet, and return the loss after each of its steps."""
     name = "value" if ", value = train_step" in snippet else "loss"
     traced = AFTER_EACH_CALL.sub(rf"\1\2\n\1losses.append(float({name}))", snippet)
     path.write_text(f"from functools import partial\n\nlosses = []\n{traced}")
@@ -59,7 +59,7 @@ def losses_of(snippet: str, path: Path) -> list[float]:
 
 
 def with_their_jit(snippet: str) -> str:
-    """The snippet with `jax.jit` or `nnx.jit`, and without its report."""
+    """Return the snippet with `jax.jit` or `nnx.jit` in place of ours, and without its report."""
     lines = [line for line in snippet.splitlines() if not line.startswith("print(")]
     text = "\n".join(lines).replace("recompute.nnx.jit", "nnx.jit")
     return re.sub(r"@recompute\.jax\.jit\((.*?)\)  #", r"@partial(jax.jit, \1)  #", text).replace(

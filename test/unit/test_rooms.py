@@ -1,4 +1,4 @@
-"""How the house is built: the rooms of `analysis/` and the arrows between them, no circles."""
+"""The layering inside `analysis/`: which part may import which, without cycles."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _is_private(name: str) -> bool:
 
 
 def test_no_file_only_forwards():
-    """Faces of packages excepted: what a name means is found where it is imported from."""
+    """Find no module that only forwards names, apart from the interfaces of packages."""
     assert [path for path, source in MODULES.items() if not path.endswith("__init__.py") and _forwards(source)] == []
 
 

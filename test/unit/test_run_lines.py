@@ -1,4 +1,4 @@
-"""The RUN lines that are run in this process: as lit runs them, failures above all; what is not understood is lit's."""
+"""RUN lines that are run in this process: with the verdicts of lit, failures included; other lines are left to lit."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def written(folder: Path, name: str, lines: str) -> Path:
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Each script in a file of its own, below a copy of the configuration of our suite."""
+    """Return a folder with a copy of our lit configuration, for scripts in files of their own."""
     folder = tmp_path_factory.mktemp("lit") / "test" / "filecheck"
     folder.mkdir(parents=True)
     shutil.copy(SUITE / "lit.cfg.py", folder)

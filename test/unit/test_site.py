@@ -1,4 +1,4 @@
-"""The site of the documentation builds without a warning, and its search finds what the pages say."""
+"""The documentation site: it builds without warnings, and its search finds the contents of the pages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_entry_page_leads_to_the_tutorials(site: Path) -> None:
 
 
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
-    """The pages can be read without a network."""
+    """Load no script or font from another host, so that the pages can be read offline."""
     entry = (site / "index.html").read_text()
     assert 'src="http' not in entry and "fonts.g" not in entry
 
@@ -47,7 +47,7 @@ def test_the_search_knows_the_sections(site: Path) -> None:
 
 
 def test_a_dead_link_is_an_error(tmp_path: Path) -> None:
-    """The control: strict mode notices."""
+    """Fail the strict build on a dead link, so that a build without warnings means something."""
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "index.md").write_text("# Page\n\n[nowhere](nowhere.md)\n")
     (tmp_path / "mkdocs.yml").write_text("site_name: x\nstrict: true\ntheme: material\nplugins: [search]\n")

@@ -1,4 +1,4 @@
-"""One idea, one name; and stock xDSL finds everything through the entry point."""
+"""Unique names for all passes and dialects, which stock xDSL finds through the entry point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way from JAX through recompute-opt to XLA and back, as the documentation tells to run it."""
+"""The path from JAX through recompute-opt to XLA and back, as the documentation describes it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def run(*command: str) -> str:
 
 @pytest.mark.slow
 def test_the_recipe_saves_memory_and_computes_the_same():
-    """The same numbers, as near as XLA rounds; equality is what the proof is for."""
+    """Save a quarter of the temporaries, with results equal up to XLA's rounding; exact equality is up to the proof."""
     output = run("examples/with_jax.py")
     before, after = (float(size) for size in re.findall(r"temporaries \w+: (\S+) MiB", output))
     assert after < 0.75 * before

@@ -1,1 +1,2 @@
-"""Steps for budgets: 5 to 100 MB of temporaries each, unlike in structure, written before any of them was planned."""
+"""Steps for budgets, of diverse structure with 5 to 100 MB of temporaries each, written before any of them was
+planned."""

@@ -1,4 +1,4 @@
-"""Steps on images: skips with attention between, a frozen critic, capsules, running moments."""
+"""Steps on images: a U-Net with attention, a frozen critic, capsules, and running moments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..open.layers import avg_pool, conv, dense, group_norm, linear, normed, upc
 
 
 def unet_two_attentions(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A U-Net whose skips are concatenated, with attention over all places at the two lowest levels."""
+    """A U-Net with concatenated skips, and attention over all pixels at its two lowest levels."""
     run = Blocks(checkpoint, scopes)
 
     def residual(p: Any, x: jax.Array) -> jax.Array:
@@ -58,7 +58,7 @@ def unet_two_attentions(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def gan_generator(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """The generator's half of a GAN: its gradient comes through a critic that does not learn."""
+    """The generator's half of a GAN; its gradient passes through a frozen critic."""
     run = Blocks(checkpoint, scopes)
 
     def grow(p: Any, x: jax.Array) -> jax.Array:
@@ -88,7 +88,7 @@ def gan_generator(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def capsules_drawn(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Votes of parts for wholes, routed by agreement in three rounds; a margin loss, the picture drawn again."""
+    """A capsule network with three rounds of routing, a margin loss, and a reconstruction of the image."""
     run = Blocks(checkpoint, scopes)
 
     def squash(x: jax.Array) -> jax.Array:
@@ -127,7 +127,7 @@ def capsules_drawn(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def running_moments(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Running moments of batch norms and a slow average of the weights leave the step; dropout from folded keys."""
+    """A network that returns batch-norm moments and averaged weights; dropout from folded keys."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, moments: Any, x: jax.Array, key: jax.Array) -> Any:

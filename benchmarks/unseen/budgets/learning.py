@@ -1,4 +1,4 @@
-"""Gradients within gradients, bodies that move, adapters over batches, layers that are one layer."""
+"""Steps with nested gradients, simulated bodies, adapters over microbatches, and a shared layer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..open.layers import attend, cross_entropy, dense, layer_norm, linear, norm
 
 
 def inner_steps(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Two inner steps of descent on each of eight tasks, under `vmap`; the outer gradient goes through them; Adam."""
+    """MAML: two inner descent steps on each of eight tasks under `vmap`, differentiated by the outer gradient; Adam."""
     run = Blocks(checkpoint, scopes)
 
     def network(params: Any, x: jax.Array) -> jax.Array:
@@ -39,7 +39,7 @@ def inner_steps(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def wave_equation(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Second derivatives by `jvp` of `jvp`, one for place and one for time, through six sine layers; Adam."""
+    """A physics-informed network for the wave equation: second derivatives by `jvp` of `jvp`, six sine layers; Adam."""
     run = Blocks(checkpoint, scopes)
 
     def network(params: Any, points: jax.Array) -> jax.Array:
@@ -65,7 +65,7 @@ def wave_equation(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def moving_bodies(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Twenty-four bodies under a learned pair force, thirty steps of Verlet's method in a `lax.scan`; SGD."""
+    """Twenty-four bodies under a learned pair force, thirty Verlet steps in a `lax.scan`; SGD."""
     run = Blocks(checkpoint, scopes)
 
     def force(p: Any, place: jax.Array) -> jax.Array:
@@ -91,7 +91,7 @@ def moving_bodies(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def adapters_accumulated(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Low ranks beside frozen matrices, dropout from folded keys, four batches summed by `lax.scan`; Adam."""
+    """Low-rank adapters of frozen matrices, dropout from folded keys, four microbatches in a `lax.scan`; Adam."""
     run = Blocks(checkpoint, scopes)
 
     def layer(frozen: Any, low: Any, x: jax.Array, key: jax.Array) -> jax.Array:
@@ -124,7 +124,7 @@ def adapters_accumulated(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def halting(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """One layer six times over, each token weighted by when it halts, and the pondering paid for; SGD."""
+    """Adaptive computation time: one layer applied six times, tokens weighted by halting, a ponder cost; SGD."""
     run = Blocks(checkpoint, scopes)
 
     def think(p: Any, x: jax.Array) -> tuple[jax.Array, jax.Array]:

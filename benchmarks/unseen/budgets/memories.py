@@ -1,4 +1,4 @@
-"""Steps on sequences: a memory of earlier words, a mixture out of a loop, long filters, microbatches in a loop."""
+"""Steps on sequences: Transformer-XL, a mixture density RNN, long convolutions, and accumulated adapters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..open.layers import dense, layer_norm, linear, normed
 
 
 def transformer_xl(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Each layer also attends to what it read a segment earlier, by relative positions; the memory leaves the step."""
+    """Transformer-XL: each layer also attends to its inputs of the previous segment; the memory is a result."""
     run, heads = Blocks(checkpoint, scopes), 4
 
     def layer(p: Any, x: jax.Array, memory: jax.Array) -> jax.Array:
@@ -50,7 +50,7 @@ def transformer_xl(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def mixture_scan(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Strokes by a gated recurrent network in `lax.scan`; the next place is a mixture of 20 Gaussians; clipped."""
+    """A gated RNN over pen strokes in a `lax.scan`, with a mixture of 20 Gaussians as output; clipped gradients."""
     run = Blocks(checkpoint, scopes)
 
     def cell(p: Any, h: jax.Array, x: jax.Array) -> jax.Array:
@@ -80,7 +80,7 @@ def mixture_scan(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def long_filters(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Filters as long as the sequence, written by small networks of the place, applied by Fourier transforms; gated."""
+    """Gated convolutions as long as the sequence, with filters from small networks, applied by Fourier transforms."""
     run = Blocks(checkpoint, scopes)
 
     def layer(p: Any, x: jax.Array, places: jax.Array) -> jax.Array:
@@ -106,7 +106,7 @@ def long_filters(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def lora_microbatches(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Gradients of thin adapters beside frozen weights, summed over four microbatches by `lax.scan`, then Adam."""
+    """LoRA: gradients of adapters beside frozen weights, summed over four microbatches by `lax.scan`; Adam."""
     run = Blocks(checkpoint, scopes)
 
     def layer(frozen: Any, thin: Any, x: jax.Array) -> jax.Array:

@@ -1,4 +1,4 @@
-"""Images and fields: attention in a U-Net, capsules, a frozen critic, a gradient by the picture."""
+"""Steps on images: a U-Net, capsules, a frozen critic, style transfer, and a vector-quantized autoencoder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..open.layers import attend, avg_pool, batch_norm, conv, dense, group_norm,
 
 
 def unet_attention(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Three depths, attention over pixels at the lowest, a skip joined by channels at each; Adam."""
+    """A U-Net of three levels, with attention at the lowest and concatenated skips at each; Adam."""
     run = Blocks(checkpoint, scopes)
 
     def pair(p: Any, x: jax.Array) -> jax.Array:
@@ -54,7 +54,7 @@ def unet_attention(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def capsules(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Votes of 288 capsules for 10, agreed upon in three rounds of routing; a margin loss; SGD."""
+    """A capsule network: 288 capsules vote for 10 in three rounds of routing; a margin loss; SGD."""
     run = Blocks(checkpoint, scopes)
 
     def squash(x: jax.Array) -> jax.Array:
@@ -90,7 +90,7 @@ def capsules(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def generator_only(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """The generator against a frozen critic; running moments of batch norm leave the step; noise drawn inside."""
+    """A generator against a frozen critic; batch-norm moments are results, noise is drawn inside."""
     run = Blocks(checkpoint, scopes)
 
     def grow(p: Any, x: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -126,7 +126,7 @@ def generator_only(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def style_transfer(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """The gradient is by the picture: Gram matrices of five frozen layers, beside the content of one of them."""
+    """Style transfer: the gradient by the image, of Gram matrices in five frozen layers and one content layer."""
     run = Blocks(checkpoint, scopes)
 
     def layer(w: jax.Array, x: jax.Array) -> jax.Array:
@@ -158,7 +158,7 @@ def style_transfer(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def codebook(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A vector-quantized autoencoder, 512 codes, straight through; the codes follow by moving averages."""
+    """A vector-quantized autoencoder with 512 codes and straight-through gradients; codes are moving averages."""
     run = Blocks(checkpoint, scopes)
 
     def residual(p: Any, x: jax.Array) -> jax.Array:

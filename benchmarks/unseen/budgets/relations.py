@@ -1,4 +1,4 @@
-"""Steps that relate things: derivatives of derivatives, graphs, pairs of everything, one network for two inputs."""
+"""Steps on relations: nested derivatives, graphs, all pairs of a batch, and generated weights."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..open.layers import dense, layer_norm, linear, normed
 
 
 def learned_start(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Learning to learn: each task takes two steps of its own from a shared start, the gradient goes through them."""
+    """MAML: each task takes two steps from a shared start, and the outer gradient passes through them."""
     run = Blocks(checkpoint, scopes)
 
     def layer(p: Any, x: jax.Array) -> jax.Array:
@@ -44,7 +44,7 @@ def learned_start(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def heat_residual(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """The heat equation as a loss: first and second derivatives by Taylor mode, the gradient outside of both."""
+    """A physics-informed network for the heat equation: first and second derivatives by Taylor mode."""
     run = Blocks(checkpoint, scopes)
 
     def layer(p: Any, triple: Any) -> Any:
@@ -72,7 +72,7 @@ def heat_residual(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def edge_network(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """States of nodes, of edges and of the whole graph; messages by `segment_sum` and `segment_max`."""
+    """A graph network with states of nodes, edges and the graph; `segment_sum` and `segment_max` collect messages."""
     run, nodes = Blocks(checkpoint, scopes), 256
 
     def mlp(p: Any, *parts: jax.Array) -> jax.Array:
@@ -105,7 +105,7 @@ def edge_network(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def pairs_of_all(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Two small towers and a contrast of all pairs: the logits are larger than all that the towers keep."""
+    """A contrastive loss over all pairs of two small towers; the logits are larger than all other residuals."""
     run = Blocks(checkpoint, scopes)
 
     def tower(params: Any, name: str, x: jax.Array) -> jax.Array:
@@ -130,7 +130,7 @@ def pairs_of_all(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def written_weights(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """One network writes the weights of another from examples, which then reads two inputs: weights are activations."""
+    """A hypernetwork that writes another network's weights from examples, so that weights are activations."""
     run = Blocks(checkpoint, scopes)
 
     def write(p: Any, code: jax.Array) -> Any:
@@ -158,7 +158,7 @@ def written_weights(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def fixed_point(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Twelve damped iterations of one block that mixes places and channels; each also reads the one before."""
+    """Twelve damped iterations of one block that mixes positions and channels; each also reads the previous state."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, z: jax.Array, x: jax.Array) -> jax.Array:

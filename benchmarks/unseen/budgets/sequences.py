@@ -1,4 +1,4 @@
-"""Words, signals and sets: memory across segments, loops over time, a tree, transport, a large contrast."""
+"""Steps on text, signals and sets: segment memory, scans over time, a tree, optimal transport, and contrast."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..open.layers import attend, cross_entropy, dense, layer_norm, linear, norm
 
 
 def memory_segments(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Two segments of a text; each layer attends to what it had in the segment before, without gradient; Adam."""
+    """Two segments of a text; each layer also attends to the first segment's inputs, without gradient; Adam."""
     run = Blocks(checkpoint, scopes)
     mask = jnp.tril(jnp.ones((64, 128)), 64)
 
@@ -51,7 +51,7 @@ def memory_segments(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def mixture_rnn(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A GRU by `lax.scan` over 60 points of a pen, twenty Gaussians for the next one; momentum."""
+    """A GRU over 60 pen points by `lax.scan`, with a mixture of twenty Gaussians as output; momentum."""
     run = Blocks(checkpoint, scopes)
 
     def cell(p: Any, h: jax.Array, x: jax.Array) -> jax.Array:
@@ -81,7 +81,7 @@ def mixture_rnn(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def random_field(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Dilated convolutions give scores, a chain's partition function is a `lax.scan` of log-sums; SGD."""
+    """A conditional random field on dilated convolutions; its partition function is a `lax.scan`; SGD."""
     run = Blocks(checkpoint, scopes)
 
     def emit(w: jax.Array, x: jax.Array, dilation: int) -> jax.Array:
@@ -117,7 +117,7 @@ def random_field(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def tree_sums(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A balanced tree over 128 leaves: each level joins two cells by gates, and has half the rows; SGD."""
+    """A balanced tree over 128 leaves: each level merges pairs of cells by gates, and halves the rows; SGD."""
     run = Blocks(checkpoint, scopes)
 
     def join(p: Any, h: jax.Array, c: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -144,7 +144,7 @@ def tree_sums(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def sinkhorn(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Two clouds are embedded and matched: twelve rounds of scaling over a large matrix, in logarithms; Adam."""
+    """Optimal transport of two embedded point clouds: twelve Sinkhorn rounds in logarithms; Adam."""
     run = Blocks(checkpoint, scopes)
 
     def embed(p: Any, x: jax.Array) -> jax.Array:
@@ -171,7 +171,7 @@ def sinkhorn(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def large_contrast(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A query, a slowly moving key encoder, a queue of 4096 negatives: logits larger than the network; momentum."""
+    """Momentum contrast: a query, a slowly averaged key encoder, and a queue of 4096 negatives; momentum."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:

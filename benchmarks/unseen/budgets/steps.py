@@ -1,4 +1,4 @@
-"""The registry: name → builder."""
+"""The registry of the steps for budgets: name → builder."""
 
 from __future__ import annotations
 

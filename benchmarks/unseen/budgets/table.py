@@ -1,9 +1,9 @@
-"""Budgets on the steps of this folder: what XLA:CPU allocates, what it costs, and whether the results are the same.
+"""Budgets on the steps of this folder: the bytes that XLA:CPU allocates, the extra work, and the distance of results.
 
     python -m recompute.benchmarks.unseen.budgets.table [names] [--json rows.json]
 
 Each step is compiled plainly, under `jax.checkpoint`, and by `recompute.jax.jit(step, budget=…)` for 0.8, 0.6 and 0.4
-of the plain step's temporaries, 0.6 of them told as bytes of the device in MiB, `jax.checkpoint`'s own, and min.
+of the plain step's temporaries, for 0.6 of them given as MiB of the device, for `jax.checkpoint`'s own, and for min.
 `off`: the largest difference of a result from the plain step's, over the largest number in that result; `off'`: that of
 `jax.checkpoint`. Exit status 1: a budget was exceeded, or more work than `jax.checkpoint` at its own temporaries.
 """
@@ -97,7 +97,7 @@ def measured(compiled: Any, step: UnseenStep) -> Measured:
 
 
 def off(left: Sequence[Any], right: Sequence[Any]) -> float:
-    """The largest difference, each relative to the largest number in the result; inf where one is not finite alone."""
+    """Return the largest relative difference of any result; infinite where only one of two results is finite."""
     worst = 0.0
     for a, b in zip(left, right, strict=True):
         apart = np.abs(a.astype(np.float64) - b.astype(np.float64)).max(initial=0.0)

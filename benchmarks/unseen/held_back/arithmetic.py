@@ -1,4 +1,4 @@
-"""Arithmetic of few bits, derivatives by hand, and weights that are frozen or factored."""
+"""Steps with low-precision arithmetic, hand-written derivatives, and frozen or factored weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .layers import affine, attention, batch_norm, conv, layer_norm, log_loss, m
 
 
 def learned_steps(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Four-bit weights and activations whose step sizes learn through a `custom_vjp`; attention; Adam."""
+    """Four-bit weights and activations whose quantization steps are learned by a `custom_vjp`; attention; Adam."""
     run = Blocks(checkpoint, scopes)
 
     @jax.custom_vjp
@@ -58,7 +58,7 @@ def learned_steps(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def int8_products(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Products of int8 by int8 summed in int32; the gradient is that of the float product, added by a stopped error."""
+    """Products of int8 summed in int32; the gradient is that of the float product, via `stop_gradient`."""
     run = Blocks(checkpoint, scopes)
 
     def to_int8(x: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -89,7 +89,7 @@ def int8_products(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def norm_by_hand(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A layer norm with its own backward, twice in each gated block; and a cross entropy with its own backward."""
+    """Gated blocks with a layer norm and a cross entropy whose backward passes are hand-written."""
     run = Blocks(checkpoint, scopes)
 
     @jax.custom_vjp
@@ -136,7 +136,7 @@ def norm_by_hand(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def lora_convolutions(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A frozen convolutional network with thin pairs of convolutions beside each kernel; only those learn; SGD."""
+    """A frozen convolutional network with trained low-rank convolutions beside each kernel; SGD."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, a: Any, x: jax.Array) -> jax.Array:
@@ -159,7 +159,7 @@ def lora_convolutions(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def tensor_ring(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Layers of four cores closed to a ring, built into a matrix inside the block, which is then used twice."""
+    """Layers of four tensor-ring cores, contracted to a matrix inside the block, which is used twice."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:

@@ -1,4 +1,4 @@
-"""Images: convolutions that are pooled, split by channel, joined from branches or supervised at several depths."""
+"""Steps on images: pooled, separable and branching convolutions, some with losses at several depths."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def mean_pool(x: jax.Array) -> jax.Array:
 
 
 def unet_separable(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Average pooling down, nearest neighbours up, separable convolutions, group norm, skips added; dice loss."""
+    """A U-Net of separable convolutions with average pooling, nearest upsampling and added skips; dice loss."""
     run = Blocks(checkpoint, scopes)
 
     def separable(p: Any, x: jax.Array) -> jax.Array:
@@ -60,7 +60,7 @@ def unet_separable(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def convnext(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Depthwise seven by seven, layer norm over channels, a wide dense pair, a scale per layer; AdamW."""
+    """ConvNeXt: depthwise seven by seven, layer norm over channels, a wide dense pair, a scale per layer; AdamW."""
     run = Blocks(checkpoint, scopes, inside=True)
 
     def block(p: Any, x: jax.Array) -> jax.Array:
@@ -91,7 +91,7 @@ def convnext(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def resnet_running(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Basic blocks; the running moments leave the step as auxiliary outputs; momentum with weight decay."""
+    """A ResNet of basic blocks that returns running moments as auxiliary results; momentum with weight decay."""
     run = Blocks(checkpoint, scopes)
 
     def norm(p: Any, x: jax.Array) -> tuple[jax.Array, Any]:
@@ -126,7 +126,7 @@ def resnet_running(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def inception(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Four branches of unlike kernels, one of them pooled, joined by channel; every module is one block; SGD."""
+    """Inception modules: four branches with different kernels, joined by channel; each module is one block; SGD."""
     run = Blocks(checkpoint, scopes)
 
     def module(p: Any, x: jax.Array) -> jax.Array:
@@ -154,7 +154,7 @@ def inception(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def deep_supervision(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Dilated convolutions that grow by what they add; a map is drawn at each depth and all are compared."""
+    """Dilated dense convolutions with a predicted map at each depth, all of which enter the loss."""
     run = Blocks(checkpoint, scopes)
 
     def dense_layer(p: Any, dilation: int, x: jax.Array) -> jax.Array:
@@ -177,7 +177,7 @@ def deep_supervision(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def vae_fractional(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A variational autoencoder of strided and fractional convolutions, beta times the divergence; Adam."""
+    """A beta variational autoencoder with strided and transposed convolutions; Adam."""
     run = Blocks(checkpoint, scopes)
 
     def inward(p: Any, x: jax.Array) -> jax.Array:

@@ -14,7 +14,7 @@ Pair = tuple[Any, Any]
 
 
 def conv(x: jax.Array, w: jax.Array, stride: int = 1, groups: int = 1, dilation: int = 1) -> jax.Array:
-    """Channels first; the padding is that of a stride of one, given in numbers."""
+    """Return a convolution, channels first, padded explicitly as for a stride of one."""
     pads = [((side - 1) * dilation // 2, side // 2 * dilation) for side in w.shape[2:]]
     return lax.conv_general_dilated(
         x,
@@ -28,7 +28,7 @@ def conv(x: jax.Array, w: jax.Array, stride: int = 1, groups: int = 1, dilation:
 
 
 def fractional(x: jax.Array, w: jax.Array) -> jax.Array:
-    """A transposed convolution of stride two, as a convolution of the input spread by zeros; w is O, I, 4, 4."""
+    """Return a transposed convolution of stride two, by dilating the input; the shape of w is [O, I, 4, 4]."""
     return lax.conv_general_dilated(
         x, w, (1, 1), [(2, 2), (2, 2)], lhs_dilation=(2, 2), dimension_numbers=("NCHW", "OIHW", "NCHW")
     )
@@ -62,7 +62,7 @@ def affine(p: Pair, x: jax.Array) -> jax.Array:
 
 
 def attention(q: jax.Array, k: jax.Array, v: jax.Array, heads: int, causal: bool = False) -> jax.Array:
-    """All are [batch, length, width]; heads are moved before the length."""
+    """Return multi-head attention; queries, keys, values and the result are [batch, length, width]."""
 
     def split(x: jax.Array) -> jax.Array:
         return x.reshape(*x.shape[:2], heads, -1).transpose(0, 2, 1, 3)
@@ -77,7 +77,7 @@ def attention(q: jax.Array, k: jax.Array, v: jax.Array, heads: int, causal: bool
 
 
 def log_loss(logits: jax.Array, labels: jax.Array) -> jax.Array:
-    """Cross entropy by a one-hot product and a logsumexp."""
+    """Return the cross entropy, by a one-hot product and a logsumexp."""
     hot = jax.nn.one_hot(labels, logits.shape[-1], dtype=logits.dtype)
     return jnp.mean(jax.scipy.special.logsumexp(logits, axis=-1) - jnp.sum(hot * logits, axis=-1))
 

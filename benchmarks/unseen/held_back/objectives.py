@@ -1,4 +1,4 @@
-"""Unusual losses: two towers, triplets, a teacher, adversaries with a gradient penalty, a flow, an energy."""
+"""Steps with unusual losses: two towers, triplets, a teacher, a gradient penalty, a flow, and an energy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .layers import affine, attention, batch_norm, conv, fractional, group_norm,
 
 
 def two_towers(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Images by convolutions, texts by attention, brought together by a symmetric contrast; Adam."""
+    """A convolutional image tower and an attentive text tower under a symmetric contrastive loss; Adam."""
     run = Blocks(checkpoint, scopes)
 
     def see(p: Any, x: jax.Array) -> jax.Array:
@@ -50,7 +50,7 @@ def two_towers(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def siamese_triplet(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Anchor, positive and negative through one network, batched together inside each block; margin loss."""
+    """A triplet loss: anchor, positive and negative in one batch, joined inside each block; margin loss."""
     run = Blocks(checkpoint, scopes, inside=True)
 
     def block(p: Any, triple: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
@@ -76,7 +76,7 @@ def siamese_triplet(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def mean_teacher(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A student predicts what a slow copy of itself makes of another view; the copy has no gradient; momentum."""
+    """A student that predicts the output of its slowly averaged copy for another view; momentum."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:
@@ -106,7 +106,7 @@ def mean_teacher(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def wasserstein_penalty(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Critic and generator in one step; the critic's slope between real and made images is held near one."""
+    """Critic and generator of a Wasserstein GAN in one step, with a gradient penalty between real and fake."""
     run = Blocks(checkpoint, scopes)
 
     def make(p: Any, x: jax.Array) -> jax.Array:
@@ -146,7 +146,7 @@ def wasserstein_penalty(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def flow_images(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Normalized by channel, mixed by a triangular matrix, coupled by convolutions: six times; then the likelihood."""
+    """A normalizing flow of six steps: channel norm, a triangular mixing matrix, and convolutional couplings."""
     run = Blocks(checkpoint, scopes)
 
     def flow(p: Any, x: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -177,7 +177,7 @@ def flow_images(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def hamiltonian_slopes(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """An energy whose slopes by place and momentum must match the observed motion, by reverse mode per sample."""
+    """A Hamiltonian network, whose gradients by position and momentum, per sample, must match the motion."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, y: jax.Array) -> jax.Array:

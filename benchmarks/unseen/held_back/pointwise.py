@@ -1,4 +1,4 @@
-"""Stacks of matrices, pointwise functions, gates and mixtures."""
+"""Steps of matrices, pointwise functions, gates and mixtures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .layers import affine, attention, layer_norm, log_loss, matrix, vectors
 
 
 def unlike_layers(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Nine layers, no two alike: gates, products, maxima, norms, cubes; the scopes have names without numbers."""
+    """Nine different layers: gates, products, maxima, norms, cubes; their scope names have no numbers."""
     run = Blocks(checkpoint, scopes)
 
     def gate(p: Any, x: jax.Array) -> jax.Array:
@@ -44,7 +44,7 @@ def unlike_layers(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def gated_mixer(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """gMLP: half of the channels, mixed along the length, gates the other half; dropout from threefry; momentum."""
+    """gMLP: half of the channels, mixed along the length, gates the other half; threefry dropout; momentum."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array, key: jax.Array) -> jax.Array:
@@ -71,7 +71,7 @@ def gated_mixer(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def modulated_siren(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A hypernetwork gives every image its own scales and shifts for a sine network of coordinates."""
+    """A sine network of coordinates, whose scales and shifts a hypernetwork computes for each image."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, code: jax.Array, x: jax.Array) -> jax.Array:
@@ -93,7 +93,7 @@ def modulated_siren(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def trigonometric_rings(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A chain without weights but one scalar a link: neighbours on a ring, then sine, exponential, cosine, tangent."""
+    """A chain of sine, exp, cos and tan on neighbours in a ring, with one scalar weight per link."""
     run = Blocks(checkpoint, scopes)
 
     def link(a: jax.Array, x: jax.Array) -> jax.Array:
@@ -110,7 +110,7 @@ def trigonometric_rings(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def loop_one_scope(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Two loops, `encoder` and `decoder`, each wholly inside its one scope; the skips join them; Adam."""
+    """An `encoder` and a `decoder`, each a loop inside one scope, with skips between them; Adam."""
     run = Blocks(checkpoint, scopes)
 
     def layer(p: Any, x: jax.Array) -> jax.Array:
@@ -142,7 +142,7 @@ def loop_one_scope(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def soft_experts(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """All six experts see all tokens, the two best by `top_k` are kept and weighted; attention before; SGD."""
+    """A mixture of six experts that all see all tokens; the two best by `top_k` count; attention before; SGD."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:

@@ -1,4 +1,4 @@
-"""Signals and sequences: causal convolutions, recurrences, spectra, scans, a filter and a cumulative attention."""
+"""Steps on signals: causal convolutions, recurrences, spectra, scans, and linear attention."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .layers import affine, layer_norm, log_loss, matrix, vectors
 
 
 def tcn(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Causal residual convolutions of growing dilation, the weights normalized inside the block."""
+    """A temporal convolutional network: residual, causal, dilated, with weights normalized in the block."""
     run = Blocks(checkpoint, scopes)
 
     def causal(p: Any, x: jax.Array, dilation: int) -> jax.Array:
@@ -41,7 +41,7 @@ def tcn(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def lstm_stacked(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Two LSTM layers with peepholes, a block is three words of both layers; perplexity of characters; clipped SGD."""
+    """Two LSTM layers with peepholes; a block is three words of both layers; character perplexity; clipped SGD."""
     run = Blocks(checkpoint, scopes)
 
     def cell(p: Any, x: jax.Array, h: jax.Array, c: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -78,7 +78,7 @@ def lstm_stacked(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def bigru_attentive(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A minimal GRU read from both ends in thirds of a sentence, then weighted by attention; Adam."""
+    """A minimal bidirectional GRU, checkpointed in thirds of a sentence, with attention over time; Adam."""
     run = Blocks(checkpoint, scopes)
 
     def third(p: Any, h: jax.Array, xs: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -114,7 +114,7 @@ def bigru_attentive(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def fourier_operator(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A Fourier neural operator: the low modes of a real transform times complex weights, plus a pointwise map."""
+    """A Fourier neural operator: low modes of a real FFT times complex weights, plus a pointwise map."""
     run = Blocks(checkpoint, scopes)
     modes = 8
 
@@ -139,7 +139,7 @@ def fourier_operator(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def state_space_scan(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A diagonal linear recurrence by `associative_scan`, gated, between normalization and residual; momentum."""
+    """A gated diagonal linear recurrence by `associative_scan`, in normalized residual blocks; momentum."""
     run = Blocks(checkpoint, scopes)
 
     def join(a: Any, b: Any) -> Any:
@@ -169,7 +169,7 @@ def state_space_scan(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def linear_attention(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Causal attention without softmax: cumulative sums of the outer products of keys and values."""
+    """Causal attention without softmax: cumulative sums of outer products of keys and values."""
     run = Blocks(checkpoint, scopes)
 
     def positive(x: jax.Array) -> jax.Array:

@@ -1,4 +1,4 @@
-"""Microbatches accumulated by a scan around value_and_grad; layers in a scan; each layer one shard_map with psum."""
+"""Microbatches accumulated by a scan around `value_and_grad`; layers in a scan, each one `shard_map` with a psum."""
 
 # ruff: noqa
 # pyright: basic

@@ -1,5 +1,5 @@
-"""Conv net, synchronized batch norm (pmean), running statistics returned as aux, 2x2x2 mesh, batch over two axes,
-channels replicated."""
+"""A convolutional network with synchronized batch norm (pmean) on a 2x2x2 mesh: batch over two axes, channels
+replicated; running statistics are auxiliary results."""
 
 # ruff: noqa
 # pyright: basic

@@ -1,5 +1,5 @@
-"""Cond and switch inside of the body: by a replicated flag with psum in a branch, and by axis_index; integer step
-argument."""
+"""A cond by a replicated flag, with a psum in one branch, and a switch by `axis_index`, inside the body; the step
+number is an integer argument."""
 
 # ruff: noqa
 # pyright: basic

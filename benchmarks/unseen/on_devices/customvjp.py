@@ -1,5 +1,5 @@
-"""Custom_vjp inside (f/g Megatron operators: identity forward + psum backward and the reverse), straight-through int8
-quantisation, custom_vjp swiglu with own residuals; check_vma=False."""
+"""Megatron's f and g operators as `custom_vjp` inside the body (identity forward and psum backward, and the reverse),
+straight-through int8 quantization, and a `custom_vjp` SwiGLU with its own residuals; `check_vma=False`."""
 
 # ruff: noqa
 # pyright: basic

@@ -1,5 +1,5 @@
-"""Dropout with keys folded by axis_index, mesh 1x8, sequence tensor parallel; no named scopes; loss inside, integer
-labels."""
+"""Dropout with keys folded by `axis_index` on a 1x8 mesh: sequence and tensor parallel, no named scopes, the loss
+inside, integer labels."""
 
 # ruff: noqa
 # pyright: basic

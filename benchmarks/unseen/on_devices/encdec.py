@@ -1,5 +1,5 @@
-"""Encoder-decoder with cross attention in one shard_map: encoder output read by all decoder blocks, unlike blocks;
-heads over m; custom_vjp around a whole shard_map for the loss (user-written backward shard_map)."""
+"""An encoder-decoder in one `shard_map`, whose decoder blocks all read the encoder's output; heads over m; the loss is
+a `custom_vjp` around a whole `shard_map`, with a hand-written backward one."""
 
 # ruff: noqa
 # pyright: basic

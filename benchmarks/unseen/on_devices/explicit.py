@@ -1,5 +1,5 @@
-"""Mesh with explicit axis types, set by jax.set_mesh; shard_map without mesh argument; in a model with explicit
-shardings outside."""
+"""A mesh with explicit axis types, set by `jax.set_mesh`, and a `shard_map` without a mesh argument, in a model with
+explicit shardings outside."""
 
 # ruff: noqa
 # pyright: basic

@@ -1,4 +1,5 @@
-"""flax.py."""
+"""A flax linen module inside the body: data parallel batch norm and dropout, with the mutable statistics as auxiliary
+results."""
 
 # ruff: noqa
 # pyright: basic

@@ -1,5 +1,5 @@
-"""FSDP: params sharded on dim 0, all_gather inside each block, gradient is a reduce_scatter; batch sharded; loss
-inside."""
+"""FSDP: parameters sharded by rows and gathered inside each block, so that their gradient is a reduce_scatter; the
+batch is sharded, and the loss inside."""
 
 # ruff: noqa
 # pyright: basic

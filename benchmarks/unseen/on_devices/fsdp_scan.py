@@ -1,5 +1,5 @@
-"""FSDP in a scan over stacked layers: params sharded over d on the inner dim, all_gather in the body, bf16 compute
-cast inside; loss outside."""
+"""FSDP in a scan over stacked layers: parameters sharded over d by columns and gathered in the body; cast to bf16
+inside, loss outside."""
 
 # ruff: noqa
 # pyright: basic

@@ -1,4 +1,4 @@
-"""Two gradients in one step (GAN): generator and discriminator, each a shard_map; stop_gradient; both updated."""
+"""Two gradients in one step: generator and discriminator of a GAN, each a `shard_map`, with `stop_gradient`."""
 
 # ruff: noqa
 # pyright: basic

@@ -1,4 +1,5 @@
-"""What the steps are written with: meshes of eight devices, numbers, and `jax.checkpoint` around a block or nothing."""
+"""Shared parts of the steps: meshes of eight devices, random numbers, and `jax.checkpoint` around a block on
+request."""
 
 # pyright: basic
 

@@ -1,5 +1,5 @@
-"""Value_and_grad inside of the shard_map with tensor-parallel psum in blocks; Adam inside, sharded optimizer state
-(ZeRO-1: psum_scatter grads, all_gather params), donated."""
+"""`value_and_grad` inside the `shard_map`, with tensor-parallel psums in blocks; Adam inside on sharded, donated state
+(ZeRO-1: gradients by psum_scatter, parameters by all_gather)."""
 
 # ruff: noqa
 # pyright: basic

@@ -1,5 +1,5 @@
-"""Everything inside the shard_map: scan over microbatches, value_and_grad, scan over layers; grads psum'd by hand
-(check_vma=False), SGD update, donated params."""
+"""The whole step inside the `shard_map`: a scan over microbatches, `value_and_grad`, a scan over layers; gradients
+summed by an explicit psum (`check_vma=False`), SGD, donated parameters."""
 
 # ruff: noqa
 # pyright: basic

@@ -1,5 +1,5 @@
-"""LoRA: frozen base weights, gradient of the small ones alone; psum_scatter/all_gather pair per block; dropout keys
-folded; loss outside; float0 grads none."""
+"""LoRA: gradients of the adapters alone beside frozen weights; a pair of psum_scatter and all_gather per block; folded
+dropout keys; loss outside."""
 
 # ruff: noqa
 # pyright: basic

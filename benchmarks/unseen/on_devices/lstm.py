@@ -1,5 +1,5 @@
-"""GRU-like over time, hidden sharded; all_gather of the hidden state at every step in a scan in the shard_map; two
-stacked layers; loss outside on the whole sequence."""
+"""Two stacked GRU-like layers with a sharded hidden state, gathered at every step of a scan inside the `shard_map`; the
+loss is outside, on the whole sequence."""
 
 # ruff: noqa
 # pyright: basic

@@ -1,5 +1,5 @@
-"""Mixture of experts: one expert a device, top-1 routing with capacity, all_to_all both ways; integer and bool
-residuals; aux loss; several results."""
+"""A mixture of experts with one expert per device: top-1 routing with capacity, all_to_all both ways, integer and
+boolean residuals, an auxiliary loss, and several results."""
 
 # ruff: noqa
 # pyright: basic

@@ -1,5 +1,5 @@
-"""Transformer-like scan: attention by all_to_all (Ulysses) + aux collected as ys, carry has a key and an int counter;
-donated; per-layer loss outputs."""
+"""A scan over layers with attention by all_to_all (Ulysses); auxiliary losses are stacked, and the carry has a key and
+an integer counter; donated arguments, a loss per layer as result."""
 
 # ruff: noqa
 # pyright: basic

@@ -1,4 +1,5 @@
-"""Several training steps in one jit: scan over steps, each value_and_grad of a shard_map + momentum, donated carry."""
+"""Several training steps in one jit: a scan over steps, each the gradient of a `shard_map` with momentum; donated
+carry."""
 
 # ruff: noqa
 # pyright: basic

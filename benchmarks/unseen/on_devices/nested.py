@@ -1,5 +1,5 @@
-"""Nested shard_map: outer manual over d (axis_names={"d"}), inner manual over m; vmap over an ensemble axis around
-all."""
+"""Nested `shard_map`: manual over d outside (`axis_names={"d"}`) and over m inside, all under a vmap over an
+ensemble."""
 
 # ruff: noqa
 # pyright: basic

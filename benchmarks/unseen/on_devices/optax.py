@@ -1,4 +1,5 @@
-"""optax.py."""
+"""A whole optimizer step: the gradient of a `shard_map`, then optax's AdamW with clipping by global norm; donated
+state."""
 
 # ruff: noqa
 # pyright: basic

@@ -1,5 +1,5 @@
-"""A cond around a shard_map (layer drop), a layer of complex FFT with all_to_all, gradients by jax.vjp with a
-cotangent that is an argument."""
+"""A cond around a `shard_map` (layer drop) and a layer of complex FFTs with all_to_all; gradients by `jax.vjp`, whose
+cotangent is an argument."""
 
 # ruff: noqa
 # pyright: basic

@@ -1,5 +1,5 @@
-"""Partial manual axes: axis_names={"d"}; "m" left to the partitioner with shardings on the params; d inside psum of
-grads is automatic; loss outside."""
+"""Partly manual axes: `axis_names={"d"}`, with m left to the partitioner by shardings of the parameters; sums of
+gradients over d are automatic; loss outside."""
 
 # ruff: noqa
 # pyright: basic

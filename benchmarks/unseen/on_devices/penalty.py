@@ -1,4 +1,4 @@
-"""Gradient penalty: grad of grad through a shard_map (second order), with psum inside."""
+"""A gradient penalty: a second-order gradient through a `shard_map` with a psum inside."""
 
 # ruff: noqa
 # pyright: basic

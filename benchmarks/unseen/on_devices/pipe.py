@@ -1,4 +1,5 @@
-"""Pipeline: 8 stages, microbatches flow by ppermute through a scan over ticks; stage uses axis_index; loss outside."""
+"""A pipeline of eight stages: microbatches move by ppermute in a scan over ticks; stages read `axis_index`; loss
+outside."""
 
 # ruff: noqa
 # pyright: basic

@@ -1,4 +1,4 @@
-"""Ring attention: K/V travel by ppermute inside a scan, sequence over 8 devices, online softmax; loss outside."""
+"""Ring attention: keys and values move by ppermute in a scan, with the sequence over eight devices; loss outside."""
 
 # ruff: noqa
 # pyright: basic

@@ -1,5 +1,5 @@
-"""Bf16, sequence parallel: all_gather before, psum_scatter after each matmul pair; check_vma=False; loss outside in
-f32; f32 params cast outside."""
+"""Sequence parallelism in bf16: an all_gather before and a psum_scatter after each pair of products; `check_vma=False`;
+the f32 parameters are cast outside, and the loss is outside in f32."""
 
 # ruff: noqa
 # pyright: basic

@@ -1,5 +1,5 @@
-"""Values returned twice, an input returned as is, scalars handed forward to backward (a data-dependent scale by pmax),
-several results, gradients of params and input, two losses used outside."""
+"""Values returned twice, an input returned unchanged, a data-dependent scale by pmax as residual, several results,
+gradients of parameters and input, and two losses outside."""
 
 # ruff: noqa
 # pyright: basic

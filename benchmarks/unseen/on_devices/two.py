@@ -1,4 +1,4 @@
-"""Two unlike shard_maps (attention over heads; MLP over data) with ordinary layers between, in an ordinary model;
+"""Two different `shard_map`s, attention over heads and an MLP over data, with ordinary layers between them; a
 checkpoint per block."""
 
 # ruff: noqa

@@ -1,5 +1,5 @@
-"""Vmap over an ensemble of shard_maps (spmd_axis none), U-shaped skips across blocks, halo exchange by ppermute +
-conv1d over a sharded sequence, sort in a block; partial results."""
+"""A vmap over an ensemble of `shard_map`s with U-shaped skips across blocks: halo exchange by ppermute, convolutions
+over a sharded sequence, and a sort in a block."""
 
 # ruff: noqa
 # pyright: basic

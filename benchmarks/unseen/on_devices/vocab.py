@@ -1,5 +1,5 @@
-"""Vocabulary-parallel embedding and cross-entropy with axis_index offsets, tokens int32, pmax/psum logsumexp, nested
-jit blocks (jitted shared function), scan over layers."""
+"""Vocabulary-parallel embedding and cross entropy with `axis_index` offsets, a logsumexp by pmax and psum, a jitted
+function shared by the blocks, and a scan over layers."""
 
 # ruff: noqa
 # pyright: basic

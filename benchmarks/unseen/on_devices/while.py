@@ -1,5 +1,5 @@
-"""Deep equilibrium: forward fori_loop with psum and no gradient, then one differentiable step; plus blocks with
-fori_loop (static trip count) and an inner jax.checkpoint by the user with a policy in both variants."""
+"""A deep equilibrium: a `fori_loop` with psum and without gradient, then one differentiable iteration; also blocks with
+a `fori_loop` of static length, and an inner `jax.checkpoint` with a policy in both variants."""
 
 # ruff: noqa
 # pyright: basic

@@ -1,1 +1,1 @@
-"""The half that may be looked at while the passes are written."""
+"""The open half of the steps, which may be looked at while the passes are written."""

@@ -13,7 +13,7 @@ from .layers import cross_entropy, dense, layer_norm, linear, normed
 
 
 def odd_mlp(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Seven layers of seven widths and seven activations."""
+    """An MLP of seven layers with seven widths and seven activations."""
     run = Blocks(checkpoint, scopes)
     widths = [40, 96, 64, 150, 33, 80, 120, 10]
     activations = [jax.nn.relu, jnp.tanh, jax.nn.gelu, jax.nn.softplus, jax.nn.elu, jax.nn.hard_tanh, jax.nn.silu]
@@ -58,7 +58,7 @@ def mixer_rbg(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def hypernetwork(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A small network writes the matrices of every layer of a large one from an embedding of the layer."""
+    """A small network that writes the matrices of every layer of a large one from an embedding of the layer."""
     run = Blocks(checkpoint, scopes)
 
     def block(shared: Any, embedding: jax.Array, x: jax.Array) -> jax.Array:
@@ -79,7 +79,7 @@ def hypernetwork(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def tensor_train(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Layers whose matrix is a train of three small cores, contracted by einsum."""
+    """Layers whose matrix is a tensor train of three small cores, contracted by einsum."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:
@@ -103,7 +103,7 @@ def tensor_train(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def sine_chain(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """No matrices: ten links of scaled sin, exp, cos and tanh; the gradient is by the input as well."""
+    """Ten links of scaled sin, exp, cos and tanh without matrices; the input has a gradient as well."""
     run = Blocks(checkpoint, scopes)
 
     def link(a: jax.Array, x: jax.Array) -> jax.Array:
@@ -118,7 +118,7 @@ def sine_chain(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def loop_in_scope(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Eight residual layers by a `for` loop inside the one scope `backbone`; the head has its own."""
+    """Eight residual layers in a `for` loop inside one scope, `backbone`; the head has its own."""
     run = Blocks(checkpoint, scopes)
 
     def layer(p: Any, x: jax.Array) -> jax.Array:
@@ -137,7 +137,7 @@ def loop_in_scope(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def jitted_helper_twice(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A private gelu under `jax.jit`, called twice in each of six blocks."""
+    """Six blocks that each call a jitted, private gelu twice."""
     run = Blocks(checkpoint, scopes)
 
     @jax.jit

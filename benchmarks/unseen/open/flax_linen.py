@@ -1,4 +1,4 @@
-"""Steps in flax linen, which names the scopes itself."""
+"""Steps in flax linen, which names scopes by itself."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Encoder(nn.Module):
 
 
 def linen_encoder(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Five encoder layers with flax's own attention, whose layers flax numbers by itself; Adam."""
+    """Five encoder layers with flax's attention and automatically numbered scopes; Adam."""
     model, tokens = Encoder(checkpoint), integers(8, 80)
     params = jax.eval_shape(model.init, jax.random.key(0), tokens)
 

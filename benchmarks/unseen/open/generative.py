@@ -1,4 +1,4 @@
-"""Autoencoders, adversaries and flows."""
+"""Autoencoders, adversarial networks and flows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .layers import batch_norm, conv, dense, group_norm, linear, normed, upconv
 
 
 def conv_autoencoder(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Strided convolutions to a code, transposed convolutions back; momentum."""
+    """An autoencoder of strided and transposed convolutions; momentum."""
     run = Blocks(checkpoint, scopes)
     widths = [3, 16, 32, 64]
 
@@ -46,7 +46,7 @@ def conv_autoencoder(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def vae_ladder(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A variational autoencoder of dense layers with a latent at three depths; noise from threefry; Adam."""
+    """A variational autoencoder of dense layers with latents at three depths; threefry noise; Adam."""
     run = Blocks(checkpoint, scopes)
 
     def up(p: Any, x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -89,7 +89,7 @@ def vae_ladder(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def gan_hinge(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """The gradients of generator and discriminator in one step, each network updated by its own."""
+    """Gradients of generator and discriminator in one step, with a hinge loss."""
     run = Blocks(checkpoint, scopes)
 
     def generate(p: Any, x: jax.Array) -> jax.Array:
@@ -129,7 +129,7 @@ def gan_hinge(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def realnvp(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Eight affine couplings over alternate halves, the likelihood as loss."""
+    """RealNVP: eight affine couplings over alternate halves, with the likelihood as loss."""
     run = Blocks(checkpoint, scopes)
 
     def couple(p: Any, x: jax.Array, *, flip: bool) -> tuple[jax.Array, jax.Array]:

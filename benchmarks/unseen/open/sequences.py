@@ -1,4 +1,4 @@
-"""Networks along time: dilated convolutions, recurrences unrolled in Python, Fourier mixing, a state space."""
+"""Steps on sequences: dilated convolutions, unrolled recurrences, Fourier mixing, a state space."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .layers import cross_entropy, dense, layer_norm, linear, normed, rms_norm
 
 
 def wavenet(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Ten gated dilated convolutions over samples, all skips summed."""
+    """WaveNet: ten gated dilated convolutions over samples, with summed skips."""
     run = Blocks(checkpoint, scopes)
 
     def dilated(x: jax.Array, w: jax.Array, dilation: int) -> jax.Array:
@@ -43,7 +43,7 @@ def wavenet(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def gru_unrolled(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A GRU over 64 steps, eight steps a block; Adam."""
+    """A GRU over 64 steps, with eight steps per block; Adam."""
     run = Blocks(checkpoint, scopes)
 
     def cell(p: Any, h: jax.Array, x: jax.Array) -> jax.Array:
@@ -76,7 +76,7 @@ def gru_unrolled(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def bilstm_tagger(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Two LSTM layers in both directions over 14 words; a direction of a layer is a block."""
+    """Two bidirectional LSTM layers over 14 words; each direction of a layer is a block."""
     run = Blocks(checkpoint, scopes)
 
     def direction(p: Any, xs: jax.Array, *, backward: bool) -> jax.Array:
@@ -143,7 +143,7 @@ def mamba_cumsum(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def fnet(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Six encoder layers which mix by a two-dimensional Fourier transform; Adam with weight decay."""
+    """FNet: six encoder layers that mix by a two-dimensional Fourier transform; Adam with weight decay."""
     run = Blocks(checkpoint, scopes)
 
     def layer(p: Any, x: jax.Array) -> jax.Array:

@@ -1,4 +1,4 @@
-"""Transformers: decoder, masked encoder, images, encoder with decoder."""
+"""Transformers: a decoder, a masked encoder, a vision transformer, and an encoder-decoder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .layers import attend, cross_entropy, dense, layer_norm, linear, normed, rm
 
 
 def gpt_rotary(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Rotary positions, two key heads for four queries, RMSNorm, SwiGLU, tied embeddings, `tril` mask; AdamW."""
+    """A decoder with rotary positions, grouped queries, RMSNorm, SwiGLU and tied embeddings; AdamW."""
     run = Blocks(checkpoint, scopes)
     width, heads, kv_heads = 64, 4, 2
 
@@ -57,7 +57,7 @@ def gpt_rotary(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def bert_dropout(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A masked language model, normalized after each half; three dropouts a layer from folded threefry keys."""
+    """A post-norm masked language model with three dropouts per layer, from folded threefry keys."""
     run = Blocks(checkpoint, scopes)
 
     def dropout(key: jax.Array, x: jax.Array) -> jax.Array:
@@ -89,7 +89,7 @@ def bert_dropout(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def vit(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Patches by reshape, a class token, normalization before each half, one matrix for q, k and v; SGD."""
+    """A pre-norm vision transformer with a class token and one matrix for q, k and v; SGD."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:
@@ -119,7 +119,7 @@ def vit(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def t5(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Encoder and decoder with cross attention, relative position biases shared by all layers, gated gelu."""
+    """T5: encoder and decoder with cross attention, shared relative position biases, and gated gelu."""
     run = Blocks(checkpoint, scopes)
     width, heads, length = 48, 4, 80
 

@@ -1,4 +1,4 @@
-"""Steps in equinox, whose layers carry scopes of their own, such as `eqx.nn.Linear`."""
+"""Steps in equinox, whose layers have scopes of their own, such as `eqx.nn.Linear`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .layers import cross_entropy
 
 
 def arrays_of(make: Any) -> tuple[Any, Any]:
-    """The shapes of the arrays of a module, and the rest of it."""
+    """Return the shapes of the arrays of a module, and its remaining parts."""
     module = eqx.filter_eval_shape(make, jax.random.key(0))
     return eqx.partition(module, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
 
@@ -48,7 +48,7 @@ class ConvNet(eqx.Module):
 
 
 def eqx_convnet(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Convolutions of one image under `vmap`, the blocks and their scopes inside the `vmap`; SGD."""
+    """A convolutional network over single images, with `vmap` around blocks and scopes; SGD."""
     run = Blocks(checkpoint, scopes)
     params, static = arrays_of(ConvNet)
 
@@ -64,7 +64,7 @@ def eqx_convnet(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def eqx_deep_mlp(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Equinox's `MLP` of depth two as each of five blocks, each between a layer norm and a residual; Adam."""
+    """Five blocks of equinox's `MLP` of depth two, each between a layer norm and a residual; Adam."""
     run = Blocks(checkpoint, scopes)
 
     def make(key: jax.Array) -> Any:

@@ -1,4 +1,4 @@
-"""Write the counterparts as StableHLO text beside this file.
+"""Write the counterparts as StableHLO text next to this file.
 
 python test/conformance/nets/export.py [NAME ...]
 """
@@ -58,14 +58,14 @@ NETS: dict[str, Net] = {
 
 
 def as_text(net: Net) -> str:
-    """Pretty StableHLO with locations; file names are relative to the repository or to site-packages."""
+    """Return StableHLO with locations; file names are relative to the repository or to site-packages."""
     folders = rf"^(.*/site-packages/|{re.escape(str(ROOT))}/)"
     jax.config.update("jax_hlo_source_file_canonicalization_regex", folders)
     return jax.jit(net.function).lower(*net.arguments).as_text(debug_info=True)
 
 
 def main(names: list[str]) -> None:
-    """One process for each net: JAX numbers the functions of a process."""
+    """Export each net in a process of its own, since JAX numbers the functions of a process."""
     if len(names) == 1:
         (HERE / f"{names[0]}.mlir").write_text(as_text(NETS[names[0]]))
         return

@@ -1,4 +1,4 @@
-"""The counterparts of the nets that run in MindSpore and Paddle, in JAX: the same operations, weights and loss.
+"""Counterparts in JAX of the nets that run in MindSpore and Paddle: the same operations, weights and loss.
 
 Sources: MindSpore's recomputation tutorial and the example of `mindspore.recompute`; the example of
 `paddle.distributed.fleet.utils.recompute`; Paddle's static `RecomputeOptimizer` on four layers.
@@ -24,7 +24,7 @@ def of(*dimensions: int, dtype: Any = jnp.float32) -> jax.ShapeDtypeStruct:
 
 
 def pulled_back(net: Function, wanted: Sequence[int] = (0,)) -> Function:
-    """MindSpore's GradOperation: the gradient alone, for a cotangent of ones; the net's result is not asked for."""
+    """Return the gradient alone for a cotangent of ones, as MindSpore's GradOperation does."""
 
     def gradient(*arguments: Any) -> Any:
         result, back = jax.vjp(net, *arguments)
@@ -35,7 +35,7 @@ def pulled_back(net: Function, wanted: Sequence[int] = (0,)) -> Function:
 
 
 def attention(x: jax.Array, y: jax.Array, key: jax.Array | None) -> jax.Array:
-    """One block of the tutorial: (8, 128, 16, 32) to the same shape; dropout keeps 0.9 where there is a key."""
+    """Apply one block of the tutorial to (8, 128, 16, 32); with a key, dropout keeps 0.9 of the values."""
     query = jnp.transpose(x, (0, 2, 1, 3)) / jnp.float32(2.37891)
     other = jnp.transpose(x, (0, 2, 3, 1)) / jnp.float32(2.37891)
     mask = (jnp.float32(1.0) - jnp.expand_dims(y, 1)) * jnp.float32(-0.0001)
@@ -57,14 +57,15 @@ def attention_with_dropout(keys: jax.Array, x: jax.Array, *masks: jax.Array) -> 
 
 
 def conv_relu(x: jax.Array, kernel: jax.Array) -> jax.Array:
-    """`mindspore.nn.Conv2d(2, 2, 2)` pads as SAME, below and to the right first; the cell is the convolution alone."""
+    """Apply a convolution, which is the cell, and relu. `mindspore.nn.Conv2d(2, 2, 2)` pads like SAME, bottom and right
+    first."""
     with jax.named_scope("cell"):
         y = lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NCHW", "OIHW", "NCHW"))
     return jax.nn.relu(y)
 
 
 def chain(*steps: Function) -> Function:
-    """Ten cells of unary operations."""
+    """Return a net of ten cells of unary operations."""
 
     def net(x: jax.Array) -> jax.Array:
         for index in range(BLOCKS):
@@ -77,7 +78,8 @@ def chain(*steps: Function) -> Function:
 
 
 def fleet_block(x: jax.Array, weights: Sequence[jax.Array], mask: jax.Array) -> jax.Array:
-    """fc, dropout 0.5, relu, fc, relu, fc, without biases; the mask is given, so that both systems have the same."""
+    """Apply fc, dropout 0.5, relu, fc, relu, fc, without biases. The mask is an argument, so that both systems use the
+    same."""
     hidden = jax.nn.relu(jnp.where(mask, x @ weights[0] / jnp.float32(0.5), 0.0))
     return jax.nn.relu(hidden @ weights[1]) @ weights[2]
 
@@ -103,7 +105,7 @@ def no_noise(key: Any, x: jax.Array) -> jax.Array:
 
 
 def halved(key: Any, x: jax.Array) -> jax.Array:
-    """Dropout 0.5 with a key."""
+    """Apply dropout 0.5 with a key."""
     return jnp.where(jax.random.bernoulli(key, 0.5, x.shape), x / 0.5, 0.0)
 
 
@@ -112,15 +114,15 @@ def gumbel_softmax(key: Any, x: jax.Array) -> jax.Array:
 
 
 def rrelu(key: Any, x: jax.Array) -> jax.Array:
-    """`x - 0.5` with a random slope where it is negative."""
+    """Return `x - 0.5`, with a random slope where it is negative."""
     slope = jax.random.uniform(key, x.shape, minval=1 / 8, maxval=1 / 3)
     return jnp.where(x >= 0.5, x - 0.5, slope * (x - 0.5))
 
 
 def layers_loss(noise: Function = no_noise) -> Function:
-    """4 x (fc + relu + noise), fc, mean square error.
+    """Return the loss of 4 x (fc + relu + noise), fc, mean square error.
 
-    Checkpoints behind layers 0 and 2 make the segments {0} and {1, 2}.
+    Checkpoints after layers 0 and 2 delimit the segments {0} and {1, 2}.
     """
 
     def loss(parameters: Sequence[jax.Array], x: jax.Array, label: jax.Array, keys: Any = (None,) * 4) -> jax.Array:
@@ -133,7 +135,7 @@ def layers_loss(noise: Function = no_noise) -> Function:
 
 
 def mlp_loss(parameters: Sequence[jax.Array], x: jax.Array, label: jax.Array) -> jax.Array:
-    """fc, fc with softmax, cross entropy; checkpoints behind both."""
+    """Return the cross entropy of fc, fc with softmax; both have a checkpoint."""
     with jax.named_scope("segment0"):
         hidden = fc(x, parameters, 0)
     with jax.named_scope("segment1"):
@@ -143,7 +145,7 @@ def mlp_loss(parameters: Sequence[jax.Array], x: jax.Array, label: jax.Array) ->
 
 
 def branches_loss(parameters: Sequence[jax.Array], x: jax.Array, label: jax.Array) -> jax.Array:
-    """Two branches of two layers, side by side."""
+    """Return the loss of two parallel branches of two layers."""
     with jax.named_scope("left"):
         left = jnp.tanh(fc(jnp.tanh(fc(x, parameters, 0)), parameters, 1))
     with jax.named_scope("right"):
@@ -152,14 +154,15 @@ def branches_loss(parameters: Sequence[jax.Array], x: jax.Array, label: jax.Arra
 
 
 def noisy_loss(x: jax.Array, key: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The sum of the squares of exp(tanh(dropout(x))), and the value itself."""
+    """Return the sum of the squares of exp(tanh(dropout(x))), and the value itself."""
     with jax.named_scope("cell"):
         value = jnp.exp(jnp.tanh(halved(key, x)))
     return jnp.sum(value * value), value
 
 
 def batch_norm_loss(x: jax.Array) -> tuple[jax.Array, tuple[jax.Array, ...]]:
-    """Normalised over all but the channels, then exp(tanh(.)): the value, and the running statistics after the step."""
+    """Normalize over all dimensions but the channels and apply exp(tanh(.)); return the value and the new running
+    statistics."""
     with jax.named_scope("cell"):
         mean = jnp.mean(x, (0, 2, 3))
         centred = x - mean[:, None, None]

@@ -1,4 +1,4 @@
-"""The MindSpore nets of the comparison. Runs inside MindSpore's own environment; see `mindspore_run.py`.
+"""MindSpore nets of the comparison. They run in MindSpore's own environment; see `mindspore_run.py`.
 
 Sources: the recomputation tutorial (`Block`, ten of them), the example of `mindspore.recompute` (`ConvRelu`).
 """
@@ -10,7 +10,7 @@ BLOCKS = 10
 
 
 class Attention(nn.Cell):
-    """The tutorial's Block. The keep probability is 0.9 there, and 1.0 where gradients are compared."""
+    """The tutorial's Block, with keep probability 0.9, or 1.0 for the comparison of gradients."""
 
     def __init__(self, keep):
         super().__init__()
@@ -45,7 +45,7 @@ class Chain(nn.Cell):
 
 
 class Stack(nn.Cell):
-    """Ten cells in a row, each recomputed on its own."""
+    """Ten consecutive cells, each recomputed separately."""
 
     def __init__(self, make, recomputed, **options):
         super().__init__()
@@ -60,7 +60,7 @@ class Stack(nn.Cell):
 
 
 class ConvRelu(nn.Cell):
-    """The example of `mindspore.recompute`: only the convolution is recomputed."""
+    """Example of `mindspore.recompute`, in which only the convolution is recomputed."""
 
     def __init__(self, recomputed):
         super().__init__(auto_prefix=False)
@@ -74,7 +74,7 @@ class ConvRelu(nn.Cell):
 
 
 class Noisy(nn.Cell):
-    """exp of noise times x, of x = 1: where value and gradient saw the same noise, they are the same number."""
+    """exp of noise times x, for x = 1; value and gradient are equal if they used the same noise."""
 
     def __init__(self, noise):
         super().__init__()
@@ -88,7 +88,7 @@ class Noisy(nn.Cell):
 
 
 class Normalised(nn.Cell):
-    """BatchNorm in front of two functions whose gradients need its result."""
+    """BatchNorm followed by two functions whose gradients read its result."""
 
     def __init__(self):
         super().__init__()

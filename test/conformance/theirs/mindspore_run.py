@@ -1,9 +1,9 @@
-"""Run one case in MindSpore's graph mode and print what it gave as JSON.
+"""Run one case in MindSpore's graph mode and print its results as JSON.
 
     python mindspore_run.py CASE plain|recomputed INPUTS.npz RESULTS.npz
 
 Both runs draw the same inputs. Peak bytes and the graph are in the log and the dump that GLOG_v=1 and
-MS_DEV_SAVE_GRAPHS=1 ask for.
+MS_DEV_SAVE_GRAPHS=1 request.
 """
 
 import json
@@ -23,7 +23,7 @@ def draw(*shape):
 
 
 def stack_of(make, shape, **options):
-    """Ten cells, the gradient of the input only."""
+    """Return a run of ten cells that takes the gradient of the input only."""
 
     def run(recomputed):
         net = Stack(make, recomputed, **options)
@@ -42,7 +42,7 @@ def conv_relu(recomputed):
 
 
 def squared(cell):
-    """The cell, then something whose gradient needs the cell's result."""
+    """Return the cell, followed by a square, whose gradient reads the cell's result."""
 
     def net(x):
         value = cell(x)
@@ -52,7 +52,7 @@ def squared(cell):
 
 
 def noisy(noise):
-    """How many elements saw another noise in the gradient than in the value. The value is v = exp(tanh(n))."""
+    """Return a run that counts the elements with different noise in gradient and value, v = exp(tanh(n))."""
 
     def run(recomputed):
         cell = Noisy(noise).set_train()

@@ -1,4 +1,4 @@
-"""Does a later CSE leave the copies alone? Runs inside Paddle's own environment; see `paddle_run.py`."""
+"""Count copies before and after Paddle's CSE. Runs in Paddle's own environment; see `paddle_run.py`."""
 
 import paddle
 from paddle import nn, static
@@ -11,7 +11,7 @@ def copies(program):
 
 
 def copies_before_and_after():
-    """Two blocks of fc, tanh, fc, tanh: copies after Paddle's own recompute pass, and after its own CSE."""
+    """Return the copies of two blocks of fc, tanh, fc, tanh after Paddle's own recompute pass, and after its CSE."""
     paddle.enable_static()
     main, startup = static.Program(), static.Program()
     with static.program_guard(main, startup):

@@ -1,6 +1,6 @@
-"""The example of `paddle.distributed.fleet.utils.recompute`, word for word but for the batch and what it notes.
+"""Example of `paddle.distributed.fleet.utils.recompute`, unchanged except for the batch and its recorded values.
 
-Runs inside Paddle's own environment; see `paddle_run.py`.
+Runs in Paddle's own environment; see `paddle_run.py`.
 """
 
 import random
@@ -37,7 +37,7 @@ class Net(paddle.nn.Layer):
 
 
 def train(recomputed, batch=BATCH, steps=5):
-    """Losses of all steps; weights, input, masks, gradients and forward calls of the first."""
+    """Return the losses of all steps, and weights, input, masks, gradients and forward calls of the first step."""
     paddle.seed(10).manual_seed(10)
     random.seed(10)
     net = Net(recomputed)
@@ -65,7 +65,7 @@ def train(recomputed, batch=BATCH, steps=5):
 
 
 def batch_norm(recomputed):
-    """Running mean after one step of a layer with batch normalisation."""
+    """Return the running mean after one step of a layer with batch normalization."""
     paddle.seed(1)
     net = paddle.nn.Sequential(paddle.nn.Linear(8, 8), paddle.nn.BatchNorm1D(8), paddle.nn.Tanh())
     x = paddle.to_tensor(np.random.default_rng(0).normal(size=(16, 8)).astype(np.float32), stop_gradient=False)

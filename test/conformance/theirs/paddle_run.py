@@ -1,4 +1,4 @@
-"""Run one case in Paddle on the CPU and print what it gave as JSON.
+"""Run one case in Paddle on the CPU and print its results as JSON.
 
 python paddle_run.py CASE plain|recomputed INPUTS.npz RESULTS.npz
 """

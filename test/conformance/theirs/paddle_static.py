@@ -1,4 +1,4 @@
-"""Small static programs for Paddle's `RecomputeOptimizer`. They run in its own environment."""
+"""Small static programs for Paddle's `RecomputeOptimizer`, which run in Paddle's own environment."""
 
 import numpy as np
 import paddle
@@ -14,7 +14,8 @@ def linear(x, width, activation=None):
 
 
 def layers(between):
-    """4 x (fc + relu + `between`), fc, mean square error; returns the loss and the checkpoints behind 0 and 2."""
+    """Return the builder of 4 x (fc + relu + `between`), fc, mean square error, with checkpoints after layers 0 and
+    2."""
 
     def build(x, label):
         held = []
@@ -27,14 +28,15 @@ def layers(between):
 
 
 def branches(x, label):
-    """Two branches of two layers, side by side; their tips are the checkpoints."""
+    """Return the loss of two parallel branches of two layers, whose ends are the checkpoints."""
     left = linear(linear(x, 8, "tanh"), 8, "tanh")
     right = linear(linear(x, 8, "tanh"), 8, "tanh")
     return paddle.mean(paddle.square(linear(left + right, 1) - label)), [left, right]
 
 
 def mlp(x, label):
-    """The example of `RecomputeOptimizer`: fc, fc with softmax, cross entropy; both results are checkpoints."""
+    """Return the loss of the example of `RecomputeOptimizer`: fc, fc with softmax, cross entropy; both are
+    checkpoints."""
     hidden = linear(x, 128)
     prediction = linear(hidden, 2, "softmax")
     cost = F.cross_entropy(prediction, label, use_softmax=False, reduction="none")
@@ -53,7 +55,7 @@ NETS = {
 
 
 def run(name, recomputed):
-    """One step: the program, its parameters before, the fetched loss, gradients and parameters after."""
+    """Run one step; return the program, its initial parameters, loss, gradients and new parameters."""
     paddle.enable_static()
     main, startup = static.Program(), static.Program()
     main.random_seed = startup.random_seed = 7
@@ -79,7 +81,7 @@ def run(name, recomputed):
 
 
 def feeds(name):
-    """Numbers to fit, or classes for the documented example."""
+    """Return inputs and targets; for the documented example the targets are classes."""
     generator = np.random.default_rng(0)
     if name == "mlp":
         return {"x": generator.random((32, 32), np.float32), "label": generator.integers(0, 2, (32, 1))}
@@ -95,7 +97,7 @@ def is_temporary(block, name):
 
 
 def counts(program):
-    """Copies, and the forward values that the backward pass reads: by value, and in bytes over the textual order."""
+    """Return the number of copies, and the forward values that the backward pass reads, by value and by bytes."""
     block = program.global_block()
     roles = [op.attr("op_role") for op in block.ops]
     start = next(index for index, role in enumerate(roles) if role & 1)
@@ -111,7 +113,7 @@ def counts(program):
 
 
 def peak_bytes(block, ops):
-    """Temporaries alive at once in textual order, parameter gradients left out."""
+    """Return the peak of the temporaries in textual order, without parameter gradients."""
     spans = {}
     for index, (_, into, out) in enumerate(ops):
         for name in (*into, *out):

@@ -6,11 +6,11 @@ func.func @not_twice(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, t
   // expected-remark@+1 {{test.write is not recomputed: the effects of test.write are unknown}}
   %a = "test.write"(%x) {recompute.recompute = true, recompute.phase = "primal"} : (tensor<4xf32>) -> tensor<4xf32>
   %z = stablehlo.constant dense<0.0> : tensor<f32>
-  // expected-remark@+1 {{stablehlo.rng is not recomputed: it draws from a hidden random state: a copy would draw other numbers; draw with stablehlo.rng_bit_generator, whose state is an operand}}
+  // expected-remark@+1 {{stablehlo.rng is not recomputed: it draws from a hidden random state: a copy would draw different numbers; draw with stablehlo.rng_bit_generator, whose state is an operand}}
   %b = "stablehlo.rng"(%z, %z, %s) {recompute.recompute = true, recompute.phase = "primal", rng_distribution = #stablehlo<rng_distribution UNIFORM>} : (tensor<f32>, tensor<f32>, tensor<1xi64>) -> tensor<4xf32>
-  // expected-remark@+1 {{stablehlo.custom_call is not recomputed: the custom call @f is not known to return the same value each time; repeatable=f says that it does}}
+  // expected-remark@+1 {{stablehlo.custom_call is not recomputed: the custom call @f is not known to return the same value each time; if it does, declare it with repeatable=f}}
   %c = "stablehlo.custom_call"(%b) {recompute.recompute = true, recompute.phase = "primal", call_target_name = "f"} : (tensor<4xf32>) -> tensor<4xf32>
-  // expected-remark@+1 {{stablehlo.all_reduce is not recomputed: it is a collective, and recomputing collectives is off}}
+  // expected-remark@+1 {{stablehlo.all_reduce is not recomputed: it is a collective, and recomputation of collectives is disabled}}
   %d = "stablehlo.all_reduce"(%c) ({
   ^bb0(%p: tensor<f32>, %q: tensor<f32>):
     %r = stablehlo.add %p, %q : tensor<f32>

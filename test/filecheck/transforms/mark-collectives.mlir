@@ -21,4 +21,4 @@ func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, ten
 // OFF:     %a = {{.*}}recompute.recompute = true
 // CLONE:   %n = "stablehlo.all_gather"(%a) {{.*}}handle = 1,
 // CLONE:   "stablehlo.all_gather"({{.*}}handle = 2, {{.*}}recompute.copy = 1
-// REMARK:  remark: stablehlo.all_gather is not recomputed: it is a collective, and recomputing collectives is off
+// REMARK:  remark: stablehlo.all_gather is not recomputed: it is a collective, and recomputation of collectives is disabled

@@ -36,7 +36,7 @@ func.func @loop(%x: tensor<256xf32>, %ct: tensor<256xf32>) -> (tensor<256xf32>, 
 // expected-remark@+1 {{nothing is recomputed: the step is left as it is}}
 func.func @memory(%m: memref<8xf32>, %ct: f32) -> f32 {
   %c0 = arith.constant 0 : index
-  %v = memref.load %m[%c0] {recompute.recompute = true} : memref<8xf32> // expected-remark {{memref.load is not recomputed: it reads memory that may have been written in between}}
+  %v = memref.load %m[%c0] {recompute.recompute = true} : memref<8xf32> // expected-remark {{memref.load is not recomputed: it reads memory that may be overwritten before the copy runs}}
   %w = "acme.swish"(%v) {recompute.recompute = true} : (f32) -> f32 // expected-remark {{the effects of acme.swish are unknown; declare them with recompute.rules.register}}
   %g0 = arith.mulf %ct, %ct {recompute.phase = "gradient"} : f32
   %g1 = arith.mulf %g0, %v {recompute.phase = "gradient"} : f32

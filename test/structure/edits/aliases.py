@@ -1,4 +1,4 @@
-"""Edits of aliases: what they are called, where they are defined, how often, and as what."""
+"""Edits of aliases: their names, their number, and the places and values of their definitions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TYPES = "i32 i64 f32 tensor<4xf32> tensor<4xi32> !foo.type<1> !vhlo.i32_v1 tenso
 
 
 def definitions(text: str) -> list[tuple[str, int, int, int]]:
-    """Name, start of the line, start of the value, end of the value."""
+    """Return (name, start of the line, start of the value, end of the value) for each alias."""
     found: list[tuple[str, int, int, int]] = []
     for match in _DEFINITION.finditer(text):
         found.append((match[1], match.start(), match.end(), end_of(text, match.end(), "\n")))
@@ -35,7 +35,7 @@ def _line_starts(text: str) -> list[int]:
 
 
 def _between_operations(text: str) -> list[int]:
-    """Starts of lines outside of functions: aliases may stand there."""
+    """Return the starts of lines outside of functions, where aliases may be defined."""
     return [
         start
         for start in _line_starts(text)
@@ -51,7 +51,7 @@ def _a_value(rng: Random, sign: str) -> str:
 
 
 def introduce(text: str, rng: Random) -> tuple[str, str] | None:
-    """A value or a type of the text becomes an alias, defined anywhere."""
+    """Replace a value or type in the text by a new alias, defined anywhere."""
     if (done := _introduced(text, rng)) is None:
         return None
     definition, used = done
@@ -60,13 +60,13 @@ def introduce(text: str, rng: Random) -> tuple[str, str] | None:
 
 
 def introduce_first(text: str, rng: Random) -> tuple[str, str] | None:
-    """The same, defined at the start, as MLIR wants it."""
+    """Replace a value or type by a new alias, defined at the start, as MLIR requires."""
     done = _introduced(text, rng)
     return None if done is None else (done[0], f"{done[0]}\n{done[1]}")
 
 
 def _introduced(text: str, rng: Random) -> tuple[str, str] | None:
-    """The definition, and the text that uses it."""
+    """Return the definition of a new alias, and the text that uses it."""
     sign, where = rng.choice([("#", _VALUE), ("!", _TYPE), ("", _INSIDE)])
     found = [match.end() for match in where.finditer(text)]
     if (start := pick(rng, found)) is None:
@@ -93,7 +93,7 @@ def rename_use(text: str, rng: Random) -> tuple[str, str] | None:
 
 
 def redefine(text: str, rng: Random) -> tuple[str, str] | None:
-    """Another value for the name."""
+    """Give an alias another value."""
     if (found := pick(rng, definitions(text))) is None:
         return None
     name, _, start, end = found
@@ -102,7 +102,7 @@ def redefine(text: str, rng: Random) -> tuple[str, str] | None:
 
 
 def define_again(text: str, rng: Random) -> tuple[str, str] | None:
-    """The same name once more, with the same value or another, as an attribute or a location, anywhere."""
+    """Define an alias again anywhere, with the same or another value, as an attribute or a location."""
     if (found := pick(rng, definitions(text))) is None:
         return None
     name, _, start, end = found
@@ -137,7 +137,7 @@ def swap_definitions(text: str, rng: Random) -> tuple[str, str] | None:
 
 
 def chain(text: str, rng: Random) -> tuple[str, str] | None:
-    """An alias of an alias, or one inside of another value."""
+    """Insert an alias of an alias, or one within another value."""
     if (found := pick(rng, definitions(text))) is None:
         return None
     name, line, start, end = found
@@ -154,7 +154,7 @@ def chain(text: str, rng: Random) -> tuple[str, str] | None:
 
 
 def as_location(text: str, rng: Random) -> tuple[str, str] | None:
-    """An alias where a location stands."""
+    """Use an alias as a location."""
     names = [name for name, *_ in definitions(text) if name[0] == "#"] or ["#a"]
     ends = [match.end() for match in re.finditer(r"(?m)(?<=\w|>|\))$", text)]
     if (at := pick(rng, ends)) is None:

@@ -1,4 +1,4 @@
-"""Edits of attributes and properties: key, value, and which of the two dictionaries they are in."""
+"""Edits of attributes and properties: key, value, and the dictionary that contains them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def entries(program: Program) -> list[Entry]:
 
 
 def a_value(program: Program, rng: Random) -> str:
-    """A value from the table, or one that the program has already."""
+    """Return a value from the table, or one that occurs in the program."""
     present = [each[key] for _, each, key in entries(program)]
     new = rng.choice(VALUES).replace("_HIGH", " HIGH").replace("unit", UNIT)
     return rng.choice([new, *present[:1], rng.choice(present)] if present else [new])
@@ -76,7 +76,7 @@ def replace(program: Program, rng: Random) -> str | None:
 
 
 def change(program: Program, rng: Random) -> str | None:
-    """One literal inside of a value."""
+    """Change one literal in a value."""
     if (entry := pick(rng, [one for one in entries(program) if one[1][one[2]]])) is None:
         return None
     op, each, key = entry
@@ -114,7 +114,7 @@ def copy(program: Program, rng: Random) -> str | None:
 
 
 def change_dictionary(program: Program, rng: Random) -> str | None:
-    """A property becomes an attribute, or an attribute a property, or both."""
+    """Turn a property into an attribute or vice versa, or make it both."""
     if (entry := pick(rng, entries(program))) is None:
         return None
     op, each, key = entry

@@ -1,4 +1,4 @@
-"""Edits of functions: names, visibility, order, attributes of positions, calls and who is called."""
+"""Edits of functions: names, visibility, order, attributes of positions, calls and callees."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def duplicate(program: Program, rng: Random) -> str | None:
 
 
 def rename(program: Program, rng: Random) -> str | None:
-    """With those who call it, or without."""
+    """Rename a function, with or without its callers."""
     if (function := pick(rng, program.functions())) is None:
         return None
     old = name_of(function)
@@ -84,7 +84,7 @@ def callee(program: Program, rng: Random) -> str | None:
 
 
 def position_attributes(program: Program, rng: Random) -> str | None:
-    """Attributes of an argument or a result of a function, or of an operation that has such lists."""
+    """Edit the attributes of an argument or result of a function or call."""
     found = [op for op in operations(program) if op.name in ("func.func", "func.call")]
     if (op := pick(rng, found)) is None:
         return None
@@ -112,7 +112,7 @@ def position_attributes(program: Program, rng: Random) -> str | None:
 
 
 def _listed(op: Operation, name: str) -> list[dict[str, str]]:
-    """The dictionaries of the positions, one each."""
+    """Return one dictionary for each position."""
     count = (
         len(op.regions[0][0].arguments) if op.name == "func.func" and op.regions and op.regions[0] else len(op.operands)
     )
@@ -130,7 +130,7 @@ def _entry(text: str) -> tuple[str, str]:
 
 
 def body(program: Program, rng: Random) -> str | None:
-    """A function loses its body, or gets that of another one."""
+    """Remove the body of a function, or replace it by that of another function."""
     if (function := pick(rng, program.functions())) is None:
         return None
     other = copied(rng.choice(program.functions()))
@@ -139,7 +139,7 @@ def body(program: Program, rng: Random) -> str | None:
 
 
 def change_one_copy(program: Program, rng: Random) -> str | None:
-    """A function is copied, and one call calls the copy, which differs in one operation's name."""
+    """Copy a function, change the name of one operation in the copy, and let one call refer to it."""
     if (call := pick(rng, _calls(program))) is None:
         return None
     target = unquoted(call.properties.get("callee", ""))
@@ -157,7 +157,7 @@ def change_one_copy(program: Program, rng: Random) -> str | None:
 
 
 def add_call(program: Program, rng: Random) -> str | None:
-    """Of any function, with values of the right types where there are some."""
+    """Add a call of any function, with values of the right types if there are any."""
     functions = [one for one in program.functions() if one.regions and one.regions[0]]
     if (function := pick(rng, functions)) is None or (place := pick(rng, inner_places(program))) is None:
         return None
@@ -177,7 +177,7 @@ def add_call(program: Program, rng: Random) -> str | None:
 
 
 def wrap_module(program: Program, rng: Random) -> str | None:
-    """Top-level operations into a module of their own."""
+    """Move top-level operations into a module of their own."""
     listed = program.body.operations
     if not listed:
         return None

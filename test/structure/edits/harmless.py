@@ -1,4 +1,4 @@
-"""Edits that keep the meaning by a rule of the proof: without them the rules would never be needed."""
+"""Edits that preserve the meaning by a rule of the proof, so that the rules are exercised."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PURE_UNARY = "stablehlo.negate stablehlo.abs stablehlo.cosine".split()
 
 
 def barrier(program: Program, rng: Random) -> str | None:
-    """A barrier over values that some readers read behind it."""
+    """Add a barrier over values, through which some of their readers read."""
     if (place := pick(rng, inner_places(program))) is None:
         return None
     seen = [value for value in visible(program, place.op) if value.type.startswith("tensor<")]
@@ -95,7 +95,7 @@ def say_public(program: Program, rng: Random) -> str | None:
 
 
 def outline(program: Program, rng: Random) -> str | None:
-    """An operation becomes the call of a private function that holds it."""
+    """Replace an operation by a call of a private function that contains it."""
     found = [place for place in inner_places(program) if place.op.results and not place.op.regions]
     if (place := pick(rng, [one for one in found if one.op is not one.block.operations[-1]])) is None:
         return None
@@ -121,7 +121,7 @@ def outline(program: Program, rng: Random) -> str | None:
 
 
 def group(program: Program, rng: Random) -> str | None:
-    """An operation inside a segment or gradient region."""
+    """Move an operation into a segment or gradient region."""
     if (place := pick(rng, [one for one in inner_places(program) if one.op.results])) is None:
         return None
     around = Operation(rng.choice(["recompute.segment", "recompute.gradient"]))
@@ -134,7 +134,7 @@ def group(program: Program, rng: Random) -> str | None:
 
 
 def constant_into_regions(program: Program, rng: Random) -> str | None:
-    """A constant is made again inside of a region that reads it."""
+    """Duplicate a constant in a region that reads it."""
     constants = {op.results[0]: op for op in operations(program) if op.name == "stablehlo.constant" and op.results}
     found = [
         (block, value)
@@ -155,7 +155,7 @@ def constant_into_regions(program: Program, rng: Random) -> str | None:
 
 
 def shuffle(program: Program, rng: Random) -> str | None:
-    """Operations of a block in another order that their operands allow."""
+    """Reorder the operations of a block as far as their operands allow."""
     if (
         block := pick(rng, [one for one in blocks(program) if len(one.operations) > 2 and one is not program.body])
     ) is None:

@@ -1,4 +1,4 @@
-"""Small changes to a piece of text that spells a value: a number, a word, a type."""
+"""Small changes of a text that denotes a value: a number, a word, a type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TYPES = "i1 i4 i8 i32 i64 ui8 ui32 si32 f16 bf16 f32 f64 index f8E4M3FN f8E5M2 f
 
 
 def tweak(text: str, rng: Random) -> str | None:
-    """The text with one of its literals changed; `None` where it has none."""
+    """Return the text with one of its literals changed, or None if it has none."""
     found = list(_LITERAL.finditer(text))
     if not found:
         return None

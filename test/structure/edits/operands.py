@@ -38,7 +38,7 @@ def duplicate(program: Program, rng: Random) -> str | None:
 
 
 def replace(program: Program, rng: Random) -> str | None:
-    """Another value that is visible, of the same type mostly."""
+    """Replace an operand by another visible value, mostly of the same type."""
     if (op := pick(rng, _reading(program, 1))) is None:
         return None
     index = rng.randrange(len(op.operands))
@@ -60,7 +60,7 @@ def add(program: Program, rng: Random) -> str | None:
 
 
 def swap_results(program: Program, rng: Random) -> str | None:
-    """What read one result reads the other one."""
+    """Let the readers of one result read another one."""
     if (op := pick(rng, [op for op in operations(program) if len(op.results) > 1])) is None:
         return None
     i, j = rng.sample(range(len(op.results)), 2)
@@ -100,7 +100,7 @@ def _other_type(type_: str, rng: Random, present: list[str]) -> str:
 
 
 def retype(program: Program, rng: Random) -> str | None:
-    """One value gets another type."""
+    """Change the type of one value."""
     if (value := pick(rng, values(program))) is None:
         return None
     before, value.type = value.type, _other_type(value.type, rng, [one.type for one in values(program)])
@@ -108,7 +108,7 @@ def retype(program: Program, rng: Random) -> str | None:
 
 
 def retype_all(program: Program, rng: Random) -> str | None:
-    """One type is another one everywhere, in attributes too."""
+    """Replace one type by another one everywhere, in attributes too."""
     present = sorted({value.type for value in values(program)})
     if (before := pick(rng, present)) is None:
         return None

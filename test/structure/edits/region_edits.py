@@ -1,4 +1,4 @@
-"""Edits of regions, blocks, their arguments and terminators."""
+"""Edits of regions, blocks, and their arguments and terminators."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def drop_region(program: Program, rng: Random) -> str | None:
 
 
 def add_region(program: Program, rng: Random) -> str | None:
-    """Empty, with an empty block, or a copy of another one."""
+    """Add a region: empty, with an empty block, or copied from another one."""
     if (op := pick(rng, operations(program))) is None:
         return None
     new: list[Block] = rng.choice([[], [Block()], [Block([Value("i32")])], [Block([], [Operation("foo.end")])]])
@@ -49,7 +49,7 @@ def swap_own_regions(program: Program, rng: Random) -> str | None:
 
 
 def empty_region(program: Program, rng: Random) -> str | None:
-    """All blocks of a region, or all operations of its blocks, or all but the terminators."""
+    """Remove all blocks of a region, all operations of its blocks, or all except the terminators."""
     if (found := pick(rng, regions(program))) is None:
         return None
     op, index = found
@@ -62,7 +62,7 @@ def empty_region(program: Program, rng: Random) -> str | None:
 
 
 def split_block(program: Program, rng: Random) -> str | None:
-    """A block becomes two, with a branch or without."""
+    """Split a block in two, with or without a branch."""
     if (found := pick(rng, [one for one in regions(program) if one[0].regions[one[1]]])) is None:
         return None
     op, index = found
@@ -129,7 +129,7 @@ def rename_end(program: Program, rng: Random) -> str | None:
 
 
 def add_end(program: Program, rng: Random) -> str | None:
-    """A terminator where there may be one already."""
+    """Add a terminator to a block that may have one already."""
     if (found := _last(program, rng)) is None:
         return None
     block, last = found
@@ -165,7 +165,7 @@ def end_operands(program: Program, rng: Random) -> str | None:
 
 
 def continue_after_end(program: Program, rng: Random) -> str | None:
-    """An operation behind the terminator."""
+    """Add an operation after the terminator."""
     if (found := _last(program, rng)) is None:
         return None
     block, last = found

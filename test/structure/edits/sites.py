@@ -1,6 +1,6 @@
-"""Where a tree can be edited, and the tables of edits.
+"""Places where a tree can be edited, and the tables of edits.
 
-An edit changes the program in place and says what it did; `None` where there is nothing for it to do.
+An edit changes the program in place and describes what it did; it returns None if it finds nothing to change.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Edits = dict[str, Edit]
 
 
 class Place(NamedTuple):
-    """An operation and where it stands."""
+    """Operation, with its block and position."""
 
     block: Block
     at: int
@@ -30,7 +30,7 @@ def pick(rng: Random, items: Sequence[T]) -> T | None:
 
 
 def places(program: Program) -> list[Place]:
-    """All operations but the module."""
+    """Return the places of all operations except the module."""
     return list(_places_below(program.module))
 
 
@@ -46,7 +46,7 @@ def operations(program: Program) -> list[Operation]:
 
 
 def inner_places(program: Program) -> list[Place]:
-    """All operations inside of functions, or of what else stands at the top level."""
+    """Return the places of all operations below the top level."""
     top = program.body
     return [place for place in places(program) if place.block is not top]
 
@@ -56,7 +56,7 @@ def blocks(program: Program) -> list[Block]:
 
 
 def regions(program: Program) -> list[tuple[Operation, int]]:
-    """Each operation's regions, by number; the module's is left out."""
+    """Return each operation with the index of each of its regions, without that of the module."""
     return [(op, index) for op in operations(program) for index in range(len(op.regions))]
 
 
@@ -66,7 +66,7 @@ def values(program: Program) -> list[Value]:
 
 
 def visible(program: Program, op: Operation) -> list[Value]:
-    """The values that are defined before the operation, in its block and in those around it."""
+    """Return the values defined before the operation, in its block and in enclosing ones."""
     return _visible(program.module, op, []) or []
 
 
@@ -89,7 +89,7 @@ def replace_uses(program: Program, old: Value, new: Value) -> None:
 
 
 def uses(program: Program) -> dict[Value, int]:
-    """How often each value is read."""
+    """Return the number of uses of each value."""
     counts: dict[Value, int] = {}
     for op in program.module.walk():
         for value in op.operands:
@@ -98,7 +98,7 @@ def uses(program: Program) -> dict[Value, int]:
 
 
 def copied(op: Operation) -> Operation:
-    """A copy with regions and results of its own, which reads what the original reads."""
+    """Return a copy with regions and results of its own, which reads the operands of the original."""
     copy: Operation = pickle.loads(pickle.dumps(op))
     free: dict[Value, Value] = {}
     for ours, theirs in zip(copy.walk(), op.walk(), strict=True):
@@ -111,5 +111,5 @@ def copied(op: Operation) -> Operation:
 
 
 def unquoted(text: str) -> str:
-    """The name that a string or a symbol spells."""
+    """Return the name that a string or symbol denotes."""
     return text.lstrip("@").strip('"')

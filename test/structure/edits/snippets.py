@@ -1,6 +1,6 @@
-"""Operations to put in, from `snippets.txt`: effects, unknown regions, tokens, marks, constants.
+"""Operations to insert, from `snippets.txt`: effects, unknown regions, tokens, marks, constants.
 
-`$x` reads a value, `$t` is its type.
+`$x` stands for a value, and `$t` for its type.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SNIPPETS = (Path(__file__).parent / "snippets.txt").read_text().strip().split("\
 
 
 def _read(text: str, operand: Value, seen: list[Value]) -> Operation:
-    """The operation of a snippet, which reads visible values."""
+    """Return the operation of a snippet, with visible values as operands."""
     free = {"%x": operand.type, "%s": "tensor<2xui64>", "%i": "tensor<i32>"}
     arguments = ", ".join(f"{name}: {type_}" for name, type_ in free.items())
     body = text.replace("$x", "%x").replace("$t", operand.type)

@@ -1,6 +1,6 @@
-"""Edits of the text itself, in whatever form it is: tokens, bracketed lists, lines, comments, the section of resources.
+"""Edits of the text in any form: tokens, bracketed lists, lines, comments, the resource section.
 
-(text, rng) -> (what was done, new text), or None where there is nothing to do
+Each maps (text, rng) to (description, new text), or to None if it finds nothing to change.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def tokens(text: str) -> list[re.Match[str]]:
 
 
 def kind_of(token: str) -> str:
-    """Tokens of one kind may stand for each other."""
+    """Return the kind of a token; tokens of one kind may replace each other."""
     if token[0] in _KINDS:
         return token[0]
     return "number" if token[0].isdigit() else "word" if token[0].isalpha() else token
@@ -58,7 +58,7 @@ def swap_tokens(text: str, rng: Random) -> tuple[str, str] | None:
 
 
 def replace_token(text: str, rng: Random) -> tuple[str, str] | None:
-    """By another one of its kind: a value by a value, a symbol by a symbol."""
+    """Replace a token by another one of its kind: a value by a value, a symbol by a symbol."""
     found = tokens(text)
     match = rng.choice(found)
     alike = sorted({one[0] for one in found if kind_of(one[0]) == kind_of(match[0])} - {match[0]})
@@ -68,7 +68,7 @@ def replace_token(text: str, rng: Random) -> tuple[str, str] | None:
 
 
 def replace_name(text: str, rng: Random) -> tuple[str, str] | None:
-    """One value, symbol, alias or label is another one at one place."""
+    """Replace one occurrence of a value, symbol, alias or label by another name."""
     found = [match for match in tokens(text) if match[0][0] in "%@#!^"]
     if (match := pick(rng, found)) is None:
         return None
@@ -95,13 +95,13 @@ def change_literal(text: str, rng: Random) -> tuple[str, str] | None:
 
 
 def _groups(text: str) -> list[tuple[int, int]]:
-    """Start and end of what stands in brackets, strings and comments left out."""
+    """Return the start and end of each bracketed part, ignoring strings and comments."""
     opening = [match.end() for match in tokens(text) if match[0] in ("(", "[", "{", "<")]
     return [(start, end_of(text, start, "")) for start in opening]
 
 
 def change_list(text: str, rng: Random) -> tuple[str, str] | None:
-    """Something is done to the items between two brackets."""
+    """Edit the items between two brackets."""
     found = [(start, end) for start, end in _groups(text) if end - start < 2000]
     if (group := pick(rng, found)) is None:
         return None
@@ -149,7 +149,7 @@ def change_lines(text: str, rng: Random) -> tuple[str, str]:
 
 
 def change_space(text: str, rng: Random) -> tuple[str, str]:
-    """Comments and blanks where they mean nothing, or almost nowhere."""
+    """Insert comments or white space, mostly where they mean nothing."""
     match = rng.choice(tokens(text))
     new = rng.choice(
         [" ", "\n", "\t", " // comment\n", "//\n", "\r\n", " // }\n", "\f", "\v", "\u00a0", "\x00", ' // "\n', "/**/"]
@@ -172,7 +172,7 @@ def change_string(text: str, rng: Random) -> tuple[str, str] | None:
 
 
 def change_around(text: str, rng: Random) -> tuple[str, str]:
-    """A second module, a module around, what stands behind the end."""
+    """Add a second module, an enclosing module, or text after the end."""
     kind = rng.choice("twice around behind before end unwrapped resources".split())
     match kind:
         case "twice":

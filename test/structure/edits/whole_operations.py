@@ -1,4 +1,4 @@
-"""Edits of whole operations: drop, double, swap, move, rename, wrap."""
+"""Edits of whole operations: drop, duplicate, swap, move, rename, wrap."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _outside_functions(place: Place) -> bool:
 
 
 def drop(program: Program, rng: Random) -> str | None:
-    """What read its results reads a value of the same type, where there is one."""
+    """Drop an operation; readers of its results read another value of the same type if there is one."""
     if (place := pick(rng, list(filter(_outside_functions, places(program))))) is None:
         return None
     seen = visible(program, place.op)
@@ -43,7 +43,7 @@ def drop(program: Program, rng: Random) -> str | None:
 
 
 def duplicate(program: Program, rng: Random) -> str | None:
-    """Readers after it may read the copy."""
+    """Duplicate an operation; later readers may read the copy."""
     if (place := pick(rng, places(program))) is None:
         return None
     copy = copied(place.op)
@@ -63,7 +63,7 @@ def swap(program: Program, rng: Random) -> str | None:
 
 
 def move(program: Program, rng: Random) -> str | None:
-    """To another place of its block."""
+    """Move an operation within its block."""
     if (place := pick(rng, [place for place in places(program) if len(place.block.operations) > 1])) is None:
         return None
     listed = place.block.operations
@@ -72,7 +72,7 @@ def move(program: Program, rng: Random) -> str | None:
 
 
 def move_to_block(program: Program, rng: Random) -> str | None:
-    """To any place of any block: into a region, out of one, into another function."""
+    """Move an operation to any block: into a region, out of one, or into another function."""
     if (place := pick(rng, places(program))) is None:
         return None
     inside = {id(block) for op in place.op.walk() for block in op.blocks()}
@@ -88,7 +88,7 @@ def _parents(program: Program) -> dict[Block, Place]:
 
 
 def move_out(program: Program, rng: Random) -> str | None:
-    """In front of the operation around it."""
+    """Move an operation to before the one that encloses it."""
     parents = _parents(program)
     inside = [place for place in inner_places(program) if parents[place.block].op.name != "func.func"]
     if (place := pick(rng, inside)) is None:
@@ -100,7 +100,7 @@ def move_out(program: Program, rng: Random) -> str | None:
 
 
 def move_in(program: Program, rng: Random) -> str | None:
-    """Into the region of the next operation that has one."""
+    """Move an operation into the region of the next operation that has one."""
     found = [
         (place, later)
         for place in inner_places(program)
@@ -125,7 +125,7 @@ def rename(program: Program, rng: Random) -> str | None:
 
 
 def wrap(program: Program, rng: Random) -> str | None:
-    """Into the region of an operation that nobody knows, or that runs its region as it stands."""
+    """Wrap an operation in the region of an unknown operation, or of one that runs its region unchanged."""
     if (place := pick(rng, inner_places(program))) is None:
         return None
     around = Operation(
@@ -143,7 +143,7 @@ def wrap(program: Program, rng: Random) -> str | None:
 
 
 def unwrap(program: Program, rng: Random) -> str | None:
-    """An operation's region stands in its place."""
+    """Replace an operation by the contents of its region."""
     if (place := pick(rng, [place for place in inner_places(program) if any(True for _ in place.op.blocks())])) is None:
         return None
     inside = [op for block in place.op.blocks() for op in block.operations]

@@ -1,4 +1,4 @@
-"""Rules on what has no meaning: names, orders, empty lists, marks."""
+"""Rules for parts without meaning: names, orders, empty lists, marks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def symbols_in(text: str) -> set[str]:
 
 
 def mentioned(program: Program) -> set[str]:
-    """What attributes name, the callees of calls left out: calls mean what their functions do, wherever they stand."""
+    """Return the symbols in attributes, except callees: a call means what its function does, wherever that is."""
     found: set[str] = set()
     for op in program.module.walk():
         for key, text in (*op.properties.items(), *op.attributes.items()):
@@ -40,7 +40,7 @@ def mentioned(program: Program) -> set[str]:
 
 
 def called(program: Program) -> Iterator[str]:
-    """Callees in the order of the calls, those of functions shown to the outside first, then those they call."""
+    """Yield callees in the order of the calls, first from public functions, then from the functions that these call."""
     bodies = {name_of(function): function for function in program.functions()}
     pending: list[Operation] = [op for op in program.body.operations if op.properties.get("sym_visibility") != PRIVATE]
     seen: set[str] = set()
@@ -55,7 +55,7 @@ def called(program: Program) -> Iterator[str]:
 
 
 def with_properties_of_linalg(program: Program) -> None:
-    """jaxlib does not know linalg: whoever does takes these for properties, in whichever dictionary they are."""
+    """Treat the properties of linalg as such in either dictionary, since jaxlib does not know the dialect."""
     for op in program.module.walk():
         if op.name.startswith("linalg."):
             for key in [key for key in op.attributes if key in _OF_LINALG and key not in op.properties]:
@@ -94,7 +94,7 @@ def without_empty_lists(program: Program) -> None:
 
 
 def without_uncalled(program: Program) -> None:
-    """Private functions that nothing reaches."""
+    """Remove private functions that are not reachable."""
     while True:
         wanted = mentioned(program) | set(called(program))
         kept = [op for op in program.body.operations if not _is_uncalled(op, wanted)]
@@ -108,7 +108,7 @@ def _is_uncalled(op: Operation, wanted: set[str]) -> bool:
 
 
 def with_plain_private_names(program: Program) -> None:
-    """Private functions with a body are called after the order in which they are first called."""
+    """Name private functions with a body by the order of their first call."""
     hidden = {name_of(one) for one in program.functions() if one.properties.get("sym_visibility") == PRIVATE}
     hidden -= {name_of(one) for one in program.functions() if not one.regions or not one.regions[0]}
     hidden -= mentioned(program)
@@ -121,7 +121,7 @@ def with_plain_private_names(program: Program) -> None:
 
 
 def in_order_of_names(program: Program) -> None:
-    """Functions after everything else."""
+    """Sort the functions by name, after all other operations."""
     functions = program.functions()
     others = [op for op in program.body.operations if op not in functions]
     program.body.operations[:] = [*others, *sorted(functions, key=name_of)]

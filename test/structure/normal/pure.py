@@ -1,4 +1,4 @@
-"""What this harness takes for pure, from the specifications of the dialects, not from the prover's list.
+"""Operations that this harness treats as pure, according to the dialects' specifications, not to the prover's list.
 
 StableHLO: https://openxla.org/stablehlo/spec; the others: https://mlir.llvm.org/docs/Dialects/.
 """
@@ -72,19 +72,19 @@ RUNS_ITS_REGIONS = NAMES | frozenset(_OTHERS.split())
 
 
 def blocks_run(op: Operation) -> Iterator[Block]:
-    """The blocks of the operation, if it is known that it just runs them."""
+    """Return the blocks of an operation that is known to run them unchanged; empty for others."""
     return op.blocks() if op.name in RUNS_ITS_REGIONS else iter(())
 
 
 def as_they_stand(module: Operation) -> Iterator[Operation]:
-    """What is in regions that are taken as they stand."""
+    """Yield the operations in regions that are compared literally."""
     for op in module.walk():
         if op is not module and op.name not in RUNS_ITS_REGIONS:
             yield from (inner for inner in op.walk() if inner is not op)
 
 
 def is_pure(op: Operation) -> bool:
-    """No effect, in its regions neither; memory is always an effect."""
+    """Return whether neither the operation nor its regions have an effect; any use of memory is an effect."""
     if op.name not in NAMES or op.successors:
         return False
     if any("memref" in value.type for value in (*op.operands, *op.results)):

@@ -1,4 +1,4 @@
-"""Rules on pure code: where it stands, how often, in which order, and whether anybody reads it."""
+"""Rules for pure code: its place, its number, its order, and whether it is used."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .pure import KEPT_WHEN_UNREAD, MAY_FAIL, OF_THE_DEVICE, OF_THE_REGION, as_t
 
 
 def out_of_regions(program: Program) -> None:
-    """What a region computes from values around it alone is computed around it."""
+    """Hoist out of regions what depends only on values from outside."""
     for op in program.body.operations:
         _hoist_below(op)
 
@@ -26,7 +26,7 @@ def _hoist_below(around: Operation) -> None:
 
 
 def _hoisted(op: Operation) -> list[Operation]:
-    """What leaves the regions of the operation."""
+    """Return the operations that leave the regions of the operation."""
     found: list[Operation] = []
     for block in blocks_run(op):
         inside = set(block.arguments) | {value for inner in block.operations for value in inner.results}
@@ -52,14 +52,14 @@ def _may_leave(op: Operation, around: Operation, inside: set[Value]) -> bool:
 
 
 def free_values(op: Operation) -> Iterator[Value]:
-    """What the operation and its regions read from outside."""
+    """Return the values that the operation and its regions read from outside."""
     own = {value for inner in op.walk() for value in inner.results if inner is not op}
     own |= {value for inner in op.walk() for block in inner.blocks() for value in block.arguments}
     return (value for inner in op.walk() for value in inner.operands if value not in own)
 
 
 def without_doubles(program: Program) -> None:
-    """Of pure operations that are the same, the first one counts."""
+    """Merge equal pure operations into the first one."""
     for op in program.body.operations:
         _merge_below(op, {}, {})
 
@@ -80,7 +80,7 @@ def _merge_below(around: Operation, known: dict[str, Operation], same: dict[Valu
 
 
 def _key(op: Operation) -> str:
-    """The operation as text; what it reads from outside by identity."""
+    """Return the operation as text, with outside values by identity."""
     names: dict[Value, str] = {}
 
     def spelt(one: Operation) -> Iterator[str]:
@@ -128,7 +128,7 @@ def _is_unread(op: Operation, read: set[Value]) -> bool:
 
 
 def in_order_of_need(program: Program) -> None:
-    """Pure operations right before the first effect, end or other pure operation that needs them, depth first."""
+    """Move pure operations to before the first operation that needs them, depth first."""
     # Inside first: what a region reads from outside is needed in the order in which it reads it.
     literal = set(as_they_stand(program.module))
     for op in reversed(list(program.module.walk())):

@@ -1,6 +1,7 @@
-"""The rules of the proof, each as an explicit change of a tree, and which of them it takes to make two programs one.
+"""Rules of the proof as explicit changes of a tree, and the rules that are needed to make two programs equal.
 
-Independent of the prover: on trees that jaxlib has printed, with a list of pure operations of its own.
+They are independent of the prover: they work on trees that jaxlib has printed, and have their own list of pure
+operations.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def _every() -> frozenset[str]:
 
 
 def normal_form(text: str, names: Collection[str] | None = None) -> str:
-    """The canonical text after the rules of these names, all of them by default."""
+    """Return the canonical text after applying the named rules, all by default."""
     program = read(text)
     for name, rule in RULES.items():
         if names is None or name in names:
@@ -69,7 +70,7 @@ def _sorted_text(program: Program) -> str:
 
 
 def explanation(before: str, after: str) -> frozenset[str] | None:
-    """Rules that make the two canonical texts one, none of them needlessly; `None` if all together do not."""
+    """Return a minimal set of rules that makes two canonical texts equal, or None if all rules together do not."""
     if normal_form(before) != normal_form(after):
         return None
     needed = _every()

@@ -1,6 +1,6 @@
-"""Rules on operations that only stand around others: barriers, groups, calls.
+"""Rules for operations that only enclose others: barriers, groups, calls.
 
-What they say besides (attributes) stays: around each value as `attributed`, around effects as a pair of marks.
+Their attributes remain: around each value as `attributed`, and around effects as a pair of marks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Step = Callable[[Operation], tuple[list[Operation], Sequence[Value]] | None]
 
 
 def rewrite(block: Block, step: Step) -> None:
-    """Put what `step` says in the place of operations, and its values in the place of their results; inside first."""
+    """Replace operations by those that `step` returns, and their results by its values, innermost first."""
     replaced: dict[Value, Value] = {}
 
     def visit(block: Block) -> None:
@@ -52,7 +52,7 @@ def _final(value: Value, replaced: Mapping[Value, Value]) -> Value:
 
 
 def around(what: str, values: Sequence[Value], attributes: Mapping[str, str]) -> tuple[list[Operation], list[Value]]:
-    """The values with attributes around each of them, if there are any."""
+    """Return the values with attributes around each, if there are any."""
     if not attributes:
         return [], list(values)
     made = [Operation("attributed", [value], [Value(value.type)], {"what": what}, dict(attributes)) for value in values]
@@ -60,7 +60,7 @@ def around(what: str, values: Sequence[Value], attributes: Mapping[str, str]) ->
 
 
 def marked(what: str, inside: list[Operation], attributes: Mapping[str, str]) -> list[Operation]:
-    """Effects between two marks that hold the attributes, if there are any."""
+    """Return effects between two marks that carry the attributes, if there are any."""
     if not attributes or all(map(is_pure, inside)):
         return inside
     start, end = (Operation(f"effects.{word}", [], [], {"what": what}, dict(attributes)) for word in ("start", "end"))
@@ -68,7 +68,7 @@ def marked(what: str, inside: list[Operation], attributes: Mapping[str, str]) ->
 
 
 def attributes_of(op: Operation, without: frozenset[str] = frozenset()) -> dict[str, str]:
-    """Both kinds, apart by name."""
+    """Return attributes and properties, which are distinguished by name."""
     own = {f"property {key}": value for key, value in op.properties.items() if key not in without}
     return own | op.attributes
 
@@ -78,7 +78,7 @@ def without_barriers(program: Program) -> None:
 
 
 def _rewrite_functions(program: Program, step: Step) -> None:
-    """What stands at the top level stays as it is."""
+    """Rewrite the bodies of functions; other top-level operations stay unchanged."""
     for op in program.body.operations:
         for block in blocks_run(op):
             rewrite(block, step)
@@ -114,7 +114,7 @@ def _group(op: Operation) -> tuple[list[Operation], Sequence[Value]] | None:
 
 
 def without_calls(program: Program) -> None:
-    """The body in the place of each call; calls in nested modules, of declarations and in circles stay."""
+    """Inline each call, except calls in nested modules, of declarations, and recursive ones."""
     functions = {name_of(one): one for one in program.functions() if one.regions and len(one.regions[0]) == 1}
     for function in program.functions():
         _Inliner(functions, (name_of(function),)).inline(function)
@@ -166,7 +166,7 @@ def _says(function: Operation, key: str) -> bool:
 
 
 def _each(what: str, values: Sequence[Value], listed: str | None) -> tuple[list[Operation], list[Value]]:
-    """Each value with the attributes of its position."""
+    """Return each value with the attributes of its position."""
     texts = pieces(listed[1:-1]) if listed else []
     made: list[Operation] = []
     found: list[Value] = []

@@ -1,4 +1,4 @@
-"""A small function as the model of XLA:CPU runs it, its values told by their names."""
+"""Small function as the model of XLA:CPU runs it, with values identified by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recompute.mlir_io.parser import parse_module
 
 @dataclass(frozen=True)
 class Fused:
-    """`labels`: the names of the values; what XLA adds is called as the operation that makes it."""
+    """Function in the model. `labels`: names of the values; a value that XLA adds has the name of its operation."""
 
     run: ScheduledKernels
     labels: Mapping[int, str]
@@ -26,7 +26,7 @@ class Fused:
 
 
 def fused(arguments: str, body: str, result: str, types: str = "") -> Fused:
-    """Of a function that returns %z. `types`: aliases, written before it."""
+    """Return the model of a function that returns %z. `types`: type aliases that precede it."""
     text = f"{types}\nfunc.func @f({arguments}) -> {result} {{\n{body}\n  func.return %z : {result}\n}}"
     block = single_block(functions_of(parse_module(text))[0])
     program = with_kernel_copies(program_of(block)).program
@@ -39,27 +39,27 @@ def fused(arguments: str, body: str, result: str, types: str = "") -> Fused:
 
 
 def stored(found: Fused) -> list[str]:
-    """In program order."""
+    """Return the names of the values that are stored, in program order."""
     return [found.labels[result] for op in found.run.fused.kernels for result in found.program.makes[op]]
 
 
 def reads(found: Fused, name: str) -> set[str]:
-    """What the kernel that makes a value reads."""
+    """Return the names of the values that are read by the kernel which computes `name`."""
     kernels = found.run.fused.reads
     (op,) = (op for op in kernels if name in [found.labels[result] for result in found.program.makes[op]])
     return {found.labels[value] for value in kernels[op]}
 
 
 def in_library(found: Fused) -> list[str]:
-    """What the library's kernels compute, in program order."""
+    """Return the names of the values that library kernels compute, in program order."""
     return [found.labels[result] for op in sorted(found.run.fused.library) for result in found.program.makes[op]]
 
 
 def last_steps(found: Fused) -> Mapping[str, int]:
-    """For each temporary the last step of the schedule at which it lies in its place."""
+    """Return for each temporary the last step of the schedule at which it is stored."""
     return {found.labels[life.value]: life.last for life in found.run.temporaries()}
 
 
 def places(found: Fused) -> list[str]:
-    """What has a place of its own, in the order of the schedule."""
+    """Return the names of the values with storage of their own, in the order of the schedule."""
     return [found.labels[life.value] for life in found.run.lives]

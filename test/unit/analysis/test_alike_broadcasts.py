@@ -1,4 +1,4 @@
-"""Of broadcasts that are the same XLA:CPU makes one, and stores it where its library and another kernel read it."""
+"""Equal broadcasts, which XLA:CPU merges, and stores if a library kernel and another kernel read the result."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def wide(result: str, operand: str, dimension: int = 0) -> str:
 
 
 def step(first: str, second: str, forward: str = FORWARD) -> Fused:
-    """%w1 is read in a division of the forward pass, %w2 in one in front of a sum."""
+    """Return a step that reads %w1 in a forward division, and %w2 in a division before a sum."""
     return fused("%x: !m, %y: !m, %v: !v, %u: !v, %p: tensor<64x64xi1>", first + forward + second + SUM, "!m", TYPES)
 
 
@@ -76,7 +76,7 @@ def test_a_number_that_goes_into_a_broadcast_makes_it_another(scale: str, is_one
 
 @pytest.mark.parametrize("scaled", [False, True])
 def test_near_what_the_installed_xla_allocates(scaled: bool) -> None:
-    """Live: a softmax times a mask of its own shape, as dropout that is alike for all rows."""
+    """Compare with the installed XLA on a softmax times a mask, as in dropout that is equal for all rows."""
     jax: Any = pytest.importorskip("jax", reason="the test compiles with JAX")
     jnp, shape = jax.numpy, (8, 256, 256)
 

@@ -1,4 +1,4 @@
-"""What recomputing a segment means: copies, gates, and the bytes that it saves."""
+"""Decision about a segment: copies, gates, and saved bytes."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_what_comes_from_constants_is_not_recomputed() -> None:
 
 
 def test_random_bits_run_first_and_the_rest_waits_for_the_mask() -> None:
-    """%b and %c are the larger part and leave only %m; %a waits until they are done."""
+    """Delay %a until the mask is done: %b and %c are larger, and only %m remains of them."""
     step, one = decision(
         forward("a", "sine %x"),
         forward("b", "cosine %ct"),
@@ -146,7 +146,7 @@ def test_returned_values_live_to_the_end_anyway() -> None:
 
 
 def test_gradients_that_read_only_outputs() -> None:
-    """The output is kept, and the inside of the segment is read by no gradient operation."""
+    """Do not recompute a segment of which gradients read only the output."""
     _, one = decision(
         forward("a", "sine %x"),
         forward("c", "tanh %a"),

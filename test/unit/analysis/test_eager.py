@@ -1,4 +1,4 @@
-"""R8: the saving holds for an executor that starts operations as soon as they can run."""
+"""Saving for an executor that starts operations as soon as they are ready (R8)."""
 
 from __future__ import annotations
 

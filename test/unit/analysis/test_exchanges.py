@@ -1,4 +1,5 @@
-"""Why what holds collectives runs once only: nobody allowed it, devices need not come alike, or it does more."""
+"""Reasons not to recompute operations with collectives: not permitted, not run alike on all devices, or other
+effects."""
 
 from __future__ import annotations
 

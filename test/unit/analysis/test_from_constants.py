@@ -1,4 +1,4 @@
-"""What XLA:CPU makes of values that come from constants alone, and of operations that change nothing."""
+"""XLA:CPU's treatment of constant expressions, and of operations that change nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TYPES = """
 
 
 def step(body: str, result: str = "!m") -> Fused:
-    """Of matrices %x and %y and a number %i."""
+    """Return a function of matrices %x and %y and a number %i."""
     return fused("%x: !m, %y: !m, %i: !s", body, result, TYPES)
 
 
@@ -37,7 +37,7 @@ def counting(result: str, dimension: int) -> str:
 
 
 def in_products(constants: str) -> Fused:
-    """Matrix products of %c and of %d."""
+    """Return a function with matrix products of %c and of %d."""
     return step(constants + dot("a", "x", "c") + dot("b", "a", "d") + "%z = stablehlo.sine %b : !m")
 
 
@@ -82,7 +82,7 @@ def test_others_are_made_each(constants: str) -> None:
 
 
 def behind_a_barrier(constants: str, names: str, types: str) -> Fused:
-    """A barrier, which reads memory, of %x and constants."""
+    """Return a function with a barrier, which reads memory, over %x and constants."""
     count = 1 + len(names.split(","))
     barrier = f"%e:{count} = stablehlo.optimization_barrier %x, {names} : !m, {types}\n"
     return step(f"{constants}{barrier}%z = stablehlo.sine %e#0 : !m")
@@ -111,7 +111,7 @@ def test_a_kernel_of_the_library_computes_inside_what_nobody_else_reads() -> Non
 
 
 def test_what_is_computed_of_a_number_does_not_read_it() -> None:
-    """So the number is of the library's kernel alone."""
+    """Check that the number is read by the library's kernel alone."""
     product = f"{ONE}%t = stablehlo.tanh %c : !m\n{dot('p', 'x', 't')}"
     found = step(f"{product}%s = stablehlo.sine %p : !m  %a = stablehlo.add %s, %c : !m\n{total('z', 'a')}", "!v")
     assert (stored(found), in_library(found)) == (["t", "p", "s", "z"], ["c", "a", "z"])
@@ -131,7 +131,7 @@ def test_it_reads_what_others_read_too() -> None:
 
 
 def test_what_is_made_once_already_reads_nothing() -> None:
-    """The iota and its tangents are made once, and read in one kernel of the library."""
+    """Compute the iota and its functions once, and read them in one library kernel."""
     lines = ALIKE["what is computed of iotas"] + "%a = stablehlo.add %x, %c : !m  %b = stablehlo.multiply %a, %d : !m\n"
     assert stored(step(lines + total("z", "b"), "!v")) == ["z"]
 
@@ -151,7 +151,7 @@ def test_a_single_number_costs_nothing() -> None:
 
 
 def product_of(nothing: str, literal: str = "0.0") -> Fused:
-    """The product by itself of %a, which is made from %x and perhaps %c."""
+    """Return the product of %a with itself, where %a is made from %x and possibly %c."""
     return step(f"{number('c', literal)}%a = stablehlo.{nothing} : !m\n{dot('z', 'a', 'a')}")
 
 
@@ -264,7 +264,7 @@ def test_what_is_written_there_is_not_copied() -> None:
 
 
 def loop(added: str) -> Fused:
-    """Over %x and zeros %c; an iteration adds two of those that there are."""
+    """Return a loop over %x and zeros %c; an iteration adds two of the values."""
     return step(f"""{number("c", "0.0")}{number("d", "0.0")}
       %l:2 = stablehlo.while(%j = %x, %k = %c) : !m, !m
        cond {{

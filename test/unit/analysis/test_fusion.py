@@ -1,4 +1,4 @@
-"""What XLA:CPU stores and what it computes where it is read, rule by rule, as seen in its optimised HLO."""
+"""Rules by which XLA:CPU stores a value or computes it where it is read, as observed in its optimized HLO."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_producer_of_two_operands_goes_into_its_readers_if_all_take_it() -> No
 
 
 def test_not_where_another_way_to_a_reader_is_stored() -> None:
-    """The sum reaches %z directly and through the tanh, which two operations read."""
+    """Store the sum: it reaches %z directly, and through the tanh that two operations read."""
     lines = [dot("a", "x"), dot("b", "y"), binary("s", "add", "a", "b"), unary("t", "tanh", "s"), dot("c", "t")]
     found = fused(body(*lines, binary("u", "multiply", "s", "t"), binary("z", "add", "u", "c")))
     assert "s" in stored(found)
@@ -120,7 +120,7 @@ def test_reshapes_are_the_memory_of_their_operand() -> None:
 
 
 def test_which_operations_are_computed_inside_others() -> None:
-    """Whatever works element by element or picks elements; a reshape is the memory of its operand."""
+    """Fuse operations that work elementwise or select elements; a reshape shares the memory of its operand."""
     elementwise = {kind.name for kind in (*UNARY, *BINARY, *ELEMENTWISE, *REPRESENTATION)}
     picking = {kind.name for kind in (*SHAPES, *SLICES, *PADDING)} | {
         f"stablehlo.{name}" for name in "dynamic_slice gather iota".split()
@@ -148,7 +148,7 @@ def test_an_expensive_operation_is_stored_if_one_of_its_readers_is() -> None:
 
 
 def quotient(of: str, by: str) -> Fused:
-    """Read by two kernels. %c is a number all over."""
+    """Return a quotient that two kernels read, where %c is a splat constant."""
     constant = "  %c = stablehlo.constant dense<3.0> : tensor<8x8xf32>"
     used = body(dot("d", "q"), binary("s", "multiply", "q", "d"), binary("z", "add", "s", "c"))
     return fused(body(constant, binary("q", "divide", of, by), used))
@@ -161,7 +161,7 @@ def test_a_division_by_a_constant_is_cheap_and_by_what_varies_expensive() -> Non
 
 def test_a_cast_to_bf16_is_expensive_and_one_back_is_not() -> None:
     def cast(source: str, target: str) -> Fused:
-        """Of %x, read by two kernels."""
+        """Return a cast of %x that two kernels read."""
         lines = f"""
           %t = stablehlo.convert %x : (tensor<8x8x{source}>) -> tensor<8x8x{target}>
           %s = stablehlo.optimization_barrier %t : tensor<8x8x{target}>
@@ -173,7 +173,7 @@ def test_a_cast_to_bf16_is_expensive_and_one_back_is_not() -> None:
 
 
 def joined(count: int, shape: str, result: str, dimension: int) -> list[str]:
-    """What is stored where so many operands, each used once, are put together and negated."""
+    """Return the values stored for the negation of a concatenation of `count` operands, each of which is used once."""
     operands, types = ", ".join(["%x"] * count), ", ".join([f"tensor<{shape}>"] * count)
     lines = [
         f"  %j = stablehlo.concatenate {operands}, dim = {dimension} : ({types}) -> tensor<{result}>",
@@ -194,7 +194,7 @@ def test_wide_rows_are_copied_before_they_are_read() -> None:
 
 
 def long_sum(kind: str, size: int, dimensions: str = "[1]") -> list[str]:
-    """What is stored where a small sum, or one of integers, is of what an operation makes that nobody else reads."""
+    """Return the values stored for a sum over the result of an operation that has no other reader."""
     wide, narrow = f"tensor<8x{size}x{kind}>", f"tensor<8x{kind}>" if dimensions == "[1]" else f"tensor<{size}x{kind}>"
     lines = f"""
       %i = stablehlo.constant dense<0> : tensor<{kind}>
@@ -205,7 +205,7 @@ def long_sum(kind: str, size: int, dimensions: str = "[1]") -> list[str]:
 
 
 def test_a_reduction_of_more_than_32_elements_is_done_in_two_steps() -> None:
-    """The first of them, of windows, reads memory."""
+    """Split the reduction in two, the first of which, over windows, reads memory."""
     assert long_sum("i32", 32) == ["z"]
     assert long_sum("i32", 33) == ["a", "z"]
     # It is the reduced dimension that counts.

@@ -1,4 +1,4 @@
-"""Where the forward pass is taken to end, where no operation tells its phase and no hint was given."""
+"""Guess of the end of the forward pass, for steps in which no operation states its phase and no hint is given."""
 
 from __future__ import annotations
 
@@ -72,19 +72,19 @@ def turn(lines: Sequence[str], results: dict[str, str]) -> str | None:
 
 
 def test_without_a_loss_the_values_read_in_reverse_tell() -> None:
-    """The derivative of the loss is the first to read the last value, and the gradient reads that again."""
+    """Find the derivative of the loss, which reads the last value first; the gradient reads that value again."""
     assert turn([*FORWARD, SEED, *BACKWARD, *UPDATES], UPDATED) == "g2"
 
 
 def test_the_end_of_a_residual_block_belongs_to_the_forward_pass() -> None:
-    """`%y1` is read again by the sum that ends the last block, in front of what the gradient reads."""
+    """Count the sum at the end of the last block as forward: it reads `%y1` before the gradient does."""
     lines = [*FORWARD, binary("add", "e", "y2", "y1"), binary("subtract", "g2", "e", "x"), *BACKWARD, *UPDATES]
     assert turn(lines, UPDATED) == "e"
 
 
 @pytest.mark.parametrize("last", [False, True])
 def test_the_loss_is_the_first_scalar_that_needs_the_forward_pass(last: bool) -> None:
-    """Neither a count of steps nor the norm of a gradient is a loss."""
+    """Take neither a step count nor the norm of a gradient for the loss."""
     count = "%c = stablehlo.add %t, %t : tensor<f32>"
     loss, norm = total("l", "y2"), total("q", "u0")
     step = [count, *FORWARD, *([] if last else [loss]), SEED, *BACKWARD, norm, *UPDATES, *([loss] if last else [])]
@@ -106,7 +106,7 @@ SKIPS = [
 
 
 def test_two_values_that_are_read_last_by_one_operation() -> None:
-    """Behind their last read nothing is read again."""
+    """Guess nothing, since no value is read again after the last reads."""
     lines = [
         f"%a = stablehlo.sine %x : {T}",
         f"%b = stablehlo.tanh %a : {T}",

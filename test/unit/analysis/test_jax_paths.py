@@ -1,4 +1,4 @@
-"""Reading JAX's paths."""
+"""Parsing of the paths in JAX's locations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which operations XLA:CPU gives to its library of kernels, as seen in its optimised HLO."""
+"""Operations that XLA:CPU delegates to its kernel library, as observed in its optimized HLO."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ ROWS = "stablehlo.reduce(%{} init: %{}) applies stablehlo.{} across dimensions =
 
 
 def step(body: str, result: str = "!v") -> Fused:
-    """Of matrices %x and %y, a vector %v and a mask %p."""
+    """Return a function of matrices %x and %y, a vector %v and a mask %p."""
     return fused("%x: !m, %y: !m, %v: !v, %p: tensor<64x64xi1>", INITS + body, result, TYPES)
 
 
 def total(result: str, operand: str) -> str:
-    """The sums of the rows."""
+    """Return the row sums of a matrix."""
     return f"\n  %{result} = {ROWS.format(operand, 'zero', 'add')}"
 
 
@@ -34,7 +34,7 @@ def greatest(result: str, operand: str) -> str:
 
 
 def wide(result: str, operand: str) -> str:
-    """A vector in each column."""
+    """Return a matrix with a vector in each column."""
     return f"\n  %{result} = stablehlo.broadcast_in_dim %{operand}, dims = [0] : (!v) -> !m"
 
 
@@ -93,7 +93,7 @@ def test_a_product_with_a_mask_is_a_choice_and_not_taken() -> None:
 
 
 def sums(shape: str, kind: str = "f32", combiner: str = "add") -> list[str]:
-    """What the library computes of a reduction of negated numbers."""
+    """Return the values that the library computes for a reduction of negated numbers."""
     rows = shape.partition("x")[0]
     of, to = f"tensor<{shape}x{kind}>", f"tensor<{rows}x{kind}>"
     lines = f"""
@@ -133,7 +133,7 @@ def test_a_reduction_of_two_arrays_at_once_is_not() -> None:
 
 
 def dot(left: str, right: str, result: str, numbers: str = "contracting_dims = [1] x [0]") -> list[str]:
-    """What the library computes of maxima of a matrix product."""
+    """Return the values that the library computes for maxima of a matrix product."""
     of, by, to = (f"tensor<{shape}xf32>" for shape in (left, right, result))
     columns = f"tensor<{result.partition('x')[2]}xf32>"
     lines = f"""
@@ -204,7 +204,7 @@ def test_a_kernel_is_not_larger_than_a_hundred_operations_and_values() -> None:
 
 
 def of_a_slice(lines: str) -> Fused:
-    """Of %p, a slice of something expensive, which is computed inside of nothing but a reduction."""
+    """Return a function of %p, a slice of an expensive value, which only a reduction can absorb."""
     wide, result = "tensor<256x32xf32>", "tensor<128xf32>"
     body = f"""
       %t = stablehlo.tanh %x : {wide}
@@ -215,7 +215,7 @@ def of_a_slice(lines: str) -> Fused:
 
 
 def multiplied(result: str, operand: str) -> str:
-    """A reduction that the library does not do."""
+    """Return a reduction by products, which the library does not support."""
     return f"\n  %{result} = {ROWS.format(operand, 'zero', 'multiply')}"
 
 
@@ -231,7 +231,7 @@ def test_nor_inside_of_one_behind_the_kernel() -> None:
 
 
 def windows(step: str, size: str = "1, 2", dilation: str = "1, 1") -> list[str]:
-    """What the library computes of maxima over windows of a negated matrix, with nothing padded."""
+    """Return the values that the library computes for maxima over windows of a negated matrix, without padding."""
     lines = f"""
       %n = stablehlo.negate %x : !m
       %z = "stablehlo.reduce_window"(%n, %i) <{{window_dimensions = array<i64: {size}>,

@@ -1,4 +1,4 @@
-"""The sets of stacks that loops may keep: convex, and each the best of all sets at its price."""
+"""Sets of stacks that loops may keep: convex, and each the cheapest of all sets at its price."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ def subsets(link: LoopPair) -> list[frozenset[int]]:
 
 
 def priced(kept: frozenset[int], link: LoopPair, price: Fraction) -> Fraction:
-    """By hand: the carry is read, its product is made of it, and the cosine of that."""
+    """Return the cost of keeping a set of stacks, computed by hand: carry, product of it, and cosine of the product."""
     carry, product, cosine = (stack.index in kept for stack in link.stacks)
     more = 0 if carry else 1  # The carry cannot be made: it has to be kept.
     return price * (len(kept) + more) * SLICE + (0 if product else WORK) + (0 if cosine else COSINE)
 
 
 def brute(wanted: list[str], needs: dict[str, tuple[str, ...]], cost: dict[str, int], work: dict[str, int]) -> int:
-    """The least cost of all sets to keep from which the wanted can be made."""
+    """Return the minimum cost over all sets of kept values from which the wanted values can be computed."""
     best = None
     for count in range(len(cost) + 1):
         for kept in combinations(sorted(cost), count):

@@ -1,4 +1,4 @@
-"""What hand marks ask for: views and casts travel along; constants, and what lives on anyway, do not."""
+"""Effect of marks by hand: views and casts are recomputed along; constants and values that stay live are not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORWARD, BACKWARD = 'recompute.phase = "primal"', 'recompute.phase = "gradient"'
 
 
 def copied(*forward: str, read: str, type_: str = T, returned: str = "%y") -> list[str]:
-    """The operations that are copied in a step whose gradient reads `read`."""
+    """Return the operations that are copied in a step whose gradient reads `read`."""
     lines = "\n".join(f"  {line}" for line in forward)
     module = parse_module(f"""
 func.func @f(%x: {T}, %n: tensor<4xi32>, %i: tensor<i32>, %ct: {T}) -> ({T}, {T}) {{
@@ -46,7 +46,7 @@ NOT = f"%a = stablehlo.not %n {{{MARK}, {FORWARD}}} : tensor<4xi32>"
     ],
 )
 def test_casts_of_what_is_recomputed_travel_along(source: str, cast: str, type_: str) -> None:
-    """Kept, they would hold as much as what they show."""
+    """Recompute casts along with their operand, since keeping them would save no memory."""
     made, name = (SINE, "sine") if source == T else (NOT, "not")
     view = f'%v = "{cast}"(%a) {{{FORWARD}}} : ({source}) -> {type_}'
     assert copied(made, view, read="%v", type_=type_) == [name, cast.partition(".")[2]]

@@ -1,4 +1,4 @@
-"""By which names a user may speak of an operation."""
+"""Names by which a user may refer to an operation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The peaks that the pipeline goes by are those of the timelines, and a step is taken only where one of them falls."""
+"""Agreement of the pipeline's peaks with the timelines, and rejection of steps that lower no peak."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who tells the phase of an operation: JAX's paths, attributes, and what another frontend registers."""
+"""Sources of phases: JAX's paths, attributes, and sources that another frontend registers."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_sources_are_checked_against_each_other(text: str, words: str) -> None:
 
 
 def test_an_update_by_attribute_is_in_neither_pass() -> None:
-    """Its attribute is believed, though a later source says more."""
+    """Let the attribute take precedence over a later source."""
     found = classified(parse_module(ACME.replace("add %h, %g {", 'add %h, %g {recompute.phase = "update", ')))
     assert found is not None
     assert [found.phase[op] for op in found.order.operations if Names.PHASE in op.attributes] == ["update"]

@@ -1,4 +1,4 @@
-"""Phases from which results are primal: those of the locations where both are known, and an error where they part."""
+"""Phases derived from the results that are primal: equal to those of the locations, and an error if they differ."""
 
 from __future__ import annotations
 

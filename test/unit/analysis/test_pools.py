@@ -1,4 +1,4 @@
-"""The gradient of a maximum over windows, as XLA:CPU writes it."""
+"""Gradient of a maximum over windows, as XLA:CPU implements it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def gradient(result: str, operand: str, source: str) -> str:
 
 
 def pooled(body: str) -> Fused:
-    """Of %x and %y, gradients %g and %h of what is made of windows, and 0."""
+    """Return a function of %x and %y, gradients %g and %h of window results, and 0."""
     return fused("%x: !m, %y: !m, %g: !w, %h: !w, %i: !s", body, "!m", TYPES)
 
 
@@ -54,7 +54,7 @@ def test_what_is_scattered_to_is_where_the_maxima_are() -> None:
 
 
 def made_bytes(found: Fused) -> list[int]:
-    """Of what is stored."""
+    """Return the sizes of the stored values in bytes."""
     return [found.program.sizes[value] for op in found.run.fused.kernels for value in found.program.makes[op]]
 
 
@@ -95,7 +95,7 @@ def test_pools_of_other_sizes_have_their_own() -> None:
 
 
 def test_the_reduction_waits_for_the_operand_alone() -> None:
-    """And so runs in the forward pass: what it finds lies in memory until the gradient is there."""
+    """Run the reduction in the forward pass, so that its result is live until the gradient arrives."""
     product = "stablehlo.dot_general %{}, %g, contracting_dims = [1] x [0] : (!w, !w) -> !w"
     late = [f"  %{made} = {product.format(operand)}\n" for made, operand in ("ag", "ba", "cb", "dc", "ed")]
     found = pooled("".join(late) + gradient("z", "x", "e"))

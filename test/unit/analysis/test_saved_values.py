@@ -1,4 +1,4 @@
-"""Of each saved value the report says why it is saved; operations are counted by what they are for."""
+"""Reason that the report states for each saved value, and its counts of operations by purpose."""
 
 from __future__ import annotations
 

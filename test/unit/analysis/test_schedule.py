@@ -1,4 +1,4 @@
-"""An order with a low peak: never worse, the same bits, and what must come first still does."""
+"""Scheduling for a low peak: never worse, equal bits, and all dependences kept."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_nothing_is_better_than_its_own_result_and_it_is_the_same_each_time() ->
 
 
 def test_a_loop_keeps_what_it_captures() -> None:
-    """What only the body reads is needed by the loop."""
+    """Count values that only the body reads as operands of the loop."""
     text = """
 func.func @f(%x: tensor<64xf32>, %y: tensor<999xf32>, %n: tensor<i32>) -> tensor<64xf32> {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>

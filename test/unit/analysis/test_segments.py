@@ -1,4 +1,4 @@
-"""Which scopes become segments, and when a scope is entered anew."""
+"""Scopes that become segments, and detection of scopes that are entered again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from recompute.mlir_io.parser import parse_module
 
 
 def step(*paths: str) -> Phases:
-    """A chain with one operation for each forward path, and one gradient operation."""
+    """Return a chain with one operation for each forward path, and one gradient operation."""
     lines = [
         f'  %{i + 1} = stablehlo.sine %{i} : tensor<4xf32> loc("jit(f)/jvp({path})/sin{place or i}")'
         for i, (path, _, place) in enumerate(path.partition("@") for path in paths)
@@ -29,7 +29,7 @@ def step(*paths: str) -> Phases:
 
 
 def segments(paths: tuple[str, ...], pattern: str = "auto") -> list[str]:
-    """The segment of each forward operation, in program order; "" for none."""
+    """Return the segment of each forward operation, in program order; "" for none."""
     found = step(*paths)
     chosen = find_segments(found, pattern)
     return [chosen.get(op, "") for op in found.order.operations if found.is_forward(op)]
@@ -49,25 +49,25 @@ def test_stays_where_no_scope_holds_nearly_all() -> None:
 
 
 def test_does_not_descend_into_a_layer_that_is_entered_again() -> None:
-    """The same places of the source come again: it is a layer, however much it holds."""
+    """Recognize a layer by repeated source positions, however much it contains."""
     layer = tuple(f"layer/{part}@{part}" for part in ("attention", "mlp"))
     assert segments(layer * 3) == ["layer"] * 2 + ["layer#1"] * 2 + ["layer#2"] * 2
 
 
 def test_a_loop_inside_of_a_scope_is_no_repetition() -> None:
-    """One place occurs three times, the others once: the scope was entered once."""
+    """Count the scope once: one source position occurs three times, the others once."""
     assert segments(("a@q", "a@q", "a@q", "a@r", "a@s", "b")) == ["a"] * 5 + ["b"]
 
 
 def test_an_unrolled_loop_inside_of_a_scope_is_no_repetition() -> None:
-    """Most places occur three times, and all of them between places that occur once."""
+    """Count the scope once: the repeated source positions lie between positions that occur once."""
     trip = ("a@q", "a@r", "a@s")
     assert segments(("a@first", *trip * 3, "a@last", "b")) == ["a"] * 11 + ["b"]
 
 
 @pytest.mark.parametrize(("first", "last"), [(("a@once",), ()), ((), ("a@once",))])
 def test_what_occurs_once_on_one_side_says_nothing(first: tuple[str, ...], last: tuple[str, ...]) -> None:
-    """The first entry of a layer may do more than the others, or the last."""
+    """Separate entries of a layer even if the first or the last one does more than the others."""
     trip = ("a@q", "a@r", "a@s")
     found = segments((*first, *trip * 2, *last))
     assert found == ["a"] * (3 + len(first)) + ["a#1"] * (3 + len(last))

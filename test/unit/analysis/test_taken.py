@@ -1,4 +1,4 @@
-"""The tree of spans against a table of every place at every step."""
+"""Tree of live spans, compared with a table of every position at every step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is counted, on programs whose bytes can be counted by hand. A tensor<256xf32> is 1024 bytes."""
+"""Memory timeline of programs whose bytes can be counted by hand. A tensor<256xf32> takes 1024 bytes."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_loop_holds_its_carry_and_the_peak_of_its_body() -> None:
 
 
 def test_a_loop_copies_what_it_cannot_move() -> None:
-    """It yields its argument twice and a constant: three copies at the end of each iteration."""
+    """Count three copies at the end of each iteration, which yields its argument twice and a constant."""
     found = measure(
         f"""
   %n = stablehlo.constant dense<3.0> : {T}

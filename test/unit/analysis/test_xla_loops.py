@@ -1,4 +1,4 @@
-"""Model `xla`: what loops keep in one place and what they copy, beside what XLA:CPU allocates for the same program."""
+"""Storage of loops in the model `xla`, kept in place or copied, compared with XLA:CPU's allocation."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownLambdaType=false
@@ -46,7 +46,7 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
 
 
 def both(step: Callable[..., Any], *arguments: Any) -> tuple[int, int]:
-    """Bytes of temporaries: of the model, and of XLA."""
+    """Return the bytes of temporaries according to the model and to XLA."""
     lowered = jax.jit(step).lower(*arguments)
     module = parse_module(lowered.as_text(debug_info=True))
     inline(module)
@@ -69,7 +69,7 @@ def mean_square(weights: Any, x: Any) -> Any:
 
 
 def grouped(weights: Any, x: Any) -> Any:
-    """A scan of scans."""
+    """Compute a scan of scans."""
     groups = jax.tree.map(lambda one: one.reshape(2, 4, *one.shape[1:]), weights)
     return (
         lax.scan(lambda carry, one: (lax.scan(lambda c, w: (layer(c, w), None), carry, one)[0], None), x, groups)[0]
@@ -78,7 +78,7 @@ def grouped(weights: Any, x: Any) -> Any:
 
 
 def accumulated(weights: Any, batches: Any) -> Any:
-    """A gradient through a scan over layers for each microbatch."""
+    """Sum gradients through a scan over layers, one for each microbatch."""
 
     def add(total: Any, batch: Any) -> Any:
         return jax.tree.map(jnp.add, total, jax.grad(mean_square)(weights, batch)), None

@@ -1,4 +1,4 @@
-"""Model `xla`: the places that values take, and the bytes of real steps beside what XLA:CPU allocated for them."""
+"""Storage in the model `xla`, and its bytes for real steps, compared with XLA:CPU's allocation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 
 @dataclass(frozen=True)
 class Measured:
-    """What XLA:CPU allocated for the text with this digest; `benchmarks/calibrate_xla_model.py --write` measures it."""
+    """XLA:CPU's allocation for the text with this digest, measured by `benchmarks/calibrate_xla_model.py --write`."""
 
     example: str
     segments: str
@@ -48,7 +48,7 @@ MARKINGS = [one for one in MEASURED if one.example == "unet"]
 
 @cache
 def prepared(example: str, segments: str) -> ModuleOp:
-    """As the script prepares it. Shared: clone before changing."""
+    """Return the module as the script prepares it. It is shared: clone it before changing it."""
     name = f"{example}.large.mlir"
     if not segments:
         return original(name)
@@ -60,7 +60,7 @@ def prepared(example: str, segments: str) -> ModuleOp:
 
 
 def as_measured(one: Measured) -> ModuleOp:
-    """Skips where the passes have changed since, and make another step of the example."""
+    """Return the measured module; skip the test if the passes have changed since the measurement."""
     module = prepared(one.example, one.segments)
     if sha256(print_module(module).encode()).hexdigest() != one.digest:
         assert one.segments, "an example has changed: run benchmarks/calibrate_xla_model.py --write"
@@ -102,19 +102,19 @@ def test_the_concepts_say_how_near_the_models_are() -> None:
 
 @pytest.mark.parametrize("example", ["chain", "mlp20"])
 def test_model_order_is_not_within_15_percent(example: str) -> None:
-    """So the bar can be missed: every result stored, in program order, is far from XLA."""
+    """Check that the bar is meaningful: storing every result in program order is far from XLA."""
     (measured,) = (one.xla_bytes for one in PLAIN_OR_AUTO if (one.example, one.segments) == (example, ""))
     assert timeline(main_of(prepared(example, ""))).peak_bytes > 2 * measured
 
 
 def ranks(values: list[int]) -> list[float]:
-    """Mean rank of each value, so that ties share one."""
+    """Return the rank of each value; ties share their mean rank."""
     ordered = sorted(values)
     return [ordered.index(value) + (ordered.count(value) - 1) / 2 for value in values]
 
 
 def spearman(one: list[int], other: list[int]) -> float:
-    """The correlation of the ranks."""
+    """Return the rank correlation."""
     first, second = ranks(one), ranks(other)
     mean = (len(one) - 1) / 2
     product = sum((a - mean) * (b - mean) for a, b in zip(first, second, strict=True))
@@ -135,7 +135,7 @@ def test_markings_of_one_net_are_ranked_as_by_xla() -> None:
 
 @pytest.mark.parametrize("variant", ["plain", "jax.checkpoint", "recomputed"])
 def test_near_what_the_installed_xla_allocates(variant: str) -> None:
-    """Live, so that an XLA that fuses or schedules otherwise, and passes that work otherwise, are noticed."""
+    """Compare with the installed XLA, to notice changes of its fusion and scheduling, or of the passes."""
     jax: Any = pytest.importorskip("jax", reason="the test compiles with JAX")
     lowered = small_step(jax, variant == "jax.checkpoint")
     module = parse_module(lowered.as_text(debug_info=True))
@@ -148,7 +148,7 @@ def test_near_what_the_installed_xla_allocates(variant: str) -> None:
 
 
 def small_step(jax: Any, checkpoint: bool) -> Any:
-    """Six blocks of a kind that no example has, lowered."""
+    """Lower six blocks of a kind that no example has."""
 
     def block(x: Any) -> Any:
         return jax.numpy.tanh(jax.numpy.sin(x) @ x)

@@ -1,4 +1,4 @@
-"""From IR to the numbers that the model of XLA:CPU works on."""
+"""Translation of IR to the numbers on which the model of XLA:CPU works."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recompute.mlir_io.printer import print_module
 
 
 def program(text: str) -> KernelProgram:
-    """Of the only function; which stays as it is."""
+    """Return the program of the only function, and check that the module is not changed."""
     module = parse_module(text)
     before = print_module(module)
     found = xla_form(functions_of(module)[0])[0]
@@ -56,7 +56,7 @@ def test_an_operand_that_lies_otherwise_is_transposed() -> None:
 
 @pytest.mark.parametrize(("batch", "copied"), [(1, 2), (8, 1)])
 def test_behind_a_batch_of_extent_1_that_is_dropped_both_operands_are_transposed(batch: int, copied: int) -> None:
-    """As in the optimised HLO of both; where nothing is dropped, %x is read either way."""
+    """Match the optimized HLO of both cases; if no dimension is dropped, %x is read in either layout."""
     of, by, to = f"tensor<{batch}x4x8x8xf32>", f"tensor<{batch}x8x4x2xf32>", f"tensor<{batch}x4x8x2xf32>"
     numbers = "batching_dims = [0, 1] x [0, 2], contracting_dims = [2] x [1]"
     found = program(f"""func.func @f(%x: {of}, %y: {by}) -> {to} {{

@@ -1,4 +1,4 @@
-"""Programs of one operation that keep all constraints of StableHLO's specification but one."""
+"""Programs of one operation that violate a single constraint of StableHLO's specification."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from .judge import Judge
 
 @dataclass(frozen=True)
 class Template:
-    """`text` with `{name}` where a value of `values` stands; a function around it takes `arguments` as %0, %1, …"""
+    """Program with a placeholder `{name}` for each of `values`; the enclosing function takes `arguments` as %0, %1,
+    …"""
 
     text: str
     values: Mapping[str, str]
@@ -25,7 +26,7 @@ class Template:
     """The names of those values that are types of operands."""
 
     def program(self, **changed: str) -> str:
-        """The text with these values in place of its own."""
+        """Return the text with some values replaced."""
         values = {**self.values, **changed}
         assert values.keys() == self.values.keys(), "a change is to something that is there"
         arguments = ", ".join(f"%{index}: {values[name]}" for index, name in enumerate(self.arguments))
@@ -33,13 +34,13 @@ class Template:
         return f"func.func @f({arguments}) {{\n  {text}\n  return\n}}"
 
     def refuse(self, label: str, words: str, **changed: str) -> None:
-        """It is refused under the label; as it stands it is not."""
+        """Check that the changed program is refused under the label, and that the original is not."""
         parse_module(self.program()).verify()
         with pytest.raises(VerifyException, match=f"^{label}: .*{words}"):
             parse_module(self.program(**changed)).verify()
 
     def accept(self, judge: Judge, **changed: str) -> None:
-        """It is right here, and to JAX's MLIR, which reads ours as its own."""
+        """Check that the changed program verifies here and in JAX's MLIR, and that both print it alike."""
         module = parse_module(self.program(**changed))
         module.verify()
         theirs = judge.print(self.program(**changed), debuginfo=False)

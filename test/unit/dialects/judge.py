@@ -1,7 +1,7 @@
-"""JAX's own MLIR as a judge, in a process of its own: it may crash on what it is given.
+"""JAX's own MLIR as a reference, in a process of its own, since it may crash on invalid input.
 
-Run as a script it answers requests, one JSON value a line: `[text, generic, debuginfo, mark]` is parsed, verified and
-printed; `mark` puts an attribute on every operation first.
+As a script it answers requests, one JSON value per line: `[text, generic, debuginfo, mark]` is parsed, verified and
+printed; `mark` first puts an attribute on every operation.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ ALLOW = "--allow-unregistered-dialect"
 
 
 class Judge:
-    """Parses and prints MLIR with jaxlib."""
+    """Parser and printer of jaxlib."""
 
     def __init__(self, allow_unregistered: bool = False) -> None:
         command = [sys.executable, __file__, *([ALLOW] if allow_unregistered else [])]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def print(self, text: str, *, generic: bool = False, debuginfo: bool = True, mark: bool = False) -> str:
-        """How JAX prints this program. `AssertionError` with MLIR's words if it does not read it."""
+        """Return the program as JAX prints it. Raises `AssertionError` with MLIR's message if it is invalid."""
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(json.dumps([text, generic, debuginfo, mark]) + "\n")
         self._process.stdin.flush()
@@ -37,7 +37,7 @@ class Judge:
 
 
 def serve() -> None:
-    """Answer the requests of standard input."""
+    """Answer the requests on standard input."""
     # jaxlib's bindings have no types.
     from jax._src.interpreters import mlir  # pyright: ignore[reportMissingTypeStubs]
     from jaxlib.mlir import ir  # pyright: ignore

@@ -1,4 +1,4 @@
-"""What aliases stand for is bounded by the text that they stand in; locations stay aliases, however deep."""
+"""Bound on the expansion of aliases by the length of their text; locations remain aliases at any depth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Aliases are defined once, read where they stand, and spelled out wherever they would stay text."""
+"""Aliases: defined once, read where they are used, and expanded wherever they would remain text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def with_value(value: str) -> str:
 
 
 def printed_value(text: str) -> str:
-    """How the attribute is printed, which is read again as itself."""
+    """Return the printed attribute, and check that it is read again as itself."""
     once = print_module(parse_module(text))
     assert print_module(parse_module(once)) == once
     found = re.search(r"mhlo.k = (.*)\} : ", once, re.DOTALL)
@@ -143,7 +143,7 @@ def test_refused(text: str, position: str, words: str):
 
 
 def test_no_text_is_skipped():
-    """A definition at the end used to end the reading of one at the beginning, and with it of all between."""
+    """Read all functions between two definitions; a definition at the end once ended the reading of the first one."""
     text = "".join(f'#a{index} = {index} : i32\nfunc.func private @f{index}() loc("{index}")\n' for index in range(5))
     functions = [op for op in parse_module(f'{text}#l = loc("x")\n').walk() if isinstance(op, FuncOp)]
     assert [op.sym_name for op in functions] == [StringAttr(f"f{index}") for index in range(5)]
@@ -169,7 +169,7 @@ def test_comments_in_the_body_of_a_known_attribute(judge: Judge):
 
 @pytest.mark.parametrize("value", ["#foo.bar<a\n   b\n\n  c>", "#foo<bar\n  [a,\n  b]>", "[!foo.bar<{\n}>]"])
 def test_lines_of_opaque_attributes_stay_where_they_are(value: str):
-    """At every depth, each time."""
+    """Keep line breaks at every depth, through repeated printing."""
     assert printed_value(with_value(value)) == value
     nested = '"test.a"() ({\n  "test.b"() ({\n    "test.c"() {k = VALUE} : () -> ()\n  }) : () -> ()\n}) : () -> ()'
     text = print_module(parse_module(nested.replace("VALUE", value)))

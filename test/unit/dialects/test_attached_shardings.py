@@ -1,4 +1,4 @@
-"""Shardings among the attributes of functions and of operations of other dialects: Shardy's constraints on each."""
+"""Shardy's constraints on shardings that are attached to functions and to operations of other dialects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a custom call says of its operands and results; a transform, its lengths; a function, how exact it is."""
+"""Constraints of custom calls, FFT and result accuracy, each violated separately."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each constraint of the collectives, and of operations with tokens, broken alone."""
+"""Constraints of collectives and of operations with tokens, each violated separately."""
 
 from __future__ import annotations
 

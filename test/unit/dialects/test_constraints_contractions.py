@@ -1,4 +1,4 @@
-"""Each constraint of products of matrices, reductions and bit casts, broken alone."""
+"""Constraints of matrix products, reductions and bit casts, each violated separately."""
 
 from __future__ import annotations
 

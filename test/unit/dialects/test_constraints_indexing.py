@@ -1,4 +1,4 @@
-"""Each constraint of gather and scatter, broken alone."""
+"""Constraints of gather and scatter, each violated separately."""
 
 from __future__ import annotations
 

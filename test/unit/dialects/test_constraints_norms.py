@@ -1,4 +1,5 @@
-"""Each constraint of batch norms, maps, systems, random numbers, tuples, composites and quantization, broken alone."""
+"""Constraints of batch norms, map, linear systems, random numbers, tuples, composites and quantization, each violated
+separately."""
 
 from __future__ import annotations
 

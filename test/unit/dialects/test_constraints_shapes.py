@@ -1,4 +1,4 @@
-"""Each constraint of operations whose shape an operand holds, broken alone."""
+"""Constraints of operations that take a shape as an operand, each violated separately."""
 
 from __future__ import annotations
 

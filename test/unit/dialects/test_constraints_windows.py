@@ -1,4 +1,4 @@
-"""Each constraint of convolutions and of what moves windows, broken alone."""
+"""Constraints of convolutions and window operations, each violated separately."""
 
 from __future__ import annotations
 

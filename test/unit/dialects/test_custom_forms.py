@@ -1,4 +1,4 @@
-"""What a short syntax would lose is printed in a longer one, and read back as it was."""
+"""Fallback to a longer syntax where the short one would lose information, and exact reading of the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constants keep their bits: in every element type, through our text and through JAX's."""
+"""Exact bits of constants of every element type, through our text and through JAX's."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ INTEGER_NAMES = "i1 i2 i4 i8 i16 i32 i64 ui2 ui4 ui8 ui16 ui32 ui64".split()
 
 
 def attribute(literal: str, type: str) -> DenseAttr:
-    """`dense<literal> : type` as the value of a constant."""
+    """Return `dense<literal> : type` as the value of a constant."""
     op = ModuleParser(make_context(), f"stablehlo.constant dense<{literal}> : {type}").parse_operation()
     assert isinstance(op, ConstantOp) and isinstance(op.value, DenseAttr)
     return op.value
 
 
 def bits(literal: str, type: str) -> list[int]:
-    """The elements as unsigned integers."""
+    """Return the elements as unsigned integers."""
     array = to_numpy(attribute(literal, type))
     return np.ascontiguousarray(array).reshape(-1).view(f"u{array.dtype.itemsize}").tolist()
 
@@ -142,7 +142,7 @@ def test_refused(literal: str, type: str, words: str):
 
 
 def every_pattern(type: str) -> list[str]:
-    """All bit patterns of a small type; a thousand of a large one, with all that are special."""
+    """Return all bit patterns of a small type, or a thousand of a large one, including all special values."""
     width = bit_width(dtype_of(attribute("0x1", f"tensor<{type}>").type.element_type))
     if width <= 8:
         patterns = list(range(1 << width))
@@ -157,7 +157,7 @@ def every_pattern(type: str) -> list[str]:
 
 @pytest.mark.parametrize("type", FLOAT_NAMES)
 def test_every_float_comes_back(type: str, judge: Judge):
-    """Each pattern as a scalar: our text is read to the same bits by us and by JAX."""
+    """Read each printed pattern back to the same bits, here and in JAX."""
     values = [attribute(pattern, f"tensor<{type}>") for pattern in every_pattern(type)]
     for value in values:
         literal = str(value).partition("dense<")[2].partition(">")[0]
@@ -178,7 +178,7 @@ def test_integers_come_back(type: str, judge: Judge):
 
 
 def assert_jax_agrees(values: Sequence[DenseAttr], judge: Judge) -> None:
-    """What JAX makes of our text is what we make of JAX's."""
+    """Check that JAX reads our text, and we read JAX's, to the same values."""
     module = parse_module(judge.print(module_with(*values), debuginfo=False))
     read = [op.value for op in module.walk() if isinstance(op, ConstantOp)]
     assert read == list(values)
@@ -186,7 +186,7 @@ def assert_jax_agrees(values: Sequence[DenseAttr], judge: Judge) -> None:
 
 @pytest.mark.parametrize("type", [name for name in FLOAT_NAMES if name != "f8E8M0FNU"])
 def test_decimals_round_as_jax_rounds(type: str, judge: Judge):
-    """Random decimals, exact ties and their neighbours: rounded once, to nearest even, as MLIR does."""
+    """Round random decimals, exact ties and their neighbours once, to nearest even, as MLIR does."""
     element = attribute("1.0", f"tensor<{type}>").type.element_type
     dtype = dtype_of(element)
     texts = [f"{number:.17e}" for number in hard_numbers(dtype)]
@@ -203,7 +203,8 @@ def test_decimals_round_as_jax_rounds(type: str, judge: Judge):
 
 
 def hard_numbers(dtype: np.dtype[Any]) -> list[float]:
-    """Numbers of the type, halfway between neighbours, a double beside that, of every magnitude and out of range."""
+    """Return numbers of the type, midpoints between neighbours, doubles next to these, and values of every magnitude
+    and out of range."""
     width = bit_width(dtype)
     random = np.random.default_rng(1)
     patterns = random.integers(0, (1 << width - 1) - 1, 300).astype(f"u{dtype.itemsize}")
@@ -217,7 +218,7 @@ def hard_numbers(dtype: np.dtype[Any]) -> list[float]:
 
 
 def test_f8e8m0_decimals(judge: Judge):
-    """The type of scales: powers of two alone."""
+    """Check the type of scales, which has only powers of two."""
     values = [attribute(f"{2.0**exponent:.17e}", "tensor<f8E8M0FNU>") for exponent in (-127, -3, 0, 1, 127)]
     assert [value.data.data[0] for value in values] == [0, 124, 127, 128, 254]
     assert isinstance(values[0].type.element_type, Float8E8M0FNUType)
@@ -238,7 +239,7 @@ def test_splats_are_small():
 
 
 def test_equal_bits_are_equal_attributes():
-    """However they were written; and equal numbers with other bits are not."""
+    """Compare by bits, whatever the notation; equal numbers with different bits differ."""
     one = attribute("1.0", "tensor<2xf32>")
     assert one == attribute("[1.0, 0x3F800000]", "tensor<2xf32>") == attribute('"0x0000803F0000803F"', "tensor<2xf32>")
     assert hash(one) == hash(attribute("[1.0, 1.0]", "tensor<2xf32>"))
@@ -262,7 +263,7 @@ def test_large_constants_are_hexadecimal(judge: Judge):
 
 
 def test_constants_of_other_dialects_are_exact():
-    """They are xDSL's own attributes, with the bits that the text says, read and printed."""
+    """Read and print xDSL's own attributes with the exact bits of the text."""
     text = "%c = arith.constant dense<[0xFF800000, -0.0, 0.0, 0x7FC00001]> : tensor<4xf32>"
     (op,) = (module := parse_module(text)).ops
     assert isinstance(op, arith.ConstantOp) and isinstance(op.value, DenseIntOrFPElementsAttr)
@@ -283,7 +284,7 @@ def test_constants_of_other_dialects_are_exact():
     ],
 )
 def test_small_integers_of_other_dialects(literal: str, type: str, expected: list[int]):
-    """xDSL sign-extends what is smaller than a byte."""
+    """Account for xDSL's sign extension of integers smaller than a byte."""
     (op,) = parse_module(f'"test.op"() {{value = dense<{literal}> : {type}}} : () -> ()').ops
     value = op.attributes["value"]
     assert is_standard_dense(value)

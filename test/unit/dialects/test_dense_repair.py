@@ -1,4 +1,4 @@
-"""Stock `xdsl-opt` with our plugin reads and writes constants to the bit; what xDSL gets right is left to xDSL."""
+"""Exact constants in stock `xdsl-opt` with our plugin, which leaves to xDSL what xDSL reads correctly."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def printed_by_stock() -> list[str]:
 
 
 def test_this_xdsl_is_broken_without_the_repair() -> None:
-    """When this fails, the oldest supported xDSL is right, and the repair can go."""
+    """Fail once the oldest supported xDSL is correct, so that the repair can be removed."""
     script = (
         "from xdsl.parser import Parser; from xdsl.context import Context; from xdsl.dialects.builtin import Builtin;"
         "c = Context(); c.load_dialect(Builtin);"

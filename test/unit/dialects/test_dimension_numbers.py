@@ -1,4 +1,4 @@
-"""The assembly of dimension numbers and windows: what StableHLO's own parser takes is taken, and nothing else."""
+"""Syntax of dimension numbers and windows: exactly what StableHLO's own parser accepts."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_read_as_jax_reads_it(text: str, judge: Judge) -> None:
 
 
 def test_quantized_constants_are_the_integers_that_are_stored() -> None:
-    """jaxlib has no quantized types to judge by."""
+    """Read the stored integers; jaxlib has no quantized types to compare with."""
     text = (
         "%0 = stablehlo.constant() <{value = dense<1> : tensor<2xi8>}> : () -> tensor<2x!quant.uniform<i8:f32, 2.0:15>>"
     )

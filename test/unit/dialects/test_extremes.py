@@ -1,4 +1,5 @@
-"""Whatever stands in the place of an attribute or a type is refused in words or accepted: nothing else comes out."""
+"""Arbitrary attributes and types in place of valid ones: refused with a message or accepted, without other
+exceptions."""
 
 from __future__ import annotations
 
@@ -71,7 +72,7 @@ tensor<4611686018427387904x4611686018427387904xf32> tensor<3x4xi1> tensor<2x!qua
 
 
 def damaged(value: str, dice: random.Random) -> str:
-    """The value with a number replaced, doubled or taken away; another type in the place of a type."""
+    """Return the value with a number replaced, duplicated or removed, or another type instead of a type."""
     numbers = list(re.finditer(r"-?\d+", value))
     if "tensor" in value or not numbers:
         return dice.choice(TYPES)
@@ -105,6 +106,6 @@ SPLATS: list[tuple[Template, dict[str, str]]] = [
 
 @pytest.mark.parametrize(("template", "changed"), SPLATS, ids=["reduce_window", "custom_call"])
 def test_a_splat_of_billions_of_elements_is_refused_by_its_type(template: Template, changed: dict[str, str]):
-    """It has few characters, and nobody waits until all its elements are counted."""
+    """Refuse the type without counting all elements of the constant."""
     with pytest.raises(VerifyException, match=rf"there are {MANY}|a layout of {MANY}"):
         parse_module(template.program(**changed)).verify()

@@ -1,4 +1,4 @@
-"""Stock `xdsl-opt` with our plugin keeps the bits of floats in attributes; without it, it does not."""
+"""Exact floats in attributes in stock `xdsl-opt` with our plugin, and inexact ones without it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def printed_by_stock() -> list[str]:
 
 
 def test_this_xdsl_is_broken_without_the_repair() -> None:
-    """When this fails, the oldest supported xDSL is right, and the repair can go."""
+    """Fail once the oldest supported xDSL is correct, so that the repair can be removed."""
     done = subprocess.run([sys.executable, "-c", BROKEN], capture_output=True, text=True, check=True)
     assert done.stdout.split("\n")[:4] == ["0x7fc00001 : f32", "0x7f : f8E4M3FN", "OverflowError", "ParseError"]
 

@@ -1,4 +1,4 @@
-"""Functions in generic form that are not whole are refused where they stand, whatever xDSL would make of them."""
+"""Refusal of incomplete functions in generic form, at their position."""
 
 from __future__ import annotations
 

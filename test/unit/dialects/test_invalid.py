@@ -1,4 +1,4 @@
-"""A wrong operation is refused, and the message says what disagrees."""
+"""Refusal of invalid operations, with messages that name the mismatch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REDUCE = "stablehlo.reduce(%0 init: %1) applies stablehlo.add across dimensions 
 
 
 def module_with(operation: str, types: tuple[str, ...]) -> ModuleOp:
-    """A module whose operation reads %0, %1, … of these types."""
+    """Return a module whose operation reads %0, %1, … of these types."""
     arguments = ", ".join(f"%{index}: {type}" for index, type in enumerate(types))
     return parse_module(f"func.func @f({arguments}) {{\n  {operation}\n  return\n}}")
 

@@ -1,4 +1,4 @@
-"""What JAX prints for functions beyond the examples is read, and printed again to the byte."""
+"""Programs that JAX prints for functions beyond the examples, read and printed again byte for byte."""
 
 # JAX's types say little about lambdas.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false

@@ -1,4 +1,4 @@
-"""The quick way to the most common tokens finds what xDSL's own lexer finds."""
+"""Fast path for the most common tokens, compared with xDSL's own lexer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ a _a a.b$c A9 %a %9 %9a %-x %a.b %$ % @a @"ab" #a !a ^a a:b :: -> - --> ... {-# 
 
 
 def tokens(lexer: MLIRLexer) -> list[tuple[MLIRTokenKind, int, int] | str]:
-    """All tokens with their places; the words of an error end the list."""
+    """Return all tokens with their positions; the message of an error ends the list."""
     found: list[tuple[MLIRTokenKind, int, int] | str] = []
     try:
         while not found or found[-1][0] is not MLIRTokenKind.EOF:

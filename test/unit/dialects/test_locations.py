@@ -1,4 +1,4 @@
-"""Locations: every form that MLIR has, aliases in any order, positions of the text itself, and the way out."""
+"""Locations: every form of MLIR, aliases in any order, positions in the text itself, and printing."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ FORMS: list[tuple[str, LocationAttr]] = [
 
 @pytest.mark.parametrize(("text", "location"), FORMS, ids=[text for text, _ in FORMS])
 def test_forms(text: str, location: LocationAttr, judge: Judge):
-    """Read as MLIR means them; printed as MLIR prints them; as an attribute too, in full."""
+    """Read and print locations as MLIR does, also as attributes."""
     assert read(text) == location
     module = parse_module(f"func.func private @f() loc({text})")
     assert read("#loc", definitions=f"#loc = loc({text})") == location
@@ -89,7 +89,7 @@ def test_short_forms_of_mlir():
 
 
 def test_aliases_in_any_order():
-    """Before use, after use, built on earlier ones, and on one line."""
+    """Accept definitions before and after their use, based on earlier ones, and several on one line."""
     text = """
 #third = loc("f.py":1:2) #first = loc("a"(#third))
 module {
@@ -115,7 +115,7 @@ def test_location_objects_are_shared():
 
 
 def test_text_that_only_looks_like_an_alias():
-    """In a string or a comment it is none."""
+    """Ignore aliases in strings and comments."""
     module = parse_module(
         '// #loc = loc("no")\nmodule attributes {a = "#loc = loc(\\22no\\22)"} {} loc(#loc)\n#loc = loc("yes")'
     )
@@ -158,7 +158,7 @@ TEXT = """module {
 
 
 def test_operations_without_a_location_are_where_they_stand():
-    """At the name of the operation, line and column from one; what is said to be unknown stays unknown."""
+    """Use the position of the operation's name, counted from one; an explicit unknown location stays unknown."""
     places = {op.name: op.location for op in parse_module(TEXT, "in.mlir").walk()}
     assert places["builtin.module"] == place("in.mlir", 1, 1)
     assert places["func.func"] == place("in.mlir", 2, 3)
@@ -169,7 +169,7 @@ def test_operations_without_a_location_are_where_they_stand():
 
 
 def test_the_short_form_of_a_reduction_is_all_in_one_place():
-    """What `applies` stands for has the location of the reduction, written or not."""
+    """Give the operation that `applies` denotes the location of the reduction."""
     for text in (TEXT, TEXT.replace("-> tensor<f32>\n    return", '-> tensor<f32> loc("sum")\n    return')):
         (reduce,) = (op for op in parse_module(text, "in.mlir").walk() if op.name == "stablehlo.reduce")
         assert {op.location for op in reduce.walk()} == {reduce.location}
@@ -177,7 +177,7 @@ def test_the_short_form_of_a_reduction_is_all_in_one_place():
 
 
 def test_locations_inside_a_reduction_are_kept():
-    """A reduction whose region is somewhere else is printed with its region."""
+    """Print the region of a reduction whose location differs."""
     module = parse_module(TEXT)
     (add,) = (op for op in module.walk() if op.name == "stablehlo.add")
     add.location = named("inside")
@@ -203,7 +203,7 @@ def test_without_debug_information_there_are_none():
 
 
 def test_source_position():
-    """The first position named: the callee's before the caller's."""
+    """Return the first position, which is the callee's, not the caller's."""
     deep = CallSiteLoc(named("tanh", file_range("model.py", (37, 27), (37, 49))), place("train.py", 5, 1))
     assert source_position(deep) == ("model.py", 37, 27)
     assert source_position(FusedLoc((named("a"), place("f.py", 1, 2)), NoneAttr())) == ("f.py", 1, 2)
@@ -212,7 +212,7 @@ def test_source_position():
 
 
 def test_other_printers_still_write_valid_mlir(judge: Judge):
-    """xDSL's own printer does not know ranges."""
+    """Keep the output of xDSL's own printer, which does not know ranges, valid."""
     location = file_range("f.py", (3, 7), (3, 9))
     assert str(location) == 'loc(fused<"to 3:9">["f.py":3:7])'
     judge.print(f"module {{}} {location}")

@@ -1,4 +1,4 @@
-"""Numbers in attributes are read as MLIR reads them, kept to the bit, and told apart by their bits."""
+"""Numbers in attributes: read as MLIR reads them, with exact bits, and distinguished by their bits."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def with_attribute(text: str) -> str:
 
 
 def attribute(text: str) -> Attribute:
-    """The attribute, which is printed such that it is read again as itself."""
+    """Return the attribute, and check that its printed form is read again as itself."""
     module = parse_module(with_attribute(text))
     found = module.attributes["mhlo.a"]
     printed = print_module(module)
@@ -61,14 +61,14 @@ def attribute(text: str) -> Attribute:
 
 
 def bits(text: str) -> list[int]:
-    """Of an array of floats."""
+    """Return the bits of an array of floats."""
     found = attribute(text)
     assert isinstance(found, ArrayAttr)
     return [bits_of(one) for one in cast("ArrayAttr[FloatAttr]", found)]
 
 
 def some_bits(name: str) -> list[int]:
-    """All of a narrow type; of a wide one, NaNs, infinities, zeros, subnormals and any."""
+    """Return all bit patterns of a narrow type; of a wide one NaNs, infinities, zeros, subnormals and random ones."""
     width, dice = BITS[name], random.Random(name)
     if width <= 8:
         return list(range(1 << width))
@@ -143,7 +143,7 @@ def test_floats_are_equal_if_their_bits_are():
 
 
 def test_a_nan_whose_payload_does_not_fit_stays_a_nan():
-    """Built through the Python API: a double NaN with nothing in the bits that f32 has."""
+    """Keep a NaN that is built by the Python API and whose payload f32 cannot represent."""
     assert bits_of(FloatAttr(decode_float(0xFFF0000000000001, f64), f32)) == 0xFFC00000
 
 

@@ -1,4 +1,4 @@
-"""Whatever is wrong with a text is a `ParseError` that points into it."""
+"""Syntax errors: every one is a `ParseError` that points into the text."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_refused(text: str, position: str, words: str):
 @pytest.mark.parametrize("depth", [400, 5000])
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ("{a = ", "}")])
 def test_deep_nesting_is_no_traceback(opening: str, closing: str, depth: int):
-    """Deeper than Python recurses."""
+    """Refuse nesting deeper than Python's recursion limit."""
     text = f'"test.op"() {{a = {opening * depth}{closing * depth}}} : () -> ()'
     with pytest.raises(ParseError):
         parse_module(text)
@@ -123,7 +123,7 @@ def test_every_truncation_is_a_parse_error():
 
 
 def test_damaged_text_is_a_parse_error_or_a_program():
-    """A character or a piece removed, doubled or replaced at random: never another exception."""
+    """Remove, duplicate or replace random parts of a text, without other exceptions than `ParseError`."""
     dice = random.Random(0)
     for _ in range(150):
         start = dice.randrange(len(SMALL))
@@ -134,7 +134,7 @@ def test_damaged_text_is_a_parse_error_or_a_program():
 
 
 def test_types_are_shared():
-    """A program names few types all the time: one object each."""
+    """Parse equal types to one object, since programs repeat few types."""
     text = "%0 = stablehlo.iota dim = 0 : tensor<4xf32>"
     one, other = parse_module(f"{text}\n{text.replace('%0', '%1')}").ops
     assert one.results[0].type is other.results[0].type

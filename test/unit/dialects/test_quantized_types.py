@@ -1,4 +1,4 @@
-"""Quantized element types: equal types in different spellings, and constraints of the specification, broken alone."""
+"""Quantized element types: equality of different spellings, and constraints, each violated separately."""
 
 from __future__ import annotations
 

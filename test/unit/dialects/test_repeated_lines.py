@@ -1,4 +1,4 @@
-"""A line that is read by its likeness to one before says what it would say if it were read on its own."""
+"""Fast path for lines that resemble earlier ones, compared with reading each line separately."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LARGEST = 150_000
 
 
 def outcome(text: str) -> str:
-    """The module with all locations, or the error with its place."""
+    """Return the module with all locations, or the error with its position."""
     try:
         return print_module(parser.parse_module(text, "a.mlir"), debuginfo=True)
     except ParseError as error:
@@ -127,7 +127,7 @@ def test_a_line_behind_one_that_is_like_it(line: str, monkeypatch: pytest.Monkey
 
 
 def test_forward_references_are_filled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second line reads what the third, which is like the first, defines."""
+    """Resolve an operand that a later line defines which is read by the fast path."""
     text = START + "%1 = stablehlo.abs %2 : tensor<4xf32>\n%2 = stablehlo.subtract %b, %a : tensor<4xf32>\n" + END
     assert outcome(text) == line_by_line(text, monkeypatch)
     assert "%2" in outcome(text)

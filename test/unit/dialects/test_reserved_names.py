@@ -1,4 +1,4 @@
-"""Which symbol names a consumer looks for."""
+"""Symbols that a consumer finds by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read and printed here is, to JAX's MLIR, the same program to the byte: locations, constants, attributes."""
+"""Round trip of programs: byte for byte the same to JAX's MLIR, with locations, constants and attributes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EVERY_FORM = sorted(path for word in ("stablehlo", "chlo", "sdy") for path in FO
 
 @dataclass(frozen=True)
 class Example:
-    """`text` as JAX prints it, the module that it is read as, and the texts that are printed of that."""
+    """Program as JAX prints it, the module read from it, and the texts printed from that."""
 
     text: str
     module: ModuleOp
@@ -81,7 +81,7 @@ def test_we_read_jaxs_generic_text(example: Example, judge: Judge):
 
 @pytest.mark.slow("gpt_train")
 def test_attributes_stay_on_every_operation(example: Example, judge: Judge):
-    """A discardable attribute has its place in each custom format."""
+    """Keep a discardable attribute in each custom format."""
     marked = judge.print(example.text, mark=True)
     assert judge.print(print_module(parse_module(marked), debuginfo=True)) == marked
 
@@ -94,13 +94,13 @@ def test_our_own_text_is_a_fixed_point(example: Example):
 
 @pytest.mark.slow("gpt_train")
 def test_xdsls_own_parser_reads_the_custom_form(example: Example):
-    """Stock `xdsl-opt` knows no aliases, but everything else is in the dialect itself."""
+    """Read everything but aliases with stock `xdsl-opt`."""
     assert print_module(Parser(make_context(), example.plain).parse_module()) == example.plain
 
 
 @pytest.mark.parametrize("path", EVERY_FORM, ids=lambda path: path.name)
 def test_jax_agrees_with_the_lit_files(path: Path, judge: Judge):
-    """They hold every operation in every form; what they say is valid StableHLO and means the same here."""
+    """Check the lit files, which contain every operation in every form, against JAX's MLIR."""
     module = parse_module(path.read_text())
     theirs = judge.print(path.read_text(), debuginfo=False)
     assert judge.print(print_module(module), debuginfo=False) == theirs

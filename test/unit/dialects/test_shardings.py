@@ -1,4 +1,4 @@
-"""Shardy's computations: what JAX lowers `shard_map` to is read and printed to the byte, checked, and left alone."""
+"""Shardy's computations, to which JAX lowers `shard_map`: read and printed byte for byte, verified, and kept."""
 
 # JAX's types say little about lambdas.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
@@ -126,7 +126,7 @@ def test_an_empty_mesh_stands() -> None:
 
 
 def test_xdsls_passes_leave_them_alone() -> None:
-    """Unread computations and equal constants: what they do to Shardy is not known here."""
+    """Keep unused computations and equal constants, whose removal may matter to Shardy."""
     pair = "sdy.constant dense<1.0> : tensor<4xf32>"
     text = NAMED.replace("  return", f"  %1 = {pair}\n  %2 = {pair}\n  return")
     for source in (manual(), text):
@@ -138,7 +138,7 @@ def test_xdsls_passes_leave_them_alone() -> None:
 
 
 def test_what_is_known_to_be_pure() -> None:
-    """A body per device, if what is in it is."""
+    """Treat a per-device body as pure if its operations are."""
     effect = '  "acme.print"(%y) : (tensor<2x8xf32>) -> ()\n    sdy.return'
     printing = manual().replace("sdy.return", effect)
     assert printing != manual()
@@ -155,7 +155,7 @@ def test_what_is_known_to_be_pure() -> None:
 
 
 def test_what_jax_lowers_shard_map_to(judge: Judge) -> None:
-    """With a nested jit: its function is called from inside of the computation."""
+    """Read a `shard_map` with a nested jit, whose function is called from inside of the computation."""
     jax = pytest.importorskip("jax")
     spec: Any = jax.sharding.PartitionSpec
     mesh = jax.sharding.AbstractMesh((2, 4), ("a", "b"))

@@ -1,4 +1,4 @@
-"""A constant whose elements are alike is held once, for the operations of every dialect, and is right when expanded."""
+"""Splat constants of every dialect: stored once, and correct when expanded."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def constant(text: str) -> AnyDense:
 
 
 def test_a_large_splat_takes_no_memory():
-    """It would be sixteen gigabytes."""
+    """Read a splat that would take sixteen gigabytes if expanded."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     text = f"func.func @f() {{\n  %c = arith.constant dense<0xFF800000> : {LARGE}\n  func.return\n}}"
     module = parse_module(text)
@@ -92,7 +92,7 @@ def test_elements_that_are_written_one_by_one_are_held_once_too():
 )
 @pytest.mark.parametrize("operation", ["arith.constant", "stablehlo.constant"])
 def test_no_elements(text: str, printed: str, operation: str, judge: Judge):
-    """MLIR tells the splat from the list, and so do we: what is printed is what was read."""
+    """Distinguish a splat from a list for empty tensors, as MLIR does."""
     program = f"func.func @f() {{\n  %c = {operation} dense<{text}\n  func.return\n}}"
     ours = print_module(parse_module(program))
     assert f"{operation} {printed}" in ours and print_module(parse_module(ours)) == ours

@@ -1,4 +1,4 @@
-"""A function that is called from within an operation that xDSL does not know is looked up around it."""
+"""Symbol lookup around an unregistered operation, for calls from within it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def calling(name: str, inside: str = "") -> str:
 
 
 def verify(text: str) -> None:
-    """With xDSL alone, as stock tools do that load our plugin."""
+    """Verify the text with xDSL alone, as stock tools with our plugin do."""
     context = Context(allow_unregistered=True)
     for dialect in (Builtin, Func):
         context.load_dialect(dialect)

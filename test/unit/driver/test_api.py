@@ -1,4 +1,4 @@
-"""The Python API: the same road as `recompute-opt`, from text or from a module, with a plan or a planner."""
+"""Python API: the same pipeline as in `recompute-opt`, from text or from a module, with a plan or a planner."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_without_a_proof() -> None:
 
 
 def test_importing_is_cheap() -> None:
-    """What is not asked for is not loaded."""
+    """Load a module only when it is used."""
     program = "import sys, recompute\nprint('xdsl' in sys.modules, 'numpy' in sys.modules, *dir(recompute))"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert found[:2] == ["False", "False"] and {"rewrite", "prove", "explain", "memory"} <= set(found)
@@ -94,7 +94,7 @@ def test_who_can_measure_gets_the_least_of_all_attempts() -> None:
     asked = list[int]()
 
     def measure(module: ModuleOp) -> int:
-        """As if only copies of exponentials cost something."""
+        """Return a size to which only copies of exponentials contribute."""
         copies = [op for op in module.walk() if Names.COPY in op.attributes]
         asked.append(1000 if not copies else 10 + sum(name_of(op) == "stablehlo.exponential" for op in copies))
         return asked[-1]
@@ -122,7 +122,7 @@ def test_a_path_in_place_of_a_plan() -> None:
 
 
 def test_a_step_that_jax_has_lowered() -> None:
-    """It counts as its text with locations; what has no text is refused with the types that are taken."""
+    """Accept a lowered step as its text with locations; refuse other objects, and name the accepted types."""
     jax = pytest.importorskip("jax")
 
     def loss(x: Any) -> Any:

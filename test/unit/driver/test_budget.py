@@ -1,5 +1,5 @@
-"""A budget for a real step: kept as it is written by the model that was asked for, proved equal, or refused with the
-proven minimum."""
+"""Budgets for real steps: kept according to the requested model and proved equal, or refused with the proven
+minimum."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_budget_is_kept_and_the_step_proved_equal(budget: str, target: str, mo
 @pytest.mark.slow("tied")
 @pytest.mark.parametrize("example", ["paddle_fc", "tied"])
 def test_examples_by_the_model_of_xla(example: str) -> None:
-    """The budget is kept at less work than what saves most, or what was reached is said."""
+    """Keep the budget with less work than the plan that saves most, or report what was reached."""
     text = (EXAMPLES / f"{example}.small.mlir").read_text()
     done = rewrite(text, RecomputeOptions(budget="75%"))
     before, after = done.memory("xla")["main"]
@@ -94,7 +94,8 @@ def test_the_problem_counts_as_the_graph_does() -> None:
 
 
 def test_the_least_that_was_found_is_a_start_where_a_search_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A refusal named a least need that was within the budget: searches from other plans had failed."""
+    """Start from the best known plan; a refusal once stated a minimum within the budget because other starts had
+    failed."""
 
     def fails_without_starts(*arguments: Any) -> Any:
         problem, *_, starts, _effort = arguments
@@ -122,7 +123,8 @@ def test_a_budget_that_nothing_keeps() -> None:
 
 
 def chain_of_exponentials(dead: int) -> str:
-    """Six values that are read again, the last one's first; where all are alive, so many for nothing, one by one."""
+    """Return six values that are read again in reverse; while all are live, `dead` unused values are computed one by
+    one."""
     tensor = "tensor<64xf32>"
     lines = [f'%h0 = stablehlo.sine %x : {tensor} loc("jit(s)/jvp(a)/sin")']
     lines += [f'%h{at + 1} = stablehlo.exponential %h{at} : {tensor} loc("jit(s)/jvp(a)/exp")' for at in range(5)]
@@ -138,7 +140,7 @@ def chain_of_exponentials(dead: int) -> str:
 
 @pytest.mark.parametrize(("dead", "values", "budget"), [(0, 7, "58%"), (2, 8, "51%")])
 def test_dead_code_is_no_part_of_what_a_plan_leaves(dead: int, values: int, budget: str) -> None:
-    """It goes where something is written; it was taken for something around the step, which no plan changes."""
+    """Drop dead code before planning; it was once counted as memory around the step that no plan changes."""
     text = chain_of_exponentials(dead)
     assert memory(text)["main"].peak_bytes == values * 256
     done = rewrite(text, RecomputeOptions(budget=budget, target="none"))
@@ -147,7 +149,7 @@ def test_dead_code_is_no_part_of_what_a_plan_leaves(dead: int, values: int, budg
 
 @pytest.mark.parametrize("budget", range(768, 1024, 32))
 def test_what_fits_less_is_found_for_more(budget: int) -> None:
-    """All of these are three values' bytes. A brief search found the plan for some of them, and nothing for others."""
+    """Find a plan for any budget of three values' bytes; a brief search once missed some of them."""
     seen = list[Graph]()
     rewrite(chain_of_exponentials(0), RecomputeOptions(planner=lambda graph: (seen.append(graph), Plan())[1]))
     plan = plan_within(seen[0], budget)
@@ -155,7 +157,7 @@ def test_what_fits_less_is_found_for_more(budget: int) -> None:
 
 
 def test_the_proven_minimum_counts_what_has_to_be_there() -> None:
-    """The random bits of the second layer are made while the first one's input is still to be read."""
+    """Include the random bits of the second layer, which are live while the first layer's input is still needed."""
     mlp = (EXAMPLES / "mlp.small.mlir").read_text()
     with pytest.raises(Refusal, match=r"no plan needs less than 37960 bytes: operation \d+ \(stablehlo.while\)"):
         rewrite(mlp, RecomputeOptions(budget="50%", target="none"))

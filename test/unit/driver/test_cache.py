@@ -1,4 +1,4 @@
-"""What a key of the cache covers, and that a stored rewrite is the rewrite."""
+"""Keys of the cache, and equality of a stored rewrite with a new one."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_the_version_of_edited_sources(tmp_path: Path):
 
 
 def test_the_version_of_a_wheel(tmp_path: Path):
-    """Its record has a digest of each file."""
+    """Use the digests in the wheel's record as its version."""
     root, record = tmp_path / "recompute", tmp_path / "xdsl_recompute-0.1.0.dist-info" / "RECORD"
     root.mkdir()
     record.parent.mkdir()
@@ -158,7 +158,7 @@ def test_a_stored_rewrite_reads_its_module_once_and_late():
 
 
 def test_spelling():
-    """The order of attributes and the names of values, which MLIR does not keep."""
+    """Keep the order of attributes and the names of values, which MLIR discards."""
     text = print_module(recompute.rewrite(STEP).module, debuginfo=True)
     module = parse_module(text)
     spelling = spelling_of(module)

@@ -1,4 +1,4 @@
-"""What a budget keeps low is what was asked for: plans differ with the cost, and are proved equal."""
+"""Plans under budgets by cost model: they minimize the requested cost, differ between costs, and are proved equal."""
 
 from __future__ import annotations
 

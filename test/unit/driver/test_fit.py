@@ -1,4 +1,4 @@
-"""Will it fit, from Python: what the command says as data, with bounds where loops were cut, and stopped on the way."""
+"""Python API of "will it fit": the command's answer as data, bounds for cut loops, and early stops."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_stopped_with_the_best_so_far(name: str) -> None:
 
 
 def test_a_bound_where_loops_are_cut(scanned: str) -> None:
-    """Of the step with its loops cut as it says; what that takes is not less with anything else in it."""
+    """Return a bound for the step with its loops cut as reported."""
     found = recompute.fit(scanned, "60%")
     assert found.verdict is Verdict.RECOMPUTED and isinstance(found.loops, str | bool)
     assert found.bound_percent is not None and 0 < found.bound_percent <= found.extra_percent

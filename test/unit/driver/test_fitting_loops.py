@@ -1,4 +1,4 @@
-"""Whether a step with loops fits: its extra work is of all iterations, and so is what it is a share of."""
+""" "Will it fit" for steps with loops, whose extra work and total count all iterations."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 

@@ -1,4 +1,4 @@
-"""Curves over twenty budgets go one way, and keep each budget: of the example steps and of the stored graph."""
+"""Monotone curves over twenty budgets, each of which is kept, for the example steps and the stored graph."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def swept(name: str, count: int = COUNT, solver: str = "greedy") -> list[Swept]:
 
 
 def assert_one_way(outcomes: Sequence[Outcome]) -> list[Result]:
-    """From small budgets to large ones: no plan below the first that has one, costs fall, bounds too, peaks keep."""
+    """Check that from small to large budgets no plan is missing after the first one, costs and bounds fall, and peaks
+    keep the budgets."""
     results = [one for one in outcomes if isinstance(one, Result)]
     assert list(outcomes[-len(results) :]) == results and results[-1].extra_cost == 0
     for one in results:

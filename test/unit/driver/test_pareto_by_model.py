@@ -1,4 +1,5 @@
-"""A curve by the model of XLA:CPU: each point is what a written plan needs; it goes one way; no bound is told."""
+"""Curve by the model of XLA:CPU: each point is the need of a written plan, the curve is monotone, and it has no
+bound."""
 
 from __future__ import annotations
 
@@ -57,4 +58,4 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_a_picture_without_a_bound() -> None:
     curve = swept_by_model(parse_module(STEP, "step"), 5, lambda _: None, lambda: False)
     picture = to_svg([curve], "memory")
-    assert "</svg>" in picture and "least, proved" not in picture and "found here" in picture
+    assert "</svg>" in picture and "proven lower bound" not in picture and "best plan found" in picture

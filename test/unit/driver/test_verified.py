@@ -1,4 +1,4 @@
-"""What a rewrite does besides: it pauses the collector, and proves against the module that came in."""
+"""Further effects of a rewrite: it pauses the garbage collector, and proves the output against the original input."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_collector_is_paused_and_then_as_it_was(was: bool) -> None:
 
 def test_the_proof_is_against_what_came_in() -> None:
     def nothing(module: ModuleOp) -> None:
-        """Leave it as it is."""
+        """Leave the module unchanged."""
 
     one, other = parse_module(PROGRAM.format("tanh")), parse_module(PROGRAM.format("sine"))
     assert change_in_place(one, [nothing], original=one.clone())

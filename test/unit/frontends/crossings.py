@@ -1,4 +1,4 @@
-"""Modules that cross the bridge both ways, beside the same ones that go by way of text."""
+"""Modules that cross the bridge in both directions, compared with the same modules by way of text."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ _SPLIT = re.compile(r"^// -----.*$", re.MULTILINE)
 
 
 def theirs(text: str) -> Any:
-    """MLIR's module. Raises what MLIR raises."""
+    """Return MLIR's module of a text. Raises what MLIR raises."""
     return private.parsed(text)
 
 
 def generic(module: Any) -> str:
-    """All that MLIR knows of it, with locations."""
+    """Return the module in generic form with locations: all that MLIR knows about it."""
     return module.operation.get_asm(print_generic_op_form=True, enable_debug_info=True)
 
 
 def text_of(module: Any) -> str:
-    """As JAX prints it for us."""
+    """Return the module as JAX prints it for this compiler."""
     return module.operation.get_asm(enable_debug_info=True)
 
 
 def crosses(module: Any, in_generic_form: bool = False) -> ModuleOp:
-    """What is read is what parsing gives, and what is written of it is what was read; both with locations.
+    """Check that reading equals parsing, and that writing the result gives the original, with locations.
 
-    `in_generic_form`: our parser reads operations that it does not know in that form alone.
+    `in_generic_form`: compare in generic form, the only one in which our parser reads unknown operations.
     """
     text = generic(module) if in_generic_form else text_of(module)
     ours = read(module)
@@ -66,8 +66,8 @@ def crosses(module: Any, in_generic_form: bool = False) -> ModuleOp:
 
 
 def _as_in_text(ours: ModuleOp, parsed: ModuleOp, in_generic_form: bool) -> ModuleOp:
-    """Without what the text leaves out: locations of what `applies stablehlo.add` stands for, and names in the generic
-    form."""
+    """Return the module without what the text omits: locations of the operation that `applies` denotes, and names in
+    generic form."""
     copied = ours.clone()
     for mine, read_from_text in zip(every_operation(copied), every_operation(parsed), strict=True):
         if isinstance(mine, ReduceOp) and all(
@@ -86,7 +86,7 @@ def _inside(op: Operation) -> list[Any]:
 
 
 def crosses_back(ours: ModuleOp, module: Any) -> str:
-    """What is written is what was read. Returns what MLIR says of it."""
+    """Check that the written module equals the original, and return its description by MLIR."""
     back = _told(write(ours, private.mlir_context()))
     assert back == _told(module)
     return back
@@ -102,7 +102,7 @@ def examples() -> list[Path]:
 
 @cache
 def lit_inputs() -> tuple[tuple[str, str], ...]:
-    """Name and text of each module in the lit tests."""
+    """Return the name and text of each module in the lit tests."""
     files = sorted((ROOT / "test" / "filecheck").rglob("*.mlir"))
     return tuple((f"{file.stem}-{index}", part) for file in files for index, part in parts(file))
 
@@ -112,7 +112,7 @@ def parts(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def kinds_in(module: ModuleOp) -> set[str]:
-    """Names of operations, attributes and types."""
+    """Return the names of the operations, attributes and types in a module."""
     found, known = set[str](), set[int]()
     for op in every_operation(module):
         found.add(op.name)

@@ -1,4 +1,4 @@
-"""Losses of layers in loops, plain or with `jax.checkpoint` around the body. Import this where JAX is there."""
+"""Losses of layers in loops, plain or with `jax.checkpoint` around the body. Import this only if JAX is installed."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -17,7 +17,7 @@ LAYERS, WIDTH, ROWS = 16, 64, 256
 
 
 def arguments() -> tuple[Any, Any]:
-    """Weights of all layers, (LAYERS, WIDTH, WIDTH), and a batch, (ROWS, WIDTH)."""
+    """Return the weights of all layers, (LAYERS, WIDTH, WIDTH), and a batch, (ROWS, WIDTH)."""
     w, x = jax.random.split(jax.random.key(0))
     return jax.random.normal(w, (LAYERS, WIDTH, WIDTH)) * 0.2, jax.random.normal(x, (ROWS, WIDTH))
 
@@ -50,7 +50,7 @@ def counted(around: Around, w: Any, x: Any) -> Any:
 
 
 def several_outputs(around: Around, w: Any, x: Any) -> Any:
-    """Stacks of floats and of booleans, which leave the loop."""
+    """Loop that returns stacks of floats and of booleans."""
 
     def body(h: Any, w: Any) -> Any:
         h = bend(h @ w)
@@ -61,7 +61,7 @@ def several_outputs(around: Around, w: Any, x: Any) -> Any:
 
 
 def with_keys(around: Around, w: Any, x: Any, kind: str = "threefry2x32") -> Any:
-    """The key is split in the body."""
+    """Loop that splits its key in the body."""
 
     def body(carry: Any, w: Any) -> Any:
         h, key = carry
@@ -72,7 +72,7 @@ def with_keys(around: Around, w: Any, x: Any, kind: str = "threefry2x32") -> Any
 
 
 def one_after_the_other(around: Around, w: Any, x: Any) -> Any:
-    """The second loop goes on with the key of the first, which calls inside of it read."""
+    """Two loops, the second of which continues with the first one's key, which calls in it read."""
 
     def body(carry: Any, w: Any) -> Any:
         h, key = carry
@@ -101,7 +101,7 @@ def in_one_another(around: Around, w: Any, x: Any) -> Any:
 
 
 def in_two_types(around: Around, w: Any, x: Any) -> Any:
-    """Products in bf16; the carry is f32."""
+    """Loop with products in bf16 and a carry in f32."""
 
     def body(h: Any, w: Any) -> Any:
         return bend(h.astype(jnp.bfloat16) @ w.astype(jnp.bfloat16)).astype(jnp.float32) + h, None
@@ -110,7 +110,7 @@ def in_two_types(around: Around, w: Any, x: Any) -> Any:
 
 
 def large_carry(around: Around, w: Any, x: Any) -> Any:
-    """Of what is carried, a quarter is all that the gradient needs."""
+    """Loop of whose carry the gradient needs only a quarter."""
 
     def body(h: Any, w: Any) -> Any:
         return jnp.concatenate([bend(h[:, :16] @ w[:16, :16]), h[:, 16:]], 1), None
@@ -119,7 +119,7 @@ def large_carry(around: Around, w: Any, x: Any) -> Any:
 
 
 def accumulated(around: Around, w: Any, batches: Any) -> Any:
-    """A step: the gradients of four batches, summed in a loop, of layers in a loop."""
+    """Step that sums the gradients of four batches in a loop, each through layers in a loop."""
 
     def body(total: Any, x: Any) -> Any:
         loss, gradient = jax.value_and_grad(partial(layers, around))(w, x)
@@ -146,7 +146,7 @@ LOSSES: dict[str, Step] = {
 
 
 def step_of(name: str, around: Around) -> Step:
-    """The step: loss and gradients."""
+    """Return the step that computes loss and gradients."""
     if name == "accumulated":
         return partial(accumulated, around)
     return jax.value_and_grad(partial(LOSSES[name], around))

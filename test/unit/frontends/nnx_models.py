@@ -1,4 +1,4 @@
-"""Small models of flax nnx with their training steps. Import this where flax is installed."""
+"""Small models of flax nnx with their training steps. Import this only if flax is installed."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
@@ -20,13 +20,13 @@ Module: Any = nnx.Module
 
 @dataclass(frozen=True)
 class Training:
-    """A model, and one batch. `build(remat)`: the model; with `remat`, its blocks are under `nnx.remat`."""
+    """Model and one batch. `build(remat)` returns the model, with its blocks under `nnx.remat` if `remat`."""
 
     build: Callable[[bool], Any]
     inputs: Callable[[], Any]
 
     def trained(self, jit: Callable[..., Any], steps: int = 3) -> tuple[list[float], int]:
-        """The losses of some steps of a new model, and the bytes of temporaries of one."""
+        """Train a new model, and return the losses of some steps and the bytes of temporaries of one step."""
         step, model = jit(train_step), self.build(False)
         optimizer = nnx.Optimizer(model, optax.adam(1e-2), wrt=nnx.Param)
         losses = [float(step(model, optimizer, self.inputs())) for _ in range(steps)]
@@ -87,7 +87,7 @@ class Attention(Module):
 
 
 class Chain(Module):
-    """Blocks of one kind, one after another."""
+    """Consecutive blocks of one kind."""
 
     def __init__(self, block: Callable[[Any], Any], layers: int, remat: bool):
         rngs = nnx.Rngs(0)

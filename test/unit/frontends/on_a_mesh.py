@@ -1,4 +1,4 @@
-"""MindSpore's switches for several devices, tried on eight; `test_mindspore.py` runs it in a process of its own."""
+"""MindSpore's options for several devices, on eight devices; `test_mindspore.py` runs this in a process of its own."""
 
 # pyright: basic
 
@@ -30,12 +30,12 @@ def layer(w: Any, x: Any) -> Any:
 
 
 def summed(w: Any, x: Any) -> Any:
-    """By hand: each device has half of the hidden values."""
+    """Layer with manual collectives in which each device has half of the hidden values."""
     return x + jnp.tanh(jax.lax.psum(jnp.tanh(jnp.sin(x @ w["up"]) * 2) @ w["down"], "model"))
 
 
 def gathered(w: Any, x: Any) -> Any:
-    """By hand: each device has half of each parameter."""
+    """Layer with manual collectives in which each device has half of each parameter."""
     up = jax.lax.all_gather(w["up"].astype(jnp.bfloat16), "model", axis=0, tiled=True).astype(jnp.float32)
     return x + jnp.tanh(jnp.sin(x @ up) * 2) @ up.T
 

@@ -1,6 +1,6 @@
-"""Gradients of a `shard_map` on eight devices; `test_shard_map.py` runs it in a process of its own.
+"""Gradients of a `shard_map` on eight devices; `test_shard_map.py` runs this in a process of its own.
 
-Each beside `jax.checkpoint` around the block: as much memory at most, with no more collectives, and proved.
+Each is compared with `jax.checkpoint` around the block: no more memory, no more collectives, and proved.
 """
 
 # pyright: basic
@@ -48,7 +48,7 @@ def normed(x: Any) -> Any:
 
 
 def block(x: Any, w: Any) -> Any:
-    """Tensor parallel: each device has half of the heads and half of the hidden values."""
+    """Tensor-parallel block in which each device has half of the heads and half of the hidden values."""
     h = normed(x)
     q, k, v = ((h @ w[name]).reshape(*x.shape[:2], HEADS // 2, -1) for name in "qkv")
     scores = jax.nn.softmax(jnp.einsum("bthd,bshd->bhts", q, k) / 4, -1)
@@ -58,7 +58,7 @@ def block(x: Any, w: Any) -> Any:
 
 
 def inside(around: Any) -> Any:
-    """One shard_map around all layers, the loss outside."""
+    """Loss outside of one shard_map around all layers."""
 
     def net(weights: Any, x: Any) -> Any:
         for i, w in enumerate(weights):
@@ -74,7 +74,7 @@ def inside(around: Any) -> Any:
 
 
 def loss_inside(around: Any) -> Any:
-    """The loss inside too: no cotangent arrives that is not known beforehand."""
+    """Loss inside of the shard_map, so that all incoming cotangents are constants."""
 
     def net(weights: Any, x: Any) -> Any:
         for i, w in enumerate(weights):
@@ -86,7 +86,7 @@ def loss_inside(around: Any) -> Any:
 
 
 def one_each(around: Any) -> Any:
-    """A shard_map for each layer, with something between."""
+    """One shard_map for each layer, with other operations in between."""
 
     def loss(weights: Any, x: Any) -> Any:
         one = around(on_devices(block, in_specs=(Spec("data"), SPECS), out_specs=Spec("data")))
@@ -133,7 +133,7 @@ STEPS = {
 
 
 def figures(compiled: Any) -> tuple[int, int]:
-    """Temporaries in bytes, and how many collectives there are."""
+    """Return the bytes of temporaries and the number of collectives."""
     text = compiled.as_text()
     found = re.findall(r"= \S+ (?:all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)\(", text)
     return compiled.memory_analysis().temp_size_in_bytes, len(found)

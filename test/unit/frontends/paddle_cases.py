@@ -1,4 +1,4 @@
-"""Steps that call `recompute.jax.paddle.recompute`, or call a function as it is. Import this where JAX is there."""
+"""Steps that call `recompute.jax.paddle.recompute`, or the function directly. Import this only if JAX is installed."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportPrivateUsage=false
@@ -16,14 +16,14 @@ Call = Callable[..., Any]
 
 
 def plainly(function: Call, /, *args: Any, **kwargs: Any) -> Any:
-    """As `paddle.recompute`, and nothing is said."""
+    """Call the function directly, ignoring the options of `paddle.recompute`."""
     for name in ("preserve_rng_state", "use_reentrant", "offload_indices"):
         kwargs.pop(name, None)
     return function(*args, **kwargs)
 
 
 def wave(w: Any, x: Any) -> Any:
-    """One block, (rows, width) to the same, whose sine a backward pass reads."""
+    """Apply one block, (rows, width) to the same shape, whose sine the backward pass reads."""
     return x + jnp.tanh(jnp.sin(x @ w["up"]) * 2) @ w["down"]
 
 
@@ -46,10 +46,10 @@ def same_bits(ours: Any, theirs: Any) -> bool:
 
 
 def check(loss: Callable[[Call], Call], *arguments: Any, least: int = 1) -> Any:
-    """What is recomputed, lowered. `loss`: of what calls the blocks.
+    """Check the recomputation of a loss, and return the lowered step. `loss` maps a call of a block to the loss.
 
-    Under `jax.jit` the call changes no bit; under `recompute.jax.jit` at least so many operations are run again, and
-    the gradients stay as near as XLA rounds.
+    Under `jax.jit` the call changes no bit. Under `recompute.jax.jit` at least `least` operations are recomputed, and
+    the gradients agree up to XLA's rounding.
     """
     marked, plain = (jax.value_and_grad(loss(call)) for call in (paddle.recompute, plainly))
     expected = jax.jit(plain)(*arguments)

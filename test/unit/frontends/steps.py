@@ -1,4 +1,4 @@
-"""Small training steps of every kind that `recompute.jax.jit` is tried on. Import this where JAX is there."""
+"""Small training steps of every kind for tests of `recompute.jax.jit`. Import this only if JAX is installed."""
 
 # pyright: reportUnknownLambdaType=false
 
@@ -24,7 +24,7 @@ Layer = Callable[[Any, Any, int], Any]
 
 @dataclass(frozen=True)
 class Case:
-    """A step as `jax.jit` gets it: arguments are made anew for each run, since some are donated."""
+    """Step with the options of `jax.jit`. Arguments are made anew for each run, which consumes donated ones."""
 
     step: Callable[..., Any]
     arguments: Callable[[], tuple[Any, ...]]
@@ -50,7 +50,7 @@ def dense(w: Any, x: Any, index: int) -> Any:
 
 
 def forward(layer: Layer = dense) -> Callable[[Any, Any], Any]:
-    """The loss of an MLP whose layers are named blocks."""
+    """Return the loss of an MLP whose layers are named blocks."""
 
     def loss(parameters: Any, x: Any) -> Any:
         for index, w in enumerate(parameters):
@@ -74,9 +74,9 @@ def mlp(layer: Layer = dense, **options: Any) -> Case:
 
 
 def far_apart(ours: Any, theirs: Any) -> list[str]:
-    """The leaves that differ by more than 4 eps times their largest number, or in type.
+    """Return the leaves that differ by more than 4 eps times their largest number, or in type.
 
-    Fusions round differently, by how much depends on the vector units of the processor: 2.2 eps were seen.
+    Fusions round differently, depending on the processor's vector units: 2.2 eps have been observed.
     """
     assert tree.structure(ours) == tree.structure(theirs)
     pairs = zip(tree.leaves_with_path(ours), tree.leaves(theirs), strict=True)
@@ -93,7 +93,7 @@ def _close(a: Any, b: Any) -> bool:
 
 
 def groups_of(lowered: recompute.jax.Lowered) -> tuple[CopyGroup, ...]:
-    """What is copied of the only step."""
+    """Return the copy groups of the only step."""
     assert lowered.rewritten is not None, lowered.why
     return lowered.rewritten.plans[0].plan.groups
 

@@ -1,4 +1,4 @@
-"""Whatever a step is made of, what is run needs no more memory than what `jax.jit` runs; and has the same results."""
+"""Varied steps: the step that runs needs no more memory than that of `jax.jit`, and has the same results."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -26,7 +26,7 @@ FARTHEST = 8.0
 
 
 def two_losses() -> Case:
-    """Of one model on two batches, weighted: one gradient."""
+    """One gradient of the weighted losses of a model on two batches."""
 
     def loss(parameters: Any, x: Any, y: Any) -> Any:
         return forward()(parameters, x) + 0.1 * forward()(parameters, y)
@@ -35,7 +35,7 @@ def two_losses() -> Case:
 
 
 def two_gradients() -> Case:
-    """One after the other, as in adversarial training."""
+    """Two successive gradients, as in adversarial training."""
 
     def step(parameters: Any, x: Any) -> Any:
         first, one = jax.value_and_grad(forward())(parameters, x)
@@ -46,7 +46,7 @@ def two_gradients() -> Case:
 
 
 def empty() -> Case:
-    """Arguments that hold no array, and results that hold none."""
+    """Arguments and results that contain no array."""
 
     def step(nothing: Any, parameters: Any, none: None, x: Any, *, more: Any) -> Any:
         assert nothing == {} and none is None and more == ()
@@ -56,7 +56,7 @@ def empty() -> Case:
 
 
 def static_and_keywords() -> Case:
-    """A static argument by name between traced keywords."""
+    """Static argument by name between traced keywords."""
 
     def step(parameters: Any, x: Any, *, rate: Any, times: int) -> Any:
         def layer(w: Any, x: Any, index: int) -> Any:
@@ -86,7 +86,7 @@ KNOWN = {name: CASES[name] for name in (*OLD, "checkpoint inside", "cond", "cust
 
 @pytest.fixture(autouse=True)
 def raw_keys_of_rbg(request: pytest.FixtureRequest):
-    """Raw keys are of the implementation that is the default."""
+    """Set the default implementation of random keys, to which raw keys belong."""
     is_raw = "raw key, rbg" in request.node.name
     with jax.default_prng_impl("rbg" if is_raw else "threefry2x32"):
         yield
@@ -95,7 +95,7 @@ def raw_keys_of_rbg(request: pytest.FixtureRequest):
 @pytest.mark.slow("raw key")
 @pytest.mark.parametrize("name", [*NEW, *KNOWN])
 def test_no_more_than_the_plain_step(name: str):
-    """Results are measured where no other test does."""
+    """Compare the results of all cases, and the memory where no other test does."""
     case = {**NEW, **KNOWN}[name]()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", recompute.jax.NothingSaved)

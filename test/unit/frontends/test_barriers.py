@@ -1,4 +1,4 @@
-"""The option that keeps barriers on CPU is added to what others turn off, and takes nothing from them."""
+"""Compiler option that keeps barriers on CPU, combined with passes that others disable."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -76,7 +76,7 @@ def test_they_reach_the_compiler(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_barriers_are_kept():
-    """Without the option XLA:CPU drops them, and the saving with them."""
+    """Keep the barriers with the option; without it XLA:CPU drops them, and the saving is lost."""
     lowered = recompute.jax.jit(mlp().step).lower(weights(), batch())
     kept, dropped = (temporary_bytes(each) for each in (lowered.compile(), lowered.less.compile()))
     assert kept is not None and dropped is not None and kept < 0.8 * dropped

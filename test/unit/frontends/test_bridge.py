@@ -1,4 +1,4 @@
-"""Every operation, attribute, type and location that is known crosses the bridge both ways, as if it were text."""
+"""Bridge to JAX's modules: every known operation, attribute, type and location, in both directions, as in text."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_examples(path: Path):
 
 @pytest.mark.slow
 def test_the_inputs_of_lit():
-    """What MLIR does not read is our own dialect, or nobody's."""
+    """Convert all lit inputs that MLIR reads; the others use the recompute dialect or unknown operations."""
     refused = Counter[bool]()
     for name, text in lit_inputs():
         try:
@@ -139,7 +139,7 @@ def test_handmade(text: str):
 
 @pytest.mark.parametrize("name", sorted(DEFAULTS.keys() - {"stablehlo.custom_call"}))
 def test_defaults(name: str):
-    """What goes without saying in the text is not there when it comes by the bridge."""
+    """Drop default properties, which the text omits."""
     ((default, value),) = DEFAULTS[name].items()
     given = f'%1 = "{name}"(%0) <{{{default} = {value}}}> : (tensor<4xf32>) -> tensor<4xf32>'
     module = crosses(theirs(f"func.func @f(%0: tensor<4xf32>) {{ {given} return }}"))
@@ -187,7 +187,7 @@ def test_what_only_the_generic_form_says(text: str):
 
 
 def test_locations_that_the_text_leaves_out():
-    """`applies stablehlo.add` has no place for those in the body; the bridge keeps them."""
+    """Keep the locations in the body of a reduction, which the short form cannot express."""
     module = theirs(
         """func.func @f(%0: tensor<4x5xf32>, %1: tensor<f32>) -> tensor<4xf32> {
             %3 = stablehlo.reduce(%0 init: %1) across dimensions = [1] : (tensor<4x5xf32>, tensor<f32>) -> tensor<4xf32>
@@ -205,7 +205,7 @@ def test_locations_that_the_text_leaves_out():
 
 
 def test_what_was_read_can_be_changed():
-    """Lists of uses and of operations are whole: every use can be taken out, and every operation."""
+    """Check that the lists of uses and operations are complete, so that each can be removed."""
     text = "%1 = stablehlo.add %0, %0 : tensor<f32> %2 = stablehlo.add %0, %1 : tensor<f32>"
     module = read(theirs(f"func.func @f(%0: tensor<f32>) {{ {text} return }}"))
     (function,) = module.body.block.ops

@@ -1,4 +1,4 @@
-"""Constants of every element type keep their bits, both ways: NaN payloads, -0.0, splats and what is below a byte."""
+"""Exact bits of constants of every element type across the bridge: NaN payloads, -0.0, splats, types below a byte."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SPECIAL: dict[type[Attribute], list[int]] = {
 
 
 def drawn(element: Attribute, count: int) -> bytes:
-    """Any bits; of each element as many as the type has."""
+    """Return random bits, restricted to the width of the element type."""
     dtype = dtype_of(element)
     raw = np.random.default_rng(count).bytes(count * dtype.itemsize)
     if bit_width(dtype) < 8 * dtype.itemsize:
@@ -104,7 +104,7 @@ def test_special_numbers(kind: type[Attribute]):
 
 @pytest.mark.parametrize("element", ELEMENTS, ids=str)
 def test_in_other_places(element: Attribute):
-    """As attributes that no constant holds, where xDSL has another form for them."""
+    """Convert dense attributes outside of constants, for which xDSL has another form."""
     type_ = TensorType(element, [7])
     values = [to_standard(type_, drawn(element, 7)), to_standard(type_, drawn(element, 1))]
     text = ", ".join(f"a{index} = {attribute_text(value)}" for index, value in enumerate(values))
@@ -114,7 +114,7 @@ def test_in_other_places(element: Attribute):
 
 
 def test_zeros_and_ones_of_mlir():
-    """A true `i1` is any byte but zero in memory."""
+    """Read a true `i1`, which is any nonzero byte in memory."""
     for text in ("true", "false", "[true, false, true]", "[[true], [false]]"):
         shape = {"[true, ": "3x", "[[true]": "2x1x"}.get(text[:7], "5x")
         module = crosses(

@@ -1,4 +1,4 @@
-"""What does not cross goes by way of text, and comes to the same."""
+"""Fallback to text for modules that the bridge refuses, with equal results."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_no_text_is_needed(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_the_step_is_another_one():
-    """What is handed to JAX is what was rewritten, with a context of its own and nothing compiled."""
+    """Hand the rewritten module to JAX in a context of its own, without an earlier executable."""
     lowered = recompute.jax.jit(mlp().step).lower(weights(), batch())
     assert lowered.rewritten is not None
     module: Any = lowered.less.compiler_ir()
@@ -66,7 +66,7 @@ def test_the_step_is_another_one():
 
 
 def test_a_resource(monkeypatch: pytest.MonkeyPatch):
-    """Its content stands behind the module; JAX's text has it, and our parser reads it."""
+    """Refuse a resource, whose content follows the module; JAX's text contains it, and our parser reads it."""
     module = theirs(RESOURCE)
     with pytest.raises(NotBridged, match="a resource"):
         read(module)
@@ -90,7 +90,7 @@ def test_a_resource(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_an_attribute_that_is_not_read():
-    """xDSL has no strings with a type, and would read the string."""
+    """Refuse a typed string, which xDSL cannot represent."""
     with pytest.raises(NotBridged, match="not all of it is read"):
         read(theirs('func.func private @f() attributes {a = "x" : i32}'))
 
@@ -105,7 +105,7 @@ def test_an_attribute_that_is_not_read():
     ids=["unknown dialect", "verifier", "no body"],
 )
 def test_what_mlir_refuses(text: str, words: str):
-    """Before anything is compiled; the text, which is tried next, is refused with MLIR's words."""
+    """Refuse the module before compilation; the text, which is tried next, is refused with MLIR's message."""
     module = parse_module(text)
     if words:
         with pytest.raises(NotBridged, match=words):
@@ -139,7 +139,7 @@ def test_a_value_in_front_of_its_definition():
 
 
 def test_one_kind_of_error(monkeypatch: pytest.MonkeyPatch):
-    """Whatever the bindings, or we, raise; also where the bindings lack something."""
+    """Raise one kind of error for any exception of the bindings or of this code."""
     nothing: Any = object()
     with pytest.raises(NotBridged, match="AttributeError"):
         read(nothing)
@@ -155,7 +155,7 @@ def test_bindings_that_are_not_there(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_fields_of_xdsl_that_have_changed(monkeypatch: pytest.MonkeyPatch):
-    """Then xDSL makes what we make otherwise."""
+    """Build objects by xDSL's constructors if its fields have changed."""
     assert making.has_expected_fields()
     monkeypatch.setitem(making.FIELDS, StringAttr, "text")
     assert not making.has_expected_fields()

@@ -1,4 +1,4 @@
-"""Steps as JAX lowers them cross the bridge, whatever they use."""
+"""Bridge for complete steps as JAX lowers them."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownVariableType=false
@@ -169,7 +169,7 @@ print("crossed")
 
 
 def test_several_devices():
-    """`sdy.mesh`, shardings and manual computations; and `mhlo.sharding` in their place."""
+    """Convert `sdy.mesh`, shardings and manual computations, and `mhlo.sharding` instead of them."""
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
     paths = {"PYTHONPATH": str(ROOT.parent), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(

@@ -1,5 +1,5 @@
-"""A budget holds on the real compiler: by its own count, within four compiles, with the same numbers; or it is said
-what was reached."""
+"""Budgets with the real compiler: kept by its own count within four compilations, with equal results, or reported as
+missed."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -78,7 +78,7 @@ def test_as_little_as_can_be(plain: Any) -> None:
 
 
 def test_the_minimum_is_never_above_the_choice_without_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not even where no candidate of the pool is compiled."""
+    """Compare with the choice without a budget even if no candidate of the pool is compiled."""
     monkeypatch.setattr(budgets, "pool_of", lambda *_: Pool())
     lowered = recompute.jax.jit(STEP, budget="min").lower(weights(), batch())
     ordinary = recompute.jax.jit(STEP).lower(weights(), batch()).compile()
@@ -157,7 +157,7 @@ def test_under_a_trace_of_somebody_else_the_model_decides() -> None:
 
 
 def accumulated(parameters: Any, batches: Any) -> Any:
-    """Gradients of several batches, in a loop: the step is the body."""
+    """Sum the gradients of several batches in a loop whose body is the step."""
 
     def add(total: Any, x: Any) -> Any:
         return jax.tree.map(lambda a, b: a + b, total, STEP(parameters, x)[1]), None
@@ -168,7 +168,7 @@ def accumulated(parameters: Any, batches: Any) -> Any:
 @pytest.mark.slow("xla")
 @pytest.mark.parametrize("model", ["order", "xla"])
 def test_a_step_inside_of_a_loop(model: str) -> None:
-    """What is around the loop is part of the budget."""
+    """Count the memory around the loop as part of the budget."""
     lowered = jax.jit(accumulated).lower(weights(5, 16, 64), batch(1024, 16).reshape(4, 256, 16))
     text = lowered.as_text(debug_info=True)
     done = recompute.rewrite(text, recompute.RecomputeOptions(budget="60%", memory_model=model))
@@ -195,7 +195,7 @@ def test_misuse(options: dict[str, Any], error: type[Exception], reason: str) ->
 
 
 def test_segments_have_budgets_of_their_own(plain: Any) -> None:
-    """Counted in the step as it is written, by other code; and never the plain step, whatever XLA makes of it."""
+    """Keep the budgets of segments, counted by independent code, and never fall back to the plain step."""
     lowered = recompute.jax.jit(STEP, segment_budgets={"block*": 0.6}).lower(*five_layers())
     done, scopes = lowered.rewritten, [f"block{number}" for number in range(5)]
     assert done is not None and done.proof is not None and done.proof.proved and lowered.module is not None
@@ -222,7 +222,7 @@ def test_what_is_no_budget_of_segments(wrong: dict[str, Any], error: type[Except
 
 
 def test_later_budgets_know_what_was_measured() -> None:
-    """What one budget reached is not refused for another, and `min` needs no more than it."""
+    """Do not refuse a budget that an earlier one reached; `min` needs no more than that."""
     forget_pools()
     first, again = (recompute.jax.jit(STEP, budget=0.6).report(*five_layers()) for _ in range(2))
     reached = first.less.temporaries

@@ -1,4 +1,4 @@
-"""Budgets in program order on steps of another hand, which taught something."""
+"""Budgets in program order on held-out steps that have revealed errors."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from recompute.transforms.preparation.timelines import flat
 
 @pytest.mark.slow
 def test_early_executors_are_held_without_far_more_work() -> None:
-    """It takes six rounds of asking for less until executors that start what they can keep the budget. What is chosen
-    without a budget holds for them at once, for 62 times the work."""
+    """Keep the budget for eager executors after six rounds of tighter requests.
+
+    The choice without a budget keeps it at once, but takes 62 times the work.
+    """
     text = learned_start(checkpoint=False, scopes=True).lower().as_text(debug_info=True)
     done = rewrite(text, RecomputeOptions(budget="50%", memory_model="order", proof=False))
     before, after = done.memory()["main"]

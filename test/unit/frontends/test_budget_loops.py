@@ -1,4 +1,4 @@
-"""One budget over loops and what is around them: how much of their stacks loops keep is one more choice."""
+"""One budget over loops and the operations around them, with the stacks that loops keep as a further choice."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -27,7 +27,7 @@ def layer(x: Any, weights: Any) -> tuple[Any, None]:
 
 
 def loss(weights: Any, x: Any) -> Any:
-    """A scan over layers, and layers behind it that are written out."""
+    """Scan over layers, followed by unrolled layers."""
     x, _ = jax.lax.scan(layer, x, weights)
     for _ in range(2):
         x = jnp.tanh(x @ weights["in"][0]) @ weights["out"][0]
@@ -105,7 +105,7 @@ def test_the_minimum_says_how_loops_are_cut() -> None:
 
 
 def test_so_much_is_kept() -> None:
-    """XLA's temporaries fall by what is dropped."""
+    """Check that XLA's temporaries fall by what is dropped."""
     found = [temporaries(plain())]
     for loops in ("keep(60%)", "keep(30%)", True):
         found.append(temporaries(recompute.jax.jit(STEP, loops=loops).lower(*given()).compile()))

@@ -1,4 +1,4 @@
-"""Calls that are alike are compiled once, others anew; under JAX's transformations the step is JAX's."""
+"""Calls: similar ones share a compilation, others are compiled anew, and JAX's transformations run the plain step."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -17,7 +17,7 @@ from recompute.test.unit.frontends.steps import batch, descent, far_apart, forwa
 
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What JAX is asked to compile from here on, rewritten or not."""
+    """Record what JAX compiles from here on, rewritten or not."""
     seen: list[Any] = []
     compile = jax.stages.Lowered.compile
 
@@ -111,7 +111,7 @@ def test_the_gradient_outside():
 
 
 def test_a_traced_value_in_the_closure():
-    """None of the arguments is traced, and still the call is a part of another program."""
+    """Treat the call as part of an enclosing program although none of its arguments is traced."""
 
     def outer(scale: Any) -> Any:
         return recompute.jax.jit(lambda x: scale * x)(np.ones(3, np.float32))
@@ -121,7 +121,7 @@ def test_a_traced_value_in_the_closure():
 
 
 def test_without_jit():
-    """`jax.disable_jit` runs the Python function, operation by operation."""
+    """Run the Python function operation by operation under `jax.disable_jit`."""
     ran: list[bool] = []
 
     def step(x: Any) -> Any:
@@ -137,7 +137,7 @@ def test_without_jit():
 def test_it_looks_like_the_function():
     @recompute.jax.jit(segments="block*")
     def step(parameters: Any, x: Any) -> Any:
-        """One step."""
+        """Run one step."""
         return descent(forward())(parameters, x)
 
     @recompute.jax.jit

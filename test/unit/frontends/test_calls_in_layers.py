@@ -1,4 +1,4 @@
-"""Custom calls and callbacks in scanned layers: the layer around them is recomputed, and effects stay as they are."""
+"""Custom calls and callbacks in scanned layers: the layer around them is recomputed, and effects are preserved."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false, reportMissingParameterType=false
@@ -105,7 +105,7 @@ def test_as_little_as_checkpoint(layer) -> None:
 
 @pytest.mark.parametrize("layer", [watched, watched_in_order, watched_in_a_branch], ids=lambda layer: layer.__name__)
 def test_callbacks_run_as_often(layer) -> None:
-    """What is watched is seen once for each layer, and in order where that was asked for."""
+    """Run a callback once for each layer, and in order if requested."""
     given, found = arguments(), list[list[float]]()
     for jit in (jax.jit, recompute.jax.jit):
         seen.clear()
@@ -116,7 +116,7 @@ def test_callbacks_run_as_often(layer) -> None:
 
 
 def kernel_step() -> str:
-    """A scanned layer with a Pallas kernel, lowered for TPU."""
+    """Return a scanned layer with a Pallas kernel, lowered for TPU."""
 
     def kernel(x_ref, o_ref):
         o_ref[...] = jnp.tanh(x_ref[...])

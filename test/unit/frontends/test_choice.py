@@ -1,4 +1,4 @@
-"""What is run needs less memory than the plain step, or a warning says why not."""
+"""Choice of the step to run: it needs less memory than the plain step, or a warning gives the reason."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -50,7 +50,7 @@ def test_operations_come_from_the_users_lines():
 
 
 def test_the_plain_executable_is_not_taken_for_the_other():
-    """JAX shares one lowering among all who lower the same, and keeps what it compiled of it without options."""
+    """Keep executables apart, although JAX shares lowerings and caches what it compiles from them."""
     step = mlp().step
     plain = jax.jit(step).lower(weights(), batch())
     plain.compile()
@@ -62,7 +62,7 @@ def test_the_plain_executable_is_not_taken_for_the_other():
 
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Of each step that is compiled, whether it is a rewritten one."""
+    """Record for each compiled step whether it is a rewritten one."""
     seen: list[bool] = []
     compile = jax.stages.Lowered.compile
 
@@ -102,7 +102,7 @@ def test_the_prediction():
 
 
 def useless(graph: recompute.Graph) -> recompute.Plan:
-    """Again what is small: the sines of one row."""
+    """Return a plan that recomputes only small values: the sines of one row."""
     pairs = [
         (min(readers), op)
         for op, name in enumerate(graph.names)
@@ -114,7 +114,7 @@ def useless(graph: recompute.Graph) -> recompute.Plan:
 
 
 def test_the_plain_step_is_run_where_it_needs_less(monkeypatch: pytest.MonkeyPatch):
-    """The compiler's word counts, not the model's: here it says that the rewritten step needs more."""
+    """Follow the compiler's measurement, here that the rewritten step needs more, not the model's prediction."""
     lowered = recompute.jax.jit(mlp().step, measure=True).lower(weights(), batch())
     sizes = iter([200, 100, 100])  # of the rewritten step, of the plain one, and of that as it runs
     monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: next(sizes))
@@ -126,7 +126,7 @@ def test_the_plain_step_is_run_where_it_needs_less(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_real_step_that_is_better_left_alone():
-    """The planner copies what saves nothing; measured, the plain step is what runs."""
+    """Run the plain step if a planner's copies save nothing when measured."""
     step = recompute.jax.jit(mlp().step, planner=useless, measure=True)
     with pytest.warns(recompute.jax.NothingSaved, match="the plain step runs: compiled it needs"):
         found = step(weights(), batch())
@@ -155,7 +155,7 @@ def test_no_gradient():
 
 
 def test_a_step_that_is_refused(monkeypatch: pytest.MonkeyPatch):
-    """Whatever the reason: the plain step runs and the reason is said, or strictly it is an error."""
+    """Run the plain step and give the reason, or raise an error in strict mode."""
 
     def refuse(module: ModuleOp, *args: Any, **kwargs: Any) -> None:
         raise recompute.Refusal(module, "sizes that nobody knows")
@@ -178,7 +178,7 @@ def test_nothing_recomputed():
 
 
 def test_the_last_remark_that_tells_something():
-    """No gradient reads what this block computes."""
+    """Report the most specific remark, here that no gradient reads the block's values."""
 
     def step(w: Any, x: Any) -> Any:
         with recompute.jax.block("block0"):
@@ -206,7 +206,7 @@ def test_a_gradient_of_a_gradient():
 
 
 def checkpointed() -> Any:
-    """A step whose barriers are the user's own, and which leaves nothing to recompute."""
+    """Return a step with barriers of the user's own that leaves nothing to recompute."""
 
     @jax.checkpoint
     def layer(w: Any, x: Any) -> Any:
@@ -222,7 +222,7 @@ def checkpointed() -> Any:
 
 @pytest.mark.parametrize("measure", ["auto", True, False])
 def test_a_step_with_barriers_of_its_own(measure: bool | str):
-    """What is run needs no more than under `jax.jit`, and no more than with the barriers kept."""
+    """Need no more memory than under `jax.jit`, and no more than with the barriers kept."""
     arguments = eight_layers()
     plain = jax.jit(checkpointed()).lower(*arguments)
     dropped, kept = (temporaries(plain.compile(options)) for options in (None, {DISABLED: DROPS_BARRIERS}))
@@ -249,7 +249,7 @@ ALL = [Variant.MERGED, Variant.RECOMPUTED, Variant.KEEPING, Variant.PLAIN]
 def test_at_most_two_ways_are_compiled(
     predicted: tuple[int, ...], expected: list[Variant], monkeypatch: pytest.MonkeyPatch
 ):
-    """The one that is predicted to need least, and another if the model may be wrong about the two."""
+    """Compile the variant with the lowest prediction, and a second one if the predictions are close."""
     table = dict(zip(ALL, (*predicted, None), strict=True))
     monkeypatch.setattr(choice, "_predicted_bytes", lambda lowered, way: table[way])
     lowered: Any = None
@@ -258,9 +258,9 @@ def test_at_most_two_ways_are_compiled(
 
 
 def ways_compiled(monkeypatch: pytest.MonkeyPatch, sizes: list[int]) -> list[tuple[Variant, bool]]:
-    """Count compilations of a step with the user's own barriers: the way, and whether it is only measured.
+    """Record each compilation of a step with the user's own barriers: the variant, and whether it is only measured.
 
-    sizes: the bytes of each way in the order of `ALL`.
+    `sizes`: the bytes of each variant in the order of `ALL`.
     """
     seen, compile = list[tuple[Variant, bool]](), choice._compiled  # pyright: ignore[reportPrivateUsage]
 
@@ -292,7 +292,7 @@ def test_the_way_that_is_only_measured_is_not_optimized(
 
 
 def test_measuring_gives_the_bytes_of_the_compiler():
-    """On XLA:CPU temporaries and FLOPs do not depend on the level of optimization."""
+    """Check that XLA:CPU's temporaries and FLOPs do not depend on the optimization level."""
     lowered = recompute.jax.jit(mlp().step).lower(*eight_layers())
     for way in (Variant.RECOMPUTED, Variant.PLAIN):
         full, measured = (choice._compiled(lowered, way, options) for options in (None, MEASURING))  # pyright: ignore[reportPrivateUsage]

@@ -1,4 +1,4 @@
-"""The off switch, time limits, and positions in the user's code."""
+"""Switch that disables recomputation, time limits, and positions in the user's code."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
@@ -78,7 +78,7 @@ def test_wrong_time_limits(options: dict[str, Any], error: type[Exception], mess
 
 
 def test_remarks_stand_at_the_lines_of_the_model():
-    """Neither at the line that asks for the report, nor in an installed library, nor in this package."""
+    """Place remarks at the user's model, not at the report's call, an installed library, or this package."""
     linen: Any = pytest.importorskip("flax.linen", reason="a library with operations of its own")
     model = linen.Sequential([linen.Dense(64), jax.nn.gelu, linen.Dense(16)] * 3)
     params = model.init(jax.random.key(0), batch())

@@ -1,4 +1,4 @@
-"""Calls after the first one are served by JAX's own dispatch: Python is asked only for calls unlike all before."""
+"""Dispatch of repeated calls by JAX itself; Python is called only for calls unlike all earlier ones."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false, reportMissingParameterType=false
@@ -41,7 +41,7 @@ X = np.random.default_rng(1).normal(size=(4, 8)).astype(np.float32)
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The calls that came to Python."""
+    """Record the calls that reach Python."""
     found = list[Any]()
     original = private.called
 

@@ -1,4 +1,4 @@
-"""What `recompute.jax.jit` computes is what `jax.jit` computes, with something recomputed in each case."""
+"""Equal results of `recompute.jax.jit` and `jax.jit`, with recomputation in each case."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -99,7 +99,7 @@ def custom_vjp() -> Case:
 
 
 def vmapped() -> Case:
-    """Gradients of each example."""
+    """Per-example gradients."""
 
     def step(parameters: Any, x: Any) -> Any:
         return jax.vmap(jax.grad(forward()), in_axes=(None, 0))(parameters, x)
@@ -131,7 +131,7 @@ def meshed() -> Case:
 
 
 def weak() -> Case:
-    """A Python number, whose type gives way, in and out."""
+    """Python number of weak type as argument and result."""
 
     def step(parameters: Any, x: Any, rate: Any) -> Any:
         value, gradient = jax.value_and_grad(forward())(parameters, x)
@@ -177,7 +177,7 @@ def test_equal(name: str):
 
 
 def test_no_arguments():
-    """All is made of constants, and there is nothing to save."""
+    """Run the plain step if everything is computed from constants."""
     given, x = weights(), batch()
     with pytest.warns(recompute.jax.NothingSaved, match="the plain step runs: .* are not recomputed: "):
         found = recompute.jax.jit(lambda: descent(forward())(given, x))()
@@ -197,7 +197,7 @@ def test_donated_buffers_are_gone():
 
 @pytest.mark.slow
 def test_steps_in_a_row():
-    """The state goes round three times: bits add up, and the steps after the first are not compiled anew."""
+    """Pass the state through three steps with equal bits, compiling only once."""
     case = adamw()
     ours, theirs = (jit(case.step, **case.options) for jit in (recompute.jax.jit, jax.jit))
     state, other, x = case.arguments()[0], case.arguments()[0], batch()

@@ -1,4 +1,4 @@
-"""What a new user meets first: one cache for all ways to ask, explanations that print, flax nnx, no numba."""
+"""First contact of a new user: one cache for all entry points, printable explanations, flax nnx, no numba."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownLambdaType=false
@@ -17,7 +17,7 @@ from .steps import batch, jax, jnp, mlp, weights
 
 
 def test_the_step_is_rewritten_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`report`, `lower` and a call share what was done, and so does a call for shapes."""
+    """Share the rewrite between `report`, `lower` and calls, including a call for shapes."""
     module: Any = sys.modules["recompute.frontends.jax.jit"]
     rewritten, done = module.rewritten, list[str]()
 
@@ -59,7 +59,7 @@ def nnx_step() -> tuple[Any, Any, Any]:
 
 
 def test_a_step_that_changes_its_module_is_refused() -> None:
-    """`jax.jit` loses the update, and nothing is trained."""
+    """Refuse a step that updates its module, since `jax.jit` would lose the update."""
     _, model, step = nnx_step()
     with pytest.raises(LostUpdate, match=r"step changes Linear(.|\n)*step = recompute\.nnx\.jit\(step\)"):
         recompute.jax.jit(step)(model, jnp.ones((4, 8)))

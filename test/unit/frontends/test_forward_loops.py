@@ -1,4 +1,5 @@
-"""Loops in a row: pairs are formed only across the forward/backward boundary (R17), at what jax.checkpoint needs."""
+"""Consecutive loops: paired only across the forward/backward boundary, with the memory that jax.checkpoint needs
+(R17)."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false, reportMissingParameterType=false
@@ -28,14 +29,14 @@ def layer(x, p, scale=0.5):
 
 
 def encoder_then_recurrence(p, X, wrap):
-    """`lax.map` over the inputs, then a recurrent scan over what it gives."""
+    """Apply `lax.map` to the inputs, then a recurrent scan to its results."""
     codes = lax.map(wrap(lambda x: jnp.tanh(jnp.sin(x @ p["u"]) @ p["d"])), X)
     h, means = lax.scan(wrap(lambda h, z: (jnp.tanh(h @ p["r"] + z), jnp.mean(h))), jnp.zeros_like(X[0]), codes)
     return jnp.mean(h**2) + jnp.mean(means)
 
 
 def in_both_directions(p, X, wrap):
-    """The second forward loop reads the stack of the first from its end."""
+    """Read the stack of the first forward loop from its end in the second one."""
     body = lambda h, x: (jnp.tanh(h @ p["r"] + jnp.sin(x)),) * 2  # noqa: E731
     _, there = lax.scan(wrap(body), jnp.zeros_like(X[0]), X)
     _, back = lax.scan(wrap(body), jnp.zeros_like(X[0]), there, reverse=True)
@@ -43,7 +44,7 @@ def in_both_directions(p, X, wrap):
 
 
 def returns_of_a_rollout(p, X, wrap):
-    """Rewards stand in a stack; the returns are computed from it in reverse, without a gradient."""
+    """Compute returns in reverse, without a gradient, from a stack of rewards."""
     _, rewards = lax.scan(lambda s, x: (jnp.tanh(s + x), jnp.mean(s * x, -1)), jnp.zeros_like(X[0]), X)
     _, returns = lax.scan(lambda g, r: (r + 0.9 * g, r + 0.9 * g), jnp.zeros_like(rewards[0]), rewards, reverse=True)
     returns = lax.stop_gradient(returns)
@@ -52,7 +53,7 @@ def returns_of_a_rollout(p, X, wrap):
 
 
 def reference_then_policy(p, X, wrap):
-    """Values of a frozen model, a stack that the loop with the gradient reads."""
+    """Read the values of a frozen model from a stack in the loop with the gradient."""
     reference = lax.stop_gradient(lax.map(lambda x: layer(x, p, 0.1), X))
     return lax.scan(wrap(lambda c, xr: (c + jnp.mean((layer(xr[0], p) - xr[1]) ** 2), None)), 0.0, (X, reference))[0]
 
@@ -83,7 +84,7 @@ def test_as_little_as_checkpoint(loss) -> None:
 
 
 def test_loops_without_a_gradient_stay() -> None:
-    """Whatever they hand on: nothing is backward, and no copy gets a backward location."""
+    """Leave loops without a gradient unchanged, and give no copy a backward location."""
 
     def measured(p, X):
         codes = lax.map(lambda x: jnp.tanh(jnp.sin(x @ p["u"]) @ p["d"]), X)
@@ -95,7 +96,7 @@ def test_loops_without_a_gradient_stay() -> None:
 
 
 def test_an_optimizer_in_loops_stays() -> None:
-    """A loop over stacked weights after the gradient reads what another such loop wrote."""
+    """Leave loops over stacked weights after the gradient unchanged, although one reads what another wrote."""
 
     def step(p, X):
         value, gradient = jax.value_and_grad(partial(reference_then_policy, wrap=same))(p, X)

@@ -1,4 +1,4 @@
-"""`jax.grad`, whose loss nobody asks for: no result needs the end of the forward pass, and it is cut all the same."""
+"""`jax.grad` without the loss: no result needs the end of the forward pass, and segments are found all the same."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -33,7 +33,7 @@ def given() -> tuple[Any, Any]:
 
 
 def summed(gradient: Any) -> Any:
-    """Over microbatches."""
+    """Return the step that sums gradients over microbatches."""
 
     def step(weights: Any, x: Any) -> Any:
         def add(at: Any, total: Any) -> Any:

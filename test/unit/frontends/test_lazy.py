@@ -1,4 +1,4 @@
-"""`recompute.jax` is there when it is asked for, and JAX is not imported before."""
+"""Lazy import of `recompute.jax`, which imports JAX only when used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of `examples/loops`: rewritten, proved by the rules of loops, and the same numbers."""
+"""Steps of `examples/loops`: rewritten, proved by the rules for loops, with equal results."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownLambdaType=false

@@ -1,4 +1,4 @@
-"""Loops over layers: what the backward loop reads is computed again, from the smallest set of stacks, proved equal."""
+"""Loops over layers: the backward loop recomputes what it reads from the smallest set of stacks, proved equal."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownLambdaType=false
@@ -64,7 +64,7 @@ def flops(compiled: Any) -> float:
 
 
 def test_the_smallest_cut_is_what_it_says():
-    """The carry is four times what the gradient needs: stacks of a quarter of it are all that is handed on."""
+    """Keep stacks of a quarter of the carry, which is all that the gradient needs."""
     given = arguments()
     lowered = recompute.jax.jit(step_of("large_carry", plainly), measure=False).lower(*given)
     (row,) = rows_of(lowered)
@@ -81,7 +81,7 @@ def rows_of(lowered: Any) -> tuple[LoopRow, ...]:
 
 @pytest.mark.parametrize("length", [0, 1])
 def test_hardly_a_loop(length: int):
-    """A loop of no iterations, and of one, which XLA takes apart: the numbers stay, and nothing is lost."""
+    """Keep the results of loops with zero or one iteration, which XLA unrolls."""
 
     def loss(w: Any, x: Any) -> Any:
         return layers(plainly, w[:length], x)
@@ -108,7 +108,7 @@ def test_a_policy_is_heard_inside():
 
 
 def test_a_scope_inside_of_the_body():
-    """What is outside of the scope is kept."""
+    """Keep what is outside of the scope."""
 
     def loss(w: Any, x: Any) -> Any:
         def body(h: Any, w: Any) -> Any:
@@ -128,7 +128,7 @@ def test_a_scope_inside_of_the_body():
 
 
 def test_a_remark_names_what_runs_once():
-    """An effect in a loop stays, and the layer around it is recomputed."""
+    """Keep an effect in a loop, recompute the layer around it, and name the effect in a remark."""
 
     def loss(w: Any, x: Any) -> Any:
         def body(h: Any, w: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Carries kept every k iterations: as little memory as checkpoints nested by hand, proved, and the same results."""
+"""Carries kept every k iterations: the memory of checkpoints nested by hand, proved, with equal results."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownLambdaType=false
@@ -35,7 +35,7 @@ def plain(w: Any, x: Any, length: int = LENGTH) -> Any:
 
 
 def nested(w: Any, x: Any) -> Any:
-    """Checkpoints around each chunk, and each layer of it."""
+    """Return the loss with checkpoints around each chunk and each layer in it."""
     body = jax.checkpoint(lambda h, i: layer(h, i, w))
     chunk = jax.checkpoint(lambda h, numbers: jax.lax.scan(body, h, numbers))
     return (jax.lax.scan(chunk, x, jnp.arange(LENGTH, dtype=jnp.float32).reshape(-1, EVERY))[0] ** 2).mean()
@@ -73,7 +73,7 @@ def test_the_code_does_not_grow():
 
 @pytest.mark.parametrize(("length", "every"), [(64, 8), (256, 16), (60, 6), (61, 7)])
 def test_auto_takes_what_holds_the_fewest_bytes(length: int, every: int):
-    """Chunks and iterations of a chunk of the same size: the square root. 61 has no divisor: a rest of five."""
+    """Use chunks of about the square root of the length; 61 iterations leave a remainder of five."""
     said = lowered_with(lambda w, x: plain(w, x, length), arguments(), "periodic(auto)").remarks
     assert any(f"holds its carries every {every} iterations:" in str(one) for one in said), said
 
@@ -159,7 +159,7 @@ LOSSES = (
 @pytest.mark.slow("with_dropout-", "in_bf16", "lstm", "with_dropout_of_the_index")
 @pytest.mark.parametrize(("loss", "every"), [(backwards, 6), *((loss, 7) for loss in LOSSES)])
 def test_the_results_are_those_of_the_step(loss: Any, every: int):
-    """Thirty iterations: five chunks of six, or four of seven and two that are left over."""
+    """Run thirty iterations in five chunks of six, or in four of seven with a remainder of two."""
     given = arguments(16)
     lowered = lowered_with(loss, given, f"periodic({every})")
     assert not far_apart(lowered.compile()(*given), jax.jit(jax.value_and_grad(loss))(*given))

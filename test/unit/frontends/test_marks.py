@@ -1,4 +1,4 @@
-"""Marks in a model say what is kept and what is computed again, and change nothing else."""
+"""Marks in a model: they determine what is kept and what is recomputed, and change nothing else."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -20,7 +20,7 @@ LAYERS = 3
 
 
 def step_with(mark: Mark) -> Callable[..., Any]:
-    """Three layers of which each marks its sine."""
+    """Return a step of three layers, each of which marks its sine."""
 
     def loss(parameters: Any, x: Any) -> Any:
         for index, w in enumerate(parameters):
@@ -134,7 +134,7 @@ def test_a_mark_is_nothing_to_jax(mark: Mark):
 
 
 def test_the_argument_of_an_inner_function():
-    """The value is made outside of the function that marks it."""
+    """Mark a value that is computed outside of the function with the mark."""
 
     @jax.jit
     def second(h: Any, w: Any) -> Any:
@@ -150,7 +150,7 @@ def test_the_argument_of_an_inner_function():
 
 
 def test_the_result_of_an_inner_function():
-    """Of all that the call does only its result is kept."""
+    """Keep only the result of a call, not its inner values."""
 
     @jax.jit
     def first(x: Any, w: Any) -> Any:
@@ -181,7 +181,7 @@ def test_the_argument_of_the_step_says_nothing_and_says_so():
 
 
 def test_in_a_loop():
-    """The forward body is not recomputed; marks in it go, and the numbers stay."""
+    """Drop marks in a forward body that is not recomputed, and keep the results."""
 
     def loss(w: Any, x: Any) -> Any:
         def layer(x: Any, _: Any) -> Any:

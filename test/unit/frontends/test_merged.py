@@ -1,4 +1,4 @@
-"""A user's own `jax.checkpoint` is merged back where that needs least, and nothing else of his is taken away."""
+"""Merging of the user's `jax.checkpoint` copies if this needs least memory; all other code of the user stays."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -35,7 +35,7 @@ def gelu(w: Any, x: Any) -> Any:
 
 
 def step(every: int = 2, layer: Any = gelu, **options: Any) -> Any:
-    """One layer of so many is under `jax.checkpoint`, the first among them."""
+    """Return a step with one of every `every` layers under `jax.checkpoint`, including the first."""
     again = jax.checkpoint(layer, **options)
 
     def loss(parameters: Any, x: Any) -> Any:
@@ -57,13 +57,13 @@ def equal(ours: Any, theirs: Any) -> bool:
 
 
 def is_proved(found: recompute.jax.Lowered) -> bool:
-    """From the module as the user wrote it."""
+    """Return whether the merged module is proved equal to the user's module."""
     assert found.module is not None and found.merged is not None
     return recompute.prove(found.module, found.merged.module).proved
 
 
 def test_merged_where_it_needs_least():
-    """With a policy that saves products, of every fourth layer."""
+    """Merge every fourth layer, with a policy that saves products."""
     found = lowered(every=4, policy=DOTS)
     assert is_proved(found)
     chosen = choice.chosen(found)
@@ -90,7 +90,7 @@ def test_not_merged_where_the_rewritten_step_needs_less():
 
 
 def test_what_is_lowered_ahead_of_time_is_not_measured():
-    """`compile` gives the rewritten step, as for every other step."""
+    """Return the rewritten step from `compile`, without a choice by measurement."""
     found = lowered(every=4, policy=DOTS)
     compiled = found.compile()
     assert temporaries(compiled) == temporaries(found.less.compile(keeping_barriers(("cpu",))))
@@ -146,7 +146,7 @@ def test_barriers_of_the_user_stay():
 
 
 def test_barriers_of_the_user_alone():
-    """There is nothing to merge."""
+    """Merge nothing if barriers enclose no copies."""
 
     def loss(parameters: Any, x: Any) -> Any:
         for w in parameters:
@@ -159,7 +159,7 @@ def test_barriers_of_the_user_alone():
 
 @pytest.mark.slow
 def test_dropout():
-    """The masks are drawn once more from the same key, and merge with those of the first forward pass."""
+    """Merge masks that are drawn again from the same key."""
 
     def dropped(w: Any, x: Any) -> Any:
         mask = jax.random.bernoulli(jax.random.fold_in(jax.random.key(0), 7), 0.8, (512, 128))
@@ -191,7 +191,7 @@ def test_effects_stay_as_many():
 
 @pytest.mark.slow
 def test_loops_inside_stay_as_many():
-    """A loop that runs again to hand out more than before cannot merge, and does not run for a third time."""
+    """Keep the number of loops: a loop that runs again to return more values cannot be merged."""
 
     def looped(w: Any, x: Any) -> Any:
         return jax.lax.scan(lambda x, _: (gelu(w, x), None), x, length=2)[0]

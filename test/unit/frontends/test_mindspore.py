@@ -68,7 +68,7 @@ def test_a_call_is_a_segment_as_small_as_with_jax_checkpoint():
 
 
 def test_the_same_again():
-    """Scopes are numbered as they are traced; what is compiled does not know these numbers."""
+    """Compile equal text in two traces, although scopes are numbered as they are traced."""
     texts = {lowered(lambda w, x: ms.recompute(layer, w, x)).as_text() for _ in range(2)}
     assert len(texts) == 1
 
@@ -85,7 +85,7 @@ def test_what_is_not_called_through_it_is_not_recomputed():
 @pytest.mark.slow("True")
 @pytest.mark.parametrize("outputs", [False, True])
 def test_output_recompute_keeps_blocks_apart(outputs: bool):
-    """MindSpore makes one segment of ten blocks, and saves nothing."""
+    """Keep ten blocks apart; MindSpore merges them into one segment and saves nothing."""
     for call in (
         lambda w, x: ms.recompute(layer, w, x, output_recompute=outputs),
         cell(layer, output_recompute=outputs),
@@ -99,7 +99,7 @@ def test_output_recompute_keeps_blocks_apart(outputs: bool):
 
 @pytest.mark.parametrize("reentrant", [False, True])
 def test_complex_types_are_differentiated_either_way(reentrant: bool):
-    """Lists, tuples and dictionaries in and out, keyword arguments, whole numbers, and None."""
+    """Differentiate lists, tuples and dictionaries, keyword arguments, integers, and None."""
 
     def block(pair: Any, *, how: dict[str, Any], times: int, nothing: None) -> Any:
         x, (w, _) = pair

@@ -1,4 +1,4 @@
-"""The examples of MindSpore's pages give what the pages say."""
+"""Examples of MindSpore's pages, which give the documented results."""
 
 # pyright: reportUnknownMemberType=false
 

@@ -1,4 +1,4 @@
-"""`Cell` around modules of flax and equinox, as a part of a model and where it is called."""
+"""`Cell` around modules of flax and equinox, within a model and at its call."""
 
 # pyright: basic
 
@@ -19,14 +19,14 @@ LAYERS, WIDTH, HIDDEN = 4, 16, 64
 
 
 def segments_of(step: Callable[..., Any], *arguments: Any) -> set[str]:
-    """Of the step, which gives what it gives under `jax.jit`."""
+    """Return the recomputed segments of a step, after comparing its results with `jax.jit`."""
     one = recompute.jax.jit(step, measure=False).lower(*arguments)
     assert far_apart(one.compile()(*arguments), jax.jit(step)(*arguments)) == []
     return {group.segment for group in groups_of(one)}
 
 
 def expected(name: str) -> set[str]:
-    """The last one is needed at once, and left alone."""
+    """Return the expected segments; the last entry is needed at once and not recomputed."""
     return {name, *(f"{name}#{index}" for index in range(1, LAYERS - 1))}
 
 

@@ -1,4 +1,4 @@
-"""What MindSpore's recomputation gets wrong, through its own interfaces on JAX functions: here it is right."""
+"""Errors of MindSpore's recomputation that do not occur here, through its own interfaces on JAX functions."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -35,9 +35,9 @@ def plainly(block: Callable[..., Any], *args: Any) -> Any:
 
 
 def saved(block: Callable[..., Any], in_loops: bool = False) -> recompute.jax.Lowered:
-    """The step through `recompute(block, …)`: less memory, and the results of the plain one.
+    """Check that the step through `recompute(block, …)` needs less memory and has equal results; return it lowered.
 
-    in_loops: as much as with `jax.checkpoint`, which saves nothing there under XLA:CPU either.
+    `in_loops`: compare with `jax.checkpoint`, which saves nothing in loops under XLA:CPU either.
     """
     arguments = jnp.linspace(0.1, 0.9, ROWS * WIDTH).reshape(ROWS, WIDTH), jax.random.key(7)
     one = recompute.jax.jit(gradient(block, ms.recompute), measure=False).lower(*arguments)
@@ -71,19 +71,19 @@ def rrelu(x: Any, key: Any) -> Any:
 @pytest.mark.slow("gumbel", "rrelu", "uniform")
 @pytest.mark.parametrize("block", [dropout, uniform, gumbel, rrelu])
 def test_random_numbers_are_drawn_alike(block: Callable[..., Any]):
-    """There 2,000 of 4,000 places of a mask differ, and with them the gradients."""
+    """Draw equal masks; in MindSpore 2,000 of 4,000 elements differ, and so do the gradients."""
     saved(block)
 
 
 def test_no_gate_is_empty():
-    """There the first gradient operation reads recomputed values alone, the gate is empty and nothing is saved."""
+    """Gate every copy; in MindSpore the first gradient reads only recomputed values, so its gate is empty."""
     one = saved(lambda x, key: jnp.tanh(jnp.cos(jnp.exp(jnp.sin(x)))))
     groups = groups_of(one)
     assert len(groups) >= BLOCKS - 1 and all(group.gates for group in groups)
 
 
 def test_two_blocks_that_compute_the_same():
-    """What is the same is merged in the forward pass, and in copies; never a copy with what it is a copy of."""
+    """Merge equal operations of the forward pass and of copies, but never a copy with its original."""
 
     def both(x: Any, key: Any) -> Any:
         def half(x: Any) -> Any:
@@ -155,7 +155,7 @@ def test_a_loop_in_a_block_is_recomputed():
 
 
 def test_a_call_in_a_loop():
-    """There it does nothing, and says nothing. Here the backward loop repeats it."""
+    """Repeat the block in the backward loop; in MindSpore the call is ignored silently."""
 
     def block(x: Any, key: Any) -> Any:
         def inside(x: Any) -> Any:
@@ -171,7 +171,7 @@ def test_a_call_in_a_loop():
 
 
 def test_statistics_are_updated_once():
-    """There the running mean of a BatchNorm in a recomputed cell is updated twice."""
+    """Update running statistics once; MindSpore updates those of a recomputed BatchNorm twice."""
     nnx: Any = pytest.importorskip("flax.nnx")
 
     class Block(nnx.Module):

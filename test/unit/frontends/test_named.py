@@ -1,4 +1,4 @@
-"""Modules of flax nnx and equinox are scopes where the model is `named`; nothing else changes."""
+"""Modules of flax nnx and equinox as scopes of a `named` model, which changes nothing else."""
 
 # pyright: basic
 

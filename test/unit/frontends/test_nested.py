@@ -1,4 +1,4 @@
-"""A step that is called inside of another `jax.jit` is rewritten there, and computes the same."""
+"""Steps that are called in another `jax.jit`: rewritten there, with equal results."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -34,7 +34,7 @@ def called(step: Step) -> Step:
 
 
 def repeated(step: Step) -> Step:
-    """Three steps in one loop."""
+    """Return three steps in one loop."""
 
     def loop(parameters: Any, x: Any) -> Any:
         def body(state: Any, x: Any) -> Any:
@@ -137,7 +137,7 @@ def test_no_gradient_inside():
     ],
 )
 def test_other_transformations_run_the_plain_step(transform: Callable[[Step], Step]):
-    """`jax.grad` around a loss is what people try first."""
+    """Run the plain step with a warning, as for `jax.grad` around a loss."""
     x = jnp.stack([batch(), batch() * 2])
     expected = transform(jax.jit(mlp().step))(x)
     with pytest.warns(recompute.jax.NothingSaved, match="is called under jax.grad, jax.vmap"):
@@ -166,7 +166,7 @@ def test_effects_stay(capfd: pytest.CaptureFixture[str]):
 
 
 def test_two_gradients_in_one_step():
-    """As adversarial networks have them: each is a step of its own."""
+    """Treat each gradient as a step of its own, as in adversarial networks."""
     value, step = jax.value_and_grad(forward()), recompute.jax.jit(jax.value_and_grad(forward()))
 
     def both(take: Step) -> Step:
@@ -185,7 +185,7 @@ def test_two_gradients_in_one_step():
 
 
 def test_a_plan_that_does_not_fit_is_an_error_here_too():
-    """Not the plain step in silence, whatever kind of error it is."""
+    """Raise the planner's error instead of silently running the plain step."""
 
     def fails(graph: recompute.Graph) -> recompute.Plan:
         raise ValueError("no plan today")
@@ -206,7 +206,7 @@ def test_a_plan_that_does_not_fit_is_an_error_here_too():
 
 @pytest.mark.slow
 def test_nothing_traced_is_kept():
-    """The step lives on with the function; what was traced around it does not."""
+    """Keep no traced values after the enclosing trace, although the step persists."""
     step = recompute.jax.jit(mlp().step)
     kept: list[Any] = []
 

@@ -1,4 +1,4 @@
-"""`recompute.nnx.jit` trains as `nnx.jit` does, to the bit, in no more memory than `nnx.remat`."""
+"""`recompute.nnx.jit`: training equal to `nnx.jit` bit for bit, with no more memory than `nnx.remat`."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false, reportMissingParameterType=false
@@ -61,7 +61,7 @@ def arrays_of(node: Any) -> list[Any]:
 
 
 def test_all_state_is_updated_in_place():
-    """Weights, the moments of the optimizer, its counter, and the counters of the random streams."""
+    """Update weights, optimizer moments and counter, and the counters of random streams."""
     after = dict[str, list[Any]]()
     for name, jit in (("ours", recompute.nnx.jit), ("theirs", nnx.jit)):
         model, optimizer, x = built()
@@ -84,7 +84,7 @@ def test_donated_modules():
 
 
 def test_shared_modules_and_new_ones():
-    """A block in two places stays one block, and a variable that the step makes appears outside."""
+    """Keep a shared block shared, and return a variable that the step creates."""
 
     class Shared(nnx.Module):
         def __init__(self, rngs: Any):
@@ -135,7 +135,7 @@ def test_lowered_and_compiled_by_hand():
 
 
 def losses_of_method(decorator: Any) -> list[float]:
-    """The losses of a step that is a method, and reads an attribute of its object."""
+    """Return the losses of a step that is a method and reads an attribute of its object."""
 
     class Trainer:
         rate = 0.01

@@ -1,4 +1,4 @@
-"""Moves to the host in the form that JAX has for GPU and TPU; on CPU, where they would do nothing, that is said."""
+"""Offload to the host in JAX's form for GPU and TPU; on CPU, where it has no effect, a remark says so."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -28,7 +28,7 @@ def moves(module: ModuleOp) -> list[Operation]:
 
 
 def said(op: Operation) -> dict[str, str]:
-    """All that is on it but what is ours."""
+    """Return the attributes of an operation, except those of recompute."""
     named = {**op.attributes, **op.properties}
     return {name: str(value) for name, value in named.items() if not name.startswith(Names.PREFIX)}
 
@@ -59,7 +59,7 @@ def operands() -> tuple[Any, Any]:
 
 
 def marked() -> recompute.Rewritten:
-    """As for a platform that has a host."""
+    """Return the step rewritten for a platform with a host."""
     step = jax.value_and_grad(loss)
     lowered = recompute.jax.jit(step).lower(*operands())
     assert lowered.module is not None
@@ -67,7 +67,7 @@ def marked() -> recompute.Rewritten:
 
 
 def test_xla_reads_what_is_written() -> None:
-    """XLA:CPU drops the moves, whatever they are of: the results are those of the plain step, bit for bit."""
+    """Compile the moves with XLA:CPU, which drops them; the results equal the plain step's bit for bit."""
     done = marked()
     assert done.proof is not None and done.proof.proved and len(moves(done.module)) == 2 * 5
     plain = recompute.jax.jit(jax.value_and_grad(loss)).lower(*operands())

@@ -1,4 +1,4 @@
-"""Options are refused before anything is lowered, and reach the rewrite where they are right."""
+"""Options: wrong ones are refused before lowering, and valid ones reach the rewrite."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -172,7 +172,7 @@ STAGES = "recompute-inline,recompute-mark{segments=block*},recompute-clone,recom
 
 
 def test_a_pipeline_by_name_and_by_hand():
-    """A pass of one's own, in ten lines, between ours."""
+    """Combine a user's own pass with the project's passes."""
 
     @dataclass(frozen=True)
     class KeepSines(ModulePass):
@@ -229,7 +229,7 @@ def test_the_keywords_are_the_fields_of_the_options():
 
 @pytest.mark.parametrize("is_nested", [False, True])
 def test_a_pipeline_that_does_not_lower(is_nested: bool):
-    """The error names an operation that is left, with its line; `jax.export` drops the lines of a nested step."""
+    """Name a remaining recompute operation and its line; `jax.export` drops the lines of a nested step."""
     step = recompute.jax.jit(mlp().step, pipeline="recompute-inline,recompute-mark{segments=block*},recompute-clone")
     called: Any = jax.jit(step) if is_nested else step
     place = r"^@main \(recompute\.token\)" if is_nested else r"\.py:\d+:\d+"

@@ -1,4 +1,4 @@
-"""Which parameters `backward` differentiates by, what callbacks see, and what is refused."""
+"""`backward`: parameters to differentiate, callbacks, and errors."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportPrivateUsage=false
@@ -52,7 +52,7 @@ CHOICES: dict[str, tuple[Any, Any, list[str]]] = {
 
 @pytest.mark.parametrize("name", CHOICES)
 def test_chosen_parameters(name: str, optimizer: Any, program: Any):
-    """The gradients are those of the whole step, bit for bit as JAX computes them one by one."""
+    """Return gradients of the chosen parameters that equal JAX's bit for bit."""
     wanted, unwanted, expected = CHOICES[name]
     wanted, unwanted = (one(program.parameters) if callable(one) else one for one in (wanted, unwanted))
     pairs = optimizer.backward(of_x, program, wanted, unwanted)
@@ -62,7 +62,7 @@ def test_chosen_parameters(name: str, optimizer: Any, program: Any):
 
 
 def test_nothing_is_computed_for_the_others(optimizer: Any, program: Any):
-    """Paddle does the whole backward pass, and takes one pair of it."""
+    """Compute only the requested gradients; Paddle runs the whole backward pass."""
 
     def products(*chosen: str) -> int:
         step = jax.jit(lambda program: optimizer.backward(of_x, program, chosen or None))
@@ -75,7 +75,7 @@ def test_nothing_is_computed_for_the_others(optimizer: Any, program: Any):
 
 @pytest.mark.parametrize("jit", [lambda f: f, jax.jit])
 def test_callbacks_are_called_for_each_pair(jit: Any, optimizer: Any, program: Any):
-    """Paddle never calls them."""
+    """Call the callbacks, which Paddle never does."""
     seen: list[Any] = []
 
     def note(name: str, parameter: Any, gradient: Any) -> None:
@@ -182,7 +182,7 @@ def test_apply_gradients_is_after_backward_and_once(optimizer: Any, program: Any
 
 @pytest.mark.parametrize("of_traced", [True, False])
 def test_backward_alone_leaks_nothing(of_traced: bool, optimizer: Any, program: Any):
-    """With the program an argument, and with one that the step closes over."""
+    """Leak no tracers, with the program as an argument or in the closure."""
 
     def step(given: Any, x: Any) -> Any:
         return optimizer.backward(partial(loss, x=x), given if of_traced else program)[0][1]

@@ -1,4 +1,4 @@
-"""Calls of `recompute.jax.paddle.recompute` inside of one another, twice, in conditions; moved arguments; errors."""
+"""Calls of `recompute.jax.paddle.recompute`: nested, repeated, in conditions, with moved arguments, and errors."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportPrivateUsage=false
@@ -31,7 +31,7 @@ LAYERS = 3
 
 
 def test_inside_of_one_another():
-    """Paddle's hooks: "saved_tensors_hooks only one pair of hooks is allowed at a time"."""
+    """Nest calls; Paddle's hooks allow "only one pair of hooks ... at a time"."""
 
     def loss(call: Any) -> Any:
         def pair(first: Any, second: Any, x: Any) -> Any:
@@ -49,7 +49,7 @@ def test_inside_of_one_another():
 
 
 def test_the_same_function_twice_is_two_segments():
-    """Paddle's PIR pass: one segment with all that is in between."""
+    """Make two segments; Paddle's PIR pass makes one, including everything in between."""
 
     def loss(call: Any) -> Any:
         def of(w: Any, x: Any) -> Any:
@@ -65,7 +65,7 @@ def test_the_same_function_twice_is_two_segments():
 
 
 def test_of_a_function_with_a_condition():
-    """Paddle: "Recompute don't support ops with sub_block"."""
+    """Recompute a condition; Paddle raises "Recompute don't support ops with sub_block"."""
 
     def block(w: Any, x: Any) -> Any:
         hidden = jnp.tanh(jnp.sin(x @ w["up"]))
@@ -88,7 +88,7 @@ def test_inside_of_the_branches_of_a_condition():
 
 
 def test_in_a_function_that_is_jitted_by_itself_and_called_several_times():
-    """It is traced once, and each call is a segment."""
+    """Make each call a segment, although the function is traced once."""
 
     def loss(call: Any) -> Any:
         inner = jax.jit(lambda w, x: call(wave, w, x))
@@ -111,7 +111,7 @@ def test_under_vmap_of_grad():
 
 
 def test_around_a_loop_and_inside_of_it():
-    """Either way a loop hands on less; around it, as a whole it would be computed again for nothing."""
+    """Keep smaller stacks either way; recomputing a whole loop from outside would save nothing."""
 
     def loss(w: Any, x: Any, around: bool) -> Any:
         def body(x: Any, _: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The checkpoints of `recompute.jax.paddle.RecomputeOptimizer`: what lies between them is run again."""
+"""Checkpoints of `recompute.jax.paddle.RecomputeOptimizer`: the operations between them are recomputed."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportPrivateUsage=false
@@ -32,7 +32,7 @@ def new(*checkpoints: Any) -> Any:
 
 
 def loss(parameters: Any, x: Any, say: Callable[[Sequence[Any]], None] = lambda hidden: None) -> Any:
-    """Layers whose results are named `h0`, `h1`, ... and are told to `say`."""
+    """Compute layers whose results are named `h0`, `h1`, ... and passed to `say`."""
     hidden: list[Any] = []
     for index, w in enumerate(parameters):
         x = checkpoint_name(wave(w, x), f"h{index}")
@@ -42,7 +42,7 @@ def loss(parameters: Any, x: Any, say: Callable[[Sequence[Any]], None] = lambda 
 
 
 def lowered(optimizer: Any, loss: Any = loss, x: Any = None, **how: Any) -> Any:
-    """The step that minimizes, of LAYERS layers."""
+    """Lower the step that minimizes the loss of LAYERS layers."""
     program = optimizer.startup(weights(LAYERS))
     step = recompute.jax.jit(
         lambda program, x: optimizer.minimize(partial(loss, x=x), program, **how)[0], measure=False
@@ -53,7 +53,7 @@ def lowered(optimizer: Any, loss: Any = loss, x: Any = None, **how: Any) -> Any:
 
 
 def body(one: Any) -> list[str]:
-    """What is compiled, operation by operation, and not how checkpoints are called."""
+    """Return the compiled operations without the names of checkpoints."""
     return re.sub(r'recompute\.name = (\[[^]]*\]|"[^"]*")', "", one.as_text()).splitlines()[2:]
 
 
@@ -111,7 +111,7 @@ def test_a_loss_that_fails_leaves_nothing_behind():
 
 
 def test_the_loss_can_be_run_alone():
-    """What sets values outside of a step sets nothing, and takes nothing away."""
+    """Set no checkpoints and remove none if the loss runs outside of a step."""
     optimizer = new("h1")
     with_values = partial(loss, say=lambda hidden: optimizer._set_checkpoints([hidden[0], hidden[2]]))
     with jax.checking_leaks():
@@ -121,7 +121,7 @@ def test_the_loss_can_be_run_alone():
 
 
 def test_values_that_the_loss_does_not_set_are_told():
-    """Paddle's order: first the network, then the checkpoints, then the step."""
+    """Warn about values from outside of the loss, as in Paddle's order of network, checkpoints, step."""
     optimizer = new()
     optimizer._set_checkpoints([jnp.ones(3)])
     with pytest.warns(UserWarning, match="values outside the loss, .*: call it inside") as told:
@@ -168,7 +168,7 @@ STEPS: dict[str, Callable[[Any, Any, Any], Any]] = {
 
 @pytest.mark.parametrize("name", STEPS)
 def test_they_are_said_whatever_is_asked_for(name: str):
-    """JAX leaves out what nobody asks for, and that may be the loss."""
+    """Apply checkpoints even if JAX drops the loss because no result needs it."""
     optimizer = new("h1")
     step = recompute.jax.jit(lambda p, x: STEPS[name](optimizer, partial(loss, x=x), p), measure=False)
     assert sines(step.lower(optimizer.startup(weights(LAYERS)), batch())) == LAYERS + 2
@@ -186,7 +186,7 @@ def test_checkpoints_of_one_call():
 
 
 def test_one_parameter_makes_no_copies_for_the_rest():
-    """Paddle runs all of it again."""
+    """Make no copies for other parameters; Paddle recomputes everything."""
     assert sines(lowered(new("h0", "h2"), parameter_list=["3/down"])) == LAYERS
     assert sines(lowered(new("h0", "h2"), parameter_list=["3/up", "3/down", "2/up"])) == LAYERS + 2
 

@@ -1,4 +1,4 @@
-"""The examples of Paddle's documents do what they say."""
+"""Examples of Paddle's documents, which give the documented results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`recompute.jax.paddle.RecomputeOptimizer`: the steps of the inner optimizer, in parts and at once."""
+"""`recompute.jax.paddle.RecomputeOptimizer`: steps of the inner optimizer, in parts and at once."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportPrivateUsage=false
@@ -55,7 +55,7 @@ def test_minimize_is_a_step_of_the_inner_optimizer(name: str):
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_parameters_keep_their_type(dtype: str):
-    """An update of float32 is added in it, and the sum is rounded once."""
+    """Add a float32 update in float32 and round the sum once."""
     inner = optax.chain(
         optax.sgd(0.01), optax.stateless(lambda updates, _: tree.map(lambda u: u.astype("f4"), updates))
     )
@@ -97,7 +97,7 @@ def test_pairs_are_in_the_order_of_the_leaves():
 
 
 def test_pairs_may_be_changed_mixed_and_left_out():
-    """Found by identity: here the gradients are clipped, and one is left out by None."""
+    """Match pairs by identity after clipping, reordering, and replacing a gradient by None."""
     optimizer = paddle.RecomputeOptimizer(optax.sgd(1.0))
     program = optimizer.startup(weights())
     pairs = optimizer.backward(partial(loss, x=batch()), program)
@@ -111,7 +111,8 @@ def test_pairs_may_be_changed_mixed_and_left_out():
 
 @pytest.mark.parametrize("name", INNER)
 def test_what_has_no_pair_stays(name: str):
-    """Parameters, momentum and moments, bit for bit, in spite of the decay of the weights; the count goes on."""
+    """Keep parameters, momentum and moments without a pair bit for bit, despite weight decay; only the count
+    advances."""
     optimizer, x = paddle.RecomputeOptimizer(INNER[name]()), batch()
     before, _ = optimizer.minimize(partial(loss, x=x), optimizer.startup(weights()))
     after, pairs = optimizer.minimize(partial(loss, x=x), before, parameter_list=["1/up", "0/down"])
@@ -179,7 +180,7 @@ def test_an_optimizer_by_hand():
 
 
 def test_a_step_of_two_batches():
-    """Backward twice, and the gradients added up: the program is that of the last."""
+    """Sum the gradients of two backward passes; the program is that of the last one."""
     optimizer = paddle.RecomputeOptimizer(optax.sgd(0.01))
     program = optimizer.startup(weights())
     first, second = (optimizer.backward(partial(loss, x=x), program) for x in (batch(), 2 * batch()))

@@ -1,4 +1,4 @@
-"""What is run again draws the same numbers, and what has a state has it once."""
+"""Random numbers and state: recomputed operations draw the same numbers, and state is updated once."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -29,7 +29,7 @@ def uniform(key: Any, x: Any) -> Any:
 
 
 def gumbel(key: Any, x: Any) -> Any:
-    """As `gumbel_softmax`."""
+    """Apply `gumbel_softmax`."""
     return jax.nn.softmax(x + jax.random.gumbel(key, x.shape))
 
 
@@ -56,17 +56,17 @@ KEYS = {"key": jax.random.key, "PRNGKey": jax.random.PRNGKey, "rbg": lambda seed
 @pytest.mark.parametrize("kind", KEYS)
 @pytest.mark.parametrize("noise", [dropout, uniform, gumbel, rrelu])
 def test_the_same_noise_twice(noise: Noise, kind: str):
-    """Paddle: with `gumbel_softmax` and `rrelu` the parameters are others after one step."""
+    """Draw equal noise; in Paddle the parameters differ after one step with `gumbel_softmax` and `rrelu`."""
     check(lambda call: loss_with(noise, call), weights(LAYERS), batch(), KEYS[kind](3))
 
 
 def test_without_the_state_of_the_generator():
-    """There is none: a key is a value. Paddle's losses differ."""
+    """Ignore the option, since a key is a value; Paddle's losses differ."""
     check(lambda call: loss_with(dropout, call, preserve_rng_state=False), weights(LAYERS), batch(), jax.random.key(3))
 
 
 def test_the_mask_of_the_gradient_is_that_of_the_forward_pass():
-    """Where the mask is zero, so is the gradient; Paddle's PIR pass drops out others."""
+    """Assert that the gradient is zero exactly where the forward mask is; Paddle's PIR pass draws another mask."""
 
     def step(call: Any) -> Any:
         def block(x: Any, key: Any) -> Any:
@@ -87,7 +87,7 @@ def test_the_mask_of_the_gradient_is_that_of_the_forward_pass():
 
 
 def test_what_is_drawn_next_is_the_same():
-    """Recomputing takes nothing from the stream of keys."""
+    """Draw the same number after the segment with and without recomputation: it takes no key from the stream."""
 
     def step(call: Any) -> Any:
         def of(parameters: Any, x: Any, key: Any) -> Any:
@@ -103,7 +103,8 @@ def test_what_is_drawn_next_is_the_same():
 
 @pytest.mark.parametrize(("preserve", "proof", "draws"), [(True, True, LAYERS), (False, False, 2 * LAYERS)])
 def test_a_hidden_state(preserve: bool, proof: bool, draws: int):
-    """`lax.rng_uniform` has one: what it draws is kept, or drawn anew where the call says so, which has no proof."""
+    """Keep the draw of `lax.rng_uniform`, which has a hidden state; repeat it, unproved, only where the call permits
+    that."""
 
     def noise(key: Any, x: Any) -> Any:
         return x * jax.lax.rng_uniform(0.0, 1.0, x.shape)
@@ -209,7 +210,7 @@ def of_equinox(call: Any) -> Callable[..., Any]:
 @pytest.mark.slow("of_equinox", "of_linen", "of_nnx")
 @pytest.mark.parametrize("framework", [of_linen, of_nnx, of_equinox])
 def test_modules_with_states_of_their_own(framework: Callable[[Any], Any]):
-    """Paddle: running statistics are written twice, silently."""
+    """Update running statistics once per step; Paddle silently updates them twice."""
     x, key = batch(), jax.random.key(5)
     expected = jax.jit(framework(plainly))(x, key)
     assert same_bits(jax.jit(framework(paddle.recompute))(x, key), expected)

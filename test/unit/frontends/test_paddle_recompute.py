@@ -1,4 +1,4 @@
-"""`recompute.jax.paddle.recompute`: a call is a segment, whatever goes in and comes out."""
+"""`recompute.jax.paddle.recompute`: each call is one segment, whatever the types of its arguments and results."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportPrivateUsage=false
@@ -55,7 +55,8 @@ def test_switches_change_nothing_where_nothing_is_random(preserve_rng_state: boo
 
 
 def test_what_is_said_of_the_segment_is_in_its_scope():
-    """Paddle repeats every collective; operations on a hidden state only if it is told to."""
+    """Encode the options of the call in the scope name: collectives always repeat, stateful operations only on
+    request."""
     step = jax.jit(jax.grad(loss_of(paddle.recompute, preserve_rng_state=False)))
     text = step.lower(weights(1), batch()).as_text(debug_info=True)
     assert "+parallel_optimizer_comm_recompute-preserve_rng_state" in text
@@ -64,7 +65,7 @@ def test_what_is_said_of_the_segment_is_in_its_scope():
 
 
 def parts(w: Any, x: Any, kind: Any) -> Any:
-    """The block with its input and output as pytrees of one kind."""
+    """Return the block with its input and output packed in pytrees of type `kind`."""
     one, other = (x["one"], x["other"]) if kind is dict else x
     y = wave(w, one) + 0.1 * jnp.sin(other)
     return {"one": y, "other": one} if kind is dict else kind([y, one])
@@ -72,7 +73,8 @@ def parts(w: Any, x: Any, kind: Any) -> Any:
 
 @pytest.mark.parametrize("kind", [tuple, list, dict])
 def test_tuples_lists_and_dicts(kind: Any):
-    """Paddle: a list is a ValueError in the backward pass; a dict has no gradient, and nothing is said."""
+    """Accept tuples, lists and dicts. In Paddle a list is a ValueError in the backward pass, and a dict silently has no
+    gradient."""
 
     def loss(call: Any) -> Any:
         def of(parameters: Any, x: Any) -> Any:
@@ -103,7 +105,7 @@ def test_a_tuple_of_arrays_and_numbers_of_which_some_have_no_gradient():
 
 
 def test_any_keywords_in_any_order():
-    """Paddle appends the values of keywords to the positional ones."""
+    """Pass keyword arguments by name; Paddle appends their values to the positional arguments."""
 
     def block(**given: Any) -> Any:
         return wave(given["w"], given["function"])
@@ -120,7 +122,8 @@ def test_any_keywords_in_any_order():
 
 
 def test_results_that_are_no_floating_point_arrays():
-    """Paddle: an AssertionError without words."""
+    """Return results that are not floating-point arrays unchanged; Paddle fails with an AssertionError without a
+    message."""
 
     def block(w: Any, x: Any) -> Any:
         y = wave(w, x)
@@ -140,7 +143,7 @@ def test_results_that_are_no_floating_point_arrays():
 
 
 def test_only_what_the_function_closes_over_has_a_gradient():
-    """Paddle: every gradient is None."""
+    """Differentiate with respect to captured values alone; in Paddle every such gradient is None."""
 
     def loss(call: Any) -> Any:
         def of(parameters: Any, x: Any) -> Any:
@@ -157,7 +160,7 @@ def test_only_what_the_function_closes_over_has_a_gradient():
 
 
 def test_results_that_are_all_without_gradient():
-    """Paddle: OSError, "this recompute() is not necessary"."""
+    """Accept a segment none of whose results has a gradient; Paddle raises an OSError."""
 
     def loss(call: Any) -> Any:
         def of(parameters: Any, x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`recompute.jax.paddle.recompute_sequential`: stages in segments, all of them recomputed."""
+"""`recompute.jax.paddle.recompute_sequential`: a list of stages divided into segments, each of which is recomputed."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -39,7 +39,8 @@ def lowered(ctx: Any, *arguments: Any) -> Any:
 @pytest.mark.parametrize("segments", range(1, STAGES + 1))
 @pytest.mark.parametrize("rows", [1, 2, 5, 256])
 def test_any_size_of_batch_and_number_of_segments(rows: int, segments: int):
-    """Paddle goes through the batch of a result: 2 rows are a TypeError, 1 row loses its dimension."""
+    """Accept any batch size and number of segments. Paddle iterates over the batch of a result: a TypeError for two
+    rows, and a lost dimension for one."""
     expected = jax.jit(jax.value_and_grad(partial(loss, ctx=None)))(weights(STAGES), batch(rows))
     marked = jax.jit(jax.value_and_grad(partial(loss, ctx={"segments": segments})))
     assert same_bits(marked(weights(STAGES), batch(rows)), expected)
@@ -47,7 +48,7 @@ def test_any_size_of_batch_and_number_of_segments(rows: int, segments: int):
 
 @pytest.mark.parametrize("ctx", [{}, {"segments": 1}, {"segments": 2}, {"segments": STAGES}])
 def test_every_segment_is_recomputed(ctx: Any):
-    """Paddle's last one is not, and one is the default."""
+    """Recompute every segment. Paddle leaves out the last one, although the default is a single segment."""
     done = lowered(ctx, weights(STAGES), batch())
     assert done.why is None
     assert sines(done) == 2 * STAGES
@@ -65,7 +66,7 @@ def test_segments_differ_by_one_stage():
 
 
 def test_more_segments_are_less_memory():
-    """Up to a point; one keeps nothing but makes everything at once."""
+    """Save memory by dividing the stages into more segments: a single one recomputes all values at once."""
     sizes = [
         lowered({"segments": segments}, weights(8), batch(2048)).compile().memory_analysis().temp_size_in_bytes
         for segments in (1, 4)

@@ -1,6 +1,7 @@
-"""At the same blocks ours takes no more than the frameworks' own remat; numbers, donation and shardings stay.
+"""Comparison with the frameworks' own remat at the same blocks: no more memory, equal results, donation and shardings
+kept.
 
-The models are those of `benchmarks/peers`, small.
+The models are small versions of those in `benchmarks/peers`.
 """
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -41,7 +42,8 @@ def peer_of(name: str) -> Any:
 
 
 def compiled(name: str) -> dict[str, Any]:
-    """What the compiler says of plain, theirs and ours at the same blocks, barriers kept, as costs without a run."""
+    """Return the costs of the plain, the framework's and our form at the same blocks, as compiled with barriers
+    kept."""
     made = dict(forms_of(peer_of(name), SMALL, (PLAIN, THEIRS, SAME), shapes))
     return {form: cost_of(one) for form, one in made.items()}
 
@@ -101,7 +103,7 @@ for name in ("mesh automatic", "mesh explicit"):
 
 @pytest.mark.slow
 def test_shardings_on_a_mesh():
-    """In a process of its own: devices are asked for before JAX starts."""
+    """Keep shardings on a mesh of eight devices, in a separate process: devices are requested before JAX starts."""
     environment = {
         **os.environ,
         "JAX_PLATFORMS": "cpu",
@@ -120,7 +122,7 @@ def test_random_programs_are_the_same_for_the_same_seed():
 
 
 def test_random_programs_vary():
-    """All kinds of layers, losses and optimizers come within a hundred."""
+    """Cover all kinds of layers, losses and optimizers within a hundred seeds."""
     drawn = [program(seed) for seed in range(100)]
     assert {node.kind for one in drawn for node in one.nodes} >= {"attention", "conv2d", "scan", "cond", "checkpointed"}
     assert {one.optimizer for one in drawn} == {"none", "sgd", "adam"}

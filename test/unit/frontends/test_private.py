@@ -1,4 +1,4 @@
-"""What is used of JAX's inside stands in one module, and is asked for before it is used."""
+"""Use of JAX's private interfaces: in a single module, which checks that they exist before use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FOLDER = ROOT / "frontends" / "jax"
 
 @pytest.mark.parametrize("index", range(len(private.OF_MODULES)))
 def test_a_module_has_changed(index: int, monkeypatch: pytest.MonkeyPatch):
-    """As if what is asked for had another name."""
+    """Refuse to rewrite where JAX has renamed an attribute that is needed."""
     module, name = private.OF_MODULES[index]
     renamed = list(private.OF_MODULES)
     renamed[index] = (module, f"{name}_of_old")
@@ -37,7 +37,7 @@ def test_an_object_has_changed(table: str, index: int, monkeypatch: pytest.Monke
 
 
 def refused(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before the rewrite, and with the versions and the remedy."""
+    """Assert that the rewrite is refused before it starts, with the JAX versions and the remedy in the message."""
 
     def never(*args: Any, **kwargs: Any) -> None:
         raise AssertionError("rewritten all the same")
@@ -50,7 +50,7 @@ def refused(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_other_module_looks_inside():
-    """No `_name` of anything but `self` and `cls`, and no import of one."""
+    """Find no private name, accessed or imported, outside `private.py`."""
     found = [
         f"{path.name}: {ast.unparse(node)}"
         for path in FOLDER.glob("*.py")

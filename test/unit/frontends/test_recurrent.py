@@ -1,4 +1,4 @@
-"""A recurrent state: the cotangents that join later pass the token, or nothing is saved."""
+"""Recurrent states: memory is saved only if the cotangents that join later pass through the token as well."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -48,7 +48,7 @@ def arguments() -> tuple[Any, Any]:
 
 
 def furthest(one: Any, other: Any) -> float:
-    """Of all leaves, in eps times the largest number of the leaf."""
+    """Return the largest difference over all leaves, in units of eps times the largest magnitude of the leaf."""
     leaves = zip(map(np.asarray, jax.tree.leaves(one)), map(np.asarray, jax.tree.leaves(other)), strict=True)
     return max(float(np.abs(a - b).max() / (np.finfo(b.dtype).eps * np.abs(b).max())) for a, b in leaves)
 

@@ -1,4 +1,4 @@
-"""What `.report()` and `.explain()` say is measured."""
+"""The contents of `.report()` and `.explain()`, against measurements."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -100,7 +100,8 @@ def test_what_a_report_shows():
 
 
 def test_the_summary(tmp_path: Path):
-    """25 lines of 100 columns: a row for each module, what is still saved and why, what to do next."""
+    """Summarize in at most 25 lines of 100 columns: one row per module, what is still saved and why, and what to do
+    next."""
     report = recompute.jax.jit(mlp().step).report(weights(10), batch())
     lines = str(report).splitlines()
     assert len(lines) <= 25 and max(map(len, lines)) <= 100

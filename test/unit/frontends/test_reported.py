@@ -1,4 +1,5 @@
-"""Steps in the shape of public reports: the memory of `jax.checkpoint` placed by hand, or a message that helps."""
+"""Steps modelled on public bug reports: the memory of hand-placed `jax.checkpoint`, or an error that names the
+remedy."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false, reportMissingParameterType=false
@@ -25,7 +26,7 @@ def normal(*shape: int) -> jax.Array:
 
 
 def adapted_in_a_loop(wrap):
-    """Meta-learning: the loss takes gradient steps in a scan, and is differentiated through them."""
+    """Return a meta-learning step whose loss differentiates through gradient steps in a scan."""
 
     def inner(w, x):
         return jnp.mean(jnp.tanh(jnp.tanh(x @ w["a"]) @ w["b"]) ** 2)
@@ -38,7 +39,7 @@ def adapted_in_a_loop(wrap):
 
 
 def adapted_one_after_the_other(wrap):
-    """The same, unrolled, with another inner loss for each step."""
+    """Return a meta-learning step with unrolled gradient steps, each with another inner loss."""
 
     def inner(w, x, power):
         return jnp.mean(jnp.abs(jnp.tanh(jnp.tanh(x @ w["a"]) @ w["b"])) ** power)
@@ -55,7 +56,7 @@ def adapted_one_after_the_other(wrap):
 
 
 def bounded_loops(wrap):
-    """A loop whose body skips another loop where it is done, as bounded while loops are written."""
+    """Return a bounded while loop: a loop whose body skips an inner loop once it is done."""
 
     def layer(p, x):
         return x + 0.1 * jnp.tanh(jnp.sin(x @ p["a"]) @ p["b"])

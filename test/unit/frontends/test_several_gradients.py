@@ -1,4 +1,4 @@
-"""Steps with several gradients, one behind the other: each is recomputed as a step of its own."""
+"""Steps that compute several gradients in sequence: each is recomputed as a step of its own."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false, reportMissingParameterType=false
@@ -41,7 +41,7 @@ def descend(ws, gradient):
 
 
 def adversaries(wrap):
-    """The discriminator first, and then the generator against the new one."""
+    """Return a step that updates the discriminator, and then the generator against the updated discriminator."""
 
     def step(g, d, z, x):
         def of_d(d):
@@ -60,7 +60,7 @@ def adversaries(wrap):
 
 
 def microbatches(wrap):
-    """Gradients of three microbatches, unrolled: no one of them reads what another has made."""
+    """Return a step that sums the gradients of three unrolled microbatches, none of which reads another's values."""
 
     def step(ws, _, x, y):
         parts = [jax.grad(lambda ws, one=one: jnp.mean(forward(ws, one, wrap) ** 2))(ws) for one in (x, y, x + y)]
@@ -70,7 +70,7 @@ def microbatches(wrap):
 
 
 def tasks(wrap):
-    """Gradients of three losses through one forward pass, which is computed once."""
+    """Return a step with the gradients of three losses through one shared forward pass."""
 
     def step(ws, _, x, y):
         features, pull = jax.vjp(lambda ws: forward(ws, x, wrap), ws)

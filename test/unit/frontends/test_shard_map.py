@@ -1,4 +1,4 @@
-"""Gradients of a `shard_map`, in a process that has eight devices."""
+"""Gradients of a `shard_map`, in a separate process with eight devices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(recompute.__file__).resolve().parent
     "names", [("inside", "inside a scan"), ("one each", "loss inside", "scan inside")], ids=["some", "more"]
 )
 def test_no_more_memory_than_checkpoint_takes(names: tuple[str, ...]) -> None:
-    """Devices are asked for before JAX starts."""
+    """Need no more memory than `jax.checkpoint`, in a process of its own: devices are requested before JAX starts."""
     environment = {
         **os.environ,
         "JAX_PLATFORMS": "cpu",

@@ -1,4 +1,4 @@
-"""A step that was rewritten once is not rewritten again, in this process or another, and the answer is the same."""
+"""The step cache: a rewritten step is not rewritten again, in this process or another, and gives the same answer."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -30,14 +30,14 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of the test's own."""
+    """Return an empty cache folder for one test."""
     monkeypatch.setattr(recompute.config, "cache_dir", str(tmp_path))
     return tmp_path
 
 
 @pytest.fixture
 def rewrites(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The modules that are rewritten from now on, by the name of the Python module that asks for it."""
+    """Return a list that records each later rewrite, as the name of the module that asked for it."""
     seen: list[str] = []
     for module in (lowered, merged, budget):
 
@@ -54,7 +54,7 @@ def entries(folder: Path) -> list[Path]:
 
 
 def answer(found: Lowered) -> tuple[object, ...]:
-    """All that a user sees of a lowered step."""
+    """Return everything that a user can see of a lowered step."""
     rewritten = found.rewritten
     said = found.as_text(debug_info=True), found.why, list(map(str, found.remarks)), found.drops_barriers
     if rewritten is None:
@@ -64,8 +64,8 @@ def answer(found: Lowered) -> tuple[object, ...]:
 
 
 def lower(function: Callable[..., Any], *arguments: Any, **options: Any) -> Lowered:
-    """Lowered in a thread: locations have the whole stack of calls, which is that of the test otherwise, and keys have
-    the locations."""
+    """Lower in a new thread: locations hold the call stack, which would otherwise be that of the test, and enter the
+    cache keys."""
     with warnings.catch_warnings(), ThreadPoolExecutor(1) as thread:
         warnings.simplefilter("ignore", recompute.jax.NothingSaved)
         return thread.submit(lambda: recompute.jax.jit(function, **options).lower(*arguments)).result()
@@ -160,7 +160,7 @@ def test_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rewrites: list[str
 
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Of each step that is compiled, whether it is a rewritten one."""
+    """Return a list that records of each later compilation whether its step was rewritten."""
     seen: list[bool] = []
     compile = jax.stages.Lowered.compile
 
@@ -182,7 +182,7 @@ def test_a_measured_choice_is_not_measured_again(folder: Path, compiled: list[bo
 def test_a_choice_that_the_compiler_does_not_confirm(
     folder: Path, compiled: list[bool], monkeypatch: pytest.MonkeyPatch
 ):
-    """Another compiler measures something else: both are measured anew."""
+    """Measure both forms anew where the compiler reports other sizes than the cached choice has."""
     lower(mlp().step, weights(), batch(), measure=True).choice  # noqa: B018
     monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: temporaries(compiled) + 1)
     found = lower(mlp().step, weights(), batch(), measure=True).choice
@@ -217,7 +217,7 @@ def test_a_merged_step(folder: Path, rewrites: list[str]):
 
 @pytest.mark.parametrize("share", [0.6, 1.0])
 def test_a_budget(share: float, folder: Path, rewrites: list[str], compiled: list[bool]):
-    """One compilation, of the step that kept the budget; the plain step does, for a share of 1."""
+    """Compile once from the cache: the step that kept the budget, or the plain step for a share of 1."""
     arguments = weights(8, 32, 128), batch(512, 32)
     fresh = lower(mlp().step, *arguments, budget=share)
     expected = answer(fresh)
@@ -260,7 +260,7 @@ print(count, sum(event.endswith("/cache_hits") for event in hits) > 0, float(val
 
 
 def test_another_process(tmp_path: Path):
-    """It rewrites nothing, and JAX's own cache of compilations has what it compiles."""
+    """Rewrite nothing in a second process, whose compilations come from JAX's own cache."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(sys.path),

@@ -1,4 +1,4 @@
-"""Options that match nothing are errors with suggestions."""
+"""Options that match nothing: errors with suggestions."""
 
 # pyright: reportUnknownMemberType=false
 
@@ -31,7 +31,7 @@ def test_unknown_names(option: dict[str, Any], message: str):
 
 
 def test_names_within_called_functions_are_names():
-    """The scope of the caller is part of the name, whether or not the function is a call in the module."""
+    """Match a name inside a called function together with its caller's scope, inlined or not."""
 
     def layer(w: Any, x: Any, index: int) -> Any:
         def activation(x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""One loop of which the body is given as text, and pairs of bodies that compute, or do, different things."""
+"""A loop whose body is given as text, and pairs of bodies that compute different values or have different effects."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ func.func private @g(%p: {V}) -> {V} {{
 
 
 def looped(body: str, more: bool = False) -> str:
-    """Five iterations of a body that makes %next of %h, the number %i and the argument %x; with `more`, a carry that
-    nobody needs, so that the first tier proves nothing."""
+    """Return a program that runs the body five times.
+
+    The body makes %next of the carry %h, the number %i and the argument %x. With `more` there is an unused carry
+    besides, so that the first tier of the proof does not suffice.
+    """
     names, types, values = "%n, %y", f"{N}, {V}", "%i1, %next"
     starts = "%i = %zero, %h = %x"
     if more:
@@ -43,12 +46,12 @@ def looped(body: str, more: bool = False) -> str:
 
 
 def last(text: str) -> str:
-    """`text` makes a vector %v, which less the argument is the next carry."""
+    """Return a body that makes a vector %v by `text`; %v minus the argument is the next carry."""
     return f"{text}\n    %next = stablehlo.subtract %v, %x : {V}"
 
 
 def of_number(text: str) -> str:
-    """`text` makes an integer %m of the iteration, which is added."""
+    """Return a body that makes an integer %m of the iteration number by `text`, and adds it to the carry."""
     return last(
         f"{text}\n    %f = stablehlo.convert %m : ({N}) -> tensor<f32>\n"
         f"    %w = stablehlo.broadcast_in_dim %f, dims = [] : (tensor<f32>) -> {V}\n"
@@ -115,7 +118,7 @@ def permuted(pairs: str) -> str:
 
 
 def on_devices(inside: str, into: str = '@mesh, [{"a"}]', out: str = '@mesh, [{"a"}]', axes: str = '"a", "b"') -> str:
-    """`inside` makes %q of the part %p."""
+    """Return a body with a manual computation, in which `inside` makes %q of the device's part %p."""
     part = "tensor<2xf32>"
     return last(f"""    %v = sdy.manual_computation(%h) in_shardings=[<{into}>] out_shardings=[<{out}>] manual_axes={{{axes}}} (%p: {part}) {{
 {inside}
@@ -142,7 +145,7 @@ WHICH = """      %d = "stablehlo.partition_id"() : () -> tensor<ui32>
 
 
 def counted(end: str = "3", step: str = "1", start: str = "0", wrong: bool = False) -> str:
-    """A loop of scf, whose second carry is the first one of the iteration before."""
+    """Return a body with an scf loop; with `wrong`, it yields its two carries swapped."""
     yielded = "%b, %a" if wrong else "%s, %a"
     bounds = "".join(f"    %{n} = arith.constant {v} : index\n" for n, v in (("lo", start), ("hi", end), ("by", step)))
     return last(f"""{bounds}    %v, %u = scf.for %j = %lo to %hi step %by iter_args(%a = %h, %b = %x) -> ({V}, {V}) {{
@@ -152,7 +155,7 @@ def counted(end: str = "3", step: str = "1", start: str = "0", wrong: bool = Fal
 
 
 def within(trips: str = "2", scale: str = "2", of: str = "%h") -> str:
-    """A loop in the loop, which counts through."""
+    """Return a body with a nested counted loop."""
     return last(f"""    %zr = stablehlo.constant dense<0> : {N}
     %m, %v = stablehlo.while(%r = %zr, %g = {of}) : {N}, {V}
     cond {{
@@ -173,7 +176,7 @@ def within(trips: str = "2", scale: str = "2", of: str = "%h") -> str:
 
 
 def going_on(how: str = "LT", kind: str = "FLOAT", limit: str = "2.0") -> str:
-    """A loop that ends when a float says so."""
+    """Return a body with a nested loop whose condition compares a float with a limit."""
     return last(f"""    %v, %m = stablehlo.while(%g = %h, %l = %x) : {V}, {V}
     cond {{
       %lim = stablehlo.constant dense<{limit}> : tensor<f32>

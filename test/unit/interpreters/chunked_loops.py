@@ -1,4 +1,4 @@
-"""The program of `test_prove_loops.py` with checkpoints every k iterations, as text."""
+"""The program of `test_prove_loops.py` with a checkpoint every k iterations, as text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ VECTOR, NUMBER = "tensor<4xf32>", "tensor<i32>"
 
 
 def chunked(k: int) -> str:
-    """Both loops in chunks of k iterations; what is left over comes last in the one, and first in the other."""
+    """Return the program with both loops in chunks of k iterations.
+
+    The remaining iterations come last in the forward loop, and first in the backward loop.
+    """
     chunks, rest = divmod(ITERATIONS, k)
     forward, backward = _forward(k, chunks), _backward(k, chunks, rest)
     if rest:
@@ -31,7 +34,8 @@ func.func public @main(%x: {VECTOR}, %ct: {VECTOR}) -> ({VECTOR}, {VECTOR}) {{
 
 
 def _own(text: str, *kept: str) -> str:
-    """The text with names of its own for all that it defines but what is kept: they end in the first of these."""
+    """Return the text with a suffix on every name that it defines except `kept`; the suffix is the first of those
+    names."""
     results = {name for group in re.findall(r"^ *((?:%\w+, )*%\w+) =", text, re.M) for name in group.split(", ")}
     defined = results | set(re.findall(r"(%\w+) = %", text))
     for name in sorted(defined - set(kept), key=len, reverse=True):
@@ -83,7 +87,7 @@ def _cosine(carry: str) -> str:
 
 
 def _run(result: str, stack: str, trips: int, start: str, index: str, stores: bool) -> str:
-    """`trips` iterations of the forward loop from `start` on; `index` computes its counter %i from %l."""
+    """Return `trips` iterations of the forward loop from `start`; the text `index` computes its counter %i from %l."""
     types = f"{NUMBER}, {VECTOR}" + (f", tensor<{trips}x4xf32>" if stores else "")
     begins = f", %s = %{stack}0" if stores else ""
     text = f"""{_empty(stack + "0", trips)}
@@ -121,7 +125,8 @@ def _forward(k: int, chunks: int) -> str:
 
 
 def _gradient(result: str, start: str, trips: int, stack: str, done: str = "") -> str:
-    """`trips` iterations of the backward loop, which read the stack from its end; `done`: how many were before."""
+    """Return `trips` iterations of the backward loop, which read the stack from its end; `done` counts the earlier
+    ones."""
     types = f"{NUMBER}, {VECTOR}"
     text = f"""  %{result}_n, %{result} = stablehlo.while(%j = %zero, %d = {start}) : {types}
 {_cond("%j", trips)}

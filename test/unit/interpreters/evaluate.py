@@ -1,4 +1,4 @@
-"""Run one operation, written as MLIR, on numpy arrays."""
+"""Evaluation of a single operation, given as MLIR text, on numpy arrays."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ def array(values: Any, element: str) -> Array:
 
 
 def evaluate(body: str, result: str, *operands: Array) -> Array:
-    """The value `%r` of type `result` that `body` makes of `%a`, `%b`, … `T` in it is the type of `%a`."""
+    """Return the value `%r`, of type `result`, that `body` computes from the operands `%a`, `%b`, …
+
+    `T` in the body stands for the type of `%a`.
+    """
     types = [tensor(operand) for operand in operands]
     arguments = ", ".join(f"%{name}: {type_}" for name, type_ in zip("abcdef", types, strict=False))
     body = re.sub(r"\bT\b", types[0], body) if types else body
@@ -52,7 +55,7 @@ def evaluate(body: str, result: str, *operands: Array) -> Array:
 
 
 def elementwise(name: str, *operands: Array) -> Array:
-    """An operation whose result has the type of its operands."""
+    """Evaluate a StableHLO operation whose result has the type of its operands."""
     values = ", ".join(f"%{letter}" for letter, _ in zip("abc", operands, strict=False))
     return evaluate(f"%r = stablehlo.{name} {values} : T", tensor(operands[0]), *operands)
 

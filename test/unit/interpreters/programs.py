@@ -35,7 +35,7 @@ RETURN = re.compile(r"(?P<kind>return|\} yield) (?P<operands>%.*)")
 
 
 def load(text: str) -> ModuleOp:
-    """The module that the shorthand or any generic text stands for."""
+    """Parse a program in shorthand or generic MLIR, without verification."""
     context = Context(allow_unregistered=True)
     for dialect in (Builtin, Func, RECOMPUTE):
         context.load_dialect(dialect)
@@ -44,17 +44,17 @@ def load(text: str) -> ModuleOp:
 
 
 def main(body: str, others: str = "", attributes: str = "") -> str:
-    """A module with `@main(%x, %y)`, which returns one value, and others at its top level."""
+    """Return a module with a function `@main(%x, %y)` of this body, and `others` at its top level."""
     return f"func.func @main(%x: {T}, %y: {T}) -> {T} {attributes}{{\n{body}\n}}\n{others}"
 
 
 def one(operation: str) -> str:
-    """A module whose `@main` is one operation."""
+    """Return a module whose `@main` consists of a single operation."""
     return main(f"%a = {operation}\nreturn %a")
 
 
 def private(name: str, body: str, attributes: str = "") -> str:
-    """A private function of one argument %p and one result."""
+    """Return a private function of one argument %p and one result."""
     return f"func.func private @{name}(%p: {T}) -> {T} {attributes}{{\n{body}\n}}"
 
 

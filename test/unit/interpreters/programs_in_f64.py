@@ -1,4 +1,4 @@
-"""A program in f32 as the same program in f64, as a reference for rounding errors."""
+"""Conversion of f32 programs to f64, as a reference for rounding errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from recompute.support.type_guards import is_tensor
 
 
 def in_f64(module: ModuleOp) -> ModuleOp:
-    """A copy that computes in f64. Random bits become f32 first, and the same numbers then, so masks are the same."""
+    """Return a copy that computes in f64. Random bits become f32 first, so that masks are the same."""
     copy = module.clone()
     for op in list(copy.walk()):
         if isinstance(op, BitcastConvertOp) and element_is_f32(op.result.type):

@@ -1,4 +1,4 @@
-"""Run programs, as text, with XLA on the CPU: a judge of the interpreter."""
+"""Execution of MLIR programs by XLA on the CPU, as an independent reference for the interpreter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from recompute.interpreters.kernels.arrays import Array
 
 
 def run_by_xla(text: str, inputs: Sequence[Array]) -> list[Array]:
-    """The results of the function `main`. jaxlib's bindings have no types."""
+    """Return the results of `main`, compiled by XLA. jaxlib's bindings have no types, hence the `Any`."""
     jax: Any = import_module("jax")
     xla_client: Any = import_module("jax._src.lib").xla_client
     device = jax.devices("cpu")[0]

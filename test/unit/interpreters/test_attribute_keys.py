@@ -1,4 +1,5 @@
-"""Which attributes are one attribute to the proof: those that are equal bit for bit, whatever class holds them."""
+"""Equality of attributes in the proof: two are equal if and only if their values are, bit for bit, in whichever
+class."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ TEXTS = [text.strip() for line in DIFFERENT.strip().splitlines() for text in lin
 
 
 class Unwritten(Data[Content]):
-    """Data that is only made by hand."""
+    """An attribute with data that has no textual form."""
 
     @override
     @classmethod
@@ -60,27 +61,27 @@ class Unwritten(Data[Content]):
 
 @irdl_attr_definition
 class Pair(Unwritten[tuple[float, float]]):
-    """Data that is neither text nor a number: Python compares its floats by value."""
+    """An attribute of two floats, which Python would compare by value rather than bit for bit."""
 
     name = "acme.pair"
 
 
 @irdl_attr_definition
 class Word(Unwritten[str]):
-    """Text of another class than `StringAttr`."""
+    """A textual attribute of another class than `StringAttr`."""
 
     name = "acme.word"
 
 
 @dataclass(frozen=True)
 class Hidden(Attribute):
-    """An attribute that does not say what it holds; xDSL of today lets nobody make one."""
+    """An attribute that does not expose its contents, which xDSL's checks would reject."""
 
     name = "acme.hidden"
 
     @override
     def __post_init__(self) -> None:
-        """Without xDSL's check."""
+        """Skip xDSL's check."""
 
 
 def parsed(text: str) -> Attribute:
@@ -90,7 +91,7 @@ def parsed(text: str) -> Attribute:
 
 
 def test_attributes_are_what_they_say() -> None:
-    """Each differs from all others, and equals itself read by another parser."""
+    """Tell all attributes apart, and recognize each when another parser reads it."""
     keys = AttributeKeys(frozenset())
     first, second = ({text: keys.number(parsed(text)) for text in TEXTS} for _ in range(2))
     assert first == second
@@ -108,7 +109,8 @@ def elements(type_: TensorType[Float32Type], raw: bytes) -> DenseIntOrFPElements
 
 @pytest.mark.parametrize("element", [b"\0\0\x80\x3f", b"\1\1\1\1", b"\1\2\1\2", b"\0\0\0\0"])
 def test_a_constant_is_the_same_in_every_form(element: bytes) -> None:
-    """As one element for all, as all elements, as xDSL holds it; also where the bytes of one element repeat."""
+    """Equate a splat, the same elements written out, and xDSL's own encoding, also where the bytes of one element
+    repeat."""
     for count in (1, 2, 4):
         type_ = TensorType(f32, [count])
         once, all_ = (DenseAttr(type_, BytesAttr(element * stored)) for stored in (1, count))
@@ -153,7 +155,7 @@ def test_a_long_constant_is_not_spelt_out(form: type[DenseAttr] | type[DenseIntO
 
 
 def test_a_constant_of_equal_elements_is_not_expanded() -> None:
-    """Expanded these would take terabytes."""
+    """Number splats without expanding them, which would take terabytes."""
     texts = [f"dense<{value}> : {kind}<1099511627775x{type_}>" for value, kind, type_ in SPLATS]
     keys = AttributeKeys(frozenset())
     first, again = ([keys.number(one_attribute(text)) for text in texts] for _ in range(2))

@@ -30,7 +30,8 @@ def groups(text: str, rows: int, columns: int) -> str:
 
 
 def run(text: str, replicas: int, partitions: int) -> list[list[float]]:
-    """The results of devices whose inputs count on from that of the device before: [0, 1, 2, 3], [4, …"""
+    """Return the results per device; the inputs are [0, 1, 2, 3] on the first, [4, 5, 6, 7] on the second, and so
+    on."""
     function = function_named(parse_module(text, "f.mlir"))
     inputs: list[list[Array]] = [
         [np.arange(4 * device, 4 * device + 4, dtype=np.float32)] for device in range(replicas * partitions)

@@ -1,4 +1,4 @@
-"""Comparing two programs by their bits, and the inputs that they run on."""
+"""Comparison of two programs by the bits of their results, and the inputs for it."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_inputs_from_a_file_in_types_that_numpy_cannot_store(tmp_path: Path) -> 
     ids=["a barrier", "a mark", "a dead operation"],
 )
 def test_what_does_not_count_in_a_body_changes_no_bits(body: str) -> None:
-    """numpy adds many numbers in pairs; it does so behind a barrier, too."""
+    """Reduce with the same bits where the body has a barrier: numpy's pairwise sum applies to it as well."""
     text = """
 func.func public @main(%x: tensor<1000xf32>, %z: tensor<f32>) -> tensor<f32> {{
   %r = stablehlo.reduce(%x init: %z) across dimensions = [0] : (tensor<1000xf32>, tensor<f32>) -> tensor<f32>

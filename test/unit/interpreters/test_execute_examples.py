@@ -1,4 +1,4 @@
-"""The example steps, executed: as near to the truth as JAX, in exactly the bytes that the static timeline states."""
+"""Execution of the example steps: as accurate as JAX, in exactly the bytes that the static timeline states."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ BESIDE_JAX = (*REPRESENTATIVE, "unet")
 
 
 def distance(one: Array, other: Array) -> float:
-    """Of two arrays, relative to the norm of the second."""
+    """Return the distance of two arrays relative to the norm of the second."""
     wide = other.astype(np.float64)
     return float(np.linalg.norm(one.astype(np.float64) - wide) / (np.linalg.norm(wide) or 1.0))
 
 
 @cache
 def by_jax(name: str) -> tuple[Sequence[Array], Sequence[Array]]:
-    """The inputs and results of JAX's own step function."""
+    """Return the inputs and the results of JAX's own step function."""
     import jax
 
     sys.path.insert(0, str(ROOT))
@@ -74,7 +74,7 @@ def test_results_are_as_near_to_the_truth_as_those_of_jax(name: str) -> None:
 
 @pytest.mark.slow
 def test_results_in_bf16_are_near_to_those_of_jax() -> None:
-    """XLA rounds to bf16 less often than the program says."""
+    """Agree with JAX to 2 % in bf16: XLA rounds less often than the program states."""
     inputs, expected = by_jax("gpt_bf16")
     found = execute(function_named(original("gpt_bf16.small.mlir")), inputs)
     assert all(distance(one, other) <= 2e-2 for one, other in zip(found, expected, strict=True))

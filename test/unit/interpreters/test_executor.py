@@ -1,4 +1,4 @@
-"""Running programs: what is freed when, which arrays are views, loops, calls, and what is refused."""
+"""The executor: when values are freed, which arrays are views, loops, calls, and refusals."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_every_operation_is_executed_or_listed_as_not() -> None:
 
 
 class Watch:
-    """The arrays of each operation, by name."""
+    """An observer that records the arrays of each operation by its name."""
 
     def __init__(self) -> None:
         self.seen = list[tuple[str, bool, bool]]()
@@ -92,7 +92,7 @@ def test_views_are_views_and_all_else_owns_its_buffer() -> None:
 
 
 def test_a_reshape_of_a_transpose_of_one_row_copies_all_the_same() -> None:
-    """numpy would make a view: whether it copies must not depend on the extents."""
+    """Copy also where numpy would return a view: whether an operation copies must not depend on extents."""
     text = """
       %t = stablehlo.transpose %x, dims = [1, 0] : (tensor<1x4xf32>) -> tensor<4x1xf32>
       %r = stablehlo.reshape %t : (tensor<4x1xf32>) -> tensor<4xf32>"""
@@ -176,7 +176,7 @@ def test_loops_hold_what_the_timeline_states(body: str) -> None:
 
 
 class Alive(Watch):
-    """How many of the arrays made so far are alive after each operation."""
+    """An observer that counts the live arrays after each operation."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -189,7 +189,7 @@ class Alive(Watch):
 
 
 def test_every_value_is_freed_after_its_last_reader() -> None:
-    """The operand of the running operation is alive, what nobody reads only while it is made."""
+    """Keep the operands of the running operation alive; free an unread result once it is made."""
     alive = Alive()
     text = f"""
       %a = stablehlo.negate %x : {T}

@@ -1,4 +1,4 @@
-"""CHLO and sharding constraints, against JAX and against what is known."""
+"""Kernels of CHLO and sharding constraints, against JAX and known values."""
 
 # JAX's types say little about lambdas.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
@@ -28,7 +28,7 @@ POSITIVE = X + np.float32(2)
 
 
 def both(function: Callable[..., Any], *inputs: Any) -> tuple[list[Any], list[Any]]:
-    """What JAX makes of the inputs, and what the interpreter makes of the program that JAX writes."""
+    """Return the results of JAX, and those of the interpreter for the program that JAX lowers."""
     compiled = jax.jit(function)
     program = function_named(parse_module(compiled.lower(*inputs).as_text(), "jax.mlir"))
     expected = [np.asarray(one) for one in jax.tree.leaves(compiled(*inputs))]
@@ -57,7 +57,7 @@ SPECIAL = array([[0.0, -0.0, np.nan, -np.nan, 1, np.inf, -np.inf, 2, 2, 0.0, -0.
 @pytest.mark.parametrize("k", [0, 1, 5, 11])
 @pytest.mark.parametrize("operand", [SPECIAL, np.array([[3, 1, 3, 2] * 3, [0] * 12], np.int32)])
 def test_top_k_is_jaxs(operand: Any, k: int) -> None:
-    """Zeros of both signs, NaNs and equals, in order and place."""
+    """Order zeros of both signs, NaNs and equal elements as JAX does, with the same indices."""
     for found, expected in zip(*both(lambda x: lax.top_k(x, k), operand), strict=True):
         assert found.dtype == expected.dtype
         np.testing.assert_array_equal(found, expected)

@@ -1,4 +1,4 @@
-"""CHLO's broadcasting operations and constants, against numpy and scipy."""
+"""Kernels of CHLO's broadcasting operations and constants, against numpy and scipy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ POSITIVE = np.array([[2.5], [3.0]], np.float32), np.array([1.5, 2.0, 4.0], np.fl
 
 
 def check(word: str, expected: Any, *operands: Any, attributes: str = "", rtol: float = 0) -> None:
-    """Compare shape, type and elements of a broadcasting operation with `expected`."""
+    """Compare the shape, type and elements of a broadcasting operation with `expected`."""
     names = ", ".join(f"%{letter}" for letter, _ in zip("abc", operands, strict=False))
     result = f"tensor<{'x'.join([*map(str, expected.shape), NAMES[expected.dtype]])}>"
     types = ", ".join(map(tensor, operands))
@@ -90,7 +90,7 @@ def test_small_floats_are_rounded_once() -> None:
 
 @pytest.mark.parametrize(("order", "expected"), [("FLOAT", [[False, False]]), ("TOTALORDER", [[True, False]])])
 def test_comparison(order: str, expected: list[list[bool]]) -> None:
-    """-0.0 is less than 0.0 in the total order alone."""
+    """Order -0.0 before 0.0 in the total order alone."""
     attributes = "{comparison_direction = #chlo<comparison_direction LT>, "
     attributes += f"compare_type = #chlo<comparison_type {order}>}}"
     operands = np.array([[-0.0]], np.float32), np.array([0.0, -1.0], np.float32)

@@ -1,4 +1,4 @@
-"""Functions of complex numbers: at zeros, infinities and NaN, and where digits would cancel."""
+"""Kernels of complex functions: zeros, infinities, NaN, and arguments where digits would cancel."""
 
 # JAX's types say little about lambdas.
 # pyright: reportUnknownMemberType=false
@@ -28,7 +28,7 @@ def numbers(pairs: list[Pair]) -> Array:
 
 
 def pairs(values: Array) -> str:
-    """Signs of zeros and all: NaN in whatever payload."""
+    """Return real and imaginary parts as text, which shows the signs of zeros but not NaN payloads."""
     return str(list(zip(np.real(values).tolist(), np.imag(values).tolist(), strict=True)))
 
 
@@ -139,7 +139,8 @@ def grid() -> Array:
 
 @pytest.mark.parametrize("name", ["exponential_minus_one", "logistic", "exponential"])
 def test_the_grid_of_special_values_against_jax(name: str) -> None:
-    """Kinds of values: XLA is free with the signs of zeros, and flushes the smallest numbers to them."""
+    """Agree with JAX in the kind of value: XLA is free in the signs of zeros, and flushes the smallest numbers to
+    zero."""
     function = {"exponential_minus_one": jax.lax.expm1, "exponential": jax.lax.exp}.get(name, jax.lax.logistic)
     values = grid()
     found, expected = elementwise(name, values), np.asarray(function(values))
@@ -149,7 +150,7 @@ def test_the_grid_of_special_values_against_jax(name: str) -> None:
 
 @pytest.mark.parametrize("exponent", [-3, -8, -12, -20])
 def test_the_logarithm_near_the_unit_circle(exponent: int) -> None:
-    """Against decimals of eighty digits: `log(|1 + z|)` where `|1 + z|` is nearly one."""
+    """Compute `log_plus_one` accurately where `|1 + z|` is nearly one, against decimals of eighty digits."""
     angles = np.linspace(0.1, 3.0, 29)
     values = ((1 + 10.0**exponent) * np.exp(1j * angles) - 1).astype(np.complex128)
     body = "%r = stablehlo.log_plus_one %a : tensor<29xcomplex<f64>>"
@@ -163,7 +164,8 @@ def test_the_logarithm_near_the_unit_circle(exponent: int) -> None:
 
 
 def _evaluate_f64(body: str, values: Array) -> Array:
-    """Complex f64 goes in and out as its parts."""
+    """Return the value of a function of complex f64, whose operand and result are passed as real and imaginary
+    parts."""
     size = values.size
     text = f"""%c = stablehlo.complex %a, %b : tensor<{size}xcomplex<f64>>
         {body.replace("%r", "%d").replace("%a", "%c")}
@@ -178,7 +180,7 @@ def _evaluate_f64(body: str, values: Array) -> Array:
     ("name", "function"), [("tanh", np.tanh), ("sine", np.sin), ("sqrt", np.sqrt), ("log", np.log)]
 )
 def test_functions_are_rounded_once(name: str, function: np.ufunc) -> None:
-    """Computed in f64: what f32 alone would make of them is off by more than half a unit."""
+    """Compute complex f32 functions in f64 and round once: f32 alone would be off by more than half a unit."""
     generator = np.random.default_rng(0)
     values = (generator.normal(size=2000) + 1j * generator.normal(size=2000)).astype(np.complex64)
     expected = np.asarray(function(values.astype(np.complex128))).astype(np.complex64)

@@ -39,7 +39,7 @@ def test_every_operation_is_executed_or_listed_as_not() -> None:
 
 
 def apply(name: str, *operands: Array, result: str = "T", attributes: str = "") -> Array:
-    """An operation in generic form."""
+    """Evaluate an operation in generic form."""
     names = ", ".join(f"%{letter}" for letter, _ in zip("abc", operands, strict=False))
     types = ", ".join("T" for _ in operands)
     return evaluate(f'%r = "{name}"({names}) {attributes} : ({types}) -> {result}', _typed(result, operands), *operands)
@@ -87,7 +87,7 @@ DIVISIONS = frozenset("divsi remsi floordivsi ceildivsi divui remui ceildivui".s
 @pytest.mark.parametrize("element", ["i8", "i4", "i32", "i64", "i1"])
 @pytest.mark.parametrize("name", [*SIGNED, *UNSIGNED])
 def test_integers(name: str, element: str) -> None:
-    """Against Python's whole numbers of any size."""
+    """Agree with Python's unbounded integers, wrapped to the width of the type."""
     width = int(element[1:])
     numbers = sorted({wrap(edge, width) for edge in EDGES})
     pairs = [(a, b) for a in numbers for b in numbers if name not in DIVISIONS or b != 0]
@@ -322,7 +322,7 @@ def test_math_on_integers() -> None:
 
 
 def test_a_fused_multiply_add_is_rounded_once() -> None:
-    """Against fractions, which round nothing; among them sums where rounding twice is wrong."""
+    """Round a fused multiply-add once, against exact fractions that include sums where rounding twice is wrong."""
     from fractions import Fraction
 
     generator = np.random.default_rng(0)
@@ -460,7 +460,7 @@ def test_generic_reduces_in_the_order_of_the_loops() -> None:
 
 
 def test_generic_with_windows_and_strides() -> None:
-    """`a[2 i + k]`, summed over k: an index that is no loop number."""
+    """Sum `a[2 i + k]` over k: the indexing map is not a plain loop dimension."""
     x = np.arange(9, dtype=np.float32)
     body = "%w = tensor.empty() : tensor<3xf32>\n%o = arith.constant dense<0.0> : tensor<4xf32>\n%r = " + generic(
         ["(i, k) -> (i * 2 + k)", "(i, k) -> (k)", "(i, k) -> (i)"],
@@ -493,7 +493,7 @@ def test_generic_with_loop_numbers_a_constant_and_a_transposed_output() -> None:
 
 
 def test_generic_with_a_branch_and_a_tensor_that_it_captures() -> None:
-    """Element after element: `a[i] < 2 ? table[3 - i] : a[i]`."""
+    """Evaluate `a[i] < 2 ? table[3 - i] : a[i]` element by element, with a captured tensor."""
     body = (
         "%o = tensor.empty() : tensor<4xf32>\n%three = arith.constant 3 : index\n%two = arith.constant 2.0 : f32\n%r = "
     )

@@ -1,4 +1,5 @@
-"""Elementwise semantics where StableHLO, numpy and C differ; JAX is asked where the specification is open."""
+"""Kernels of elementwise operations where StableHLO, numpy and C differ; JAX decides where the specification is
+open."""
 
 from __future__ import annotations
 

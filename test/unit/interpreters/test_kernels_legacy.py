@@ -1,4 +1,4 @@
-"""Products, batch norms, tuples and shapes in operands, held against XLA."""
+"""Kernels of einsums, batch normalization, tuples and operand-given shapes, against XLA."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def program(body: str, inputs: list[Array], results: str) -> str:
 
 
 def check(body: str, inputs: list[Array], results: str, rtol: float = 2e-5) -> None:
-    """The interpreter and XLA compute the same numbers."""
+    """Assert that the interpreter and XLA compute the same numbers."""
     text = program(body, inputs, results)
     computed = execute(function_named(parse_module(text, "f.mlir")), inputs)
     judged = run_by_xla(text, inputs)
@@ -74,7 +74,7 @@ def test_einsum(config: str, left: tuple[int, ...], right: tuple[int, ...], resu
     ],
 )
 def test_unary_einsum(config: str, result: str, summed: tuple[int, ...] | None) -> None:
-    """XLA does not read the operation."""
+    """Evaluate `unary_einsum` against numpy: XLA does not read the operation."""
     a = values(*TABLE)
     type_ = f"tensor<{result}f32>"
     line = f'%r = stablehlo.unary_einsum %a, config = "{config}" : ({tensor(a)}) -> {type_}'
@@ -115,7 +115,7 @@ def test_torch_index_select(
 
 @pytest.mark.parametrize("feature", [0, 1, 2])
 def test_batch_norms(feature: int) -> None:
-    """Training, its gradient, and inference."""
+    """Evaluate batch normalization for training, its gradient, and inference."""
     a, grad = values(4, 3, 5), values(3, 5, 4).reshape(4, 3, 5)
     count = a.shape[feature]
     scale, offset, row = values(count), values(count)[::-1].copy(), f"tensor<{count}xf32>"
@@ -133,7 +133,7 @@ def test_batch_norms(feature: int) -> None:
 
 
 def test_the_elements_of_a_tuple() -> None:
-    """A tuple that is returned is its elements, nested ones too."""
+    """Return a tuple as its elements, nested tuples included."""
     a, b = values(*ROW), values(*TABLE)
     inner = f"tuple<{tensor(a)}, {tensor(b)}>"
     body = f"""%t = stablehlo.tuple %a, %b : {inner}
@@ -251,7 +251,7 @@ BY_ROW = "!quant.uniform<i8<-10:10>:f32:0, {0.5:1, 2.0:-1}>"
     ],
 )
 def test_quantized_numbers(type_: str, stored: list[list[int]], real: list[list[float]]) -> None:
-    """Ties go to even integers, and what is out of range is clamped."""
+    """Round ties to even when quantizing, and clamp what is out of range."""
     values = np.array([[0, 0.5, 0.25, 100], [1, -0.6, -100, 0.75]], F)
     quantized = f"tensor<2x4x{type_}>"
     body = f"""%q = stablehlo.uniform_quantize %a : (tensor<2x4xf32>) -> {quantized}

@@ -1,4 +1,4 @@
-"""Transforms and factorizations, operations without a class here, and collectives of a single process."""
+"""Kernels of transforms, factorizations, operations without a class in xDSL, and collectives of a single process."""
 
 # JAX's types say little about lambdas.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
@@ -88,7 +88,7 @@ def test_cholesky_of_what_is_not_positive_definite_is_nan() -> None:
 @pytest.mark.parametrize("transpose", ["NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"])
 @pytest.mark.parametrize(("left", "lower", "ones"), list(product([True, False], repeat=3)))
 def test_triangular_solve(element: str, transpose: str, left: bool, lower: bool, ones: bool) -> None:
-    """What is found solves the equation, and nothing outside of the triangle is looked at."""
+    """Solve the equation, and read nothing outside the triangle."""
     a = array(normal(2, 4, 4, element=element) / 4 + np.eye(4), element)
     b = normal(2, 4, 3, element=element) if left else normal(2, 3, 4, element=element)
     triangle = np.tril(a) if lower else np.triu(a)
@@ -124,7 +124,7 @@ MAP = """%r = "stablehlo.map"(%a, %b) <{dimensions = array<i64: 0>}> ({ ^bb0(%x:
     ],
 )
 def test_what_does_not_fit_is_refused(body: str, a: tuple[int, ...], b: tuple[int, ...], message: str) -> None:
-    """Nothing verifies these operations."""
+    """Refuse operands of the wrong shape: no verifier checks these operations."""
     one, other = normal(*a), normal(*b)
     result = tensor(other) if body.startswith(SOLVE[:20]) else tensor(one)
     with pytest.raises(Refusal, match=message):

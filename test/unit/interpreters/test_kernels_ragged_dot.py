@@ -1,4 +1,5 @@
-"""`chlo.ragged_dot` against JAX's `ragged_dot_general` (rows and contracted elements) and numpy."""
+"""The kernel of `chlo.ragged_dot` with ragged rows or contracted elements, against JAX's `ragged_dot_general` and
+numpy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations whose region combines elements: in a wider type than theirs, and what lies outside of the tensor."""
+"""Kernels of operations whose region combines elements: accumulation in a wider type, and indices out of bounds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_sum_in_another_type(combine: str, element: str, expected: float) -> N
 
 
 def test_a_fold_in_a_wider_type() -> None:
-    """`2 x + y` from one, for 100 and 100: beyond i8."""
+    """Fold `2 x + y`, starting at one, over 100 and 100 in i32: the result exceeds i8."""
     combine = "stablehlo.add %x, %x : tensor<i32> %z = stablehlo.add %w, %y"
     body = f"""%r = "stablehlo.reduce"(%a, %b) <{{dimensions = array<i64: 0>}}>
         {region("i32", combine).replace("%z = ", "%w = ", 1)} : (T, tensor<i8>) -> tensor<i32>"""
@@ -86,7 +86,7 @@ def test_a_region_on_tensors_is_refused() -> None:
     ],
 )
 def test_what_scatter_puts_outside_is_left_out_element_by_element(start: list[int], expected: Array) -> None:
-    """XLA leaves out the whole window, the specification only what is out of bounds."""
+    """Drop only the elements out of bounds, as the specification says; XLA drops the whole window."""
     body = f"""%r = "stablehlo.scatter"(%a, %b, %c) <{{scatter_dimension_numbers = #stablehlo.scatter<
         update_window_dims = [0, 1], scatter_dims_to_operand_dims = [0, 1]>}}> {region("f32")}
         : (T, tensor<2xi32>, tensor<2x2xf32>) -> T"""

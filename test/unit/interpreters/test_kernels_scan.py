@@ -1,4 +1,4 @@
-"""`chlo.scan`: its forms, values, cost and refusals."""
+"""`chlo.scan`: its forms, values, costs and refusals."""
 
 from __future__ import annotations
 

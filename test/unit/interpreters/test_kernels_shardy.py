@@ -33,7 +33,7 @@ def lists(dimensions: Sequence[str]) -> str:
 
 
 def box(device: Device, dimensions: Sequence[str]) -> tuple[slice, ...]:
-    """The part of the value on a device."""
+    """Return the slices of the value that a device holds."""
     place = dict(zip(MESH, device, strict=True))
     slices: list[slice] = []
     for extent, axes in zip(VALUE.shape, dimensions, strict=True):
@@ -49,7 +49,7 @@ def spread(value: Part, dimensions: Sequence[str]) -> dict[Device, Part]:
 
 
 def whole(parts: dict[Device, Part], dimensions: Sequence[str]) -> Part:
-    """The value of which the devices hold these parts; each copy must agree."""
+    """Assemble the value from the parts of the devices; replicated parts must agree."""
     value = np.full(VALUE.shape, np.nan)
     for device, part in parts.items():
         place = value[box(device, dimensions)]
@@ -60,7 +60,7 @@ def whole(parts: dict[Device, Part], dimensions: Sequence[str]) -> Part:
 
 
 def along(device: Device, axes: str) -> Iterator[Device]:
-    """The devices that differ from this one along these axes alone, the last axis fastest."""
+    """Return the devices that differ from `device` only along these axes, the last axis fastest."""
     for places in product(*(range(MESH[axis]) for axis in axes)):
         other = dict(zip(MESH, device, strict=True)) | dict(zip(axes, places, strict=True))
         yield other["x"], other["y"]
@@ -121,7 +121,7 @@ def test_all_to_all() -> None:
 
 
 def test_permute() -> None:
-    """The device at (x, y) sends its part to the device whose place along y, x has that number."""
+    """Send the part of the device at (x, y) to the device whose position in the order y, x has the same number."""
     sent = {DEVICES[number]: DEVICES[(number % 2) * 4 + number // 2] for number in range(8)}
     before = spread(VALUE, ["xy", ""])
     parts = {target: before[source] for source, target in sent.items()}
@@ -131,7 +131,7 @@ def test_permute() -> None:
 
 @pytest.mark.parametrize("reduction", ["sum", "max", "min"])
 def test_reductions_of_unreduced_values(reduction: str) -> None:
-    """Each device along x has a term of the value, which the reduction of the terms is."""
+    """Reduce over x, where each device holds one term of the value."""
     first = np.round(VALUE * 64) / 64
     second = np.round(np.cos(VALUE) * 64) / 64
     terms = {device: (first, second)[device[0]][box(device, ["", ""])] for device in DEVICES}
@@ -146,7 +146,7 @@ def test_reductions_of_unreduced_values(reduction: str) -> None:
 
 
 def test_to_unreduced() -> None:
-    """The sum over the axes is the value again: all parts but the own one are zero, or all devices but the first."""
+    """Make a value unreduced so that the sum over the axes restores it: every part but the device's own is zero."""
     parts = spread(VALUE, ["y", ""])
     padded = {device: np.zeros_like(VALUE) for device in DEVICES}
     for device, part in parts.items():

@@ -1,4 +1,4 @@
-"""Operations that move, contract, reduce and index, against numpy and JAX."""
+"""Kernels that move, contract, reduce and index, against numpy and JAX."""
 
 # JAX's types say little about lambdas.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
@@ -46,7 +46,7 @@ def test_constants_and_iota() -> None:
     ],
 )
 def test_a_large_constant_of_equal_elements_is_never_written_out(dialect: str, reads: str) -> None:
-    """Half a gigabyte, of which four elements are read."""
+    """Read four elements of a splat of half a gigabyte without expanding it."""
     body = f"""%i = stablehlo.constant dense<5> : tensor<i32>
         %c = {dialect}.constant dense<1.5> : L
         {reads}"""
@@ -59,7 +59,7 @@ def test_a_large_constant_of_equal_elements_is_never_written_out(dialect: str, r
 
 
 def test_constants_of_equal_elements_are_carried_and_returned() -> None:
-    """A loop has buffers of its own for what it carries, and so has whoever asks for a result."""
+    """Expand splats that a loop carries or a function returns: these need buffers of their own."""
     text = """func.func @main(%n: tensor<i32>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
       %c = stablehlo.constant dense<1.5> : tensor<2x3xf32>
       %zero = stablehlo.constant dense<0> : tensor<i32>
@@ -194,7 +194,7 @@ def test_a_region_that_is_not_elementwise_and_captures() -> None:
 
 
 def from_jax(function: Any, *operands: object) -> None:
-    """What JAX lowers the function to, executed here, gives the bits that JAX computes."""
+    """Assert that the program that JAX lowers from the function gives the bits of JAX."""
     jitted = jax.jit(function, keep_unused=True)
     text = jitted.lower(*operands).as_text()
     found = execute(function_named(parse_module(text)), [np.asarray(operand) for operand in operands])
@@ -277,7 +277,7 @@ def test_convolutions() -> None:
 def test_convolutions_of_nothing(
     image: tuple[int, ...], kernel: tuple[int, ...], padding: Any, strides: tuple[int, int]
 ) -> None:
-    """The window fits nowhere, or along one dimension only, or there is nothing to sum up."""
+    """Convolve where the window fits nowhere, fits along one dimension only, or has nothing to sum."""
     convolve(np.ones(image, np.float32), np.ones(kernel, np.float32), window_strides=strides, padding=padding)
 
 

@@ -1,4 +1,4 @@
-"""Random bits, sorting and the gradient of pooling, bit for bit as JAX computes them on the CPU."""
+"""Kernels of random bits, sorting and the gradient of pooling, bit for bit as JAX computes them on the CPU."""
 
 # JAX's types say little about lambdas.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
@@ -22,7 +22,7 @@ from recompute.mlir_io.parser import parse_module
 
 
 def both(function: Callable[..., Any], *inputs: Any) -> tuple[list[Array], list[Array]]:
-    """What JAX makes of the inputs, and what the interpreter makes of the program that JAX writes."""
+    """Return the results of JAX, and those of the interpreter for the program that JAX lowers."""
     compiled = jax.jit(function)
     text = compiled.lower(*inputs).as_text()
     expected = [np.asarray(one) for one in jax.tree.leaves(compiled(*inputs))]
@@ -114,7 +114,7 @@ def test_sort_of_nothing() -> None:
 @pytest.mark.parametrize("padding", ["VALID", "SAME"])
 @pytest.mark.parametrize(("window", "stride"), [((2, 2), (2, 2)), ((3, 2), (1, 2)), ((3, 3), (2, 1))])
 def test_select_and_scatter(padding: str, window: tuple[int, int], stride: tuple[int, int]) -> None:
-    """The gradient of max pooling, with whole numbers so that sums are exact, and ties."""
+    """Compute the gradient of max pooling with ties, on whole numbers so that sums are exact."""
     x = np.random.default_rng(0).integers(0, 6, (2, 7, 8)).astype(np.float32)
 
     def loss(x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What is proved equal, and what is not: each case is one rule of `interpreters/prove.py`."""
+"""The equivalence proof: what it accepts and what it rejects, one case per rule of `interpreters/prove.py`."""
 
 from __future__ import annotations
 
@@ -505,7 +505,8 @@ def test_not_proved(rule: str) -> None:
 
 @pytest.mark.parametrize("rule", UNEQUAL)
 def test_each_of_two_different_programs_equals_itself(rule: str) -> None:
-    """Otherwise a case above could be refused for a reason that has nothing to do with its rule."""
+    """Prove each program of the unequal pairs equal to itself, so that a pair can only be rejected for its
+    difference."""
     for text in UNEQUAL[rule][:2]:
         proof = compare(text, text)
         assert proof.proved, proof.reason

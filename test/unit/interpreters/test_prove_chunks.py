@@ -1,4 +1,4 @@
-"""Loops in chunks: with checkpoints every k iterations they are proved equal, and programs near to these are not."""
+"""Loops with checkpoints every k iterations: proved equal to plain loops, while near misses are rejected."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_every_size_of_chunks_computes_the_same() -> None:
 
 
 def edited(k: int, old: str, new: str) -> str:
-    """Where `old`, a pattern, stands exactly once."""
+    """Replace the one match of the pattern `old`."""
     text, count = re.subn(old, new, chunked(k))
     assert count == 1, (old, count)
     return text
@@ -87,7 +87,7 @@ WRONG = {
 
 
 def in_order(text: str) -> str:
-    """What is stored at the start of an iteration, moved to its end, where it may read what the iteration makes."""
+    """Move the store at the start of each iteration to its end, where it may read what the iteration computes."""
     lines = text.split("\n")
     moved = [line for line in lines if re.match(r" *%a(1|_slice)_whole =", line)]
     kept = [line for line in lines if line not in moved]

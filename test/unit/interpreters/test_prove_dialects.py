@@ -1,4 +1,4 @@
-"""The equivalence check on arith, linalg, scf and memref: what is equal is proved, and what is not is not."""
+"""The equivalence proof on arith, linalg, scf and memref: equal programs are proved, unequal ones are not."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ INNER = """
 
 
 def test_the_number_of_an_outer_loop_is_not_that_of_an_inner_one() -> None:
-    """`linalg.index` has no operands, and yet is not the same in two regions."""
+    """Distinguish `linalg.index` of two regions, although it has no operands."""
     index, rest = (
         "%i = linalg.index 0 : index",
         """
@@ -156,7 +156,7 @@ def test_the_number_of_an_outer_loop_is_not_that_of_an_inner_one() -> None:
 
 
 def test_a_place_in_the_loops_is_read_nowhere_but_directly_in_them() -> None:
-    """Two branches look alike, whichever loops they count; the verifier takes neither."""
+    """Reject `linalg.index` in a branch inside the loops, which the verifier rejects as well."""
     index = "%j = linalg.index 0 : index\nscf.yield %j : index"
     branches = f"%i = scf.if %p -> (index) {{\n{index}\n}} else {{\n{index}\n}}"
     text = generic(f"{branches}\n%s = arith.addf %a, %b : f32\nlinalg.yield %s : f32")

@@ -1,4 +1,5 @@
-"""Effects in loops, and custom calls: what stays in its number and order, and what is a function of its operands."""
+"""Effects in loops, and custom calls: effects keep their number and order; pure calls are functions of their
+operands."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ V = "tensor<4xf32>"
 
 
 def call(target: str, operand: str, result: str = "", attributes: str = "has_side_effect = true") -> str:
-    """A custom call of one operand, with one result if it has a name."""
+    """Return a custom call of one operand, with a result if `result` names one."""
     left = f"%{result} = " if result else ""
     type_ = V if result else "()"
     return f"    {left}stablehlo.custom_call @{target}(%{operand}) {{{attributes}}} : ({V}) -> {type_}\n"
@@ -32,7 +33,7 @@ LOG = call("log", "t")
 
 
 def logged(text: str, *calls: str) -> str:
-    """With calls in the body of the first loop."""
+    """Return the text with these calls added to the body of its first loop."""
     return before_first(NEXT, "".join(calls), text)
 
 
@@ -156,7 +157,7 @@ def test_a_word_does_not_take_side_effects_away() -> None:
 
 
 def test_a_call_may_not_run_where_it_did_not() -> None:
-    """A kernel that a branch guards stays in the branch."""
+    """Reject hoisting a kernel out of the branch that guards it."""
     branch = (
         '    %a = "stablehlo.if"(%c) ({{\n  {call}      stablehlo.return %k : {V}\n    }}, {{\n'
         "      stablehlo.return %x : {V}\n    }}) : (tensor<i1>) -> {V}\n    %b = stablehlo.sine %a : {V}\n"
@@ -168,7 +169,7 @@ def test_a_call_may_not_run_where_it_did_not() -> None:
 
 
 def test_a_token_says_that_it_is_one() -> None:
-    """`jax.token` on a token repeats its type; on another value it is an attribute like others."""
+    """Ignore `jax.token` on a token, whose type it repeats, but compare it on any other value."""
     text = """
 func.func public @main(%x: tensor<4xf32>, %t: !stablehlo.token) -> tensor<4xf32> {{
   %a, %u = func.call @f(%x, %t) : (tensor<4xf32>, !stablehlo.token) -> (tensor<4xf32>, !stablehlo.token)

@@ -1,7 +1,7 @@
 """Pairs of unequal programs, generated for every pure operation of the proof: none may be proved.
 
-For each part of an operation that the head of `prove.py` lists there is a pair that differs in that part alone. Each
-rule is also switched off once: then at least one pair has to be proved, or the pairs would test nothing.
+For each part of an operation that `prove.py` lists there is a pair that differs in that part alone. To show that the
+pairs detect a missing rule, each rule is also disabled once; then at least one pair has to be proved.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def line(name: str, operands: str = "%x, %y", attributes: str = "", type_: str =
 
 
 def branch(before: str, inside: str, type_: str = STATIC) -> str:
-    """A branch whose first region hands on %q."""
+    """Return a conditional whose first region yields %q."""
     regions = f"({{\n{inside}\nstablehlo.return %q : {type_}\n}}, {{\nstablehlo.return %y : {type_}\n}})"
     return function(f'{before}\n%r = "stablehlo.if"(%c) {regions} : (i1) -> {type_}', type_)
 
@@ -96,7 +96,7 @@ def pairs_of(name: str) -> Iterator[Pair]:
 
 
 def wrapped_pairs() -> Iterator[Pair]:
-    """Operations that values are seen through, with operands and results swapped under an attribute."""
+    """Generate pairs for transparent operations: operands and results permuted beneath an attribute."""
     types = f"({STATIC}, {STATIC}) -> ({STATIC}, {STATIC})"
     said = '{mhlo.sharding = "{{devices=[2]<=[2]}, {replicated}}"}'
     for name, before, after in (
@@ -148,7 +148,7 @@ def pairs_outside_torch() -> list[Pair]:
 
 
 def test_no_pair_is_proved() -> None:
-    """A sample of the generated pairs, and every pair that was written by hand."""
+    """Reject a sample of the generated pairs, and all pairs written by hand."""
     written = len(UNEQUAL_PROGRAMS) + len(tuple(wrapped_pairs()))
     pairs = pairs_outside_torch()
     sample = [*pairs[:written], *pairs[written::4]]
@@ -172,7 +172,8 @@ def test_no_pair_of_torch_is_proved() -> None:
 
 
 def test_each_program_is_equal_to_itself() -> None:
-    """What cannot be compared at all would not be proved either."""
+    """Prove each program equal to itself: a program that cannot be compared would be rejected whatever its pair
+    says."""
     programs = [pair for pair in pairs_outside_torch() if not pair[0].endswith("results swapped")]
     assert [name for name, before, _ in programs[::7] if not is_proved((name, before, before))] == []
 
@@ -184,7 +185,7 @@ def test_operations_without_a_condition_may_be_hoisted() -> None:
 
 
 def _each_apart(self: Any, around: Any, numbers: Any) -> list[int]:
-    """Each value under the attributes by itself."""
+    """Return terms in which the attributes wrap each value separately, which is the mutation under test."""
     wrapped = list(numbers)
     for head in around:
         wrapped = [self._terms.term(head, (number,)) for number in wrapped]

@@ -1,4 +1,5 @@
-"""The proof on training steps as JAX lowers them: against their `jax.checkpoint` twins, themselves, and other names."""
+"""The equivalence proof on training steps as JAX lowers them: against themselves, renamed, and with
+`jax.checkpoint`."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ def example(name: str) -> ModuleOp:
 
 
 def renamed(module: ModuleOp) -> ModuleOp:
-    """The same program with other names for private functions, values and the module, in the opposite order."""
+    """Return the program with other names of functions, values and module, and its functions in reverse order."""
     module = module.clone()
     module.properties["sym_name"] = StringAttr("another_name")
     for op in list(module.walk()):
@@ -83,7 +84,7 @@ def test_the_first_difference_is_found_in_the_source() -> None:
 
 
 def difference() -> str:
-    """The reason after the first layer reads the weights of the second."""
+    """Return the reason of the proof where the first layer reads the weights of the second."""
     after = example("mlp.small.checkpoint").clone()
     product = next(op for op in after.walk() if op.name == "stablehlo.dot_general")
     function = product.parent_op()

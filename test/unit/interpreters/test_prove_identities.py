@@ -1,4 +1,4 @@
-"""Equal pairs that frameworks write, each with the nearest pairs that are not equal."""
+"""Equal pairs that frameworks write, each with its closest unequal pairs."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -159,7 +159,7 @@ def sine(result: str, operand: str, name: str = "sine") -> str:
 
 
 def handed_on(first: str = "%a", second: str = "%b", decides: str = "%i") -> str:
-    """The second conditional reads what the first one hands on."""
+    """Return two conditionals, the second of which reads what the first yields."""
     one = sine("%a", "%x") + f"stablehlo.return {first} : {M}"
     other = sine("%b", "%x", "cosine") + f"stablehlo.return {second} : {M}"
     reads = [sine("%c", "%k", name) + f"stablehlo.return %c : {M}" for name in ("tanh", "logistic")]
@@ -198,7 +198,7 @@ def test_another_branch(other: str) -> None:
 
 
 def test_the_last_branch_runs_for_all_numbers_that_are_too_large() -> None:
-    """Region 1 of two runs for 2 as well; of three it does not."""
+    """Equate a branch index of 2 with 1 where there are two regions, but not where there are three."""
     two = handed_on()
     read = sine("%c", "%x", "exponential") + f"stablehlo.return %c : {M}"
     three = two.replace(f"}}) : (tensor<i32>) -> {M}\n%r", f"}}, {{\n{read}\n}}) : (tensor<i32>) -> {M}\n%r")
@@ -284,7 +284,7 @@ def test_checkpointed(name: str) -> None:
 
 
 def loop(first: int = 0, step: int = 1) -> Function:
-    """A loop that reads `w[i]` by a counter of its own."""
+    """Return a loop that reads `w[i]` by its own counter."""
 
     def run(w: Any, x: Any) -> Any:
         def body(_: Any, carry: Any) -> Any:
@@ -315,7 +315,7 @@ def test_a_loop_that_indexes_is_a_scan() -> None:
 def in_two_levels(
     order: Callable[[Any], Any] = lambda w: w, reverse: bool = False, inner_reverse: bool = False
 ) -> Function:
-    """A scan of scans, checkpointed at both levels."""
+    """Return the gradient of a scan of scans, checkpointed at both levels."""
 
     def loss(w: Any, x: Any) -> Any:
         def inner(h: Any, w: Any) -> Any:
@@ -352,7 +352,8 @@ def test_a_scan_in_two_levels_is_a_scan() -> None:
 
 
 def test_a_loop_may_write_its_stack_in_another_order() -> None:
-    """The rows are the same; with another value, place, or row left out they are not."""
+    """Equate stacks whose rows are written in another order, but not with another value or position, or a row left
+    out."""
 
     def stack(place: Function, value: Function = jnp.sin, trips: int = 6) -> str:
         def step(x: Any) -> Any:
@@ -377,7 +378,7 @@ def test_a_loop_may_write_its_stack_in_another_order() -> None:
 
 
 def counted(type_: str, body: str) -> str:
-    """Four iterations, counted in this type from 0."""
+    """Return a loop of four iterations whose counter of this type starts at 0."""
     n, v = f"tensor<{type_}>", "tensor<f32>"
     constants = "".join(
         f"%{name} = stablehlo.constant dense<{value}> : {n}\n"
@@ -396,7 +397,7 @@ def counted(type_: str, body: str) -> str:
     ("type_", "chosen"), [("i32", "sine"), ("i64", "sine"), ("ui32", "neither"), ("i16", "neither")]
 )
 def test_a_comparison_that_ranges_decide(type_: str, chosen: str) -> None:
-    """`i - 5 < 5` holds for signed numbers; an unsigned one wraps around, and of short ones nothing is known."""
+    """Decide `i - 5 < 5` by ranges for signed counters, but not for unsigned ones, which wrap, nor for short ones."""
     body = "%d = stablehlo.subtract %i, %five : N\n%c = stablehlo.compare LT, %d, %five : (N, N) -> tensor<i1>\n"
     body += "%s = stablehlo.sine %a : V\n%t = stablehlo.cosine %a : V\n%n = stablehlo.select %c, %s, %t : tensor<i1>, V"
     compared = counted(type_, body)

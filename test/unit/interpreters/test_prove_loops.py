@@ -1,4 +1,4 @@
-"""Tier 2 of the proof: the rules for loops, what each accepts, and the nearest programs that it must not accept."""
+"""Tier 2 of the proof: the rules for loops, with what each accepts and the closest programs that it must reject."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ func.func public @main(%s: tensor<6x4xf32>) -> tensor<4xf32> {{
 
 
 def test_an_index_beyond_the_stack() -> None:
-    """The second loop runs longer than the stack is high: its last indices are kept within bounds."""
+    """Reject a second loop that runs longer than the stack is high, since its last indices are clamped."""
     slices = "(tensor<{0}x4xf32>, tensor<i32>, tensor<i32>) -> tensor<1x4xf32>"
     kept = f"%u = stablehlo.dynamic_slice %k, %j, %o, sizes = [1, 4] : {slices.format(3)}"
     again = (
@@ -252,7 +252,7 @@ EXCHANGED_AGAIN = CUT[:SECOND].replace(COSINE, summed(1)) + CUT[SECOND:].replace
 
 
 def test_collectives_of_a_loop_that_counts_may_run_in_another_one_too() -> None:
-    """Six iterations on each device: all come alike."""
+    """Equate collectives of two loops with a constant trip count, which all devices reach together."""
     proof = prove(module_of(EXCHANGED), module_of(EXCHANGED_AGAIN))
     assert proof and proof.tier == 2
     again = EXCHANGED_AGAIN.replace("handle = 2", "handle = 1")
@@ -262,7 +262,7 @@ def test_collectives_of_a_loop_that_counts_may_run_in_another_one_too() -> None:
 
 
 def test_collectives_of_a_loop_that_ends_when_a_value_says_so_are_effects() -> None:
-    """Another device may run it more often."""
+    """Treat collectives as effects in a loop with a data-dependent trip count: devices may differ in it."""
     end = "%end = stablehlo.constant dense<6> : tensor<i32>\n"
     first = EXCHANGED.index(end)
 

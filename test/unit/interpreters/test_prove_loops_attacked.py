@@ -1,4 +1,4 @@
-"""Pairs of programs with loops by which the proof was attacked: all are rejected, though each is nearly right."""
+"""Pairs of nearly equal loops, from attacks on the proof: all are rejected."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def integers(name: str) -> str:
 
 
 def row(place: str, extra: str = "") -> str:
-    """One of two rows, at a place that may be out of bounds."""
+    """Return a body that reads one of two rows at a position that may be out of bounds."""
     return last(f"""{extra}    %o = stablehlo.constant dense<0> : {N}
     %e = {COSINE}
     %t = stablehlo.concatenate %e, %h, dim = 0 : ({V}, {V}) -> tensor<8xf32>
@@ -71,7 +71,7 @@ def chosen(pred: str, first: str = "%h", second: str = "%n0") -> str:
 
 
 def kept_twice(place: str) -> str:
-    """Written at a place of a vector of two rows that begins with the argument twice."""
+    """Return a body that writes at `place` of a two-row tensor, which holds the argument twice at first."""
     return last(f"""    %o = stablehlo.constant dense<0> : {N}
     %t = stablehlo.broadcast_in_dim %x, dims = [1] : ({V}) -> tensor<2x4xf32>
     %e = {COSINE}
@@ -194,7 +194,7 @@ NOT_SEEN = {
 
 @pytest.mark.parametrize("name", [name for name in BODIES if name not in NOT_SEEN])
 def test_they_do_differ(name: str) -> None:
-    """Else there would be nothing to reject."""
+    """Execute both programs of each pair, and find different results: otherwise the rejection would mean nothing."""
     before, after = (parse_module(looped(body)) for body in BODIES[name])
     vectors = [np.array([-1.5, 0.75, 0.5, 1.25]), np.zeros(4), np.full(4, -0.0)]
     rest = [np.int32(3), np.array([1, 2], np.uint64)]

@@ -1,4 +1,4 @@
-"""What if only this differed? Every part of every construct, changed alone, is a difference to the proof."""
+"""Sensitivity of the proof: every part of every construct, changed alone, makes a difference."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ USE = '%b = "foo.use"(%d) : (tensor<ui32>) -> $\n'
 
 
 def manual(inside: str) -> str:
-    """A computation on devices of its own."""
+    """Return a manual computation, whose region runs per device."""
     return f"""%m = "sdy.manual_computation"(%x) ({{
 ^bb0(%v: $):
 {inside}"sdy.return"(%b) : ($) -> ()
@@ -173,7 +173,7 @@ def test_only_this_differs(construct: str, part: str) -> None:
 
 
 def test_effects_inside_and_outside_of_a_call_with_attributes() -> None:
-    """The attributes say something of the effects within, so it matters which these are."""
+    """Distinguish effects inside a call with attributes from the same effects outside: the attributes apply to them."""
     call = '"func.call"(%x) <{callee = @g}> {mhlo.frontend_attributes = "a"} : ($) -> ()\n'
     log = LOG.replace("%p", "%x") + "\n"
     once, both = (f"func.func private @g(%p: $) {{\n{body}\nfunc.return\n}}" for body in (LOG, f"{LOG}\n{LOG}"))
@@ -224,6 +224,6 @@ def test_a_property_or_an_attribute_of_an_unknown_operation() -> None:
 
 @pytest.mark.parametrize("kind", [Operation, Region, Block])
 def test_every_part_is_accounted_for(kind: type[object]) -> None:
-    """What objects of xDSL's class hold, by the annotations of the class and of what it is made from."""
+    """Compare the annotated fields of xDSL's class, with those it inherits, with the parts listed here."""
     annotated = {name for base in kind.__mro__ for name in get_annotations(base)}
     assert annotated == PARTS[kind.__name__].keys()

@@ -1,4 +1,4 @@
-"""Bodies per device in the proof: where one ends and the next begins does not count, whatever else differs does."""
+"""Per-device bodies in the proof: where one ends and the next begins does not matter, any other difference does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def module(body: str) -> str:
 
 
 def run(operands: str, arguments: str, into: str, lines: str, returned: str, out: str, results: str = "%g") -> str:
-    """A body per device. A type is that of a row where the sharding names both axes."""
+    """Return a per-device body; a value has the type of a row where its sharding names both axes."""
 
     def wholes(shardings: str) -> str:
         count = shardings.count("@"), shardings.count('"a", "b"')
@@ -166,7 +166,7 @@ def test_what_is_written_on_a_body_counts():
 
 
 def reshaped(*shapes: str) -> str:
-    """Reshaped from the first of these shapes to each of the others."""
+    """Return a chain of reshapes through these shapes."""
     lines = [
         f"  %{i} = stablehlo.reshape %{i - 1} : (tensor<{shapes[i - 1]}xf32>) -> tensor<{shapes[i]}xf32>\n"
         for i in range(1, len(shapes))

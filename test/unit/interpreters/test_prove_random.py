@@ -1,8 +1,8 @@
-"""What is proved equal is equal: random edits of random programs, judged by running both.
+"""Soundness of the proof on random edits of random programs, judged by running both.
 
 Values are numbers modulo a large prime. Every operation is a polynomial of its operands that depends on its name and
 attributes, a loop runs its body three times, and an effect returns a number that stands for all effects so far. Two
-programs that differ anywhere that counts come to different numbers, but for a chance of about 2^-60.
+programs that differ in any part that matters give different numbers, but for a chance of about 2^-60.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def test_what_is_proved_is_equal() -> None:
 
 
 def check(seed: int) -> bool:
-    """Whether an edited program is proved equal to the original; if so, both must come to the same."""
+    """Return whether an edited program is proved equal to the original, and assert that then both give the same
+    numbers."""
     choices = random.Random(seed)
     before = random_program(random.Random(seed // EDITED))
     after = before.clone()
@@ -70,7 +71,7 @@ def check(seed: int) -> bool:
 
 @dataclass
 class Run:
-    """One run of a program, and what its effects have written."""
+    """One run of a program, with a digest of the effects so far."""
 
     functions: dict[str, FuncOp]
     log: list[Log] = field(default_factory=list[Log])
@@ -115,7 +116,7 @@ def digest(*parts: object) -> int:
 
 
 def polynomial(operands: Sequence[int], *what: object) -> int:
-    """With coefficients of its own for each operand."""
+    """Return a polynomial of the operands, with a separate coefficient for each, determined by `what`."""
     result = digest(*what)
     for index, operand in enumerate(operands):
         result = (result * (operand + digest(index, *what)) + digest("constant", index, *what)) % PRIME
@@ -139,7 +140,7 @@ def random_program(choices: random.Random) -> ModuleOp:
 def fill(
     block: Block, visible: list[SSAValue], length: int, kinds: Sequence[str], choices: random.Random, depth: int = 0
 ) -> list[SSAValue]:
-    """Add random operations to the block. Returns the values that are visible at its end."""
+    """Add random operations to the block, and return the values visible at its end."""
     for _ in range(length):
         name = choices.choice([kind for kind in kinds if depth < 2 or kind != "stablehlo.while"])
         operands = [choices.choice(visible[-6:]) for _ in range(KINDS[name][0])]
@@ -177,7 +178,7 @@ def operation(
 
 
 def edited(module: ModuleOp, choices: random.Random) -> ModuleOp:
-    """The module after one random edit, or as it was if that would read a value before its definition."""
+    """Return the module after one random edit, or unchanged if the edit would break dominance."""
     after = module.clone()
     ops = [op for op in after.walk() if op.operands]
     choices.choice(EDITS)(choices.choice(ops), choices)

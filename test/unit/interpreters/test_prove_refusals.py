@@ -1,4 +1,4 @@
-"""What the equivalence check refuses to compare, because equal text would not mean equal content."""
+"""Refusals of the equivalence check: programs whose text does not determine their meaning."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_YIELD = "recompute.segment must yield its results"
 
 
 def function(properties: str, arguments: str = "", body: str = "func.return") -> str:
-    """A function in generic form, which can say of itself what it is not."""
+    """Return a function in generic form, whose properties may be invalid."""
     return f'"func.func"() <{{{properties}}}> ({{\n{arguments}{body}\n}}) : () -> ()'
 
 
@@ -210,7 +210,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("rule", REFUSED)
 def test_refused(rule: str) -> None:
-    """Even against the same program with a private function more, on either side."""
+    """Refuse the program, even against itself with a private function added to either side."""
     text, reason = REFUSED[rule]
     more = f"{text}\n{private('nobody', 'return %p')}"
     for before, after in ((text, more), (more, text)):

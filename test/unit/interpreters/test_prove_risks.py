@@ -1,4 +1,4 @@
-"""What may fail: it may vanish and be repeated, but it does not run where it would not have run."""
+"""Operations that may fail: they may be removed or repeated, but not moved to where they would not have run."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_it_may_be_repeated_and_moved_where_it_runs_anyway(risky: str) -> None:
 
 
 def test_in_another_branch() -> None:
-    """Twice in the one that divides in any case, against once in each."""
+    """Accept removing one of two divisions from the same branch, but not adding one to the other branch."""
     other = step("", DIVIDE).replace("else {", f"else {{\n    {DIVIDE}")
     assert not proof(step("", DIVIDE), other) and proof(other, step("", DIVIDE))
 
@@ -97,7 +97,7 @@ func.func @f(%c: i1, %x: i32, %y: i32) -> i32 {
 
 
 def test_one_region_of_two_and_one_of_three() -> None:
-    """Region 1 of two runs for 2 as well."""
+    """Run region 1 of two for the index 2 as well."""
 
     def case(count: int) -> str:
         value = "stablehlo.constant dense<1> : tensor<i32>"

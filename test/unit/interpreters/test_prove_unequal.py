@@ -1,7 +1,8 @@
-"""Pairs of programs that differ, from an attack on the proof; the first line of each file says in what.
+"""Pairs of different programs from an attack on the proof, which once proved each equal; the first line of each file
+names the difference.
 
-Each pair was proved once. Where the programs are swapped the pair is unequal too, but for the loop that may not end and
-for what is hoisted: the program after may run less.
+The swapped pairs are unequal too, except the loop that may not end and the hoisted operations: there the second program
+may run less.
 """
 
 from __future__ import annotations

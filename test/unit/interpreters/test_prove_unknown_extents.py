@@ -1,6 +1,7 @@
-"""Two values of a type with unknown extents may have different ones: what the rules say of shapes holds for known ones.
+"""Types with unknown extents: two values of one such type may differ in shape, so rules on shapes apply to known ones
+only.
 
-Each of these pairs was proved once.
+The proof once accepted each of these pairs.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ def proof(before: str, after: str) -> Proof:
 
 
 def stacked(extent: str, size: str, again: bool) -> str:
-    """A loop stores a vector in each iteration, and the next one adds the slices up, or the vectors `again`."""
+    """Return a loop that stores a vector per iteration, and a second one that sums the slices, or with `again` the
+    vectors."""
     one, stack = f"tensor<1x{extent}xf32>", f"tensor<6x{extent}xf32>"
     until = f"""cond {{
     %end = stablehlo.constant dense<6> : {N}
@@ -50,7 +52,7 @@ def stacked(extent: str, size: str, again: bool) -> str:
 
 
 def test_slices_of_a_stack() -> None:
-    """The slice that is read has eight columns, the one that was stored as many as there are."""
+    """Reject a slice of eight columns of a stack with an unknown number of columns."""
     assert proof(stacked("8", "8", False), stacked("8", "8", True))
     assert not proof(stacked("?", "8", False), stacked("?", "8", True))
     assert not proof(stacked("?", "8", True), stacked("?", "8", False))
@@ -58,7 +60,7 @@ def test_slices_of_a_stack() -> None:
 
 @pytest.mark.parametrize("loop", ["", stacked("8", "8", True).replace("@main", "@other")])
 def test_reshaped_and_back(loop: str) -> None:
-    """In both tiers: the second one is asked where there is a loop."""
+    """Reject a round trip of reshapes with unknown extents, in both tiers: the second one handles loops."""
 
     def reshaped(type_: str, between: str, back: bool) -> str:
         there = f"  %y = stablehlo.reshape %x : ({type_}) -> {between}\n"

@@ -1,6 +1,6 @@
-"""What is written on loops, on the constants that they count with and on channels is not lost by the rules for loops.
+"""Attributes of loops, of their counting constants and of channels: the rules for loops do not drop them.
 
-Each of these pairs was proved once.
+The proof once accepted each of these pairs.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def test_on_a_number(old: str) -> None:
 
 @pytest.mark.parametrize("name", ["acme.hint", "value"])
 def test_on_a_sum(name: str) -> None:
-    """Whatever the name of the attribute, on both sums that make the place."""
+    """Reject an attribute of any name on either sum that computes the stack index."""
     said = f'{{{name} = "x"}}'
     for old in (f"%rest = stablehlo.subtract %six, %j : {N}", f"%at = stablehlo.subtract %rest, %one : {N}"):
         noted = CUT.replace(old, old.replace(f" : {N}", f" {said} : {N}"))
@@ -47,7 +47,7 @@ def test_on_a_sum(name: str) -> None:
 
 
 def test_on_a_loop_that_only_stacks_up() -> None:
-    """The loop that reads computes the slices itself, and there is no other loop."""
+    """Reject an attribute on a loop that only fills a stack, although the reading loop needs none of it."""
     # `%t` is a function of the number and of the argument; the stack comes from a loop of its own.
     own = PLAIN.replace("%p = stablehlo.multiply %h, %wide", "%p = stablehlo.multiply %x, %wide")
     begins = own.index("  %n, %y, %s = "), own.index("  %m, %g = ")
@@ -62,7 +62,7 @@ def test_on_a_loop_that_only_stacks_up() -> None:
 
 
 def test_on_a_loop_that_hands_on() -> None:
-    """The first result is what the loop begins with, the second one how far it counts."""
+    """Reject an attribute on a loop whose results are its initial carry and its trip count."""
     given = f"""func.func public @main(%x: {V}) -> ({V}, {N}) {{
   %zero = stablehlo.constant dense<0> : {N}
   %n, %y = stablehlo.while(%i = %zero, %h = %x) : {N}, {V}

@@ -1,4 +1,4 @@
-"""scf: what loops and branches compute, and that they hold what the static timeline states."""
+"""Loops and branches of scf: their results, and the bytes that they hold, as the static timeline states."""
 
 from __future__ import annotations
 

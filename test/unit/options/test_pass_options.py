@@ -1,4 +1,4 @@
-"""Passes have the options of a class without being one."""
+"""Pass options taken from a dataclass that the pass does not inherit from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which copies run first. A value of this step has 1024 bytes, the mask %m 256."""
+"""The order in which copies run. A value of this step has 1024 bytes, the mask %m has 256."""
 
 from __future__ import annotations
 

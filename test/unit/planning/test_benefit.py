@@ -1,4 +1,4 @@
-"""Which bytes copies free, and which they keep alive instead. A value of this step has 1024 bytes."""
+"""Bytes that copies free, and bytes that they keep alive instead. A value of this step has 1024 bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Binomial checkpoints: as few iterations as can be, and a schedule that can be carried out."""
+"""Binomial checkpointing: the least number of repeated iterations, and a schedule that can be executed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GRID = [(n, s) for n in range(1, 61) for s in range(1, 9)]
 
 @cache
 def fewest(iterations: int, slots: int) -> int:
-    """By trying every place for the next slot."""
+    """Return the least number of repeated iterations, by trying every place for the next checkpoint."""
     if iterations == 1:
         return 0
     if slots == 1:
@@ -23,7 +23,7 @@ def fewest(iterations: int, slots: int) -> int:
 
 
 def carried_out(schedule: Reversal, slots: int) -> tuple[list[int], int]:
-    """Which iterations are run backwards, in order, and how many are run from carry to carry."""
+    """Execute the schedule; return the order in which iterations run backward, and how many run forward."""
     held, position, run, order = {0: 0}, 0, 0, list[int]()
     for one in schedule.first:
         position, run = position + one.iterations, run + one.iterations

@@ -1,4 +1,4 @@
-"""Cuts by structure: few bytes at the cuts, few inside of the largest segment, whatever the operations are called."""
+"""Cuts by structure: few bytes alive at the cuts and in the largest segment, whatever the operations are called."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEPTH = 16
 
 
 def chain(sizes: list[int]) -> Graph:
-    """A forward chain with results of these sizes, each read by one gradient operation, last first."""
+    """Return a forward chain with results of these sizes, each read by one gradient operation, the last one first."""
     count = len(sizes)
     names = ("sine",) * count + ("multiply",) * count + ("return",)
     forward = [((op,), (op + 1,)) for op in range(count)]
@@ -72,7 +72,7 @@ def test_a_step_without_anything_to_cut_has_no_cuts() -> None:
 
 
 def named(graph: Graph, names: list[str]) -> Graph:
-    """The chain with other operations in its forward pass."""
+    """Return the chain with other operation names in its forward pass."""
     return replace(graph, names=(*names, *graph.names[len(names) :]))
 
 
@@ -82,7 +82,7 @@ BLOCK = ["dot", "add", "tanh", "sine"]
 @pytest.mark.parametrize("before", [0, 3])
 @pytest.mark.parametrize("behind", [0, 2])
 def test_blocks_begin_where_the_fewest_bytes_are_alive(before: int, behind: int) -> None:
-    """The blocks have other sizes each, and the least in front of their third operation."""
+    """Cut blocks of different sizes in front of their third operation, where the fewest bytes are alive."""
     sizes = [10 * block * size for block in (8, 4, 2, 1) for size in (4, 1, 3, 4)]
     names = [*["exp", "log", "cos"][:before], *BLOCK * 4, *["sqrt", "cbrt"][:behind]]
     graph = named(chain([7] * before + sizes + [7] * behind), names)
@@ -107,7 +107,7 @@ def test_what_hardly_repeats_has_no_blocks() -> None:
 
 
 def test_most_of_the_bytes_may_lie_in_one_segment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first of two stages makes three quarters of the bytes; an even cut would keep one of its large values."""
+    """Offer an uneven cut where one stage makes three quarters of the bytes; an even one would keep a large value."""
     stages = chain([64, 64, 64, 1, 32, 32, 1])
     assert (0, 4, 7) in [one.bounds for one in cuts_by_structure(stages)]
     monkeypatch.setattr(by_structure, "UNEVEN", ())
@@ -122,7 +122,7 @@ def test_so_many_segments_as_are_asked_for(count: int) -> None:
 
 
 def test_more_segments_than_places_are_as_many_as_there_are() -> None:
-    """In front of the second and of the last operation as much is alive as on one side of them."""
+    """Return fewer segments than requested where there are not enough places to cut."""
     cuts = cut_into(chain([100] * 4), 9)
     assert cuts is not None and len(cuts.bounds) - 1 == 2
 
@@ -141,7 +141,7 @@ def test_each_forward_operation_of_an_example_is_in_one_segment(name: str) -> No
 
 
 def test_a_forward_pass_that_no_result_needs_is_cut_all_the_same() -> None:
-    """A gradient without its loss, and one beside a result of an early layer."""
+    """Find the same cuts where the loss is not returned, or a result depends only on an early layer."""
     graph = chain([8, 64] * 8)
     wanted = cuts_by_structure(graph)
     for primal in (0, 3):

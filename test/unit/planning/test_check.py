@@ -1,4 +1,4 @@
-"""Plans that are none for their graph: one rule broken at a time."""
+"""Validation of plans: each rule for a plan on a graph, broken one at a time."""
 
 from __future__ import annotations
 

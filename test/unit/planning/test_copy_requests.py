@@ -1,4 +1,4 @@
-"""When copies are due: a segment that is left and entered again asks twice, unless what lies between is in it."""
+"""The places where copies are due: a segment that is left and entered again asks twice, unless all between is in it."""
 
 from __future__ import annotations
 
@@ -42,14 +42,15 @@ def graph_of(text: str) -> Graph:
 
 
 def due(between: str | None, step: str = STEP) -> list[tuple[int, list[str]]]:
-    """`sine` and `tanh` are of segment r, `cosine` between them is of the segment `between`, and kept."""
+    """Return the requests where `sine` and `tanh` are in segment r, and `cosine` between them is in `between` and
+    kept."""
     graph = graph_of(step)
     segments = {0: "r", 2: "r"} | ({} if between is None else {1: between})
     return asked(graph, segments, [0, 2])
 
 
 def asked(graph: Graph, segments: Mapping[int, str], operations: Iterable[int]) -> list[tuple[int, list[str]]]:
-    """Before which operation copies are asked for, and of which operations."""
+    """Return before which operation copies are due, and of which operations."""
     found = copy_requests(graph, Targets(segments, frozenset(graph.results_of(operations))), frozenset(), copies=2)
     return [(one.before, names(graph, one)) for one in found]
 
@@ -69,7 +70,7 @@ def test_what_lies_in_the_segment_is_no_way_out_of_it(between: str) -> None:
 
 
 def test_a_value_from_outside_is_no_way_back_into_the_segment() -> None:
-    """The same, but what lies between reads nothing of the segment."""
+    """Ask once where the operation between the two parts reads nothing of the segment."""
     assert len(due("other", STEP.replace("cosine %a", "cosine %x"))) == 1
 
 
@@ -79,7 +80,8 @@ def test_nor_is_one_that_an_operation_before_the_segment_has_made() -> None:
 
 
 def test_an_operation_belongs_to_the_latest_entry_that_it_reads() -> None:
-    """%c reads %a directly and by way of %b, outside of the segment; %a is needed before it."""
+    """Assign %c to the second entry: it reads %a directly and through %b, outside the segment; %a is needed before
+    it."""
     text = STEP.replace("tanh %b", "add %b, %a").replace("multiply %ct, %c", "multiply %ct, %b")
     text = text.replace("multiply %g, %b", "multiply %g, %a").replace("multiply %h, %a", "multiply %h, %c")
     assert due("other", text) == [(4, ["sine"]), (5, ["add"])]
@@ -93,7 +95,7 @@ def test_what_reads_arguments_and_what_reads_earlier_values_is_one_entry() -> No
 
 @pytest.mark.parametrize(("first", "second"), [("b", "c"), ("c", "b")])
 def test_where_gradients_alternate_nothing_is_asked_for_before_it_was_computed(first: str, second: str) -> None:
-    """Two steps share a segment: the first gradient asks for what is there by then, the second one for the rest."""
+    """Split the copies of a segment that two steps share: the first gradient asks only for what is computed by then."""
 
     def stated(result: str, text: str, phase: str) -> str:
         return f'  %{result} = stablehlo.{text} {{recompute.phase = "{phase}"}} : {T}'

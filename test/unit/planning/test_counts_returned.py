@@ -1,4 +1,4 @@
-"""Returned values as part of the peak, and constants that are allocated: the memory of an executor like PyTorch."""
+"""The memory of an executor like PyTorch: returned values count in the peak, and constants are allocated."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ STEP = (
 
 
 def test_every_operation_counts_what_pytorch_holds() -> None:
-    """The mask, though constant, and the results, from where they are made to the end."""
+    """Count the constant mask, and returned values from their definition to the end."""
     ((_, step),) = numbered_steps(parse_module(STEP))
     kib = [count // KIB for count in live_bytes(step.graph).tolist()]
     assert kib == [1, 2, 3, 3, 4, 5, 4, 2]
@@ -69,7 +69,7 @@ def test_the_plan_that_needs_least_returns_the_original_loss() -> None:
 
 
 def test_of_several_results_only_those_that_are_returned_live_on() -> None:
-    """As the statistics of a batch normalization beside its result."""
+    """Keep only the returned result of an operation alive, as the statistics beside a batch normalization."""
     two = (
         f"func.func @step(%x: {T}, %g: {T}) -> ({T}, {T}) {{\n"
         + call("%a", "exp.default", "%x", ONE, "primal")
@@ -95,7 +95,7 @@ def test_a_budget_is_kept_with_the_gradients_counted(budget: str) -> None:
 
 
 def test_a_mean_keeps_the_storage_of_what_it_sums() -> None:
-    """PyTorch reduces some losses in place: the scalar lies in a storage of the size of their operand."""
+    """Count a scalar loss with the size of its operand: PyTorch reduces some losses in place."""
     loss = (
         f"func.func @step(%x: {T}, %g: tensor<f32>) -> (tensor<f32>, {T}) {{\n"
         + call("%a", "exp.default", "%x", ONE, "primal")

@@ -1,4 +1,5 @@
-"""A forward pass that is differentiated twice is copied twice, where the copies would wait for the second gradient."""
+"""A forward pass that is differentiated twice: it is copied twice where one set of copies would wait for both
+gradients."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def line(result: str, text: str, path: str) -> str:
 
 
 def forward() -> list[str]:
-    """Block i: `%y{i} = tanh(cosine(sine(%y{i-1})))`."""
+    """Return the forward pass: block i computes `%y{i} = tanh(cosine(sine(%y{i-1})))`."""
     lines = list[str]()
     for block in range(BLOCKS):
         lines.append(line(f"s{block}", f"sine %y{block - 1}", "jvp()"))
@@ -43,7 +44,7 @@ def forward() -> list[str]:
 
 
 def backward(name: str, cotangent: str) -> list[str]:
-    """The gradient `%{name}` of `%{cotangent}`; block i reads `%u{i}` and `%s{i}`."""
+    """Return the gradient `%{name}` of `%{cotangent}`; block i reads `%u{i}` and `%s{i}`."""
     lines, known = list[str](), cotangent
     for block in reversed(range(BLOCKS)):
         lines.append(line(f"{name}u{block}", f"multiply %{known}, %u{block}", "transpose(jvp())"))
@@ -67,7 +68,7 @@ def seed(name: str) -> str:
 
 
 def planned(step: Step, value: Values, each_pass: bool) -> Plan:
-    """Every `%s{i}` and `%u{i}` is computed again, each block in a segment of its own."""
+    """Return the plan that recomputes every `%s{i}` and `%u{i}`, with a segment for each block."""
     values = numbers(step, value, [f"{name}{block}" for block in range(BLOCKS) for name in "su"])
     segments = {step.graph.maker[each]: f"block{number // 2}" for number, each in enumerate(values)}
     return CloneOptions(each_pass=each_pass).plan(step, Targets(segments, frozenset(values)))
@@ -134,7 +135,8 @@ def test_one_visit_is_one_copy(name: str) -> None:
 
 
 def test_forward_operations_of_a_second_loss_begin_no_new_step() -> None:
-    """They follow a gradient, but that of the same forward pass comes again."""
+    """Keep one step where a second loss follows the first gradient, since both gradients are of the same forward
+    pass."""
     loss = line("l", "cosine %y3", "jvp()")
     step, _ = step_of([*forward(), seed("a"), *backward("g", "ac"), loss, seed("b"), *backward("h", "bc")], "%l, %h0")
     said = [step.phases.phase[op] for op in step.phases.order.operations]
@@ -143,7 +145,7 @@ def test_forward_operations_of_a_second_loss_begin_no_new_step() -> None:
 
 
 def renamed(line: str) -> str:
-    """Of the second forward pass the values have other names."""
+    """Return a line of the second forward pass, with names of its own for the values."""
     return re.sub(r"%([suy]-?\d)", r"%\1_", line)
 
 

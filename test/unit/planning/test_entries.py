@@ -1,4 +1,4 @@
-"""A layer on two inputs: each run of it is copied when its own gradient comes, where the gradients come in turn."""
+"""A layer applied to two inputs: each application is copied with its own gradient, where the gradients come in turn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BACK_RIGHT = (f"%g = stablehlo.multiply %ct, %d {PHASE}", f"%h = stablehlo.multi
 
 
 def starts(*lines: str) -> list[int]:
-    """Where later entries are due of the segment of all forward operations but `negate`."""
+    """Return where the later entries into the segment begin; it holds all forward operations but `negate`."""
     body = "".join(f"  {line} : {T}\n" for line in lines)
     text = f"func.func @f(%x: {T}, %y: {T}, %w: {T}, %ct: {T}) -> {T} {{\n{body}  func.return %j : {T}\n}}"
     found = phases(functions_of(parse_module(text))[0])
@@ -60,7 +60,8 @@ def test_what_is_connected_or_different_is_no_entry_of_its_own(right: tuple[str,
 
 
 def test_an_input_from_before_the_region_connects_its_readers() -> None:
-    """As cos x and sin x are of one entry; weights, which are arguments, connect nothing."""
+    """Join the readers of a computed input into one entry, as for cos x and sin x; arguments, such as weights, join
+    nothing."""
     shared = ("%w2 = stablehlo.negate %w",)
     lines = [line.replace("%w", "%w2") for line in (*LEFT, *RIGHT)]
     body = (*shared, *lines, *BACK_RIGHT, *BACK_LEFT)

@@ -1,4 +1,4 @@
-"""What the copies of a group wait for."""
+"""Gates: the gradient values that the copies of a group wait for."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ func.func @f(%x: {T}, %ct: {T}) -> ({T}, {T}) {{
 
 
 def test_gates_lead_to_the_readers_through_later_gradient_operations() -> None:
-    """The first reader needs %g; %g2 comes to another one by way of %p, which runs after the copies."""
+    """Choose %g, which the first reader needs; %g2 reaches its reader only through %p, which runs after the copies."""
     found = phases(functions_of(parse_module(STEP))[0])
     assert found is not None
     decided = decide(Step.of(found), Selection(segments="b"))
@@ -41,7 +41,7 @@ def test_gates_lead_to_the_readers_through_later_gradient_operations() -> None:
 
 
 def step_of(*backward: str) -> tuple[Step, dict[str | None, SSAValue]]:
-    """A step, and its values by name."""
+    """Return a step with this backward pass, and its values by name."""
     lines = "\n".join(backward)
     function = functions_of(
         parse_module(f"""
@@ -63,7 +63,8 @@ G = '{recompute.phase = "gradient"}'
 
 @pytest.mark.parametrize(("read", "gates"), [("a", []), ("b", ["g"])])
 def test_a_gate_is_known_only_after_the_recomputed_value(read: str, gates: list[str]) -> None:
-    """What needs nothing but the value itself could run right after it, and the copies with it."""
+    """Reject as a gate what needs only the recomputed value: it could run right after that value, and so could the
+    copies."""
     step, value = step_of(
         f"  %g = stablehlo.negate %{read} {G} : {T}",
         f"  %h = stablehlo.multiply %g, %a {G} : {T}",

@@ -1,4 +1,4 @@
-"""The count step by step and the count of a whole order are one: exactly, on every example, in any order."""
+"""The incremental count of live bytes: exactly that of a whole order, on every example and in any order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def step_by_step(one: Graph, order: list[int]) -> list[int]:
 
 
 def random_order(one: Graph, random: Random) -> list[int]:
-    """Each operation after those that make what it reads, the terminator last."""
+    """Return a random topological order with the terminator last."""
     last = len(one) - 1
     ready = Ready({op: one.producers[op] for op in range(last)})
     waiting, found = ready.at_start(), list[int]()
@@ -54,7 +54,7 @@ def test_a_look_ahead_changes_nothing() -> None:
 
 @pytest.mark.slow
 def test_orders_differ_in_bytes() -> None:
-    """So that the test above compares something."""
+    """Check that the random orders differ in bytes, so that comparing them means something."""
     one = graph_of(phases_after("gpt.small.mlir").order).graph
     orders = [random_order(one, Random(seed)) for seed in range(ORDERS)]
     assert len({tuple(live_bytes(one, order).tolist()) for order in (None, *orders)}) == 1 + ORDERS

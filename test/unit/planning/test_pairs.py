@@ -1,4 +1,4 @@
-"""Pairs of a planner of somebody else: what is no copy of this step is refused in words."""
+"""Pairs from an external planner: those that are no copy of this step are refused with a reason."""
 
 from __future__ import annotations
 

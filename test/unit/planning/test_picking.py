@@ -1,4 +1,4 @@
-"""What is tried next: the least work that should fit, corrected by what was measured, or the least there is."""
+"""The choice of the next plan to measure: the least work that should fit, after correction by the measurements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_the_least_work_that_fits() -> None:
 
 
 def test_as_little_as_can_be_is_what_was_measured_not_what_was_foreseen() -> None:
-    """The model likes the first kind best, and is wrong about it: others are tried while they may need less."""
+    """Minimize the measured bytes: other kinds are tried while they may need less than the one the model prefers."""
     choices = [Prediction(0.5, 1.0, "a"), Prediction(0.54, 2.0, "b"), Prediction(0.9, 1.0, "c")]
     measured = [78.0, 70.0, 0.0]
     picking = CalibratedSearch(choices, 0.0, (1.0, 100.0))
@@ -57,7 +57,7 @@ def test_of_equals_the_least_work() -> None:
 
 
 def test_what_others_erred_is_not_held_against_another_kind() -> None:
-    """The least work fails, and so would whatever errs as it did; the other kind is believed."""
+    """Correct predictions per kind: an error of one kind does not count against another."""
     choices = [
         Prediction(0.27, 1.0, "a"),
         Prediction(0.25, 2.0, "a"),
@@ -70,7 +70,7 @@ def test_what_others_erred_is_not_held_against_another_kind() -> None:
 
 
 def test_a_kind_that_was_not_tried_may_do_with_less_than_what_was_found() -> None:
-    """One kind needs more than foreseen, and its dearer plan fits: the other kind, with less work, is still tried."""
+    """Try an untested kind with less work, although a dearer plan of another kind already fits."""
     choices = [Prediction(0.4, 1.0, "a"), Prediction(0.3, 3.0, "a"), Prediction(0.45, 2.0, "b")]
     measured = [60.0, 40.0, 46.0]
     picking = CalibratedSearch(choices, 50.0, (1.0, 100.0))

@@ -1,4 +1,4 @@
-"""Plans as text: what is written is read again, and what is no plan is refused in words."""
+"""Plan files: a written plan is read back unchanged, and an invalid one is refused with a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan carried out on paper is the program that the passes write, operation by operation."""
+"""The simulated rewrite: the same program as the passes write, operation by operation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WAYS = {
 
 
 def renumbered(graph: Graph) -> list[tuple[int, ...]]:
-    """What each operation reads and makes, the values numbered as they are met."""
+    """Return what each operation reads and makes, with values numbered in order of appearance."""
     number = dict[int, int]()
     both = zip(graph.reads, graph.makes, strict=True)
     return [tuple([number.setdefault(value, len(number)) for value in (*reads, *makes)]) for reads, makes in both]

@@ -1,4 +1,4 @@
-"""What a segment keeps within a budget: against all sets that could be kept, with HiGHS and without it."""
+"""The values that a segment keeps within its budget: against all possible sets, with HiGHS and without it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PIECES = 150
 
 
 def piece(seed: int) -> SegmentProblem:
-    """Storages 0 … n - 1, of an operation each but for pairs of one operation with two results; some stay."""
+    """Return a random segment, in which some operations have two results and some values must not be kept."""
     dice = Random(seed)
     count = dice.randint(2, 8)
     maker = {v: v - 1 if v % 4 == 3 and dice.random() < 0.5 else v for v in range(count)}
@@ -36,7 +36,7 @@ def piece(seed: int) -> SegmentProblem:
 
 
 def all_kept(one: SegmentProblem) -> list[tuple[int, int, frozenset[int]]]:
-    """Bytes and work of every set that could be kept."""
+    """Return the bytes and the work of every set of values that could be kept."""
     may = sorted(one.sizes.keys() - one.never)
     sets = map(frozenset, chain.from_iterable(combinations(may, n) for n in range(len(may) + 1)))
     found = [(kept, one.again(kept)) for kept in sets]
@@ -76,7 +76,7 @@ def test_without_highs_no_choice_is_made_together(monkeypatch: pytest.MonkeyPatc
 
 
 def test_two_segments_together():
-    """`late` can be made from what `early` makes alone, which has room for one of the two."""
+    """Keep one value each: `late` can be recomputed only from what `early` makes, which has room for one of two."""
     if not together_module.available():
         pytest.skip("highspy is not installed")
     nothing = frozenset[int]()

@@ -1,4 +1,4 @@
-"""The bound that looks at two operations: against exhaustive search, and where one operation alone proves less."""
+"""The lower bound from pairs of operations: against exhaustive search, and where single operations prove less."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_no_schedule_peaks_below_it():
 
 
 def test_one_byte_more_would_be_wrong():
-    """A bound that is reached: with the bytes that it says there are schedules, often."""
+    """Find schedules that need exactly the bound, on many problems, so that no higher bound would hold."""
     reached = 0
     for seed in range(300):
         problem = random_problem(seed)
@@ -33,7 +33,7 @@ def test_one_byte_more_would_be_wrong():
 
 
 def test_by_hand():
-    """`d` runs while `a` is there (8 + 8 + 8), or `a` is made again from `i`, beside `d` (8 + 8 + 8): 24 at least."""
+    """Prove 24 bytes: `d` runs while `a` is alive, or `a` is recomputed from `i` while `d` is alive; 8 + 8 + 8 each."""
     rows = [
         OperationRow("i", 1, [], [8], 0, True, False),
         OperationRow("a", 1, [0], [8], 0, True, False),

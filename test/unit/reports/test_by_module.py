@@ -1,4 +1,4 @@
-"""The table by module: bytes saved before and after, bytes computed again."""
+"""The table by module: bytes saved before and after, and bytes recomputed."""
 
 from __future__ import annotations
 

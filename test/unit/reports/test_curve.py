@@ -1,4 +1,4 @@
-"""Curves over budgets: what they say is what was solved, and the pictures have all of it."""
+"""Curves over budgets: text, data and pictures, which show every solved budget."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from recompute.planning.solvers.problem import OperationRow, problem_of
 from recompute.planning.solvers.result import Infeasible, Result
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.planning.solvers.solvers_by_name import solve
-from recompute.reports.curve import Again, Curve, Marker, Sweep, curve_of, to_json
+from recompute.reports.curve import Curve, Marker, SegmentRecomputation, Sweep, curve_of, to_json
 from recompute.reports.curve_chart import to_png, to_svg
 from recompute.reports.curve_html import to_html
 
@@ -24,7 +24,7 @@ LAYERS = 4
 
 
 def chain() -> list[OperationRow]:
-    """Each backward operation reads the gradient and what its layer made."""
+    """Return a chain in which each backward operation reads the gradient and the value of its layer."""
     forward = [OperationRow(f"f{at}", 10, [at - 1] if at else [], [100]) for at in range(LAYERS)]
     rows, last = list(forward), LAYERS - 1
     for at in reversed(range(LAYERS)):
@@ -40,8 +40,10 @@ OUTCOMES = [solve(PROBLEM, budget) for budget in BUDGETS]
 MARKERS = (Marker("theirs </script>", PLAIN // 2, 12.5),)
 
 
-def again(result: Result) -> tuple[Again, ...]:
-    return (Again("layer", len(result.pairs), result.percent, ("%h (m.py:1:2)",)),) if result.pairs else ()
+def again(result: Result) -> tuple[SegmentRecomputation, ...]:
+    return (
+        (SegmentRecomputation("layer", len(result.pairs), result.percent, ("%h (m.py:1:2)",)),) if result.pairs else ()
+    )
 
 
 CURVE = curve_of("a < chain", Sweep(PROBLEM, PLAIN, BUDGETS, OUTCOMES), MARKERS, again)
@@ -86,7 +88,7 @@ def height_of(picture: str) -> float:
 
 
 def test_all_points_are_in_the_picture() -> None:
-    """Markers of matplotlib are `use` elements of one shape for each line."""
+    """Count matplotlib's markers in the SVG, which are `use` elements of one shape per line."""
     uses = to_svg([CURVE], "costs").count("<use ")
     fewer = Curve(CURVE.name, PLAIN, CURVE.minimum_bytes, (), CURVE.points[1:], CURVE.refused[1:])
     # A point found, a budget refused, a marker, and the marker's place in the legend.

@@ -1,4 +1,4 @@
-"""What holds the peak: the largest by name, and the rest as a number."""
+"""The list of what is alive at the peak: the largest values by name, and a total for the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The HTML page holds the timeline and needs nothing else; a browser shows all of it."""
+"""The HTML page of the memory timeline: self-contained, and shown completely by a browser."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PAGE = to_html([("f", TIMELINE)], "a < b")
 
 
 class Scripts(HTMLParser):
-    """The contents of the script elements, as a browser separates them."""
+    """A parser that collects the contents of the script elements, as a browser separates them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ def test_columns_and_layers_under_the_pointer() -> None:
 
 
 def test_layers_reach_their_sum() -> None:
-    """Of a height of 300 for 24 KiB, the lowest layer of 4 KiB ends at 250, and all layers of 12 KiB at 150."""
+    """Stack the layers: at 300 pixels for 24 KiB, one of 4 KiB ends at y = 250, and all of 12 KiB end at y = 150."""
     lines = in_node("for (const line of polygons(timeline, 24 * 1024)) console.log(line);")
     highest = [min(float(point.split(",")[1]) for point in line.split()) for line in lines]
     assert highest == [250, 150, 150]
@@ -172,7 +172,8 @@ document.body.append(result);
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium to show the page with")
 def test_a_browser_shows_all_of_it(tmp_path: Path) -> None:
-    """Nothing is cut or scrolls sideways at 1,200 pixels; bands, labels, the pointer and the table work."""
+    """Show everything at a width of 1200 pixels without sideways scrolling; bands, labels, the pointer and the table
+    work."""
     long = "Transformer/Encoder/" + "Layer_with_a_long_name/" * 6
     buffers = tuple(replace(buffer, module=f"{long}{at}") for at, buffer in enumerate(TIMELINE.buffers))
     modules = (("small", 1, 1, 1), ("large", 4096, 0, 8192))

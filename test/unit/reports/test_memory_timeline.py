@@ -1,4 +1,4 @@
-"""The memory timeline's text, data and picture, on a step of two blocks made by hand."""
+"""The text, data and picture of the memory timeline, on a hand-written step of two blocks."""
 
 # matplotlib leaves its settings untyped.
 # pyright: reportUnknownMemberType=false
@@ -21,7 +21,7 @@ PHASES = ("primal", "primal", "primal", "primal", "gradient", "gradient", "gradi
 
 
 def timeline_of(*buffers: Buffer, phases: tuple[str, ...] = PHASES, inner_bytes: int = 0) -> Timeline:
-    """A timeline over `phases` with these temporaries; the first operation needs `inner_bytes` more."""
+    """Return a timeline over `phases` with these buffers; the first operation needs `inner_bytes` of scratch memory."""
     inner = (inner_bytes, *[0] * (len(phases) - 1))
     live = tuple(
         inner[index] + sum(b.bytes for b in buffers if b.first <= index <= b.last) for index in range(len(phases))

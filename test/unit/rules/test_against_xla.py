@@ -1,4 +1,4 @@
-"""FLOPs and transcendentals held against XLA's cost analysis, operation by operation: within 5 %, or the reason."""
+"""FLOPs and transcendentals per operation, against XLA's cost analysis: within 5 %, or with a stated reason."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ NOT_COUNTED = {
 
 
 def main_of(text: str) -> list[Operation]:
-    """The operations of the function `main`, calls inlined."""
+    """Return the operations of the function `main`, with calls inlined."""
     module = parse_module(text)
     inline(module)
     (main,) = [op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == "main"]
@@ -63,7 +63,7 @@ def counted_here(text: str) -> Work:
 
 
 def counted_by_xla(text: str) -> dict[str, float]:
-    """Of the module as it is, before XLA optimizes it."""
+    """Return XLA's cost analysis of the module before optimization."""
     client = import_module("jax._src.lib").xla_client._xla
     read = client.mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)
     return client.hlo_module_cost_analysis(jax.devices("cpu")[0].client, read.as_hlo_module())

@@ -1,4 +1,4 @@
-"""Costs by name: bytes, the roofline of a device, files; what is unknown is refused."""
+"""Cost models by name: bytes, the roofline of a device, cost files, and refusal of unknown names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FLOPs as XLA counts them."""
+"""FLOPs per operation, with XLA's conventions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A dialect that nobody knows, recomputed end to end by what docs/foreign_dialects.md says, and refused without it."""
+"""An unknown dialect: recomputed once registered as docs/foreign_dialects.md describes, and refused before."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_the_kernels_compute_the_gradient() -> None:
 
 
 def test_with_tokens_the_copies_wait() -> None:
-    """The parts of the pipeline, without lowering: the verifier accepts the result, and tokens are there."""
+    """Run the passes without lowering: the verifier accepts the result, which has tokens."""
     load_the_rules()
     module = step()
     recompute(module)
@@ -243,7 +243,7 @@ def test_every_declaration_is_read() -> None:
 @pytest.mark.parametrize(("state", "operands"), [(0, 0), (1, 0), (1, 1)])
 def test_random_numbers_without_the_state_that_was_declared_are_not_drawn_again(state: int, operands: int) -> None:
     rules.register("acme.bits", rules.random(state=state))
-    reason = "it does not take the random state that its declaration names, and would draw other numbers"
+    reason = "it lacks the random-state operand that its declaration names, so a copy would draw different numbers"
     assert why_impure(operation("acme.bits", operands)) == reason
 
 
@@ -252,7 +252,7 @@ def test_what_is_declared_pure_is_not_where_it_works_on_memory(type_: str) -> No
     rules.register("acme.f", rules.pure())
     text = f'func.func @f(%m: {type_}) {{\n%r = "acme.f"(%m) : ({type_}) -> f32\nreturn\n}}'
     (op,) = (op for op in parse_module(text, "f.mlir").walk() if op.results)
-    assert str(why_impure(op)).startswith("it works on a memref")
+    assert str(why_impure(op)).startswith("it operates on a memref")
 
 
 MISFITS = {
@@ -308,10 +308,10 @@ def test_a_kernel_that_fails_is_named(make: str) -> None:
 
 
 IMPURE = {
-    "it is a collective, and recomputing collectives is off": rules.collective(),
-    "it communicates": rules.communication(),
+    "it is a collective, and recomputation of collectives is disabled": rules.collective(),
+    "it communicates with other devices": rules.communication(),
     "it asks the user": rules.impure("it asks the user"),
-    "it reads memory that may have been written in between": rules.reads_memory(),
+    "it reads memory that may be overwritten before the copy runs": rules.reads_memory(),
     "it writes memory": rules.writes_memory(),
 }
 

@@ -1,4 +1,4 @@
-"""What the options of `recompute-clone` allow to run twice, and that they allow nothing else."""
+"""Options of `recompute-clone` that permit operations to run twice, and nothing beyond these."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ ALLOWED = [
 
 @pytest.mark.parametrize(("permission", "allowed"), ALLOWED)
 def test_what_may_run_twice(permission: Permission, allowed: set[str]) -> None:
-    """A collective, and no communication inside of a branch: some device might not take part in it again.
+    """Permit a collective, but no communication inside a branch, in which some devices might not take part again.
 
-    What else a collective is counts as ever: unknown operations in its body, and memory.
+    The other conditions on a collective remain: no unknown operation in its body, and no access to memory.
     """
     (function,) = parse_module(PROGRAM, "f.mlir").ops
     made = [op for op in function.regions[0].block.ops if op.results]

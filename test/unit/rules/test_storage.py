@@ -1,4 +1,4 @@
-"""Bytes of a type, and what the regions of loops and branches store."""
+"""The size of a type in bytes, and what the regions of loops and branches store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts as tables: a missing entry shows here, not as a silent refusal to recompute."""
+"""The tables of facts: a missing entry fails here, rather than as a silent refusal to recompute."""
 
 from __future__ import annotations
 
@@ -48,23 +48,23 @@ sharded_to_unreduced
 NOT_TWICE = {
     "it draws from a hidden random state": "stablehlo.rng",
     "the effects of a custom call are unknown": "stablehlo.custom_call",
-    "it reads from outside": "stablehlo.infeed",
-    "it writes to the outside": "stablehlo.outfeed",
-    "it communicates": "stablehlo.send stablehlo.recv",
+    "it receives data from outside of the program": "stablehlo.infeed",
+    "it sends data out of the program": "stablehlo.outfeed",
+    "it communicates with other devices": "stablehlo.send stablehlo.recv",
     "it is a collective, and": " ".join(f"stablehlo.{name}" for name in COLLECTIVES.split()),
     "it is a collective of Shardy": " ".join(f"sdy.{name}" for name in SHARDY_COLLECTIVES.split()),
     "its operand, the owner of an edge of Shardy": "sdy.data_flow_edge sdy.func_data_flow_edge",
     "it adds its operand to a sharding group": "sdy.sharding_group",
     "it orders effects": "stablehlo.after_all stablehlo.create_token",
-    "it runs in the background": "stablehlo.async_start stablehlo.async_done",
+    "it runs asynchronously": "stablehlo.async_start stablehlo.async_done",
     "composites are recomputed once inlined: run recompute-inline-composites": "stablehlo.composite",
-    "the order in which its iterations are combined is left open": "scf.parallel scf.forall scf.reduce",
+    "its iterations are combined in an unspecified order": "scf.parallel scf.forall scf.reduce",
     "calls are recomputed once inlined: run recompute-inline, which reports why a call is kept": "func.call",
-    "the function that it calls is not known": "func.call_indirect",
-    "it allocates memory, and a copy would be other memory": "memref.alloc memref.alloca",
+    "its callee is unknown": "func.call_indirect",
+    "it allocates memory, and a copy would allocate separate memory": "memref.alloc memref.alloca",
     "it refers to memory, which may change": "memref.subview memref.get_global memref.dim memref.transpose",
     "it declares memory": "memref.global",
-    "it reads memory that may have been written in between": "memref.load",
+    "it reads memory that may be overwritten before the copy runs": "memref.load",
     "it writes memory": "memref.store memref.realloc memref.generic_atomic_rmw memref.prefetch",
 }
 
@@ -83,8 +83,10 @@ func.constant recompute.depend recompute.gradient recompute.segment sdy.mesh sta
 
 
 def test_passes_and_proof_take_the_same_for_pure() -> None:
-    """Two lists, written apart: what is wrong in one is missing from the other. For PyTorch's operations, of which the
-    rules have more, see test_pure_operations.py."""
+    """Compare two independently written lists of pure operations, so that an error in one shows against the other.
+
+    For the operations of PyTorch, of which the rules have more, see `test_pure_operations.py`.
+    """
     ours = {*PURE, *PURE_IF_BODY_IS}
     assert {name for name in ours - PURE_OPERATIONS if not name.startswith("torch.")} == set(OF_THE_PASSES.split())
     assert ours >= PURE_OPERATIONS
@@ -105,7 +107,7 @@ ON_MEMORY = (MemoryReadEffect, MemoryWriteEffect, MemoryAllocEffect, MemoryFreeE
 
 @pytest.mark.parametrize("kind", [*OUR_KINDS, *OTHER_KINDS], ids=lambda kind: kind.name)
 def test_bodies_are_looked_into_and_memory_is_not_pure(kind: type[IRDLOperation]) -> None:
-    """As the classes say, which xDSL has from MLIR."""
+    """Agree with the traits of xDSL's classes, which follow MLIR."""
     if kind.get_irdl_definition().regions:
         assert kind.name not in PURE
     if any(kind.has_trait(effect) for effect in ON_MEMORY):
@@ -120,7 +122,7 @@ def test_the_tables_grow_with_what_is_registered() -> None:
 
 
 def test_collectives_and_communication() -> None:
-    """Written out by hand: others rely on these kinds."""
+    """List collectives and communication explicitly, since other code relies on these classes."""
     for name in COLLECTIVES.split():
         facts = facts_named(f"stablehlo.{name}")
         assert facts is not None and facts.kinds == {OpClass.COLLECTIVE}
@@ -161,14 +163,17 @@ func.func @f(%m: memref<4xf32>, %x: tensor<4xf32>, %f: f32, %p: i1, %o: memref<4
   func.return
 }
 """
-ON_A_MEMREF = "it works on a memref, whose memory may change in between: recompute tensors, and bufferize afterwards"
+ON_A_MEMREF = (
+    "it operates on a memref, whose contents may change before the copy runs: "
+    "recompute on tensors, before bufferization"
+)
 REASONS = {
-    "memref.load": "it reads memory that may have been written in between",
+    "memref.load": "it reads memory that may be overwritten before the copy runs",
     "memref.store": "it writes memory",
     "linalg.fill on a memref": ON_A_MEMREF,
     "linalg.fill": None,
     "arith.select": ON_A_MEMREF,
-    "scf.if": "memref.load inside: it reads memory that may have been written in between",
+    "scf.if": "memref.load inside: it reads memory that may be overwritten before the copy runs",
     "scf.for": None,
 }
 

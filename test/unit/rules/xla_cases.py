@@ -1,4 +1,5 @@
-"""Programs of one operation each, as text: every function of elements on every type, and what JAX does not write."""
+"""Programs of one operation each, as text: every elementwise function on every type, and operations that JAX never
+lowers."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ EXTENTS = "6x7x"
 
 
 def program(arguments: str, operation: str, result: str) -> str:
-    """A module whose function `main` returns `%r`. `<4x8xf32>`, after a space or a bracket, is a tensor."""
+    """Return a module whose `main` returns `%r`; `<4x8xf32>` after a space or a parenthesis abbreviates a tensor
+    type."""
     body = f"func.func @main({arguments}) -> {result} {{\n  {operation}\n  return %r : {result}\n}}\n"
     return re.sub(r"(?<=[ (])<(?=[\dfibu])", "tensor<", body)
 
@@ -81,7 +83,7 @@ def _window(given: str, padding: str, window: str) -> str:
 
 
 def _made_of(operand: str, operation: str, result: str, constants: str = "") -> str:
-    """An operation on `%a`, and on constants `%n`."""
+    """Return a program of one operation on `%a` and on constants named `%n`."""
     return program(f"%a: {operand}", f"{constants}%r = {operation}", result)
 
 
@@ -189,7 +191,7 @@ shift_right_arithmetic shift_right_logical subtract xor zeta
 
 
 def broadcasting() -> Iterator[tuple[str, str]]:
-    """CHLO's operations on operands of different shapes."""
+    """Generate CHLO's operations on operands of different shapes."""
     for name in _BROADCAST.split():
         element = "i32" if name in _INTEGERS else "f32"
         result = "<2x3xcomplex<f32>>" if name == "complex" else f"<2x3x{element}>"

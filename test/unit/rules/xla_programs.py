@@ -1,4 +1,5 @@
-"""Programs of a few operations each, as JAX lowers them: shapes, paddings, groups, bodies and kinds, by name."""
+"""Programs of a few operations each, as JAX lowers them, by name; they vary in shape, padding, groups, body and
+type."""
 
 # JAX's types say little about lambdas.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
@@ -22,7 +23,7 @@ def shape(*extents: int, dtype: Any = jnp.float32) -> jax.ShapeDtypeStruct:
 
 
 def _convolution(*given: tuple[int, ...], **how: Any) -> Program:
-    """Image and kernel as NHWC and HWIO, or with one or three dimensions; stride 1 and no padding by default."""
+    """Return a convolution in one to three dimensions, channels last, with stride 1 and no padding by default."""
     numbers = {3: ("NWC", "WIO", "NWC"), 4: ("NHWC", "HWIO", "NHWC"), 5: ("NDHWC", "DHWIO", "NDHWC")}[len(given[0])]
     spatial = len(given[0]) - 2
     how = {"window_strides": (1,) * spatial, "padding": "VALID", "dimension_numbers": numbers, **how}

@@ -1,4 +1,4 @@
-"""Solvers' plans with fewer and fewer copies: programs that compute the same, for less work each."""
+"""Variants of a solver's plan with fewer and fewer copies: each computes the same results with less work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attempts at a step: which there are, and which of them is carried out."""
+"""Attempts at a step: which ones are made, and which one is chosen."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SELECTIONS = {
 @pytest.mark.parametrize("said", SELECTIONS)
 @pytest.mark.parametrize("name", SMALL)
 def test_the_first_attempt_is_what_the_marks_say(name: str, said: str) -> None:
-    """The passes one by one, and all in one, come to the same plan."""
+    """Plan the same in the first attempt as the mark pass does on its own."""
     ((_, step),) = steps = numbered_steps(inlined(name).clone())
     planned = plan_attempt(
         step, SELECTIONS[said], DEFAULT_ATTEMPT, AttemptTargets.of(step, SELECTIONS[said], DEFAULT_ATTEMPT)
@@ -82,7 +82,7 @@ def test_attempts_travel_as_plans_and_need_what_was_reckoned(name: str) -> None:
 
 @dataclass(frozen=True)
 class More(Plain):
-    """XLA needs more with each operation."""
+    """An estimate of XLA's peak that grows with the number of operations."""
 
     def peak_bytes(self, rewritten: SimulatedProgram) -> int:
         return len(rewritten.operations)
@@ -93,7 +93,7 @@ NOTHING_READ = More(program_of(Block()), {})
 
 @pytest.mark.parametrize("said", [AUTO, Selection(segments="block*")], ids=["auto", "named"])
 def test_xla_alone_refuses_nothing(said: Selection) -> None:
-    """What needs less in program order is written, for executors that keep it; who compiles can measure."""
+    """Choose a plan that needs less in program order although XLA gains nothing: other executors keep that order."""
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     choice = choose(step, RecomputeOptions(said, attempts=1), Forecast(step.graph, lambda: NOTHING_READ))
     assert choice.chosen.peaks.in_order < choice.before.in_order
@@ -110,7 +110,7 @@ def test_for_a_target_that_keeps_program_order_xla_is_not_asked() -> None:
 
 @dataclass(frozen=True)
 class Told(Plain):
-    """`bytes`: of a program with so many operations."""
+    """An estimate that returns the peak given in `bytes` for the number of operations."""
 
     bytes: Mapping[int, int]
 
@@ -142,7 +142,7 @@ BY_TRUST = [
 
 @pytest.mark.parametrize(("sizes", "chosen"), BY_TRUST)
 def test_names_and_then_blocks_are_believed_unless_others_gain_much(sizes: dict[str, int], chosen: str) -> None:
-    """The models err: structure has to need a tenth less."""
+    """Prefer names, then blocks: since the models err, cuts by structure must need a tenth less to be chosen."""
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     planned = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO, DEFAULT_ATTEMPT))
     tried = [

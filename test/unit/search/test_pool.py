@@ -1,4 +1,4 @@
-"""The pool of plans of a step is made once, whatever the budgets, and again where anything else differs."""
+"""The pool of plans of a step: built once for all budgets, and again where any other option differs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from recompute.test.unit.transforms.test_segment_budgets import STEP
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[RecomputeOptions]:
-    """What pools were made for."""
+    """Return a list that records the options of each pool built from now on."""
     requests, original = list[RecomputeOptions](), Pool.of
 
     def counted(module: ModuleOp, options: RecomputeOptions, stop: Stop) -> Pool:

@@ -1,4 +1,4 @@
-"""The places of diagnostics: positions in a source, or else the function and the operation in it."""
+"""Locations in diagnostics: a position in the source, or else the function and the operation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def stock_context() -> Context:
 
 
 def test_without_positions_the_function_and_the_operation_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    """Stock xDSL gives operations no positions in the text."""
+    """Name the function and the operation where stock xDSL provides no position."""
     module = Parser(stock_context(), TEXT, "step.mlir").parse_module()
     function, named, unnamed = list(module.walk())[1:4]
     tell(stock_context(), [Remark(op, "kept") for op in (module, function, named, unnamed)])

@@ -1,4 +1,4 @@
-"""The cache on disk: what is put in comes out, and nothing else does."""
+"""The disk cache: entries are read as they were written, and damaged ones are never returned."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ for number in range(150):
 
 
 def test_several_processes_at_once(cache: DiskCache):
-    """Each reads only whole entries, while the others replace and delete them."""
+    """Read only whole entries while other processes replace and delete them."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", WRITER, str(cache.folder)]
     writers = [subprocess.Popen(command, cwd=ROOT.parent, env=environment) for _ in range(3)]
@@ -121,7 +121,8 @@ def test_without_a_usable_folder_nothing_is_cached(tmp_path: Path):
 
 
 def test_where_the_folder_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    """The setting, then the variable, then the user's folder of caches. An empty value switches the cache off."""
+    """Take the folder from the setting, then the variable, then the user's cache folder; an empty value disables the
+    cache."""
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     monkeypatch.delenv(VARIABLE)

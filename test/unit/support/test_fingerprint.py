@@ -1,4 +1,4 @@
-"""Digests that are equal for equal content, in every process, and differ for different content."""
+"""Fingerprints: equal for equal content in every process, and different for different content."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Colour(Enum):
 
 
 def function(source: str, **names: object) -> Callable[..., Any]:
-    """The function of a source text, in a module of the user's."""
+    """Return the function `f` that a source text defines in a module of the user."""
     space: dict[str, Any] = {"__name__": "users_module", **names}
     exec(source, space)
     return space["f"]
@@ -64,7 +64,7 @@ def test_equal_values_agree():
 
 
 def test_another_process_agrees():
-    """Whatever the seed of its hashes."""
+    """Compute the same fingerprint in another process, whose hash seed differs."""
     code = (
         "from recompute.support.fingerprint import fingerprint\n"
         "print(fingerprint(({'a', 'b', 'c'}, {'x': 1, 'y': 2}, 1.5, fingerprint)))"

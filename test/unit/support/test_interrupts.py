@@ -1,4 +1,4 @@
-"""A search ends after its time limit, and at the first Ctrl-C; the second one is an exception."""
+"""Interruption of a search: it ends at its time limit or at the first Ctrl-C; a second Ctrl-C raises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A line of progress: the phase, the share and an estimate after two seconds, and the result at the end."""
+"""The progress line: phase, share and remaining time after two seconds, and the result at the end."""
 
 from __future__ import annotations
 

@@ -67,5 +67,5 @@ def test_budgets_stay_as_they_were_given(budget: float | str, text: str):
     [(0, "0 bytes"), (1023, "1023 bytes"), (1024, "1.0 KiB (1024 bytes)"), (2130792, "2.0 MiB (2130792 bytes)")],
 )
 def test_readable_bytes(count: int, text: str):
-    """The exact number is what a budget can be."""
+    """Print the exact number of bytes as well, so that it can be given as a budget."""
     assert readable_bytes(count) == text

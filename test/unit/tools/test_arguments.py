@@ -1,4 +1,4 @@
-"""Arguments that no array can be: one located line from each tool, never a traceback."""
+"""Types of arguments that no array can have: one located error line from each tool, never a traceback."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LAYOUT = """func.func @f(%x: tensor<2xf32, #acme.layout>) -> tensor<2xf32, #acme
 
 @pytest.fixture(params=REFUSED, ids=[type_ for type_, _ in REFUSED])
 def program(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]:
-    """The file, and the line that is expected."""
+    """Return a file with such an argument, and the expected error line."""
     type_, reason = request.param
     path = tmp_path / "f.mlir"
     path.write_text(FUNCTION.replace("TYPE", type_))

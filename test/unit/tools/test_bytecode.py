@@ -1,4 +1,4 @@
-"""MLIR bytecode in and out, through jaxlib."""
+"""Reading and writing of MLIR bytecode, through jaxlib."""
 
 from __future__ import annotations
 

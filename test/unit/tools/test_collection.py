@@ -1,4 +1,4 @@
-"""The garbage collector is as it was once a tool is done, however it ends."""
+"""The state of the garbage collector: restored when a tool ends, in whatever way."""
 
 from __future__ import annotations
 

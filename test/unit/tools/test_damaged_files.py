@@ -1,7 +1,7 @@
-"""Damaged plan, graph and cost files: one line that names the culprit, and no output.
+"""Damaged plan, graph and cost files: one error line that names the culprit, and no output.
 
-Every leaf of a good file is replaced by each bad value in turn, every key is left out, renamed and written twice; and
-the text is cut off. A changed file may only be accepted where the change is allowed (`HARMLESS`).
+Every leaf of a valid file is replaced by each bad value in turn, every key is removed, renamed and duplicated, and the
+text is truncated. A changed file may be accepted only where the change is harmless (`HARMLESS`).
 """
 
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
@@ -76,7 +76,7 @@ MARK = "@@damage@@"
 
 
 def replaced(data: Any, path: Path_, text: str) -> str:
-    """The file with the text in place of a leaf, as it stands."""
+    """Return the file with `text`, inserted literally, in place of a leaf."""
     copy = json.loads(json.dumps(data))
     at(copy, path[:-1])[path[-1]] = MARK
     return json.dumps(copy).replace(f'"{MARK}"', text)
@@ -89,7 +89,7 @@ def without(data: Any, path: Path_) -> str:
 
 
 def twice(data: Any, path: Path_) -> str:
-    """The file with a key written twice, with the same value."""
+    """Return the file with one key written twice, with the same value."""
     copy = json.loads(json.dumps(data))
     owner = at(copy, path[:-1])
     value = json.dumps(owner[path[-1]])
@@ -98,7 +98,7 @@ def twice(data: Any, path: Path_) -> str:
 
 
 def damaged(data: Any, numbers_only: bool = False) -> Iterator[tuple[str, str]]:
-    """What is damaged, and the file."""
+    """Generate damaged files, each with a description of the damage."""
     for path in leaves(data):
         value = at(data, path)
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -117,7 +117,7 @@ def damaged(data: Any, numbers_only: bool = False) -> Iterator[tuple[str, str]]:
 
 
 def accepted(files: Iterator[tuple[str, str]], read: Callable[[str], object], error: type[Exception]) -> list[str]:
-    """The damaged files that are read all the same. An error is one line."""
+    """Return the damaged files that are read without an error; assert that each error is a single line."""
     found = list[str]()
     for what, text in files:
         try:
@@ -136,7 +136,7 @@ def plan_data(tmp_path: Path) -> Any:
 
 
 def shortened(data: Any) -> Any:
-    """Lists with two elements each, which is enough to damage."""
+    """Return the data with every list cut to two elements, which is enough to damage."""
     if isinstance(data, list):
         return [shortened(each) for each in data[:2]]
     return {key: shortened(value) for key, value in data.items()} if isinstance(data, dict) else data

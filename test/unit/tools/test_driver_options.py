@@ -1,4 +1,4 @@
-"""The options that recompute-opt shares with mlir-opt: crashes of passes, reproducers, completion, spellings."""
+"""Options that recompute-opt shares with mlir-opt: crash reproducers, dumps, completion, and spellings."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_dumps_of_unknown_passes_are_refused(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_dumps_of_passes_that_do_not_run_are_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line at the end, and exit code 0; none where the pass runs."""
+    """Warn at the end about a dump of a pass that does not run, with exit code 0."""
     step, output = tmp_path / "step.mlir", str(tmp_path / "out.mlir")
     gradient = '  %g = stablehlo.sine %a {recompute.phase = "gradient"} : tensor<4xf32>\n'
     step.write_text(STEP.replace("  func.return %a", f"{gradient}  func.return %g"))

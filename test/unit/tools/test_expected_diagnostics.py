@@ -1,4 +1,4 @@
-"""Comments that say what must be reported: everything expected is reported, everything reported expected."""
+"""Comments that state expected diagnostics: each must be reported, and nothing else."""
 
 from __future__ import annotations
 

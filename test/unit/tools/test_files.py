@@ -1,4 +1,4 @@
-"""Whatever happens while a file is written, it is the old one whole or the new one whole, and nothing lies beside."""
+"""Atomic writing of files: after any failure a file has its old or its new contents, and no temporary file remains."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """The one line that the driver says."""
+    """Return the single error line of the driver."""
     assert main(arguments) == 1
     output, error = capsys.readouterr()
     assert output == "" and error.count("\n") == 1
@@ -68,7 +68,7 @@ def kill_while_writing(path: Path, write: Callable[[str, bytes], object], seed: 
 
 
 def overwrite(path: str, data: bytes) -> None:
-    """How files must not be written."""
+    """Write in place, as files must not be written."""
     Path(path).write_bytes(data)
 
 
@@ -87,7 +87,7 @@ def test_a_killed_process_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> 
 
 
 def test_the_kills_tear_a_file_that_is_overwritten(tmp_path: Path) -> None:
-    """The test above can fail."""
+    """Check that killing a process tears a file written in place, so that the atomic case means something."""
     path, end = tmp_path / "out.mlir", time.monotonic() + SECONDS
     path.write_bytes(OLD)
     for seed in range(ROUNDS):
@@ -102,7 +102,7 @@ def test_the_kills_tear_a_file_that_is_overwritten(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_leaves_the_old_file(source: Path, tmp_path: Path) -> None:
-    """A limit on the size of files stands for the full disk: the write fails in the middle."""
+    """Keep the old file where a write fails halfway; a limit on file size stands for a full disk."""
     output = tmp_path / "out.mlir"
     output.write_text("old")
     done = subprocess.run(
@@ -180,7 +180,7 @@ def test_a_read_only_folder(source: Path, tmp_path: Path, capsys: pytest.Capture
 
 @on_linux
 def test_a_folder_that_takes_no_files(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Not even from root."""
+    """Report a folder that accepts no files, not even from root."""
     line = refused([str(source), "-o", "/proc/out.mlir"], capsys)
     assert line.startswith("/proc/out.mlir: error: cannot be written: ")
 
@@ -211,7 +211,7 @@ def test_places_where_no_file_can_be(
 
 
 def test_the_output_may_be_a_link(source: Path, tmp_path: Path) -> None:
-    """The file that it leads to is replaced, the link stays; a link to the input is the input."""
+    """Replace the target of a symbolic link and keep the link; recognize a link to the input as the input."""
     link, other = tmp_path / "link", tmp_path / "new"
     link.symlink_to("in/step.mlir")
     other.symlink_to("in/other.mlir")
@@ -234,13 +234,13 @@ def test_the_mode_is_kept_and_the_longest_name_works(source: Path, tmp_path: Pat
 def test_an_error_before_writing_leaves_the_output(
     source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Output = input, and the passes refuse: the input is not lost."""
+    """Keep the file where input and output are the same and a pass refuses."""
     assert "no gradient found" in refused([str(source), "-p", "recompute", "-o", str(source)], capsys)
     assert source.read_text() == MODULE
 
 
 def spellings(path: Path) -> list[str]:
-    """The same file by other names."""
+    """Return different names of the same file."""
     linked, hard = path.with_name("linked"), path.with_name("hard")
     path.touch()
     linked.symlink_to(path)
@@ -275,7 +275,7 @@ def test_names_of_one_file(tmp_path: Path) -> None:
 @on_linux
 @pytest.mark.parametrize("bad", ["/dev/full", "missing/plan"])
 def test_a_plan_is_written_only_with_its_program(bad: str, tmp_path: Path) -> None:
-    """Neither file changes if one of them cannot be written."""
+    """Write plan and program together or not at all."""
     good = tmp_path / "good"
     good.write_text("old")
     bad = bad if bad.startswith("/") else str(tmp_path / bad)

@@ -1,4 +1,4 @@
-"""Ctrl-C while a plan is looked for: the best so far is printed and written, and the exit code is that of a plan."""
+"""Ctrl-C during the search for a plan: the best plan so far is printed and written, with the exit code of a plan."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROGRAM = "import sys; from recompute.tools.recompute_plan import main; sys.exit
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """One for which the search goes on for minutes."""
+    """Return a graph file whose search takes minutes."""
     joint_graphs: Any = script("joint_graphs")
     path = tmp_path_factory.mktemp("graph") / "unet.json"
     path.write_text(json.dumps(joint_graphs.unet().finished()))
@@ -28,7 +28,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def interrupted(arguments: list[str], after: str) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error of recompute-plan; the signal is sent once `after` is said."""
+    """Return exit code, output and errors of recompute-plan, interrupted once it prints `after`."""
     call = [sys.executable, "-c", PROGRAM, *arguments]
     with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as tool:
         assert tool.stdout is not None and tool.stderr is not None

@@ -1,4 +1,4 @@
-"""mlir-opt reads what is written here: our dialect as IRDL, and every output of the lit suite in generic form."""
+"""Compatibility with mlir-opt: it reads our dialect as IRDL, and every output of the lit suite in generic form."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_mlir_opt_verifies_our_dialect(irdl: Path, old: str, new: str, words: st
 
 
 def commands(file: Path) -> list[list[str]]:
-    """The distinct calls of recompute-opt on the file, without what they print on standard error."""
+    """Return the distinct calls of recompute-opt in the file, without redirections of standard error."""
     found = [shlex.split(match[1].replace("%s", str(file))) for match in _RUN.finditer(file.read_text())]
     usable = [words[1:] for words in found if "-t" not in words and "-o" not in words and "%t" not in " ".join(words)]
     return list(map(shlex.split, dict.fromkeys(map(shlex.join, usable))))
@@ -100,7 +100,7 @@ def outputs(file: Path) -> list[str]:
 
 
 def fits_irdl(module: ModuleOp) -> bool:
-    """Whether IRDL can state the operations: no region that needs a terminator, and lists of one type."""
+    """Return whether IRDL can express the operations: no region that requires a terminator, and lists of one type."""
     return all(_fits_irdl(op) for op in module.walk())
 
 

@@ -1,4 +1,4 @@
-"""Every option of a pass, a target or a command line says what it means."""
+"""Help texts of options: every option of a pass, a target or a command line is described."""
 
 from __future__ import annotations
 

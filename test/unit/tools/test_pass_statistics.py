@@ -1,4 +1,4 @@
-"""`--pass-statistics`: which parts are timed, in which order, and that a stopwatch that does not run costs nothing."""
+"""`--pass-statistics`: the timed parts and their order, and no cost where it is off."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recompute.tools.statistics import times
 
 @dataclass(frozen=True)
 class Frozen(Exception):
-    """What may not be written to on its way through."""
+    """An exception that cannot be modified while it propagates."""
 
     word: str
 

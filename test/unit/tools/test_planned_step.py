@@ -1,4 +1,4 @@
-"""recompute-plan on a step as MLIR: the curve over budgets, whether it fits, and what is refused."""
+"""recompute-plan on a step in MLIR: the curve over budgets, whether a budget fits, and refusals."""
 
 from __future__ import annotations
 

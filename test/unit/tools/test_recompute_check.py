@@ -1,4 +1,4 @@
-"""The `recompute-check` command: verdicts, exit codes, and one located line for whatever is wrong with the input."""
+"""The `recompute-check` command: verdicts, exit codes, and one located line per fault of the input."""
 
 from __future__ import annotations
 

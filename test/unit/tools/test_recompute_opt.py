@@ -1,4 +1,4 @@
-"""The driver: what bad input gets, and that a file is written whole or not at all."""
+"""The `recompute-opt` command: errors for invalid input, and files written whole or not at all."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def test_an_unproved_result_is_not_written(
 def test_an_operation_whose_verifier_breaks_is_an_error_where_it_stands(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """xDSL raises a bare exception for a load with another number of indices than the memory has dimensions."""
+    """Locate the bare exception that xDSL raises for a load with the wrong number of indices."""
     source = tmp_path / "load.mlir"
     source.write_text("""func.func @f(%m: memref<4xf32>) -> f32 {
   %r = "memref.load"(%m) : (memref<4xf32>) -> f32
@@ -270,7 +270,7 @@ def test_a_plan_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_an_unknown_branch_is_located(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Several blocks are refused at the function, whatever operation ends the first one."""
+    """Refuse a function of several blocks at its own location, whatever terminates the first block."""
     path = tmp_path / "blocks.mlir"
     branch = '"test.branch"() [^bb1] : () -> ()\n^bb1:\n  func.return %x : tensor<4xf32>'
     path.write_text(f"func.func @two(%x: tensor<4xf32>) -> tensor<4xf32> {{\n  {branch}\n}}\n")
@@ -281,7 +281,7 @@ def test_an_unknown_branch_is_located(capsys: pytest.CaptureFixture[str], tmp_pa
 def test_options_of_targets_are_checked_before_any_pass(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The input is not even read: it does not exist."""
+    """Check the options of targets before the input is read, which here does not exist."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     missing = str(tmp_path / "missing.mlir")
     assert main([missing, "-p", "recompute", "-t", "memory-timeline{format=svg}"]) == 2

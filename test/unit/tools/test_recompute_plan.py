@@ -1,4 +1,5 @@
-"""The command line of the planner: what it prints and writes, what anybody can check, clear answers to bad input."""
+"""The `recompute-plan` command: what it prints and writes, independently checked, and clear errors for invalid
+input."""
 
 from __future__ import annotations
 
@@ -91,7 +92,7 @@ def test_a_sweep(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_curve_beside_others(graph: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An order that was found here is a point on the curve; a point of a list has the graph's costs."""
+    """Plot an order that was found here on the curve, and a point of a list with the costs of the graph."""
     order, listed, curve = tmp_path / "greedy.txt", tmp_path / "theirs.json", tmp_path / "curve.json"
     assert main([graph, "--budget", "0.6", "--solver", "greedy", "--sequence", str(order), "-q"]) == 0
     found = re.search(r"peak: (\d+) bytes.*\nextra cost: (\S+) %", capsys.readouterr().out)

@@ -1,4 +1,5 @@
-"""Diagnostics about options and functions name the input file, not a line of the model that its locations name."""
+"""Locations of diagnostics about options and functions: in the input file, not in the source that its locations
+name."""
 
 from __future__ import annotations
 
@@ -93,7 +94,7 @@ def test_functions_of_the_other_tools(step: str, capsys: pytest.CaptureFixture[s
 
 
 def test_recompute_plan(step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A step without a gradient is refused at its function."""
+    """Refuse a step without a gradient at its function."""
     forward = tmp_path / "forward.mlir"
     forward.write_text(STEP.replace("transpose(jvp", "again((jvp"))
     assert plan([str(forward), "--sweep", "2"]) == 2
@@ -101,7 +102,7 @@ def test_recompute_plan(step: str, tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_each_file_has_its_own_name(step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The function is in the first program alone, so that the second one is named."""
+    """Name the second program where only the first one has the function."""
     other = tmp_path / "other.mlir"
     other.write_text(STEP.replace("@main", "@step"))
     assert check([step, str(other), "--execute", "--function", "main"]) == 2

@@ -1,4 +1,4 @@
-"""`recompute-opt --cache` writes what a run without it writes, and runs no pass a second time."""
+"""`recompute-opt --cache`: the same output as without it, and no pass run a second time."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ STEP = ROOT / "examples" / "stablehlo" / "chain.small.mlir"
 
 @dataclass
 class Runs:
-    """Runs of `recompute-opt` in this process, with a cache of the test's own."""
+    """Runs of `recompute-opt` in this process, with an empty cache."""
 
     folder: Path
     capture: pytest.CaptureFixture[str]
     modules: int = 0
 
     def __call__(self, *arguments: str, code: int = 0) -> tuple[str, str]:
-        """Standard output and standard error."""
+        """Run with these arguments, and return standard output and standard error."""
         assert recompute_opt.main(list(arguments)) == code
         return self.capture.readouterr()
 
@@ -116,7 +116,7 @@ def test_passes_of_other_packages(runs: Runs, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_what_a_limit_or_an_interrupt_ends(runs: Runs, monkeypatch: pytest.MonkeyPatch):
-    """Another run may find more."""
+    """Store no result of a search cut short by a time limit or an interrupt: another run may find more."""
     for _ in range(2):
         runs(str(STEP), "-p", "recompute{budget=min memory-model=order time-limit=60.0}", "--cache")
     assert runs.modules == 2 and runs.entries == 0

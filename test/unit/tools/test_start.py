@@ -1,4 +1,4 @@
-"""The console scripts answer at once what needs no dialect, and hand everything else on."""
+"""Startup of the console scripts: requests that need no dialect are answered at once, others are passed on."""
 
 from __future__ import annotations
 

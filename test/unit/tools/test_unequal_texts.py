@@ -1,4 +1,4 @@
-"""Pairs of files that are not equal, by whatever little: `recompute-check` refuses them, or says that they differ.
+"""Pairs of files that differ in a detail: `recompute-check` refuses them, or reports a difference.
 
 Each was once "proved equal": numbers and aliases that the reader changed, and parts that the proof did not look at.
 """

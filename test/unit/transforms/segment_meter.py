@@ -1,8 +1,7 @@
-"""What segments save for the backward pass, counted on text of a flat step by other code than that of the passes.
+"""An independent count of what segments save for the backward pass, on the text of a flat step.
 
-Phases and scopes are read off the locations, storages are followed through reshapes and the like, and barriers hand on
-what they are given. A storage counts for the scope in which the forward pass makes it, once a gradient or a copy reads
-it.
+Phases and scopes are read from locations; storage is followed through views and barriers. A buffer counts for the scope
+in whose forward pass it is made, once a gradient operation or a copy reads it.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ STRIDED = {"stablehlo.broadcast_in_dim", "stablehlo.transpose"}
 
 
 def saved_by_scope(module: ModuleOp, scopes: Sequence[str]) -> dict[str, int]:
-    """Bytes, for each of the scopes, of the first function of the module."""
+    """Return the bytes saved by each of these scopes in the first function of the module."""
     block = next(op for op in module.ops if isinstance(op, FuncOp)).body.block
     assert block.last_op is not None, "it returns something"
     returned = {storage_of(value) for value in block.last_op.operands}
@@ -63,7 +62,7 @@ def read_by(op: Operation) -> list[SSAValue]:
 
 
 def storage_of(value: SSAValue) -> SSAValue:
-    """What is reshaped after it was turned or spread out is written anew."""
+    """Return the value that owns the storage; a reshape after a transpose or broadcast copies, and so owns its own."""
     owner = value.owner
     while isinstance(owner, Operation) and owner.name in VIEWS:
         source = owner.operands[0].owner
@@ -76,7 +75,7 @@ def storage_of(value: SSAValue) -> SSAValue:
 
 
 def is_from_constants(op: Operation) -> bool:
-    """Whether no argument is behind it."""
+    """Return whether the value depends on no argument."""
     values = read_by(op)
     return all(isinstance(one.owner, Operation) and is_from_constants(one.owner) for one in values)
 
@@ -96,7 +95,7 @@ def scope_of(op: Operation) -> str:
 
 
 def size_of(value: SSAValue) -> int:
-    """Of a tensor: `tensor<4x8xf32>` takes 128 bytes, and a bit takes one."""
+    """Return the bytes of a tensor: 128 for `tensor<4x8xf32>`; a boolean takes one byte."""
     match = re.fullmatch(r"tensor<((?:\d+x)*)[a-z]+(\d+)>", str(value.type))
     assert match is not None, str(value.type)
     return prod(int(extent) for extent in match[1].split("x") if extent) * max(1, int(match[2]) // 8)

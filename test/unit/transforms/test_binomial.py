@@ -1,6 +1,6 @@
-"""Carries in slots: the results are those of the step, and the program runs as few iterations as Revolve.
+"""Binomial checkpointing of loops: results are unchanged, with as few repeated iterations as Revolve needs.
 
-The whole grid: `python -m recompute.test.unit.transforms.test_binomial`.
+`python -m recompute.test.unit.transforms.test_binomial` runs the whole grid.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def step(iterations: int) -> ModuleOp:
 
 
 class Count(Observer):
-    """How often the operation runs that makes the next carry."""
+    """An observer that counts executions of the operation that makes the next carry."""
 
     def __init__(self) -> None:
         self.carries = 0
@@ -93,7 +93,8 @@ class Count(Observer):
 
 
 def check(iterations: int, slots: int) -> None:
-    """Bit for bit; the first pass runs its last iteration too, which Revolve leaves to whoever runs it backwards."""
+    """Compare bit for bit, and count iterations: our first pass runs the last iteration too, which Revolve leaves
+    out."""
     module, count = step(iterations), Count()
     expected = execute(function_named(module), INPUTS)
     rolled = recompute_loops(module, loops=f"binomial({slots})")
@@ -110,7 +111,7 @@ def test_as_few_iterations_as_can_be(iterations: int, slots: int) -> None:
 
 
 def test_as_many_slots_as_fit() -> None:
-    """A carry is 20 bytes, and so is the slice of one iteration."""
+    """Fit as many slots as the byte limit allows; a carry has 20 bytes, as has the slice of one iteration."""
     module = step(30)
     rolled = recompute_loops(module, loops="binomial(130B)")
     assert any("in 4 slots: 120 bytes, and its stacks were 600" in str(one) for one in rolled.remarks), rolled.remarks

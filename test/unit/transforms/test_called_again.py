@@ -1,4 +1,4 @@
-"""Where program order is all that counts, functions are called again only where that takes no more memory."""
+"""Repeated calls for an executor in program order: only where they need no more memory than inlined copies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BYTES = 4 * 1024
 
 
 def step(block: str, gradient: str, functions: str) -> str:
-    """The block makes %a and %b from %x; its gradient makes %i of %g and them."""
+    """Return a step whose block makes %a and %b from %x, and whose gradient makes %i from %g and both of them."""
     return f"""
 func.func @step(%x: {T}) -> ({T}, {T}) {{
   {block}
@@ -69,7 +69,7 @@ func.func private @h(%x: {T}) -> {T} {{
 
 
 def done(text: str, target: str, calls: bool = True) -> tuple[int, int, str]:
-    """Tensors at the peak in program order, calls in the module, the last remark."""
+    """Return the tensors alive at the peak in program order, the number of calls, and the last remark."""
     module = parse_module(text)
     found = recompute(module, RecomputeOptions(Selection(segments="block0"), target=target, calls=calls))
     assert found.copies and prove(parse_module(text), module)
@@ -90,12 +90,14 @@ def test_functions_stay_inlined_where_calls_need_more(text: str) -> None:
     [(WAITS.replace("%g, %o : ", "%g, %a : "), 4, 1), (TWINS.replace("sine %x", "negate %x", 1), 5, 4)],
 )
 def test_functions_are_called_again_where_that_costs_nothing(text: str, peak: int, calls: int) -> None:
-    """All that the gradient's function computes waits for a copy; the calls compute different values."""
+    """Repeat calls where every operation of the gradient's function waits for a copy, and the calls compute other
+    values."""
     assert done(text, "none")[:2] == (peak, calls)
     assert done(text, "none", calls=False)[:2] == (peak, 0)
 
 
 def test_for_xla_functions_are_called_again_all_the_same() -> None:
-    """XLA inlines calls and merges twins itself, and what is called again has the bits of the plain step."""
+    """Repeat calls for XLA, which inlines them and merges duplicates itself; results keep the bits of the plain
+    step."""
     assert done(TWINS, "stablehlo")[:2] == (5, 4)
     assert done(TWINS, "stablehlo", calls=False)[:2] == (4, 0)

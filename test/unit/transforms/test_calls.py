@@ -1,4 +1,4 @@
-"""Calls that come back after recomputation, and the hard cases: what does not fit stays inlined, and computes the same.
+"""Calls restored after recomputation: what no longer fits its function stays inlined, and results are unchanged.
 
 Each step has two blocks, of which the first one is recomputed; what it calls, and how, differs from case to case.
 """
@@ -36,7 +36,7 @@ CALLED = '%a = func.call @f(%x) : (tensor<1024xf32>) -> tensor<1024xf32> loc("ji
 
 
 def step(block: str = CALLED, functions: str = SINE, arguments: str = "%x: tensor<1024xf32>", more: str = "") -> str:
-    """The block makes %a from %x; the gradient reads %a and what comes next."""
+    """Return a step whose block makes %a from %x, and whose gradient reads %a and the value after it."""
     return f"""
 func.func @step({arguments}) -> (tensor<1024xf32>, tensor<1024xf32>) {{
   {block}
@@ -68,7 +68,7 @@ class Done:
 
     @property
     def called(self) -> list[tuple[str, bool]]:
-        """What is called in the step, and whether the call is a copy."""
+        """The functions called in the step, and whether each call is a copy."""
         step = function(self.after, "step")
         calls = [op for op in step.walk() if isinstance(op, CallOp)]
         return [(call.callee.string_value(), Names.COPY in call.attributes) for call in calls]
@@ -83,7 +83,11 @@ def function(module: ModuleOp, name: str) -> FuncOp:
 
 
 def with_calls(text: str, selection: Selection | None = None) -> Done:
-    """Recomputed; proved, executed, of the same bytes as without calls, read again, and left alone the second time."""
+    """Recompute the step with calls restored, and check the result.
+
+    The result is proved and executed, needs the bytes of the result without calls, is read back from its text, and does
+    not change when recomputed again.
+    """
     before = parse_module(text, "step.mlir")
     verify_module(before)
     flat, after = before.clone(), before.clone()
@@ -107,7 +111,7 @@ def with_calls(text: str, selection: Selection | None = None) -> Done:
 
 
 def assert_no_marks_inside(before: ModuleOp, after: ModuleOp) -> None:
-    """No function that is called says more than it said when it came."""
+    """Assert that no called function has attributes beyond those that it had before."""
     came = {op.sym_name.data: op for op in before.ops if isinstance(op, FuncOp)}
     for op in after.ops:
         if isinstance(op, FuncOp) and op.sym_visibility == StringAttr("private"):
@@ -159,7 +163,7 @@ func.func private @f(%x: tensor<1024xf32>, %k: tensor<1024xf32>) -> tensor<1024x
 
 
 def test_constants_that_were_arguments_stay_arguments() -> None:
-    """In the first call the argument is the same number as the constant of the body."""
+    """Keep an argument that in one call equals a constant of the body."""
     found = with_calls(step(TWO_CONSTANTS, SCALED))
     assert found.called == [("f", False), ("f", False), ("f", True), ("f", True)]
     assert found.functions == ["step", "f"]
@@ -202,7 +206,7 @@ cond {
 
 
 def test_calls_inside_of_loops() -> None:
-    """The loop is copied, and both loops call; the copy of a loop is one copy, so the call in it says nothing."""
+    """Restore the calls in a loop and in its copy; the copied loop is one copy, so its call has no mark of its own."""
     found = with_calls(step(LOOP, SINE))
     assert found.called == [("f", False), ("f", False)]
     assert found.functions == ["step", "f"]
@@ -251,14 +255,15 @@ CALLED_FOR_SEVERAL = """
 
 
 def test_results_that_nobody_reads_and_arguments_that_come_back() -> None:
-    """What made the unread result was dead, so a part of the function is called, by originals and copies alike."""
+    """Call a reduced function where one result is unread, in original and copy alike: the operations behind it were
+    dead."""
     found = with_calls(step(CALLED_FOR_SEVERAL, SEVERAL))
     assert found.called == [("f_1", False), ("f_1", True)]
     assert found.functions == ["step", "f_1"]
 
 
 def test_a_part_of_the_function_where_only_a_part_is_needed() -> None:
-    """The original makes the sine alone; its copy makes the local derivative too, which the gradient reads."""
+    """Call a reduced function in the original, which needs the sine alone; its copy also makes the local derivative."""
     more = 'stablehlo.multiply %h, %local : tensor<1024xf32> loc("jit(s)/transpose(jvp(block0))/mul")'
     text = step(CALLED_FOR_SEVERAL, SEVERAL, more=f"%k = {more}").replace(
         "%i = stablehlo.multiply %h", "%i = stablehlo.multiply %k"
@@ -285,7 +290,7 @@ def test_a_name_that_is_taken() -> None:
 
 
 def test_a_function_of_which_a_part_was_copied_is_left_inlined_there() -> None:
-    """The policy saves the product in the middle of the function, which the original returns then."""
+    """Return the saved product from the function called, and leave inlined the copy of what remains."""
     matrices = """
 func.func private @f(%x: tensor<32x32xf32>) -> tensor<32x32xf32> {
   %0 = stablehlo.sine %x : tensor<32x32xf32> loc("sin")
@@ -349,7 +354,7 @@ def test_attributes_of_functions_arguments_and_calls_stay() -> None:
     ],
 )
 def test_effects_keep_their_place(effect: str) -> None:
-    """What they return is kept, so the functions return it besides; the call between them is copied whole."""
+    """Keep the results of effects by returning them from the functions; copy the pure call between them whole."""
     functions = (
         SINE
         + f"""
@@ -384,7 +389,7 @@ func.func private @f(%key: tensor<2xui64>) -> tensor<1024xf32> {
 
 
 def test_a_function_that_draws_random_bits() -> None:
-    """A second result that nobody reads, of an operation whose first one is read."""
+    """Restore a call in which an operation has an unread second result."""
     called = """
 %r = func.call @f(%key) : (tensor<2xui64>) -> tensor<1024xf32> loc("jit(s)/jvp(block0)/jit(f)")
 %a = stablehlo.multiply %x, %r : tensor<1024xf32> loc("jit(s)/jvp(block0)/mul")
@@ -394,7 +399,8 @@ def test_a_function_that_draws_random_bits() -> None:
 
 
 def test_a_copy_that_is_made_in_two_stages_is_left_inlined() -> None:
-    """The bits first, then a sine that could run beside them: a barrier stands in the middle of the function."""
+    """Leave a copy inlined where a barrier divides it: first the random bits, then a sine that could run beside
+    them."""
     taking = BITS.replace("(%key:", "(%x: tensor<1024xf32>, %key:").replace("return %0", "return %2")
     beside = '  %1 = stablehlo.sine %x : tensor<1024xf32> loc("sin")\n'
     behind = '  %2 = stablehlo.multiply %1, %0 : tensor<1024xf32> loc("mul")\n'
@@ -406,7 +412,7 @@ def test_a_copy_that_is_made_in_two_stages_is_left_inlined() -> None:
 
 
 def test_marks_inside_of_a_function_stay_on_originals_alone() -> None:
-    """A copy is not what somebody wished for its original."""
+    """Keep the user's marks inside a function on originals: a copy must not carry them."""
     marked = SINE.replace('tensor<1024xf32> loc("sin")', 'tensor<1024xf32> loc("sin")').replace(
         "stablehlo.sine %0 :", "stablehlo.sine %0 {recompute.recompute = true} :"
     )
@@ -415,7 +421,8 @@ def test_marks_inside_of_a_function_stay_on_originals_alone() -> None:
 
 
 def test_calls_that_were_marked_come_back_without_the_mark() -> None:
-    """It was said of all that the call does, and some of that may have stayed: what comes from constants alone."""
+    """Drop the mark of a call: it was for everything in it, of which parts that depend on constants alone may be
+    kept."""
     found = with_calls(step(CALLED.replace("@f(%x) :", "@f(%x) {recompute.recompute = true} :")))
     original, copy = found.calls
     assert Names.COPY in copy.attributes

@@ -1,4 +1,4 @@
-"""Calls that have come back give XLA the program that it had: the same bits, where inlining alone changes them."""
+"""Restored calls in XLA: results keep their bits, which inlining alone would change."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_inlined_cleaned_and_called_again_is_the_plain_step(forms: Any, distance
 
 @pytest.mark.slow
 def test_ours_and_checkpoint_have_the_same_bits(forms: Any, distances: Any) -> None:
-    """The vision transformer, of which inlining changes every result."""
+    """Give the bits of `jax.checkpoint` on the vision transformer, every result of which inlining changes."""
     made = distances.forms_of("vision_transformer")
     results = dict[str, Any]()
     for name in (forms.PLAIN, forms.INLINED, forms.OURS, forms.CHECKPOINT):

@@ -1,4 +1,4 @@
-"""Who reads what behind a token. The rest is in test/filecheck/transforms/clone*.mlir."""
+"""Readers behind a token in the clone pass; other cases are in test/filecheck/transforms/clone*.mlir."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ def test_gradient_operations_read_a_value_behind_the_latest_token_before_them() 
 
 
 def of_two_results(first: str = "%ct", returned: str = "%z", outside: str = "%w") -> ModuleOp:
-    """Segment `p` makes %v and %u at once. The backward pass reads `first` first; `outside` is read after `p`."""
+    """Return a step whose segment `p` makes %v and %u in one operation.
+
+    The backward pass reads `first` before anything else; `outside` is read after `p`.
+    """
     reading = f'%r1 = stablehlo.negate {first} : {T} loc("jit(f)/transpose(jvp(p))/neg")'
     squared = f'%g0 = stablehlo.multiply %ct, %ct : {T} loc("jit(f)/transpose(jvp(q))/mul")'
     begin, then = (reading, squared) if outside == "%w" else (squared, reading)
@@ -104,7 +107,7 @@ def test_of_two_results_one_is_returned_and_stays(returned: str, marks: str, rea
 
 @pytest.mark.parametrize(("first", "marks"), [("%v", "[false, true]"), ("%u", "[true, false]")])
 def test_of_two_results_one_is_read_before_any_gradient_and_stays(first: str, marks: str) -> None:
-    """Whether it is an output of its segment, which is asked for reader by reader, or not."""
+    """Keep a result read before any gradient value exists, whether or not it is an output of its segment."""
     for outside in ("%w", first):
         module = of_two_results(first=first, outside=outside)
         done = clone(module)
@@ -115,7 +118,7 @@ def test_of_two_results_one_is_read_before_any_gradient_and_stays(first: str, ma
 
 
 def test_an_output_that_is_read_before_any_gradient_stays_and_its_region_is_named() -> None:
-    """%a and %b are copied; %v, which %b reads, is not: nothing could hold its copy back for %g0."""
+    """Copy %a and %b but keep %v, which %b reads: no token could hold back its copy until %g0."""
     module = parse_module(f"""
 func.func @f(%x: {T}, %ct: {T}) -> ({T}, {T}) {{
   %a = stablehlo.sine %x {{{MARK}, recompute.segment = "p"}} : {T} loc("jit(f)/jvp(p)/sin")

@@ -1,4 +1,5 @@
-"""What `cse` counts, and that it leaves nothing dead behind. The rules are in test/filecheck/transforms/cse.mlir."""
+"""The count of merged operations in `cse`, and removal of dead ones; its rules are in
+test/filecheck/transforms/cse.mlir."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def test_what_is_merged_reads_nothing_any_more() -> None:
 
 
 def step(first: str, second: str) -> str:
-    """Both make a %1 of their own."""
+    """Return a function with both texts, in which %1 is renamed so that they do not clash."""
     return f"""
 func.func @f(%x: {T}, %i: tensor<i32>) -> ({T}, {T}) {{
   {first.replace("%1", "%a")}
@@ -104,5 +105,5 @@ def test_twins_inside_of_a_region_merge() -> None:
     ],
 )
 def test_unknown_effects_and_tokens_stay_apart(text: str) -> None:
-    """A token stands for its own place in the backward pass."""
+    """Do not merge unknown effects or tokens: each token stands for its own place in the backward pass."""
     assert cse(parse_module(step(text, text))) == 0

@@ -1,6 +1,6 @@
-"""A plan that somebody wrote by hand, and wrongly: no traceback, and no wrong gradient.
+"""Invalid hand-written plans: neither a traceback nor a wrong gradient.
 
-More of them: `python -m recompute.test.property.plans`.
+`python -m recompute.test.property.plans` runs more of them.
 """
 
 from __future__ import annotations

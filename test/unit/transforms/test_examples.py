@@ -1,4 +1,4 @@
-"""The rules on the real programs: what the passes must do to every example, at both sizes."""
+"""The rules that a rewritten step obeys, on every example at both sizes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ BARS = {"chain": 0.35, "mlp": 0.85, "gpt": 0.55, "gpt_train": 0.55}
 
 @dataclass(frozen=True)
 class SavedValue:
-    """What the rules keep constant: the residual set, named by place and not by object, and the peak."""
+    """What recomputing again must not change: the residual set, named by location, and the peak."""
 
     residuals: tuple[tuple[str, str], ...]
     peak_bytes: int
@@ -82,7 +82,7 @@ def test_the_peak_falls_and_the_result_is_proved(name: str) -> None:
 
 
 def test_a_step_whose_peak_would_not_fall_is_left_alone() -> None:
-    """Without XLA nobody needs less where the update holds as much as the backward pass."""
+    """Leave a step alone whose optimizer update holds as much as its backward pass; only XLA would need less."""
     plain = original(PEAK_IN_UPDATE)
     module = plain.clone()
     assert recompute(module, RecomputeOptions(target="none")).remarks[-1].reason.endswith("the step is left as it is")
@@ -122,7 +122,7 @@ def test_r12_a_second_run_changes_nothing(name: str) -> None:
 @pytest.mark.slow("gpt_train", "unet", "branches")
 @pytest.mark.parametrize("name", SMALL)
 def test_calls_come_back_with_the_same_peaks(name: str) -> None:
-    """Read again, the result is a step with copies that needs the same bytes."""
+    """Read the result with calls back from its text, and find the same peaks and copies."""
     module = with_calls(name)
     assert prove(original(name), module)
     text = print_module(module, debuginfo=True)
@@ -138,7 +138,7 @@ def test_calls_come_back_with_the_same_peaks(name: str) -> None:
 
 
 def test_r9_without_the_attributes_a_cse_undoes_it() -> None:
-    """The measure can fail: strip the attributes and the tokens, and copies and originals merge."""
+    """Strip attributes and tokens, and find copies merged with originals, so that rule R9 can fail."""
     module = with_tokens("chain.large.mlir").clone()
     lower(module, "none")
     for op in module.walk():

@@ -1,4 +1,4 @@
-"""The steps written by hand in arith, math, linalg, tensor and scf, through the whole pipeline."""
+"""Hand-written steps in arith, math, linalg, tensor and scf, through the whole pipeline."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_proved_equal_executed_equal_and_the_peak_falls(name: str, target: str) 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_text_of_the_result_is_the_result(name: str) -> None:
-    """xDSL drops the attributes of some operations when it prints them; ours must not be among what is lost."""
+    """Print and read the result without loss: xDSL drops attributes of some operations, ours must not be among them."""
     module = load(name)
     recompute(module)
     text = print_module(module)
@@ -63,7 +63,7 @@ def test_the_text_of_the_result_is_the_result(name: str) -> None:
 
 
 def drop_last(op: Operation) -> None:
-    """Let the loop yield what it was given in place of what it computed."""
+    """Make the loop yield its own argument in place of the computed value."""
     last = op.regions[0].block.last_op
     assert last is not None
     last.operands[0] = op.regions[0].block.args[1]
@@ -113,7 +113,7 @@ def test_the_gradients_of_the_perceptron() -> None:
 
 @pytest.mark.parametrize("flag", [False, True])
 def test_the_gradient_of_the_loop(flag: bool) -> None:
-    """Against finite differences, which know nothing of how it is computed."""
+    """Compare the gradient with finite differences, which do not depend on how it is computed."""
     x = np.linspace(0.5, 3, 256, dtype=np.float32)
     one, step = np.ones_like(x), np.float32(5e-3)
     module, which = load("loop.mlir"), np.asarray(flag)

@@ -1,4 +1,4 @@
-"""Steps that return a tuple, as PyTorch/XLA exports them, are flattened, recomputed, proved equal and executed."""
+"""Steps that return a tuple, as PyTorch/XLA exports them: flattened, recomputed, proved equal and executed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PIPELINE = "recompute-flatten-tuples,recompute{primal-results=0}"
 
 
 def test_a_step_of_torch_xla() -> None:
-    """Flattened and recomputed: proved, equal bit for bit, and in less memory, as predicted and as metered."""
+    """Prove the result, compare it bit for bit, and need less memory, by prediction and by measurement."""
     text = torch_xla_step(8)
     before, plain = parse_module(text), parse_module(text)
     assert flatten_tuples(plain) == 1
@@ -39,7 +39,7 @@ def test_a_step_of_torch_xla() -> None:
 
 
 def test_elements_are_read_without_tuples_when_a_step_is_recomputed() -> None:
-    """The result of the function stays a tuple unless that is asked for."""
+    """Keep the function's result a tuple unless flattening is requested, but read elements without tuples."""
     done = recompute.rewrite(torch_xla_step(3), RecomputeOptions(pipeline="recompute{primal-values=%loss}"))
     assert done.proof is not None and done.proof.proved and done.proof.flattened_results == 0
     assert [type(op) for op in every_operation(done.module) if isinstance(op, TupleOp | GetTupleElementOp)] == [TupleOp]

@@ -1,4 +1,4 @@
-"""What cannot be said in a small file of MLIR about inlining."""
+"""Inlining: properties that a small MLIR file cannot express."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from recompute.transforms.inline import inline
 
 
 def doubling(levels: int) -> str:
-    """Functions that call the next one twice."""
+    """Return functions that each call the next one twice."""
     step = "func.func private @f{0}(%x: f32) -> f32 {{\n  %a = {1} %x : f32\n  return %a : f32\n}}\n"
     call = "func.call @f{0}(%x) : (f32) -> f32\n  %a = func.call @f{0}(%b) : (f32) -> f32\n  return %a : f32\n}}\n"
     functions = [f"func.func private @f{n}(%x: f32) -> f32 {{\n  %b = " + call.format(n + 1) for n in range(levels)]
@@ -33,7 +33,7 @@ def test_too_many_are_refused_before_any_is_inlined() -> None:
 
 
 def test_a_chain_of_calls_of_any_depth() -> None:
-    """3,000 functions, each of which calls the next."""
+    """Inline 3000 functions, each of which calls the next, without recursion."""
     count, type_ = 3000, "tensor<4xf32>"
     ends = [f"%0 = call @f{n + 1}(%x) : ({type_}) -> {type_}" for n in range(count - 1)]
     bodies = [*ends, f"%0 = stablehlo.sine %x : {type_}"]

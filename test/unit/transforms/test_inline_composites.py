@@ -1,4 +1,4 @@
-"""Composites are inlined through their decompositions, and the proof compares them through these."""
+"""Inlining of composites through their decompositions, by which the proof compares them as well."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps with what the examples lack: CHLO, shardings, and keys."""
+"""JAX steps with constructs that the examples lack: CHLO, sharding constraints, and random keys."""
 
 # JAX's types say little about lambdas.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
@@ -27,7 +27,7 @@ jnp = jax.numpy
 
 
 def lowered() -> str:
-    """Four blocks with an exact gelu, noise from a key, and a sharding constraint each."""
+    """Return four blocks, each with an exact gelu, noise from a key, and a sharding constraint."""
     mesh = jax.make_mesh((1,), ("data",), axis_types=(jax.sharding.AxisType.Auto,))
     rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data"))
 

@@ -1,4 +1,4 @@
-"""After copies the phases need not be found out again: what is new waits for the gradient."""
+"""Phases after copying: updated incrementally, since every new operation waits for the gradient."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ def test_what_is_known_is_what_would_be_found(name: str, target: str) -> None:
 
 
 def _without_constants(known: Phases) -> dict[Operation, str]:
-    """A constant is merged with its like of another phase, and nobody asks for its own."""
+    """Return the phases of all but constants, which may be merged across phases."""
     return {op: phase for op, phase in known.phase.items() if not is_constant(op)}

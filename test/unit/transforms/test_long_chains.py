@@ -1,4 +1,4 @@
-"""Programs of many blocks: nothing recurses over their length."""
+"""Programs of many blocks: no function recurses over their length."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def line(result: str, text: str, path: str) -> str:
 
 
 def chain(blocks: int) -> str:
-    """`x = tanh(sin(x) * w)` in each block, and its gradient, as JAX writes it."""
+    """Return `x = tanh(sin(x) * w)` in each block, with its gradient, as JAX lowers it."""
     lines = [f"  %one = stablehlo.constant dense<1.0> : {T}"]
     for block in range(blocks):
         forward, before = f"jvp(block{block})", f"y{block - 1}" if block else "x"
@@ -41,7 +41,7 @@ def chain(blocks: int) -> str:
 
 
 def peak_of(module: ModuleOp) -> int:
-    """Bytes of temporaries in program order."""
+    """Return the peak of temporaries in program order, in bytes."""
     return peak_bytes(numbered_steps(module, bare=True)[0][1].graph)
 
 

@@ -1,4 +1,4 @@
-"""Which pairs of loops hold carries in place of stacks, and why others stay as they are."""
+"""Pairs of loops that keep carries in place of stacks, and the reasons why others stay as they are."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SAME_DIRECTION = TEXT.replace("%at = stablehlo.subtract %last, %j", "%at = stabl
 
 
 def said_of(text: str, loops: str, selection: Selection = AUTO) -> str:
-    """What is said of the loops; and it is proved, and computes the same."""
+    """Return the remarks on the loops; the result is proved and computes the same."""
     before = parse_module(text, "step.mlir", make_context())
     before.verify()
     after = before.clone()
@@ -54,7 +54,7 @@ def test_loops_of_other_lengths() -> None:
 
 
 def test_in_another_order() -> None:
-    """Every slice a place further: the first of them twice, as it is kept within bounds."""
+    """Leave a loop alone that reads every slice one position further, with the first one clamped."""
     other = TEXT.replace("dense<29>", "dense<28>")
     assert "holds its carries" not in said_of(other, "periodic(5)")
 

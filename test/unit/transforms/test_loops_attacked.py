@@ -1,5 +1,5 @@
-"""The passes for loops on programs that JAX does not write: slices read in another order and twice, unsigned counters,
-attributes on loops. What they make is valid, proved, and computes the same."""
+"""The loop passes on programs that JAX does not write: slices read out of order or twice, unsigned counters, and
+attributes on loops. Each result is valid, proved, and computes the same."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ V, S, ONE = "tensor<4xf32>", "tensor<5x4xf32>", "tensor<1x4xf32>"
 
 
 def step(number: str = "i32", said: str = "") -> str:
-    """Two stacks of one iteration: the second is read first, and both are read twice."""
+    """Return a step with two stacks per iteration, the second of which is read first; both are read twice."""
     n, sign = f"tensor<{number}>", "UNSIGNED" if number.startswith("u") else "SIGNED"
 
     def until(counter: str) -> str:
@@ -102,7 +102,7 @@ def test_loops_that_are_written_compare_as_their_counters_do(loops: Loops) -> No
 
 @pytest.mark.parametrize("through", ["ui32", "i64"])
 def test_a_number_below_zero_that_loses_its_sign(through: str) -> None:
-    """-5 is 2**32 - 5 then, and what is 4 - j as a number is beyond the stack, and moved to its end."""
+    """Leave a loop alone whose negative index becomes 2**32 - 5 when converted: 4 - j then lies beyond the stack."""
     n, m = "tensor<i32>", f"tensor<{through}>"
     chain = f"""    %five = stablehlo.constant dense<-1> : {n}
     %low = stablehlo.subtract %five, %j : {n}
@@ -146,7 +146,7 @@ def test_the_end_of_a_loop_counts_as_the_loop() -> None:
 
 @pytest.mark.parametrize(("handle", "taken"), [(1, 2), (7, 8), (0, 0)])
 def test_a_copy_of_what_has_no_channel_has_none(handle: int, taken: int) -> None:
-    """Zero says that the replicas take part, any other number that all devices do."""
+    """Give a copied collective a new channel where it has one; handle zero means no channel and stays."""
     said = f"channel_handle = #stablehlo.channel_handle<handle = {handle}, type = 1>"
     module = parse_module(
         f"""func.func @main(%x: {V}) -> {V} {{
@@ -160,7 +160,7 @@ def test_a_copy_of_what_has_no_channel_has_none(handle: int, taken: int) -> None
 
 
 def carried(said: str) -> str:
-    """24 carries are stacked up, and read from the last one on by a loop on which something is written."""
+    """Return a loop that stacks 24 carries, and one, with attributes, that reads them from the last one on."""
     n, stack = "tensor<i32>", "tensor<24x4xf32>"
 
     def until(counter: str, said: str = "") -> str:

@@ -1,4 +1,4 @@
-"""Steps inside of loops: worked on as functions, and put back as they were."""
+"""Steps nested in loops: moved to functions for the passes, and moved back unchanged."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_the_copies_of_a_loop_stand_in_its_body_and_compute_the_same() -> None:
 
 
 def test_what_a_body_alone_reads_stays_while_it_is_apart() -> None:
-    """A constant from around the loop has no other reader."""
+    """Keep a constant outside the loop while its only reader, the body, is moved away."""
     module = parse_module(ACCUMULATED)
     inline(module)
     with nested_steps_apart(module):

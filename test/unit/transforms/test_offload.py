@@ -1,4 +1,4 @@
-"""Values that lie on the host meanwhile: proved and executed equal, counted as metered, chosen by what they cost."""
+"""Offloading to the host: proved and executed equal, counted as measured, and chosen by cost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ LAYERS = 5
 
 
 def chain(layers: int = LAYERS, mark: str = "") -> str:
-    """Products and their sines, and the gradient: each layer's product is read again, the last one's first."""
+    """Return layers of a product and its sine, with the gradient, which reads each layer's product, the last one
+    first."""
     forward = [f'%h0 = stablehlo.sine %x {{recompute.phase = "primal"}} : {SHAPE}']
     for at in range(layers):
         forward += [
@@ -51,7 +52,7 @@ MARKED = chain(mark=', recompute.recompute = "offload"')
 
 
 def holds(text: str, done: Rewritten) -> int:
-    """Bytes at the peak as metered, which the static count meets; the results are those of the step."""
+    """Assert that results are unchanged and the static peak is the measured one; return that peak in bytes."""
     before = parse_module(text)
     inputs = random_inputs(next(iter(done.module.ops)), 1)  # pyright: ignore[reportArgumentType]
     assert compare(before, done.module, inputs)
@@ -130,7 +131,7 @@ def budgeted(text: str, budget: str, offload: str, cost: str) -> Rewritten:
 
 
 def extra(done: Rewritten) -> float:
-    """Seconds more, as the last remark has them; of a plan without moves as the remark on costs does."""
+    """Return the extra seconds that the last remark states."""
     said = [found[1] for one in done.remarks if (found := re.search(r": ([0-9.e+-]+) us on", one.reason))]
     return float(said[-1])
 
@@ -139,7 +140,7 @@ BUDGET = "55%"
 
 
 def test_a_budget_moves_what_is_dear_to_make() -> None:
-    """Products take long on a CPU, and a fast link little: the same budget for a fraction of the time."""
+    """Offload products, which take long on a CPU, over a fast link: the budget is met for a fraction of the time."""
     text = chain()
     without, moved = (budgeted(text, BUDGET, how, "roofline(cpu)") for how in ("", "20GB/s"))
     assert any(map(is_to_host, moved.module.walk())) and not any(map(is_to_host, without.module.walk()))
@@ -159,7 +160,7 @@ def test_a_slow_link_moves_nothing_and_says_so() -> None:
 
 
 def test_what_may_not_be_made_again_can_be_moved() -> None:
-    """Numbers from a hidden random state: below what recomputation reaches."""
+    """Offload numbers of a hidden random state, and stay below the minimum of recomputation alone."""
     uniform = "rng_distribution = #stablehlo<rng_distribution UNIFORM>"
     drawn = re.sub(
         r"%p(\d) = stablehlo.dot_general %h[^{]*\{([^}]*)\}[^\n]*",
@@ -185,7 +186,7 @@ def test_what_may_not_be_made_again_can_be_moved() -> None:
 
 
 def test_marks_beside_a_choice() -> None:
-    """What is marked is moved in any case, and the remark compares with that."""
+    """Offload marked values in any case, and compare with that in the remark."""
     product = "contracting_dims = [1] x [0] {"
     some = chain().replace(product, f'{product}recompute.recompute = "offload", ', 1)
     done = budgeted(some, BUDGET, "20GB/s", "roofline(cpu)")
@@ -222,7 +223,7 @@ def test_what_is_no_offload(offload: str, cost: str, words: str) -> None:
 
 
 def test_a_selection_that_does_not_fit_is_refused_at_the_step() -> None:
-    """A policy that offloads asks for the segments before anything is marked."""
+    """Refuse a policy that skips a missing segment before anything is marked."""
     asked = Selection(policy="offload_dot_with_no_batch_dims", skip=(7,))
     with pytest.raises(Refusal, match="there is no segment 7 to skip") as refused:
         rewrite(chain(), RecomputeOptions(asked, offload="marked"))

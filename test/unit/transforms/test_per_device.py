@@ -1,4 +1,5 @@
-"""Gradients of a `shard_map`: found as pairs, worked on as one function, split again so that the same is computed."""
+"""Gradients of a `shard_map`: per-device bodies are paired, rewritten as one function, and split again without
+change."""
 
 from __future__ import annotations
 
@@ -77,7 +78,7 @@ def test_what_is_no_pair(name: str) -> None:
 
 
 def test_a_scalar_is_a_row_of_one_element_on_the_way() -> None:
-    """The sum over devices is not computed again, and the copies read it: no array over devices holds a scalar."""
+    """Pass a scalar between the bodies as a row of one element: a sharded array over the devices cannot be a scalar."""
     text = TEXT.replace(
         "    %b = stablehlo.exponential %a :",
         "    %z = stablehlo.constant dense<0.0> : tensor<f32>\n"
@@ -134,7 +135,7 @@ def test_what_cannot_be_handed_on_is_refused_where_it_stands() -> None:
 
 
 def test_a_gradient_that_reads_a_result_alone_does_not_take_the_forward_pass() -> None:
-    """The gradient of a loss, in a body of its own, stands in front."""
+    """Pair the forward pass with its own gradient, although that of the loss comes first."""
     loss = f"""  %z = sdy.manual_computation(%y, %ct) in_shardings=[{IN}, {IN}] out_shardings=[{IN}]
     manual_axes={{"a", "b"}} (%u: tensor<1024xf32>, %v: tensor<1024xf32>) {{
     %w = stablehlo.multiply %u, %v : tensor<1024xf32>

@@ -1,4 +1,4 @@
-"""Plans as data: handed from one run to the next, made by somebody else's planner, and held against what is emitted."""
+"""Plans as data: passed between runs, made by an external planner, and compared with the emitted program."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def step_of(module: ModuleOp) -> Step:
 
 
 def pairs() -> list[tuple[str, str]]:
-    """Every selection on the smallest steps, and one on each of the others, in turn: each of them takes seconds."""
+    """Return every selection on the smallest steps, and one on each of the others, in turn: those take seconds."""
     turn = list(SELECTIONS)
     others = [(name, turn[index % len(turn)]) for index, name in enumerate(SMALL) if name not in SMALLEST]
     return [*((name, selection) for name in SMALLEST for selection in turn), *others]
@@ -74,7 +74,7 @@ def test_a_plan_for_another_program_is_refused() -> None:
 
 
 def cheap_again(graph: Graph) -> Plan:
-    """Somebody's planner: what is no product runs again, each in front of its first reader in the backward pass."""
+    """Return an external plan that repeats all but products, each in front of its first gradient reader."""
     pairs = list[tuple[int, int]]()
     for op, name in enumerate(graph.names):
         readers = [reader for value in graph.makes[op] for reader in graph.gradient_readers[value]]
@@ -105,7 +105,7 @@ def test_a_planner_of_ones_own_saves_memory() -> None:
 
 
 def every_second_block(graph: Graph) -> Iterator[tuple[int, int]]:
-    """All that is read of four operations in a row, in front of the first gradient operation that reads one of them."""
+    """Generate copies of four of every eight operations, in front of the first gradient operation that reads them."""
     forward = [op for op in range(len(graph)) if graph.forward[op] and op not in graph.literals]
     for start in range(0, len(forward) - 8, 8):
         block = forward[start : start + 4]
@@ -115,8 +115,7 @@ def every_second_block(graph: Graph) -> Iterator[tuple[int, int]]:
 
 
 def any_pairs(graph: Graph, dice: random.Random) -> list[tuple[int, int]]:
-    """Any operation, gradient operations and views too, again in front of any later one of the backward pass, or at the
-    very end."""
+    """Return random copies, of any operation in front of any later one of the backward pass, or at the very end."""
     places = [op for op in range(len(graph)) if graph.gradient[op]] + [len(graph) - 1]
     found = list[tuple[int, int]]()
     for place in dice.sample(places, min(len(places), dice.choice([1, 3, 8]))):

@@ -1,4 +1,4 @@
-"""Calls that come back after a change by hand: barriers in between, other values, effects."""
+"""Calls restored after changes by hand: barriers inside, other values, and effects."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Inlined:
         return barrier
 
     def restored(self) -> Restored:
-        """What came back; proved whatever it is."""
+        """Restore calls, prove the result, and return what was restored."""
         done = restore_calls(self.module, self.original, self.origins)
         verify_module(self.module)
         assert prove(self.original, self.module)
@@ -80,7 +80,7 @@ def test_an_argument_that_arrives_plain_and_behind_a_barrier_is_passed_behind_it
 
 
 def test_a_barrier_that_waits_for_the_inside_of_the_function_leaves_it_inlined() -> None:
-    """The argument behind the barrier would wait for the call that it is passed to."""
+    """Leave a function inlined if a barrier in front of its argument waits for a value inside it."""
     found = Inlined.of(TEXT)
     product = found.op("stablehlo.multiply")
     barrier = found.barrier(product, product.operands[1], product.operands[0])
@@ -108,7 +108,7 @@ def test_an_argument_that_arrives_as_two_values_leaves_it_inlined() -> None:
 
 @pytest.mark.parametrize("between", [True, False])
 def test_effects_are_not_passed(between: bool) -> None:
-    """The first effect of the function, another one, and the second: the call could stand on neither side."""
+    """Leave a function inlined if another effect stands between its own two: the call could stand on neither side."""
     effect = '"somebody.effect"(%x) : (tensor<4xf32>) -> tensor<4xf32>'
     text = f"""
 func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {{

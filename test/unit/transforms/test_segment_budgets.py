@@ -1,4 +1,5 @@
-"""Budgets for segments: bytes counted by `segment_meter`, which shares no code with the passes; results executed."""
+"""Budgets per segment, with bytes counted by `segment_meter`, which shares no code with the passes, and results
+executed."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ func.func @step(%x: tensor<256xf32>, %w: tensor<256xf32>) -> (tensor<256xf32>, t
 
 
 def saved(text: str, done: Rewritten, scopes: tuple[str, ...]) -> tuple[dict[str, int], dict[str, int]]:
-    """Before and after."""
+    """Return the bytes saved by scope, before and after."""
     plain = flat(parse_module(text, "step"))
     drop_dead(plain)
     return saved_by_scope(plain, scopes), saved_by_scope(flat(done.module), scopes)
@@ -64,13 +65,13 @@ def test_by_hand():
 
 
 def test_one_segment_is_computed_from_another():
-    """Half of layer1, beside %f, is made again from %c, which layer0 saves then in place of what it had."""
+    """Save %c in layer0, in place of its own values, to recompute half of layer1 from it."""
     after, done = rewritten({"layer0": "50%", "layer1": "2KiB"})
     assert after["layer0"] <= 1024 and after["layer1"] <= 2048 and done.copies >= 2
 
 
 def test_both_cannot_be():
-    """layer1 may keep %f alone, and needs %c of layer0 for the rest, which may keep nothing."""
+    """Refuse two budgets that fit one at a time: layer1 needs %c of layer0, which may keep nothing."""
     with pytest.raises(Refusal, match="no choice keeps the budgets of all segments together, which is proved"):
         rewritten({"layer0": "1B", "layer1": "1KiB"})
     after, _ = rewritten({"layer0": "1B"})
@@ -168,7 +169,7 @@ def test_random_programs_keep_their_budgets_and_their_bits():
 
 
 def test_the_meter_sees_what_is_not_saved():
-    """Without budgets nothing falls: the count of the test before can fail."""
+    """Count the same bytes before and after an empty plan, so that a fall in the count means something."""
     program = generate(0)
     done = rewrite(program.text, RecomputeOptions(planner=lambda _: Plan(), calls=False))
     before, after = saved(program.text, done, program.scopes)

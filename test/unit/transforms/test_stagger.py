@@ -1,4 +1,4 @@
-"""Held back in the forward pass: less memory for an executor that goes breadth first, the same numbers."""
+"""Staggering of the forward pass: less memory for an executor that runs breadth first, with unchanged numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def xla_bytes(module: ModuleOp) -> int:
 @pytest.mark.slow("gpt")
 @pytest.mark.parametrize("example", ["gpt", "mlp"])
 def test_a_breadth_first_executor_holds_less(example: str) -> None:
-    """Dropout in every block. XLA:CPU itself: 294 -> 122 MiB and 152 -> 88 MiB at the large size."""
+    """Hold less with dropout in every block; XLA:CPU itself falls from 294 to 122 and 152 to 88 MiB at the large
+    size."""
     name = f"{example}.large.mlir"
     unstaggered = original(name).clone()
     recompute(unstaggered, RecomputeOptions(stagger=False, calls=False))
@@ -31,7 +32,7 @@ def test_a_breadth_first_executor_holds_less(example: str) -> None:
 
 
 def test_nothing_is_held_back_where_nothing_runs_ahead() -> None:
-    """The chain draws no random numbers: the only barriers are those of the copies."""
+    """Add no barriers but those of copies to the chain, which draws no random numbers that could run ahead."""
     unstaggered = original("chain.small.mlir").clone()
     done = recompute(unstaggered, RecomputeOptions(stagger=False))
     barriers = [op for op in recomputed("chain.small.mlir").walk() if name_of(op) == "stablehlo.optimization_barrier"]

@@ -1,4 +1,4 @@
-"""What a step states of its segments itself: against options, and where nothing else is asked for."""
+"""Segments stated in the step itself: combined with options, and used where no option is given."""
 
 from __future__ import annotations
 

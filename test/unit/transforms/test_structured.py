@@ -1,4 +1,4 @@
-"""Segments and gradient regions: the same step as in the flat form; several gradients in one function."""
+"""Segments and gradients as regions: the same result as in the flat form, with several gradients in one function."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ pytestmark = pytest.mark.slow
 
 @cache
 def structured(count: int = 2, blocks: int = 4) -> ModuleOp:
-    """Shared: clone before changing."""
+    """Return a parsed module, which is shared between tests: clone it before changing it."""
     return parse_module(steps(count, blocks), "steps.mlir")
 
 
@@ -118,7 +118,7 @@ def test_xdsls_interpreter_and_the_meter_run_regions(tmp_path: Path, capsys: pyt
 
 
 def test_views_that_a_region_hands_out_are_views() -> None:
-    """A reshape of a transpose has to copy, also where the transpose stands in a segment."""
+    """Copy a reshape of a transpose, also where the transpose stands in a segment."""
     text = """
 func.func @main(%x: tensor<4x2xf32>) -> tensor<8xf32> {
   %a = recompute.segment {
@@ -161,7 +161,7 @@ def test_without_tokens_the_saving_is_gone(count: int) -> None:
 
 
 def early_gates(module: ModuleOp) -> list[int]:
-    """Gates that are there before the last of the originals that they hold back."""
+    """Return the gates that are computed before the last of the originals that they hold back."""
     work = flat(module)
     graph = Step.of(classified(work)).graph
     groups = clone(work).groups
@@ -172,12 +172,13 @@ def early_gates(module: ModuleOp) -> list[int]:
 
 
 def test_a_gate_comes_after_what_it_holds_back() -> None:
-    """The second gradient reads the value of the first, which is there before the second forward pass begins."""
+    """Take no gate from the first gradient for the second step: it is computed before the second forward pass."""
     assert not early_gates(structured())
 
 
 def test_the_gate_of_the_gradient_before_would_hold_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mutation: without both rules, the value of the first gradient is a gate of the second step's groups."""
+    """Disable both rules, and find a value of the first gradient as a gate of the second step, so that the test can
+    fail."""
     find = gates.find_gates
 
     def careless(graph: Graph, readers: Iterable[int], after: int, before: int) -> tuple[int, ...]:
@@ -193,7 +194,7 @@ def test_the_gate_of_the_gradient_before_would_hold_nothing_back(monkeypatch: py
 
 @pytest.mark.parametrize("segments", [True, False])
 def test_microbatches_are_recomputed_each_in_its_own_gradient(segments: bool) -> None:
-    """f1 b1 f2 b2 without a way from one to the other. Marks outside of segments are one set over both."""
+    """Recompute independent microbatches, f1 b1 f2 b2, each in its own gradient; marks outside segments are shared."""
     module = flat(parse_module(microbatches(2)))
     if not segments:
         for op in module.walk():
@@ -234,7 +235,7 @@ def microbatches(count: int) -> str:
 
 
 def test_the_eager_schedule_keeps_what_is_read_in_front() -> None:
-    """Updates between two steps run in their place; the last ones at the end."""
+    """Keep updates between two steps in their place, and run the last ones at the end."""
     for module in (flat(structured(3)), with_tokens(structured(3)), flat(after(structured(3)))):
         before = classified(module)
         order = eager(before).order
@@ -285,7 +286,7 @@ def test_cleanups_keep_the_copies_inside_of_regions() -> None:
 
 
 def test_the_flat_form_gives_the_same() -> None:
-    """Recomputing the flat form and flattening the recomputed structured form are one."""
+    """Give the same program whether the step is flattened before or after recomputation."""
     from_flat = after(flat(structured()))
     assert flat(after(structured())).is_structurally_equivalent(from_flat)
     assert not flat(structured()).is_structurally_equivalent(from_flat)

@@ -1,4 +1,4 @@
-"""What a scope says of a random operation with a hidden state; the rest is in `take-scopes.mlir`."""
+"""Scope options for random operations with a hidden state; other cases are in `take-scopes.mlir`."""
 
 from __future__ import annotations
 

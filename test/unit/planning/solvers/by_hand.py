@@ -1,5 +1,7 @@
-"""Peaks and costs of an order of execution, step by step, from the nodes of a graph file or from a problem's rows: what
-the evaluator and the reader of graphs are held against. Shares nothing with them but the conventions."""
+"""Peaks of an order of execution, counted step by step from the nodes of a graph file or the rows of a problem.
+
+The evaluator and the reader of graph files are compared with this count, which shares only the conventions with them.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ Node = dict[str, Any]
 
 
 def peak_of(problem: Problem, sequence: Sequence[int]) -> int:
-    """What is alive at each step: what is read later before it is made again, and outputs to the end."""
+    """Return the peak in bytes: a value is alive while a later read precedes its next computation, outputs to the
+    end."""
     peak = 0
     for at in range(len(sequence)):
         alive = sum(int(size) for v, size in enumerate(problem.sizes) if _is_alive(problem, sequence, v, at))
@@ -35,7 +38,7 @@ def _is_alive(problem: Problem, sequence: Sequence[int], v: int, at: int) -> boo
 
 
 def peak_of_nodes(nodes: Sequence[Node], order: Sequence[int]) -> int:
-    """The same over the nodes of a graph file; `order`: ids."""
+    """Return the peak in bytes over the nodes of a graph file, executed in this `order` of ids."""
     by_id = {node["id"]: node for node in nodes}
     splits = {n["id"]: [s for s in nodes if s.get("split") and s["alias"] == n["id"]] for n in nodes}
 

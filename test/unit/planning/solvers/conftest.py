@@ -1,4 +1,4 @@
-"""These tests run the search uncompiled: the same plans, and nothing to compile. `test_paths.py` compares the two."""
+"""Fixtures that run the search without compiling it, for speed; `test_paths.py` compares the two."""
 
 import os
 

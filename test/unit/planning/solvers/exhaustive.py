@@ -1,7 +1,7 @@
-"""Small random problems, and their optima by exhaustive search: Dijkstra over what is in memory.
+"""Small random problems and their optima by exhaustive search: Dijkstra's algorithm over the sets of values in memory.
 
-Any order of executions is allowed there, first ones in the given order: so no plan is cheaper, and no bound is higher.
-Only copies from some operation on can be asked for.
+Copies may run in any order, and first executions in the given one, so no plan is cheaper and no bound is higher.
+Optionally, copies run only after a given number of first executions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from recompute.planning.solvers.problem import OperationRow, Problem, problem_of
 
 
 def random_problem(seed: int, most: int = 9) -> Problem:
-    """Multi-result operations, storages of every size, several outputs, now and then one that may run once only."""
+    """Return a problem with multi-result operations, several outputs, and some operations that must not run twice."""
     draw = random.Random(seed)
     rows, made = list[OperationRow](), 0
     count = draw.randint(4, most)
@@ -36,8 +36,10 @@ def random_problem(seed: int, most: int = 9) -> Problem:
 
 
 def optimum(problem: Problem, budget: int, earliest: int = 0) -> int | None:
-    """The least extra cost of any schedule within the budget, or None. `earliest`: copies stand behind so many first
-    executions."""
+    """Return the least extra cost of any schedule within the budget, or None where there is none.
+
+    Copies run only after the first `earliest` executions.
+    """
     n, sizes = len(problem), problem.sizes.tolist()
     reads = [_mask(problem.reads_of(op)) for op in range(n)]
     makes = [_mask(problem.makes_of(op)) for op in range(n)]

@@ -1,4 +1,4 @@
-"""Small random graph files: operations with several results, views of views, inputs, tangents, several outputs."""
+"""Small random graph files, with multi-result operations, views of views, inputs, tangents and several outputs."""
 
 from __future__ import annotations
 

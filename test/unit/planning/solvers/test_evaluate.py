@@ -1,4 +1,4 @@
-"""What copies need and cost: the evaluator against a count step by step, and orders that are no programs."""
+"""The evaluator of schedules: peak and cost of copies, against a count step by step, and refusal of invalid orders."""
 
 from __future__ import annotations
 

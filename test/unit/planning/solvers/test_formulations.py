@@ -1,4 +1,4 @@
-"""Checkmate's program beside ours: on small problems the cheapest plan, by exhaustive search and by the evaluator."""
+"""Checkmate's integer program beside ours: the cheapest plan on small problems, against exhaustive search."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ needs_highs = pytest.mark.skipif(not available(), reason="highspy is not install
 @pytest.mark.slow
 @needs_highs
 def test_checkmate_is_optimal_on_small_problems() -> None:
-    """Copies of one stage run in the order of the operations there; exhaustive search has any order, and is never
-    dearer. Operations with several results may count one of them twice."""
+    """Compare Checkmate's optimum with exhaustive search, which is never dearer.
+
+    Checkmate runs the copies of a stage in program order, and may count an operation with several results twice.
+    """
     checkmate: Any = script("formulations").checkmate
     equal = found = 0
     for _, problem, budget in given_problems(0, 120):

@@ -1,4 +1,4 @@
-"""Where a graph allows it, copies run in the forward pass too: what is proved impossible, and what is found."""
+"""Copies in the forward pass, where a graph allows them: plans found, and budgets proved impossible."""
 
 from __future__ import annotations
 
@@ -27,8 +27,11 @@ def part(number: int, of: int, size: int) -> dict[str, Any]:
 
 @pytest.fixture
 def problem() -> Problem:
-    """Operation 1 makes 128 and 64 bytes; 4 reads the small ones and makes 320 of its own; 5 reads the large ones. Once
-    again in front of 5, operation 1 need not hold the large ones while 4 runs: 384 bytes instead of 512."""
+    """Return a problem in which repeating operation 1 in front of operation 5 lowers the peak from 512 to 384 bytes.
+
+    Operation 1 makes 128 and 64 bytes; 4 reads the small result and makes 320 bytes; 5 reads the large one. If
+    operation 1 is repeated, its large result need not be alive while 4 runs.
+    """
     nodes = [
         operation(1, [], 0),
         part(2, 1, 128),
@@ -57,8 +60,10 @@ def test_they_are_searched_for_where_nothing_else_is_found(problem: Problem) -> 
 
 @pytest.fixture
 def either() -> Problem:
-    """While 4 makes its 300 bytes, one of two values of 100 has to go: that of 1, which 6 reads in the forward pass and
-    which costs 1, or that of 2, which the backward pass reads and which costs 50."""
+    """Return a problem in which one of two values of 100 bytes must be dropped while operation 4 makes its 300 bytes.
+
+    That of 1 costs 1 and is read again in the forward pass; that of 2 costs 50 and is read in the backward pass.
+    """
     nodes = [
         operation(1, [], 100) | {"cost": 1},
         operation(2, [], 100) | {"cost": 50},
@@ -81,7 +86,7 @@ def test_they_are_searched_for_where_a_gap_stays(either: Problem) -> None:
 
 
 def test_what_a_cut_says_is_made_where_it_is_wanted(either: Problem) -> None:
-    """Up to the end of a segment: what is read there, and what only the next segment reads, right at its end."""
+    """Place copies at the first need in a segment; values for the next segment are copied at the end of this one."""
     first, second = (either.makes_of(op)[0] for op in (0, 1))
     assert at_first_need(either, 3, [], [0, 1], 5, [first, second]) == {(5, 0), (5, 1)}
     assert at_first_need(either, 3, [second], [0], 6, [first]) == {(5, 0)}

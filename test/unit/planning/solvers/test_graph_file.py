@@ -1,4 +1,4 @@
-"""Graphs as JSON: what a problem is made of them, against a count over the nodes, and files that are none."""
+"""Graph files in JSON: the problem read from them, against a count over the nodes, and refusal of invalid files."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_no_graphs(text: str, reason: str) -> None:
 
 
 def test_names_print_on_one_line() -> None:
-    """Else a name could move the cursor of a terminal, or not be printed at all."""
+    """Escape control characters and surrogates in names, which could move the cursor of a terminal or fail to print."""
     problem = read_graph(text_of([A, {**B, "name": "b\ud800\x1b[31m\n"}, {**C, "name": "größe"}]), "step.json")
     assert problem.names == (r"b\ud800\x1b[31m\n", "größe")
     assert problem.value_names[0].startswith(r"b\ud800\x1b[31m\n (node")

@@ -1,5 +1,5 @@
-"""Against exhaustive search over what is in memory: no plan above its budget or cheaper than the optimum, no bound
-above it, nothing called impossible that is possible. And wrong bounds are noticed."""
+"""Plans and bounds against exhaustive search: no plan above its budget or below the optimum, no bound above the
+optimum, and no possible budget refused; deliberately wrong bounds are noticed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ needs_highs = pytest.mark.skipif(not available(), reason="highspy is not install
 
 
 def with_budget(seed: int) -> tuple[Problem, int] | None:
-    """None where nothing has to be saved, or nothing can."""
+    """Return a random problem and a budget, or None where the budget would be trivial or impossible."""
     problem = random_problem(seed)
     plain = evaluate(problem, sequence_of(problem, ())).peak_bytes
     least = largest_working_set(problem).bytes
@@ -39,7 +39,8 @@ def with_budget(seed: int) -> tuple[Problem, int] | None:
 
 
 def program_bound(problem: Problem, budget: int, draw: random.Random) -> float:
-    """In percent; infinite where the program has no solution."""
+    """Return the lower bound of the integer program, in percent of the step's cost; infinite where it has no
+    solution."""
     cuts = draw.sample(range(len(problem)), draw.randint(1, 3))
     program = stage_program.stage_program(problem, budget, cuts).program
     answer = solve(program, integral=draw.random() < 0.5)
@@ -52,13 +53,14 @@ def relaxed_bound(problem: Problem, budget: int, cuts: list[int]) -> float:
 
 
 def excess(problem: Problem, budget: int, seed: int) -> float:
-    """How far the bound is above the optimum, in percent of the step."""
+    """Return how far the bound lies above the optimum, in percent of the step's cost; any positive number is an
+    error."""
     best = optimum(problem, budget)
     return 0.0 if best is None else program_bound(problem, budget, random.Random(seed)) - problem.percent(best)
 
 
 def given_problems(first: int, count: int) -> Iterator[tuple[int, Problem, int]]:
-    """So many with a budget, and their seeds."""
+    """Generate `count` problems that have a budget, with their seeds, from the seed `first` on."""
     seed = first
     while count:
         if (given := with_budget(seed)) is not None:
@@ -115,7 +117,7 @@ def test_minimum_cuts_are_bounds_too() -> None:
 @needs_highs
 @pytest.mark.parametrize("wrong", ["a copy for each result", "memory beside it", "outputs at once"])
 def test_wrong_bounds_are_noticed(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The program charged, or held, too much: the checks above have to see it."""
+    """Let the integer program charge or hold too much, and find a bound above the optimum."""
     true = stage_program.stage_program
 
     def spoilt(problem: Problem, budget: int, cuts: list[int]) -> stage_program.StageProgram:
@@ -145,7 +147,8 @@ def test_what_follows_need_not_be_asked_for_whole_numbers() -> None:
 
 @needs_highs
 def test_more_cuts_say_no_less_relaxed() -> None:
-    """Half a run in each of two segments would do for what needs a whole one, were it not for the rows (6)."""
+    """Assert that more cuts do not weaken the relaxation: without the rows (6), two half runs would pass for a whole
+    one."""
     for seed, problem, budget in given_problems(0, 120):
         draw = random.Random(seed)
         cuts = draw.sample(range(len(problem)), draw.randint(2, 4))
@@ -156,7 +159,8 @@ def test_more_cuts_say_no_less_relaxed() -> None:
 
 @needs_highs
 def test_plans_are_points_of_the_program() -> None:
-    """The projection of any plan within the budget keeps all rows: what makes the bound one, and a start."""
+    """Project plans within the budget onto the integer program: each satisfies all rows, so that its optimum is a
+    bound."""
     for seed, problem, budget in given_problems(0, 180):
         pairs = LocalSearch(problem).repaired(budget)
         if pairs is None:
@@ -177,7 +181,8 @@ def test_cuts_are_tried_where_there_are_operations() -> None:
 
 
 def test_more_cuts_cut_off_all_that_was_said() -> None:
-    """Each where most of what no cut forbids is above the budget, where the bytes are most among equals, and apart."""
+    """Choose the cuts where bytes above the budget are not yet excluded: most operations first, most bytes among
+    equals."""
     said = [np.array([0, 0, 5, 0, 0, 1]), np.array([0, 0, 3, 9, 0, 0]), np.array([0, 0, 0, 9, 0, 7])]
     assert cut_bounds.cutting_off((0,), said, 0) == (0, 2, 3)
     assert cut_bounds.cutting_off((0,), said[:1], 2) == (0, 5), "operation 2 is near the first cut"
@@ -197,7 +202,7 @@ def test_overflow_is_what_is_above_the_budget() -> None:
 
 
 def test_the_proven_minimum_is_one() -> None:
-    """Of any schedule where copies may run anywhere, of any set of copies where they may not; and it is no trifle."""
+    """Find no schedule below the proven minimum, for copies in any place or in the backward pass only."""
     pinned = 0
     for seed in range(400):
         problem, draw = random_problem(seed), random.Random(seed)
@@ -214,7 +219,7 @@ def test_the_proven_minimum_is_one() -> None:
 
 
 def test_the_proven_minimum_is_reached() -> None:
-    """Dropping everything that may run again gets there on some."""
+    """Reach the proven minimum on some problems by dropping every value that can be recomputed."""
     reached = 0
     for seed in range(200):
         problem = random_problem(seed)

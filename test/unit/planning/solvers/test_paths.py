@@ -1,4 +1,4 @@
-"""Compiled or plain: the same copies for the same work."""
+"""The compiled and the interpreted search: equal copies for an equal amount of work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks that are alike, and one's copies used for all."""
+"""Repeated blocks: the copies chosen for one block are used for all blocks like it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ LAYERS = 6
 
 
 def layered(layers: int = LAYERS, odd: int | None = None) -> Problem:
-    """A first operation, layers of three operations, a loss, and a backward pass of three a layer, last layer first;
-    the layer `odd` is of another size."""
+    """Return a step with an embedding, layers of three operations, a loss, and three gradient operations per layer.
+
+    The layer `odd` has values of another size.
+    """
     rows = [OperationRow("embed", 5, (), (8,))]
     for layer in range(layers):
         x, wide = len(rows) - 1, 9 if layer == odd else 6
@@ -130,7 +132,8 @@ def test_any_spread_is_a_program(alike: Repeats) -> None:
 
 @pytest.mark.parametrize("share", [0.15, 0.2, 0.25, 0.3])
 def test_it_is_cheaper_than_the_greedy_alone(share: float) -> None:
-    """On a deep step of equal layers, without any annealing; and what is found keeps the budget."""
+    """Find a cheaper plan than the greedy search on a deep step of equal layers, without annealing and within the
+    budget."""
     problem, told = layered(12), list[str]()
     budget = int(share * evaluate(problem, sequence_of(problem, ())).peak_bytes)
     search, best = LocalSearch(problem), Incumbent(problem, budget, progress=told.append)

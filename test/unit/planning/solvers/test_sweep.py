@@ -1,4 +1,4 @@
-"""Budgets as users write them, curves that go one way, copies of views, and the same result every time."""
+"""Sweeps over budgets: notations of budgets, monotone curves, copies of views, and deterministic results."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_copies_of_views_pay_where_slices_hold_a_buffer() -> None:
 
 @pytest.mark.skipif(not available(), reason="highspy is not installed: no bounds by integer programs")
 def test_bounds_hold_for_copies_of_views() -> None:
-    """Against exhaustive search on each choice of views."""
+    """Compare bounds with exhaustive search over each choice of views to copy."""
     from recompute.test.unit.planning.solvers.random_graphs import random_nodes
 
     checked = 0

@@ -1,5 +1,5 @@
-"""A copy of a view needs room for itself: where copies of all views are too much, some of them are tried, and what is
-proved without any is no proof."""
+"""Copies of views, each of which needs storage of its own: where copying all of them is too much, subsets are tried,
+and a bound for plans without any of them does not count as proof."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ def operation(number: int, deps: list[int], size: int, **others: Any) -> dict[st
 
 @pytest.fixture
 def problem() -> Problem:
-    """Operation 5 makes 1024 bytes of which a half, 7, is read on; so does 9, of which 10 is. Where 11 runs, both are
-    there: 2240 bytes. A copy of 7 alone makes 1728 of them, copies of both need more while they are made."""
+    """Return a problem with two views, where copying one of them lowers the peak but copying both raises it.
+
+    Operation 5 makes 1024 bytes, of which a half, 7, is read later; so does 9, with the half 10. Both are alive where
+    11 runs: 2240 bytes. Copying 7 alone lowers this to 1728 bytes; copying both needs more while the copies are made.
+    """
     nodes = [
         operation(3, [], 128, shape=[32]),
         operation(5, [3], 1024, shape=[256]),

@@ -1,4 +1,4 @@
-"""What runs again in a window, chosen anew: as cheap as any choice, never above the budget, always the same."""
+"""Reoptimization of the copies in a window: as cheap as any choice, never above the budget, and deterministic."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ def peak(problem: Problem, pairs: frozenset[Pair]) -> int:
 
 
 def cheapest(problem: Problem, budget: int, pairs: frozenset[Pair], first: int, last: int) -> int | None:
-    """By trying all copies in the window; None where these are too many. Operations beyond one more copy than now
-    are tried too, so that nothing is taken for granted."""
+    """Return the least cost over all sets of copies in the window, or None where there are too many sets.
+
+    Sets with one copy more than now are tried too, so that the search is not taken at its word.
+    """
     n = len(problem)
     outside = frozenset([one for one in pairs if not first <= one[0] < last])
     can = [(t, op) for t in range(first, last) for op in range(min(t, n)) if problem.again[op]]
@@ -54,7 +56,7 @@ def small_windows(count: int) -> Iterator[tuple[Problem, int, frozenset[Pair], i
 
 
 def bad(problem: Problem, budget: int, pairs: frozenset[Pair], first: int, last: int) -> frozenset[Pair]:
-    """With every copy in the window that the budget leaves room for."""
+    """Return the pairs with every copy added to the window that the budget has room for."""
     for one in [(t, op) for t in range(first, last) for op in range(min(t, len(problem))) if problem.again[op]]:
         if peak(problem, pairs | {one}) <= budget:
             pairs = pairs | {one}
@@ -81,7 +83,7 @@ def test_as_cheap_as_trying_all() -> None:
 
 @needs_ortools
 def test_the_present_copies_are_a_complete_hint() -> None:
-    """CP-SAT takes them for a solution at once: every variable has a hint, and all of them together are feasible."""
+    """Give CP-SAT a value for every variable, so that it takes the present copies as a feasible solution at once."""
     for seed in range(40):
         problem = random_problem(seed)
         pairs = LocalSearch(problem).repaired(evaluate(problem, sequence_of(problem, ())).peak_bytes - 1)

@@ -1,0 +1,139 @@
+"""Risks: terms for operations that a program runs and that may fail or not terminate.
+
+    scf.if %c { %q = arith.divsi %x, %y … }     the division runs if %c: risk[scf.if, region 0: divsi(#x, #y)](#c)
+    %q = arith.divsi %x, %y                     the division always runs: divsi(#x, #y)
+
+The value of such an operation is an ordinary term. In addition, the scope notes each operation that the program runs,
+once: an operation that has run before with the same operands does not fail later. The program after must not have risks
+that the program before lacks. A loop that may not terminate is noted together with the state, so that it stays after
+the effects before it.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from xdsl.ir import Operation
+
+from .operation_parts import name_of
+from .scope import RegionScope
+from .terms import ENDLESS, ClosedRegion, Closure, Head, OpenRegion, RegionTerm, Terms
+
+_BY_FIRST_OPERAND = frozenset("scf.if scf.index_switch stablehlo.case stablehlo.if".split())
+MAX_CLOSED_APART = 64
+"""Maximum number of risks that are closed separately: each closure takes time linear in the size of the region."""
+
+
+def note(terms: Terms, scope: RegionScope, term: int, *, ordered: bool = False) -> None:
+    """Record in the scope that the operation of a term runs, unless it has run before.
+
+    `ordered`: it runs after the effects so far.
+    """
+    if term in all_that_ran(scope):
+        return
+    scope.ran[term] = ordered
+    scope.risks[terms.term(Head("risk", ENDLESS), (term, scope.state)) if ordered else term] = None
+
+
+def all_that_ran(scope: RegionScope) -> Mapping[int, bool]:
+    """Return the operations recorded in a scope and in those around it."""
+    scopes = list[dict[int, bool]]()
+    around: RegionScope | None = scope
+    while around is not None:
+        scopes.append(around.ran)
+        around = around.around
+    return ChainMap(*scopes)
+
+
+def note_regions(
+    terms: Terms, scope: RegionScope, op: Operation, regions: Iterable[ClosedRegion], term: int
+) -> list[int]:
+    """Record that an operation (`term`) runs the operations recorded in its regions, if and when it runs the regions.
+
+    Returns:
+        The recorded terms.
+    """
+    decides = terms.operands_of(term)[0] if is_decided_by_first_operand(terms, term) else term
+    return note_closures(terms, scope, name_of(op), [region.risks for region in regions], decides)
+
+
+def note_closures(
+    terms: Terms, scope: RegionScope, name: str, regions: Sequence[Iterable[Closure]], decides: int
+) -> list[int]:
+    """Record the risks of an operation's regions, as `note_regions` does.
+
+    Args:
+        terms: The table.
+        scope: The scope of the operation.
+        name: Name of the operation.
+        regions: For each region, its risks, closed over the region's arguments.
+        decides: Term that determines which region runs.
+
+    Returns:
+        The recorded terms.
+    """
+    noted = list[int]()
+    for index, closures in enumerate(regions):
+        for body, captures in closures:
+            head = Head("risk", f"{name}, region {index} of {len(regions)}", bodies=(body,))
+            noted.append(terms.term(head, (decides, *captures)))
+            note(terms, scope, noted[-1], ordered=_is_ordered(terms, body))
+    return noted
+
+
+def is_decided_by_first_operand(terms: Terms, term: int) -> bool:
+    """Return whether the first operand alone determines which region runs, and that it runs once."""
+    head = terms.head_of(term)
+    return head.kind == "operation" and head.name in _BY_FIRST_OPERAND
+
+
+def _is_ordered(terms: Terms, body: int) -> bool:
+    """Return whether the risk of a region is a loop that may not terminate."""
+    closed = terms.bodies[body]
+    entries = (closed.entries[root - len(closed.types) - 1] for root in closed.roots if root > len(closed.types))
+    heads = (terms.heads[entry[0]] for entry in entries if entry is not None)
+    return any((head.kind, head.name) == ("risk", ENDLESS) for head in heads)
+
+
+def is_implied(terms: Terms, risk: int, earlier: Collection[int]) -> bool:
+    """Return whether a risk is one of the `earlier` ones, or runs one of these conditionally in a region."""
+    inner: int | None = risk
+    while inner is not None and inner not in earlier:
+        inner = _inner(terms, inner)
+    return inner is not None
+
+
+def _inner(terms: Terms, risk: int) -> int | None:
+    """Return the operation that a risk runs in a region, if it is the same in each execution of the region, else
+    None."""
+    head, operands = terms.head_of(risk), terms.operands_of(risk)
+    if head.name == ENDLESS:
+        inner = _inner(terms, operands[0])
+        return None if inner is None else terms.term(head, (inner, operands[1]))
+    if not head.bodies:
+        return None
+    body, root = terms.bodies[head.bodies[0]], 0
+    if head.kind == "pattern":
+        root = 1 if head.name.startswith("until") else 0
+    position = body.roots[root]
+    if (entry := _entry(body, position)) is not None and terms.heads[entry[0]].name == ENDLESS:
+        position = entry[1][0]
+    if position <= len(body.types) or _entry(body, position) is not None:
+        return None
+    captures = [place for place, entry in enumerate(body.entries, len(body.types) + 1) if entry is None]
+    return operands[len(operands) - len(captures) + captures.index(position)]
+
+
+def _entry(body: RegionTerm, position: int) -> tuple[int, tuple[int, ...]] | None:
+    return body.entries[position - len(body.types) - 1] if position > len(body.types) else None
+
+
+def closed_risks(
+    terms: Terms, scope: RegionScope, arguments: Sequence[int], types: tuple[int, ...]
+) -> tuple[Closure, ...]:
+    """Return the risks of a region as closures over its arguments: one for each risk, or one for all if there are
+    many."""
+    risks = tuple(scope.risks)
+    groups = [risks] if len(risks) > MAX_CLOSED_APART else [(risk,) for risk in risks]
+    return tuple(terms.close(OpenRegion(tuple(arguments), group), types, -1, scope.depth) for group in groups)
