@@ -68,9 +68,13 @@ class Recomputation:
         return self.moves.values
 
 
-def unchanged(module: ModuleOp, remarks: Sequence[Remark], reason: str, steps: Steps) -> Recomputation:
-    """Make the outcome of a module that is left unchanged, with an empty plan for each step."""
+def unchanged(
+    module: ModuleOp, remarks: Sequence[Remark], reason: str, steps: Steps, topic: Topic = Topic.STEP_LEFT
+) -> Recomputation:
+    """Make the outcome of a module that is left unchanged, with an empty plan for each step.
+
+    `topic`: of the remark with the reason."""
     if not (remarks and remarks[-1].topic is Topic.STEP_LEFT):
-        remarks = (*remarks, step_left(functions_of(module)[0], reason))
+        remarks = (*remarks, step_left(functions_of(module)[0], reason, topic))
     nothing = tuple(ClonedStep(function.sym_name.data, step.graph, Plan(), ()) for function, step in steps)
     return Recomputation(nothing, tuple(remarks))

@@ -12,7 +12,7 @@ import jax
 from ...driver.api import Rewritten, memory
 from ...planning.objective import WORTH_IT
 from ...support.diagnostics import Refusal
-from . import private, warning
+from . import private, why_plain
 from .allocation import temporary_bytes
 from .compiler_options import MEASURING
 
@@ -166,7 +166,7 @@ def _why_plain(lowered: Lowered, way: Variant, sizes: Mapping[Variant, int | Non
     rewritten, plain_bytes = lowered.rewritten, sizes[way]
     rewritten_bytes = sizes.get(Variant.RECOMPUTED, sizes.get(Variant.MERGED))
     assert rewritten is not None and plain_bytes is not None and rewritten_bytes is not None, "both were measured"
-    why = warning.plain_is_less(lowered.name, plain_bytes, rewritten_bytes, warning.last_reason(rewritten.remarks))
+    why = why_plain.plain_is_less(lowered.name, plain_bytes, rewritten_bytes, rewritten.remarks)
     if lowered.options.rewrite.strict:
         raise Refusal(rewritten.module, f"{why} (strict)")
     return why

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...support.diagnostics import Refusal
 from .budget import checked_budget, device_limit
-from .jit import Jitted
+from .jitted import Jitted
 from .options import options_of
 from .report import Report, report
 

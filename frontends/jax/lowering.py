@@ -24,12 +24,13 @@ from ...support.diagnostics import Refusal, Remark
 from ...support.operations import every_operation
 from ...support.progress import ProgressLine, progress
 from ...support.units import format_bytes
-from . import crossing, private, warning
+from . import crossing, private, why_plain
 from .budget import BudgetedCompile, Compilers, record_of_within, within, within_from
-from .disabled import WHY
 from .host_memory import supported_options
 from .lowered import Lowered, compile_lowered, keeping_options, searching_options
-from .marks import WRITTEN_AS_CALLS, demand_names
+from .marks import WRITTEN_AS_CALLS
+from .name_check import demand_names
+from .off_switch import WHY
 from .options import Options
 from .step_cache import StepCache, StoredStep
 
@@ -97,7 +98,7 @@ def _rewritten(
     if rewritten.copies:
         less = crossing.with_module(plain, rewritten.module)
     else:
-        why = warning.nothing_recomputed(name, warning.why_nothing(rewritten.remarks))
+        why = why_plain.nothing_recomputed(name, rewritten.remarks)
     remarks = (*rewritten.remarks, *host_remarks)
     return Lowered(
         name, options, plain, less, rewritten, remarks, why, drops_barriers, read=lambda: module, cache=cache
@@ -130,7 +131,7 @@ def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine)
     why, less, remarks = None, plain, tuple[Remark | str, ...]((result.nothing_to_do,))
     line.result = _result_of(result)
     if (rewritten := result.rewritten) is None:
-        why = warning.nothing_recomputed(name, result.nothing_to_do)
+        why = why_plain.because(name, result.nothing_to_do)
     else:
         less, remarks = crossing.with_module(plain, rewritten.module), rewritten.remarks
     return Lowered(name, options, plain, less, rewritten, remarks, why, within=result, read=lambda: module, cache=cache)
@@ -209,7 +210,7 @@ class _PlainStep:
         """Return the plain step with the error as its reason. Raises the error if the options demand a rewrite."""
         if self.options.demands(error):
             raise error
-        why = warning.refused(self.name, error)
+        why = why_plain.refused(self.name, error)
         remark = Remark(error.operation, error.reason) if isinstance(error, Refusal) else str(error)
         plain, drops, module = self.plain, self.drops_barriers, self.module
         return Lowered(

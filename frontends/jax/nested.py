@@ -28,7 +28,7 @@ from ...options.selection import BadSelection
 from ...support.diagnostics import Refusal
 from ...support.operations import every_operation
 from ...transforms.calls.templates import strip
-from . import private, warning
+from . import private, warning, why_plain
 from .budget import DEVICE
 from .calls import Call, completed
 from .compiler_options import are_kept_by_flags
@@ -84,7 +84,7 @@ def nested_step(name: str, options: Options, plain: Callable[..., Any], call: Ca
     jitted = _JAX.jit(flat)
     traced = jitted.trace(*leaves)
     if traced.jaxpr.effects or len(traced.jaxpr.in_avals) != len(leaves):
-        warning.warn(warning.not_alone(name))
+        warning.warn(why_plain.not_alone(name))
         return None
     return CallableStep(name, options, jitted, tuple(traced.jaxpr.out_avals), trees[-1])
 
@@ -104,14 +104,14 @@ def _abstract_eval(*_: Any, step: CallableStep) -> Any:
 
 
 def _jvp(primals: Any, tangents: Any, *, step: CallableStep) -> Any:
-    step.warn_once(warning.under_a_trace(step.name))
+    step.warn_once(why_plain.under_a_trace(step.name))
     zero, instantiate = _RULES.ad.Zero, _RULES.ad.instantiate_zeros
     tangents = [instantiate(tangent) if isinstance(tangent, zero) else tangent for tangent in tangents]
     return _JAX.jvp(step.flat, tuple(primals), tuple(tangents))
 
 
 def _batch(arguments: Any, dimensions: Any, *, step: CallableStep) -> Any:
-    step.warn_once(warning.under_a_trace(step.name))
+    step.warn_once(why_plain.under_a_trace(step.name))
     out = _JAX.vmap(step.flat, in_axes=tuple(dimensions), out_axes=0)(*arguments)
     return out, [0] * len(out)
 
@@ -121,11 +121,11 @@ def _lower(ctx: Any, *operands: Any, step: CallableStep) -> Any:
     try:
         exported = _export(step, ctx.avals_in, platforms)
     except (ValueError, NotImplementedError) as error:
-        step.warn_once(warning.nothing_recomputed(step.name, f"jax.export: {error}"))
+        step.warn_once(why_plain.because(step.name, f"jax.export: {error}"))
         exported = None
     rewritten = None if exported is None else _rewrite(step, exported)
     if rewritten is not None and "cpu" in platforms and not are_kept_by_flags():
-        step.warn_once(warning.barriers_are_dropped(step.name), warning.BarriersDropped)
+        step.warn_once(why_plain.barriers_are_dropped(step.name), warning.BarriersDropped)
     return _RULES.mlir.lower_fun(rewritten or step.flat, multiple_results=True)(ctx, *operands)
 
 
@@ -147,17 +147,15 @@ def _rewrite(step: CallableStep, exported: Any) -> Callable[..., Any] | None:
     except (Refusal, NotProved, ParseError) as error:
         if isinstance(error.__cause__, BadSelection) or step.options.demands(error):
             raise
-        return step.warn_once(warning.refused(step.name, error))
+        return step.warn_once(why_plain.refused(step.name, error))
     if not rewritten.copies:
-        step.warn_once(warning.nothing_recomputed(step.name, warning.why_nothing(rewritten.remarks)))
+        step.warn_once(why_plain.nothing_recomputed(step.name, rewritten.remarks))
         return None
     demand_lowered(rewritten.module)
     try:
         serialized = _serialize(rewritten)
     except ValueError as error:
-        return step.warn_once(
-            warning.nothing_recomputed(step.name, f"MLIR cannot serialize the rewritten step: {error}")
-        )
+        return step.warn_once(why_plain.because(step.name, f"MLIR cannot serialize the rewritten step: {error}"))
     return replace(exported, mlir_module_serialized=serialized).call
 
 

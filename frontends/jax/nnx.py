@@ -25,7 +25,7 @@ from typing_extensions import Unpack
 
 from ...driver.api import Explanations
 from ...support.progress import progress
-from .jit import Jitted
+from .jitted import Jitted
 from .keywords import Keywords
 from .lowered import Lowered
 from .options import Options, demand_known, options_of

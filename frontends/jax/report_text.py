@@ -14,6 +14,7 @@ from ...reports.memory_html import PageFacts
 from ...reports.memory_timeline import alive_at_the_peak, chart
 from ...support.diagnostics import UNKNOWN
 from ...support.units import format_bytes
+from .why_plain import remedy_in
 
 if TYPE_CHECKING:
     from .report import Needs, Report
@@ -150,7 +151,7 @@ def next_steps(report: Report) -> Iterator[str]:
         yield f"no plan: {report.refused.splitlines()[0]}"
     elif report.why is not None:
         large = _large_value(report)
-        remedy = report.why.rpartition("; ")[2] if large is None else _IN_PARTS.format(**large)
+        remedy = remedy_in(report.why) if large is None else _IN_PARTS.format(**large)
         yield from wrap(f"next: {remedy}", _COLUMNS, subsequent_indent="  ")
     elif report.rounds:
         yield "next: a larger budget takes less extra work, a smaller one less memory"

@@ -18,7 +18,7 @@ from .steps import batch, jax, jnp, mlp, weights
 
 def test_the_step_is_rewritten_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """`report`, `lower` and a call share what was done, and so does a call for shapes."""
-    module: Any = sys.modules["recompute.frontends.jax.jit"]
+    module: Any = sys.modules["recompute.frontends.jax.jitted"]
     rewritten, done = module.rewritten, list[str]()
 
     def counted(name: str, *rest: Any) -> Any:

@@ -17,12 +17,12 @@ from ...support.progress import progress
 from . import private, warning
 from .calls import Call, key_of
 from .crossing import module_of
-from .disabled import is_disabled
 from .flax_modules import without_lost_updates
 from .keywords import Keywords
 from .lowered import Lowered
 from .lowering import lowered_for_us, not_rewritten, rewritten
 from .nested import CallableStep, call_nested, nested_step
+from .off_switch import is_disabled
 from .options import Options, options_of, signature
 from .report import Report, report
 
