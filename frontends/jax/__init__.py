@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-# At once: `import recompute.jax` reports a missing JAX, and the steps of users name values with `jax.ad_checkpoint`.
+# Eager: `import recompute.jax` reports a missing JAX, and models name values with `jax.ad_checkpoint.checkpoint_name`.
+import jax
 import jax.ad_checkpoint  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
 from ...support.lazy_names import lazy_names
