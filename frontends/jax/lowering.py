@@ -17,7 +17,7 @@ from xdsl.utils.exceptions import ParseError
 from ...dialects.mark_calls import is_named_as_mark
 from ...dialects.stablehlo.control import OptimizationBarrierOp
 from ...driver.api import rewrite
-from ...driver.cache import record_of
+from ...driver.stored_rewrite import RewriteRecord
 from ...driver.verified import NotProved
 from ...options.selection import BadSelection
 from ...support.diagnostics import Refusal, Remark
@@ -144,7 +144,7 @@ def _stored(lowered: Lowered, marked: jax.stages.Lowered) -> StoredStep:
         has_marks=lowered.plain is not marked,
         drops_barriers=lowered.drops_barriers,
         why=lowered.why,
-        rewritten=None if rewritten is None else record_of(rewritten),
+        rewritten=None if rewritten is None else RewriteRecord.of(rewritten),
         remarks=lowered.remarks[0 if rewritten is None else len(rewritten.remarks) :],
         within=None if lowered.within is None else record_of_within(lowered.within),
         less=b"" if lowered.less is lowered.plain else lowered.cache.bytecode_of(lowered.less),
