@@ -79,30 +79,31 @@ def lower_bound(step: Step) -> LowerBound:
     least, over = largest_working_set(problem), two_point_bound(problem)
     if over.bytes > least.bytes:
         return _between_two(step, problem, over)
-    at = "the end of the step" if least.operation is None else named(step, least.operation)
+    at = "the end of the step" if least.operation is None else operation_text(step, least.operation)
     values = tuple((_value(step, problem, v), int(problem.sizes[v])) for v in least.values[:MAX_LISTED])
     return LowerBound(least.bytes, at, values, len(least.values) - len(values))
 
 
 def _between_two(step: Step, problem: Problem, over: TwoPointBound) -> LowerBound:
     """Return the bound of two operations and a value that is read by the second."""
-    maker, reader = named(step, int(problem.maker[over.value])), named(step, over.reader)
+    maker, reader = operation_text(step, int(problem.maker[over.value])), operation_text(step, over.reader)
     since = f"with {maker}, which {reader} reads later: kept, or recomputed in between, whichever needs less"
     values = sorted({*problem.reads_of(over.before), *problem.makes_of(over.before)}, key=lambda v: -problem.sizes[v])
     listed = tuple((_value(step, problem, v), int(problem.sizes[v])) for v in values[:MAX_LISTED])
-    return LowerBound(over.bytes, named(step, over.before), listed, max(0, len(values) - MAX_LISTED), since)
+    return LowerBound(over.bytes, operation_text(step, over.before), listed, max(0, len(values) - MAX_LISTED), since)
 
 
 def _value(step: Step, problem: Problem, value: int) -> str:
     """Name the value, with its number if its operation makes several."""
     op = int(problem.maker[value])
     made = problem.makes_of(op)
-    return f"{named(step, op)} #{value - made.start}" if len(made) > 1 else named(step, op)
+    return f"{operation_text(step, op)} #{value - made.start}" if len(made) > 1 else operation_text(step, op)
 
 
-def named(step: Step, op: int) -> str:
-    """Describe the operation and its result for a message: `stablehlo.tanh %h (train.py:41:9)`; parts that the program
-    lacks are left out."""
+def operation_text(step: Step, op: int) -> str:
+    """Describe operation number `op` and its result for a message: `stablehlo.tanh %h (train.py:41:9)`.
+
+    Parts that the program lacks are left out."""
     return described(step.operation(op))
 
 
@@ -238,7 +239,7 @@ def _recomputed(module: ModuleOp, budget: Budget, none: Fit, limits: BudgetLimit
         limits=limit_bytes,
         peaks=result.peaks,
         copies=result.outcome.copies,
-        extra_percent=100 * result.outcome.extra_flops / max(1, _flops(module)),
+        extra_percent=100 * result.outcome.extra_flops / max(1, plain_flops(module)),
         finished=not stop(),
     )
     whole = _whole(module, result.loops, len(limit_bytes), budget.model)
@@ -248,7 +249,7 @@ def _recomputed(module: ModuleOp, budget: Budget, none: Fit, limits: BudgetLimit
     assert plain is not None, "loops that are left as they are make no other blocks"
     # Costs of problems are one more for each execution, so that what costs nothing is not free.
     # The cost of a loop is that of one iteration; the cost of its repeated operations is that of all iterations.
-    total = max(problem_of_graph(plain.step.graph).total_cost, _flops(module))
+    total = max(problem_of_graph(plain.step.graph).total_cost, plain_flops(module))
     percent = 100 * (result.outcome.extra_flops + result.outcome.copies) / max(1, total)
     problem = problem_of_graph(whole.step.graph)
     bound = 100 * (whole.extra + _bound(problem, next(iter(limit_bytes.values())), stop, effort)) / max(1, total)
@@ -258,7 +259,7 @@ def _recomputed(module: ModuleOp, budget: Budget, none: Fit, limits: BudgetLimit
     return replace(fit_result, extra_percent=percent, bound_percent=min(bound, percent), loops=loops)
 
 
-def _flops(module: ModuleOp) -> int:
+def plain_flops(module: ModuleOp) -> int:
     """Return the FLOPs of the plain step, all iterations of its loops included."""
     operations = [op for function in functions_of(flat(module)) for block in function.body.blocks for op in block.ops]
     return sum(flops(op) * (loop.trips if (loop := counted_loop(op)) else 1) for op in operations)

@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ..driver.fit import Fit, Verdict, fit
-from ..driver.pareto import NO_BOUND, Sweeping, Swept, swept_by_model, swept_steps
+from ..driver.pareto_by_model import NO_BOUND, swept_by_model
+from ..driver.pareto_in_order import SweepOptions, SweptStep, swept_steps
 from ..driver.verified import verify_module
 from ..mlir_io.parser import parse_module
 from ..options.loop_schedule import schedule_of
@@ -62,7 +63,7 @@ def _sweep(options: argparse.Namespace, module: ModuleOp) -> int:
     if options.memory_model != ORDER:
         return _sweep_by_model(options, module)
     with Interrupt() as interrupt:
-        sweeping = Sweeping(
+        sweep = SweepOptions(
             count_of(options),
             options.solver,
             effort_of(options),
@@ -70,7 +71,7 @@ def _sweep(options: argparse.Namespace, module: ModuleOp) -> int:
             progress_of(options),
             interrupt.is_set,
         )
-        steps = swept_steps(module, sweeping)
+        steps = swept_steps(module, sweep)
     say([line for step in steps for line in _sweep_lines(step)])
     if options.curve is not None:
         write_curves(options.curve, [step.curve for step in steps])
@@ -100,7 +101,7 @@ def step_of(text: str, name: str) -> ModuleOp:
     return module
 
 
-def _sweep_lines(step: Swept) -> Iterator[str]:
+def _sweep_lines(step: SweptStep) -> Iterator[str]:
     peak, count = step.plain_peak_bytes, len(step.problem)
     size = f"{peak} bytes of temporaries ({format_bytes(peak)})"
     yield f"{step.name}: {count} operations, plain peak {size}, in program order"
