@@ -26,17 +26,15 @@ from ...search.pool import ModuleCandidate, Pool, pool_of
 from ...support.diagnostics import Refusal
 from ...support.interrupts import stopping
 from ...support.progress import ProgressLine
-from ...support.units import MINIMUM, budget_text, format_bytes, is_share, parse_budget, readable_bytes
+from ...support.units import format_bytes, readable_bytes
 from ...transforms.plans.limit_segments import of_rest
 from ...transforms.take_marks import take_marks
-from .allocation import fixed_bytes, reported_bytes, temporary_bytes
+from .allocation import reported_bytes, temporary_bytes
+from .budget_option import limit_of_step
 from .compiler_options import MEASURING
 
-_JAX: Any = jax
-"""JAX's own types are partly unknown to type checkers."""
 COMPILES = 4
 """The maximum number of rewritten steps that are compiled; the plain step is not counted."""
-DEVICE = "device"
 CompileModule = Callable[[ModuleOp, Mapping[str, Any]], jax.stages.Compiled]
 
 
@@ -126,21 +124,6 @@ def within_from(
     return BudgetedCompile(record["budget"], record["temporaries"], record["plain"], rounds, rewritten, compiled)
 
 
-def checked_budget(budget: Any, caller: str = "recompute.jax.jit") -> str:
-    """Return the option `budget` as text. Raises `TypeError` for another type, and `ValueError` for an invalid budget.
-
-    `caller`: the function that messages name."""
-    if isinstance(budget, bool) or not isinstance(budget, str | int | float):
-        raise TypeError(f"{caller}: budget must be a str, a share or bytes, not {type(budget).__name__}")
-    try:
-        text = budget_text(budget)
-        if text.lower() != DEVICE:
-            parse_budget(text, 1)
-    except ValueError as error:
-        raise ValueError(f'{caller}: {error}; budget="device" takes the free memory of the device') from error
-    return text
-
-
 def within(
     name: str,
     module: ModuleOp,
@@ -156,49 +139,11 @@ def within(
     """
     plain = compilers.plain()
     plain_bytes = reported_bytes(module, plain, "a budget")
-    limit = _temporaries_limit(module, budget, plain, plain_bytes)
+    limit = limit_of_step(module, budget, plain)
     if limit is not None and plain_bytes <= limit and not options.selection.segment_budgets:
         return BudgetedCompile(budget, limit, plain_bytes, (), None, plain)
     with stopping(options.time_limit) as stop:
         return _CompilerSearch(name, module, options, budget, plain_bytes, limit, compilers, line, stop).best()
-
-
-def device_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> int | None:
-    """Return the bytes of the device that a budget allows, arguments and results included; None for the budget `min`.
-
-    Raises `Refusal` if the compiler or the device reports no sizes, and if arguments and results alone need more.
-    """
-    limit = _temporaries_limit(module, budget, plain, reported_bytes(module, plain, "a budget"))
-    return None if limit is None else limit + fixed_bytes(plain)
-
-
-def _temporaries_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled, plain_bytes: int) -> int | None:
-    """Return the bytes that the budget leaves for temporaries; None for the budget `min`.
-
-    A share is one of the temporaries of the plain step. A number of bytes covers arguments and results too.
-    """
-    if budget.lower() == MINIMUM:
-        return None
-    if budget.lower() != DEVICE and is_share(budget):
-        return parse_budget(budget, plain_bytes)
-    fixed = fixed_bytes(plain)
-    device_bytes = free_bytes(module) if budget.lower() == DEVICE else parse_budget(budget, plain_bytes)
-    if device_bytes is None or device_bytes < fixed:
-        raise Refusal(
-            module,
-            f"no plan keeps the budget {budget}, {format_bytes(device_bytes or 0)} of the device: arguments and "
-            f"results, which no plan changes, need {readable_bytes(fixed)}",
-        )
-    return device_bytes - fixed
-
-
-def free_bytes(module: ModuleOp) -> int:
-    """Return the bytes that the device reports as free. Raises `Refusal` if it reports none."""
-    device: Any = _JAX.local_devices()[0]
-    stats: Any = device.memory_stats()
-    if not stats or "bytes_limit" not in stats:
-        raise Refusal(module, f'budget="device": {device.platform} does not report its memory: give bytes or a share')
-    return int(stats["bytes_limit"]) - int(stats.get("bytes_in_use", 0))
 
 
 def _work(rewritten: Rewritten) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from jax.extend import source_info_util
 from xdsl.dialects.builtin import ModuleOp
 
 from ...support.diagnostics import Refusal
-from .budget import checked_budget, device_limit
+from .budget_option import checked_budget, device_limit
 from .jitted import Jitted
 from .options import options_of
 from .report import Report, report

@@ -29,7 +29,7 @@ from ...support.diagnostics import Refusal
 from ...support.operations import every_operation
 from ...transforms.calls.templates import strip
 from . import private, warning, why_plain
-from .budget import DEVICE
+from .budget_option import DEVICE
 from .calls import Call, completed
 from .compiler_options import are_kept_by_flags
 from .crossing import demand_lowered
@@ -164,7 +164,7 @@ def _rewrite_options(options: Options) -> RecomputeOptions:
     budget."""
     if options.budget is None:
         return options.rewrite
-    if options.budget.lower() == DEVICE:
+    if options.budget == DEVICE:
         raise ValueError('budget="device" does not apply to a step inside another jax.jit: give bytes or a share')
     return replace(options.rewrite, budget=options.budget, memory_model="xla")
 

@@ -22,7 +22,7 @@ from ...rules.costs.cost import FLOPS, cost_named
 from ...rules.costs.device import BadCost
 from ...support.suggestions import did_you_mean
 from ...transforms.phase import NoGradient
-from .budget import checked_budget
+from .budget_option import checked_budget
 from .keywords import OURS, Keywords, OfOptions
 from .policies import selected
 
