@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -18,6 +19,7 @@ from pathlib import Path
 from ..analysis.request.policies import SelectionByFunction
 from ..analysis.step.phase_sources import registered_sources
 from ..interpreters.user_kernels import registered_pure
+from ..options.option_facts import facts_of
 from ..options.recompute_options import RecomputeOptions
 from ..planning.solvers.effort import is_compiled
 from ..rules.registry import registrations
@@ -47,7 +49,9 @@ def key_of_options(options: RecomputeOptions) -> str:
     """Return the part of a key that stands for the options. Raises `NoFingerprint` for functions, passes and time
     limits."""
     without_key = [
-        name for name in ("planner", "measure", "pipeline", "time_limit") if getattr(options, name) is not None
+        option.name
+        for option in fields(options)
+        if not facts_of(option).is_plain_data and getattr(options, option.name) is not None
     ]
     if isinstance(options.selection, SelectionByFunction):
         without_key.append("policy")

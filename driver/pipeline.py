@@ -29,13 +29,13 @@ from ..support.suggestions import did_you_mean
 from ..transforms.phase import NoGradient
 from ..universe import UNIVERSE
 
-PASSES = {"recompute-pace": "recompute-stagger"}
-OPTIONS = {"regions": "segments", "pace": "stagger"}
+RENAMED_PASSES = {"recompute-pace": "recompute-stagger"}
+RENAMED_OPTIONS = {"regions": "segments", "pace": "stagger"}
 
 
 def new_name_of_pass(name: str) -> str | None:
     """Return a phrase with the new name of a renamed pass; None for any other name."""
-    return f"was renamed to '{PASSES[name]}'" if name in PASSES else None
+    return f"was renamed to '{RENAMED_PASSES[name]}'" if name in RENAMED_PASSES else None
 
 
 def new_name_of_option(spec: ArgSpec) -> str | None:
@@ -43,8 +43,8 @@ def new_name_of_option(spec: ArgSpec) -> str | None:
     if not spec.name.startswith("recompute") and spec.name != "explain":
         return None
     for option, values in spec.parameters.items():
-        if option in OPTIONS:
-            return f"option '{option}' was renamed to '{OPTIONS[option]}'"
+        if option in RENAMED_OPTIONS:
+            return f"option '{option}' was renamed to '{RENAMED_OPTIONS[option]}'"
         if option == "segments" and any(isinstance(value, int) for value in values):
             return "'segments' is a pattern now, and the number of segments is 'segment-count'"
     return None
@@ -283,7 +283,8 @@ _TYPES = {
 
 def _type_text(types: str) -> str:
     """Return the alternatives `a | b` in words."""
-    return " or ".join(_TYPES.get(kind, kind) for kind in types.split(" | ") if kind != "None")
+    kinds = [kind for kind in types.split(" | ") if kind != "None" and not (kind == "int" and "float" in types)]
+    return " or ".join(_TYPES.get(kind, kind) for kind in kinds)
 
 
 def _quotes(option: str, types: Any, values: ParameterListType) -> str:

@@ -6,7 +6,7 @@ The pass `recompute`, the command line, `recompute.rewrite` and `recompute.jax.j
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -20,6 +20,7 @@ from ..rules.costs.cost import FLOPS
 from ..support.suggestions import suggestion
 from .loop_schedule import Loops, LoopSchedule, demand_proof, schedule_of
 from .offload_option import offload_named
+from .option_facts import EntryPoint, facts, facts_of
 from .segment_budgets import spelled
 from .selection import AUTO, Selection
 
@@ -27,6 +28,7 @@ Planner = Callable[[Graph], Plan]
 """A function from the graph of a step to a plan for it."""
 Pipeline = str | Sequence[str | ModulePass]
 """Passes by name, `recompute-inline,recompute-mark`, or as objects."""
+JIT, RECOMPUTE_PASS, PLAN_PASS = EntryPoint.JIT, EntryPoint.RECOMPUTE_PASS, EntryPoint.PLAN_PASS
 EMISSION_TARGETS = ("stablehlo", "none")
 """The forms in which `recompute-lower` writes tokens: as optimization barriers, or not at all."""
 
@@ -82,26 +84,26 @@ class RecomputeOptions:
     """
 
     selection: Selection = AUTO
-    copies: int = 2
-    target: str = "stablehlo"
-    stagger: bool = True
-    calls: bool = True
-    plan: str | Sequence[StepPlan] | None = None
-    planner: Planner | None = None
-    budget: str | None = None
-    memory_model: str = ""
-    strict: bool = False
-    attempts: int = ATTEMPTS
-    measure: Callable[[ModuleOp], int] | None = None
+    copies: int = field(default=2, metadata=facts(JIT, RECOMPUTE_PASS, PLAN_PASS, minimum=1))
+    target: str = field(default="stablehlo", metadata=facts(RECOMPUTE_PASS, PLAN_PASS))
+    stagger: bool = field(default=True, metadata=facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
+    calls: bool = field(default=True, metadata=facts(JIT, RECOMPUTE_PASS))
+    plan: str | Sequence[StepPlan] | None = field(default=None, metadata=facts(JIT, RECOMPUTE_PASS))
+    planner: Planner | None = field(default=None, metadata=facts(JIT, is_plain_data=False))
+    budget: str | None = field(default=None, metadata=facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
+    memory_model: str = field(default="", metadata=facts(RECOMPUTE_PASS, PLAN_PASS))
+    strict: bool = field(default=False, metadata=facts(JIT, RECOMPUTE_PASS))
+    attempts: int = field(default=ATTEMPTS, metadata=facts(JIT, RECOMPUTE_PASS, PLAN_PASS, minimum=1))
+    measure: Callable[[ModuleOp], int] | None = field(default=None, metadata=facts(is_plain_data=False))
     workers: int = 1
-    proof: bool = True
+    proof: bool = field(default=True, metadata=facts(JIT))
     merge_remat: bool = False
-    loops: Loops | LoopSchedule = True
-    cost: str = FLOPS
-    offload: str | Offload = ""
-    pipeline: Pipeline | None = None
+    loops: Loops | LoopSchedule = field(default=True, metadata=facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
+    cost: str = field(default=FLOPS, metadata=facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
+    offload: str | Offload = field(default="", metadata=facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
+    pipeline: Pipeline | None = field(default=None, metadata=facts(JIT, is_plain_data=False))
     segment_budgets: Mapping[str, str | float] | None = None
-    time_limit: float | None = None
+    time_limit: float | None = field(default=None, metadata=facts(JIT, RECOMPUTE_PASS, is_plain_data=False))
 
     @classmethod
     def of_pass(cls, options: ModulePass) -> RecomputeOptions:
@@ -131,9 +133,10 @@ class RecomputeOptions:
             demand_proof(self.loops)
         if self.target not in EMISSION_TARGETS:
             raise ValueError(f"unknown target '{self.target}'{suggestion(self.target, EMISSION_TARGETS)}")
-        for name, count in (("copies", self.copies), ("attempts", self.attempts)):
-            if count < 1:
-                raise ValueError(f"{name} must be at least 1, not {count}")
+        for option in fields(self):
+            minimum, value = facts_of(option).minimum, getattr(self, option.name)
+            if minimum is not None and value < minimum:
+                raise ValueError(f"{option.name} must be at least {minimum}, not {value}")
         if sum(option is not None for option in (self.plan, self.planner, self.budget)) > 1:
             raise ValueError("give only one of plan, planner and budget")
         options = self
@@ -147,7 +150,7 @@ class RecomputeOptions:
     def option_ignored_by_pipeline(self) -> str | None:
         """Return the name of an option besides the pipeline that differs from its default."""
         default = RecomputeOptions(pipeline=self.pipeline, strict=self.strict, proof=self.proof)
-        names = (field.name for field in fields(self))
+        names = (option.name for option in fields(self))
         return next((name for name in names if getattr(self, name) != getattr(default, name)), None)
 
     @property
@@ -189,4 +192,4 @@ DEFAULT_OPTIONS = RecomputeOptions()
 
 
 def _names(options: type[RecomputeOptions | Selection | ModulePass]) -> set[str]:
-    return {field.name for field in fields(options)}
+    return {option.name for option in fields(options)}

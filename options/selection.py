@@ -4,9 +4,10 @@ from which the phases of a step follow where its operations do not tell them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 from ..rules.effects import Permission
+from .option_facts import facts
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Selection:
     """
 
     segments: str = "auto"
-    segment_count: int = 0
+    segment_count: int = field(default=0, metadata=facts(minimum=0))
     checkpoints: tuple[str, ...] | None = None
     skip: tuple[int, ...] = ()
     outputs: bool = False
@@ -72,16 +73,16 @@ class Selection:
     exclude: tuple[str, ...] = ()
     segment_budgets: tuple[str, ...] = ()
     collectives: bool = False
-    preserve_rng_state: bool = True
-    repeatable: tuple[str, ...] = ()
-    primal_results: tuple[int, ...] = ()
-    primal_values: tuple[str, ...] = ()
-    cotangents: tuple[int, ...] = ()
+    preserve_rng_state: bool = field(default=True, metadata=facts(selects=False))
+    repeatable: tuple[str, ...] = field(default=(), metadata=facts(selects=False))
+    primal_results: tuple[int, ...] = field(default=(), metadata=facts(selects=False))
+    primal_values: tuple[str, ...] = field(default=(), metadata=facts(selects=False))
+    cotangents: tuple[int, ...] = field(default=(), metadata=facts(selects=False))
 
     @classmethod
     def of(cls, options: object) -> Selection:
         """Make the selection in an object that has its fields, such as a pass (`has_options`)."""
-        return cls(**{field.name: getattr(options, field.name) for field in fields(Selection)})
+        return cls(**{option.name: getattr(options, option.name) for option in fields(Selection)})
 
     @property
     def phase_hint(self) -> PhaseHint:

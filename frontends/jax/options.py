@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
+from functools import partial
 from typing import Any, cast, get_type_hints
 
 import jax
@@ -14,6 +15,7 @@ from ...analysis.request.policies import saves_of
 from ...driver.pipeline import passes_of
 from ...options.loop_schedule import Loops, demand_proof, schedule_of
 from ...options.offload_option import offload_named
+from ...options.option_facts import EntryPoint, facts_of, options_with
 from ...options.recompute_options import RecomputeOptions
 from ...options.segment_budgets import read_budgets, spelled
 from ...options.selection import Selection
@@ -23,12 +25,12 @@ from ...rules.costs.device import BadCost
 from ...support.suggestions import did_you_mean
 from ...transforms.phase import NoGradient
 from .budget_option import checked_budget
-from .keywords import OURS, Keywords, OfOptions
+from .keywords import OURS, Keywords
 from .policies import selected
 
 SELECTION = tuple(option.name for option in fields(Selection))
-REWRITE = tuple(name for name in OfOptions.__annotations__ if name != "budget")
-CHOICES = SELECTION[: SELECTION.index("preserve_rng_state")]
+REWRITE = tuple(option.name for option in options_with(RecomputeOptions, EntryPoint.JIT) if option.name != "budget")
+SELECTING = tuple(option.name for option in fields(Selection) if facts_of(option).selects)
 """The options that select what is recomputed; a plan replaces them."""
 
 
@@ -118,7 +120,7 @@ def _check_agreement(selection: Selection, checked: Mapping[str, Any]) -> None:
     if len(planned) > 1:
         raise ValueError(f"recompute.jax.jit: give {planned[0]}= or {planned[1]}=, not both")
     default = Selection()
-    chosen = [name for name in CHOICES if getattr(selection, name) != getattr(default, name)]
+    chosen = [name for name in SELECTING if getattr(selection, name) != getattr(default, name)]
     if planned and chosen and planned != ["budget"]:
         raise ValueError(f"recompute.jax.jit: {planned[0]}= selects what is recomputed, and so does {chosen[0]}=")
     if planned and checked.get("search"):
@@ -275,24 +277,45 @@ def _wrong_type(name: str, expected: str, value: Any) -> TypeError:
     return TypeError(f"recompute.jax.jit: {name} must be {expected}, not {type(value).__name__}")
 
 
-_CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
-    "segments": _text,
+Check = Callable[[str, Any], Any]
+"""A function of the name and the value of a keyword. It returns the value, converted, and raises `TypeError` and
+`ValueError`."""
+_BY_TYPE: Mapping[str, Check] = {
+    "bool": _flag,
+    "str": _text,
+    "tuple[str, ...]": _texts,
+    "tuple[str, ...] | None": _texts_or_none,
+    "tuple[int, ...]": _numbers,
+}
+"""The checks of options, by the type of their field."""
+_BY_NAME: Mapping[str, Check] = {
     "policy": _policy,
-    **dict.fromkeys("outputs collectives preserve_rng_state stagger calls strict proof".split(), _flag),
-    **dict.fromkeys("copies attempts".split(), _count),
+    "segment_budgets": _segment_budgets,
+    "budget": _budget,
     "cost": _cost,
-    "offload": _offload,
-    **dict.fromkeys("names save exclude repeatable primal_values".split(), _texts),
-    **dict.fromkeys("skip primal_results cotangents".split(), _numbers),
     "loops": _loops,
-    "segment_count": _count_from_zero,
-    "search": _count_from_zero,
-    "checkpoints": _texts_or_none,
+    "measure": _measure,
+    "offload": _offload,
+    "pipeline": _pipeline,
     "plan": _plan,
     "planner": _planner,
-    "pipeline": _pipeline,
-    "measure": _measure,
-    "budget": _budget,
+    "search": _count_from_zero,
     "time_limit": _seconds,
-    "segment_budgets": _segment_budgets,
+}
+"""The checks of options with a syntax or a type of their own."""
+
+
+def _check_of(option: Field[Any]) -> Check:
+    facts = facts_of(option)
+    if option.name in _BY_NAME:
+        return _BY_NAME[option.name]
+    return _BY_TYPE[str(option.type)] if facts.minimum is None else partial(_count, least=facts.minimum)
+
+
+_CHECKS: Mapping[str, Check] = {
+    **_BY_NAME,
+    **{
+        option.name: _check_of(option)
+        for option in (*fields(Selection), *options_with(RecomputeOptions, EntryPoint.JIT))
+    },
 }
