@@ -12,8 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 # Eager: `import recompute.jax` reports a missing JAX, and models name values with `jax.ad_checkpoint.checkpoint_name`.
-import jax
-import jax.ad_checkpoint  # noqa: F401  # pyright: ignore[reportUnusedImport]
+from jax import ad_checkpoint as _ad_checkpoint  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
 from ...support.lazy_names import lazy_names
 

@@ -140,11 +140,16 @@ def test_a_stored_rewrite():
     assert stored.predicted_saving == fresh.predicted_saving
     assert stored.memory() == fresh.memory()
     with pytest.raises(AttributeError, match="'StoredRewrite' object has no attribute 'unknown'"):
-        _ = stored.unknown  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        _ = stored.unknown  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportAttributeAccessIssue]
 
 
 def test_the_record_has_every_field_of_a_proof():
-    others = {"proved": True, "difference": None, "believed": ("acme.swish",), "composites": ("acme.gelu",)}
+    others: dict[str, Any] = {
+        "proved": True,
+        "difference": None,
+        "believed": ("acme.swish",),
+        "composites": ("acme.gelu",),
+    }
     values = {field.name: others.get(field.name, _other(field.default)) for field in fields(Proof)}
     proof = Proof(**values)
     record = RewriteRecord.of(replace(recompute.rewrite(STEP), proof=proof))
