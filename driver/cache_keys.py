@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NOT_SOURCES = frozenset({"test", "docs", "examples", "benchmarks", "typings", "build"})
 
 
-def key_of(kind: str, *parts: object) -> str | None:
+def cache_key(kind: str, *parts: object) -> str | None:
     """Return the key of an answer; None if it cannot be cached.
 
     Args:
@@ -45,9 +45,10 @@ def key_of(kind: str, *parts: object) -> str | None:
         return None
 
 
-def key_of_options(options: RecomputeOptions) -> str:
-    """Return the part of a key that stands for the options. Raises `NoFingerprint` for functions, passes and time
-    limits."""
+def options_key(options: RecomputeOptions) -> str:
+    """Return the part of a key that stands for the options.
+
+    Raises `NoFingerprint` for options without comparable content: functions, passes and time limits."""
     without_key = [
         option.name
         for option in fields(options)
@@ -69,7 +70,7 @@ def content_of(path: str) -> str | None:
 
 
 def _registered() -> object:
-    """Return all declarations that change how a step is read, rewritten or proved."""
+    """Return the declarations of users that change how a step is read, rewritten or proved."""
     return registrations(), registered_pure(), tuple(registered_sources().items())
 
 
@@ -88,8 +89,9 @@ def _version_of(package: str) -> str | None:
 
 
 def own_version(root: Path) -> str:
-    """Return the digest of the sources: of the record of an installed wheel, otherwise of the files, which may be
-    edited."""
+    """Return the digest of the sources of this package: of the record of an installed wheel, or else of the files.
+
+    `root`: the folder of the package."""
     records = [path / "RECORD" for path in root.parent.glob("xdsl_recompute-*.dist-info")]
     digest = sha256()
     for path in records if len(records) == 1 and records[0].is_file() else _sources(root):

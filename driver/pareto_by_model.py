@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from ..analysis.memory.timeline import Labels, described
+from ..options.memory_model import XLA
 from ..options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from ..planning.calibrated_search import CalibratedSearch
 from ..planning.plan_file import StepPlan
@@ -25,7 +26,7 @@ from ..search.prepare import prepare
 from ..search.rewrite import recomputed_once
 from ..support.diagnostics import Refusal
 from ..transforms.phase import numbered_steps
-from ..transforms.preparation.timelines import XLA, timelines_of
+from ..transforms.preparation.timelines import timelines_of
 from .fit import plain_flops
 
 NO_BOUND = "no bound proved in this model"

@@ -19,10 +19,10 @@ from ..driver.pipeline import (
     BadPipeline,
     Passes,
     ScheduledPass,
-    module_schedule,
+    parse_module_schedule,
+    parse_schedule,
     passes_known,
     resolve,
-    schedule,
     specs,
 )
 from ..support.suggestions import did_you_mean
@@ -32,7 +32,7 @@ from .files import demand_different_files
 from .ir_dumps import DumpRequest
 from .irdl import irdl_of
 from .opt_arguments import MLIR, argument_parser, as_argparse_expects
-from .option_help import options_of, spelled
+from .option_help import help_lines, options_of
 from .reporting import CATEGORIES
 
 
@@ -43,7 +43,7 @@ class ChecksOptions(Protocol):
     def check_options(self) -> None: ...
 
 
-Targets = Mapping[str, Callable[[], type[Target]]]
+TargetClasses = Mapping[str, Callable[[], type[Target]]]
 
 
 class UsageError(Exception):
@@ -136,19 +136,19 @@ def parse_arguments(arguments: Sequence[str] | None) -> CommandLine:
 
 
 def _command_line(parser: argparse.ArgumentParser, options: argparse.Namespace) -> CommandLine:
-    targets: Targets = Universe.get_multiverse().all_targets | UNIVERSE.all_targets
+    targets: TargetClasses = Universe.get_multiverse().all_targets | UNIVERSE.all_targets
     passes = passes_known()
     if options.passes and options.pass_pipeline:
         raise UsageError("give either --passes or --pass-pipeline")
     if options.run_reproducer and (options.passes or options.pass_pipeline):
         raise UsageError("--run-reproducer runs the passes of the input: remove --passes and --pass-pipeline")
-    pipeline = module_schedule(options.pass_pipeline, passes) if options.pass_pipeline else ()
+    pipeline = parse_module_schedule(options.pass_pipeline, passes) if options.pass_pipeline else ()
     _check_names_of_dumped_passes(options, passes)
     _check_options_that_exclude_each_other(options)
     return CommandLine(
         input=options.input_file,
         output=options.output_file,
-        passes=pipeline or schedule(options.passes, passes),
+        passes=pipeline or parse_schedule(options.passes, passes),
         target=None if options.target == MLIR else _target(options.target, targets),
         split=options.split_input_file,
         output_split_marker=options.output_split_marker,
@@ -176,7 +176,7 @@ def reproduced(request: CommandLine, pipeline: str | None) -> tuple[ScheduledPas
     if pipeline is None:
         raise UsageError("--run-reproducer: the input has no section 'mlir_reproducer' with a pipeline")
     try:
-        return module_schedule(pipeline, passes_known())
+        return parse_module_schedule(pipeline, passes_known())
     except BadPipeline as error:
         raise UsageError(str(error)) from error
 
@@ -242,7 +242,7 @@ def _check_options_that_exclude_each_other(options: argparse.Namespace) -> None:
         raise UsageError(str(error)) from error
 
 
-def _target(text: str, targets: Targets) -> Target:
+def _target(text: str, targets: TargetClasses) -> Target:
     """Return the target with its options, checked before any work is done."""
     (spec, *_) = specs(text) or [ArgSpec(text, {})]
     target: Target = resolve(spec, targets, "target")
@@ -304,5 +304,5 @@ def _documentation(pass_class: type[ModulePass]) -> str:
 def explain_pass(pass_class: type[ModulePass]) -> str:
     """Return the documentation of a pass and its options."""
     text = _documentation(pass_class) or f"{pass_class.name}: xDSL has no description of it."
-    options = list(spelled(options_of(pass_class)))
+    options = list(help_lines(options_of(pass_class)))
     return "\n".join([text.rstrip(), *(["", "Options:", *options] if options else []), ""])

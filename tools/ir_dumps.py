@@ -22,7 +22,7 @@ from ..mlir_io.printer import print_module
 from .files import FileError
 
 HEADER = "// -----// IR Dump {moment} //----- //"
-RECOMPUTE = "recompute"
+WHOLE_PASS = "recompute"
 """The pass that runs the work of the others inside of one."""
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
@@ -55,7 +55,7 @@ class DumpRequest:
     def without_effect(self, passes: Iterable[str]) -> list[str]:
         """Return a warning for each requested pass that is not among those of the pipeline."""
         running = frozenset(passes)
-        inside = "; 'recompute' does the work of several passes, and is dumped as one" if RECOMPUTE in running else ""
+        inside = "; 'recompute' does the work of several passes, and is dumped as one" if WHOLE_PASS in running else ""
         return [
             f"{option}={name} prints nothing: the pipeline does not run this pass{inside}"
             for option, names in (("--print-ir-before", self.before), ("--print-ir-after", self.after))

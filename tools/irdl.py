@@ -36,7 +36,7 @@ from xdsl.irdl import (
     VarResultDef,
 )
 
-Values = Sequence[tuple[str, OperandDef | ResultDef]]
+NamedValues = Sequence[tuple[str, OperandDef | ResultDef]]
 _VARIADICITY: tuple[tuple[type[OperandDef | ResultDef], str], ...] = (
     (OptOperandDef, "optional "),
     (OptResultDef, "optional "),

@@ -72,7 +72,7 @@ def _describes_option(kind: type[Any], line: str) -> bool:
     return entry is not None and entry[1] in getattr(kind, "__dataclass_fields__", {})
 
 
-def spelled(options: list[Option]) -> Iterator[str]:
+def help_lines(options: list[Option]) -> Iterator[str]:
     """Yield one line per option, as `--help-pass` prints them."""
     for option in options:
         meaning = f": {option.meaning}" if option.meaning else ""

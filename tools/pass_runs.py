@@ -28,9 +28,9 @@ from .files import FileError, write_text
 from .ir_dumps import Dumps
 from .reporting import Diagnostic, InputText, of_remark
 from .reproducer import reproducer
-from .statistics import Counts, Statistics, report, times
+from .statistics import Counts, Statistics, times, timing_report
 
-LOST = "locations are not printed, so later tools lose phases and scopes: use --print-debuginfo"
+LOCATIONS_NOT_PRINTED = "locations are not printed, so later tools lose phases and scopes: use --print-debuginfo"
 PROOF = "prove"
 _LOCATION = re.compile(r"\bloc\s*\(")
 
@@ -86,7 +86,7 @@ class ModuleRun:
         if statistics is not None:
             print(times(whole, statistics), file=sys.stderr)
         if timing is not None:
-            print(times(whole, timing) if timing == "json" else report(whole, timing), file=sys.stderr)
+            print(times(whole, timing) if timing == "json" else timing_report(whole, timing), file=sys.stderr)
         return result
 
     def _process(self, text: str) -> str:
@@ -108,7 +108,7 @@ class ModuleRun:
         if request.target is not None:
             return _emit(request.target, self.context, module)
         if not debuginfo and any(path_of(op.location) for op in every_operation(module)):
-            self.notes.append(Diagnostic("note", self.file, 1, 1, LOST))
+            self.notes.append(Diagnostic("note", self.file, 1, 1, LOCATIONS_NOT_PRINTED))
         with part("print"):
             # MLIR, which writes the bytecode, does not know the custom forms of this project's dialect.
             return print_module(module, generic=request.generic or request.bytecode, debuginfo=debuginfo)

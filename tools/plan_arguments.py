@@ -6,18 +6,18 @@ import argparse
 import sys
 from collections.abc import Iterable, Sequence
 
+from ..options.memory_model import MODELS, ORDER
 from ..planning.solvers.effort import EFFORTS, Effort
 from ..planning.solvers.result import Progress
 from ..planning.solvers.solvers_by_name import SOLVER_NAMES
 from .files import add_split_option, demand_different_files, write_text
 from .start import version_of
 
-MODELS = "order", "xla"
 PLANNED, REFUSED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes."""
 
 
-def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_plan_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
     """Parse the command line. For wrong usage argparse ends the process with exit code 2."""
     options = parser.parse_args(arguments)
     modes = [mode for mode in (options.budget, options.sweep, options.fit) if mode is not None]
@@ -39,7 +39,7 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> 
     return options
 
 
-def count_of(options: argparse.Namespace) -> int:
+def sweep_count(options: argparse.Namespace) -> int:
     """Return the number of budgets of a sweep. Raises `ValueError` for less than 1."""
     if options.sweep < 1:
         raise ValueError(f"--sweep must be at least 1, not {options.sweep}")
@@ -59,7 +59,7 @@ def progress_of(options: argparse.Namespace) -> Progress:
     return progress
 
 
-def say(lines: Iterable[str], aside: bool = False) -> None:
+def print_lines(lines: Iterable[str], aside: bool = False) -> None:
     """Print lines on standard output; with `aside` on standard error, if a file goes to standard output."""
     text = "".join([f"{line}\n" for line in lines])
     if aside:
@@ -80,7 +80,7 @@ def parser_with(description: str | None) -> argparse.ArgumentParser:
         "--beside", metavar="FILE", action="append", default=[], help="plans of other planners in the curve"
     )
     parser.add_argument("--fit", metavar="BUDGET", help="whether it fits; for a step, bytes of the device")
-    parser.add_argument("--memory-model", choices=MODELS, default="order", help="the memory model for a step")
+    parser.add_argument("--memory-model", choices=MODELS, default=ORDER, help="the memory model for a step")
     parser.add_argument("--solver", choices=SOLVER_NAMES, default="auto", help="the solver; auto: a portfolio by size")
     effort = (
         "search effort: seconds, a minute, or ten minutes and more; with --fit of a step, for the bound "

@@ -15,12 +15,12 @@ from ..driver.pareto_in_order import SweepOptions, SweptStep, swept_steps
 from ..driver.verified import verify_module
 from ..mlir_io.parser import parse_module
 from ..options.loop_schedule import schedule_of
+from ..options.memory_model import ORDER
 from ..reports.curve import Again, Point
 from ..support.interrupts import Interrupt
 from ..support.units import format_bytes
-from ..transforms.preparation.timelines import ORDER
 from ..transforms.take_marks import take_marks
-from .plan_arguments import BAD_INPUT, INTERRUPTED, PLANNED, REFUSED, count_of, effort_of, progress_of, say
+from .plan_arguments import BAD_INPUT, INTERRUPTED, PLANNED, REFUSED, effort_of, print_lines, progress_of, sweep_count
 from .plan_output import in_short, sweep_lines, unproved_lines, write_curves
 from .reporting import InputText, of_exception
 
@@ -53,7 +53,7 @@ def _fit(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
     effort = effort_of(options, default="brief")
     with Interrupt() as interrupt:
         answer = fit(module, options.fit, options.memory_model, interrupt.is_set, effort)
-    say(fit_lines(answer, options.memory_model, name))
+    print_lines(fit_lines(answer, options.memory_model, name))
     if not answer.fits and not answer.finished:
         return INTERRUPTED
     return PLANNED if answer.fits else REFUSED
@@ -64,7 +64,7 @@ def _sweep(options: argparse.Namespace, module: ModuleOp) -> int:
         return _sweep_by_model(options, module)
     with Interrupt() as interrupt:
         sweep = SweepOptions(
-            count_of(options),
+            sweep_count(options),
             options.solver,
             effort_of(options),
             options.time_limit,
@@ -72,7 +72,7 @@ def _sweep(options: argparse.Namespace, module: ModuleOp) -> int:
             interrupt.is_set,
         )
         steps = swept_steps(module, sweep)
-    say([line for step in steps for line in _sweep_lines(step)])
+    print_lines([line for step in steps for line in _sweep_lines(step)])
     if options.curve is not None:
         write_curves(options.curve, [step.curve for step in steps])
     return PLANNED if any(step.curve.points for step in steps) else REFUSED
@@ -82,11 +82,11 @@ def _sweep_by_model(options: argparse.Namespace, module: ModuleOp) -> int:
     if options.solver != "auto" or options.time_limit is not None:
         raise ValueError("--solver and --time-limit are for program order; the model xla has a search of its own")
     with Interrupt() as interrupt:
-        curve = swept_by_model(module, count_of(options), progress_of(options), interrupt.is_set)
+        curve = swept_by_model(module, sweep_count(options), progress_of(options), interrupt.is_set)
     peak = curve.plain_peak_bytes
     lines = [f"{curve.name}: plain peak {peak} bytes of temporaries ({format_bytes(peak)}); {NO_BOUND}"]
     lines += [*unproved_lines(curve), "what runs again"]
-    say([*lines, *(line for point in curve.points for line in _again_lines(point, peak))])
+    print_lines([*lines, *(line for point in curve.points for line in _again_lines(point, peak))])
     if options.curve is not None:
         write_curves(options.curve, [curve])
     return PLANNED if curve.points else REFUSED

@@ -75,7 +75,7 @@ def _check_pair(options: argparse.Namespace, texts: tuple[str, str], names: tupl
     modules = list[ModuleOp]()
     try:
         for source in sources:
-            modules.append(load(source.text, source.file))
+            modules.append(load_module(source.text, source.file))
     except (ParseError, DiagnosticException) as error:
         print(of_exception(error, sources[len(modules)]), file=sys.stderr)
         return BAD_INPUT
@@ -120,7 +120,7 @@ def _root_of(op: Operation) -> Operation:
     return op
 
 
-def load(text: str, name: str) -> ModuleOp:
+def load_module(text: str, name: str) -> ModuleOp:
     """Parse and verify a module. Raises `ParseError` or `DiagnosticException`."""
     module = parse_module(text, name)
     verify_module(module)

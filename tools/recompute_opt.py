@@ -25,7 +25,7 @@ from .command_line import CommandLine, UsageError, parse_arguments, reproduced
 from .expected_diagnostics import mismatches
 from .files import FileError, chunks, read_text, write_outputs, write_text
 from .pass_runs import ModuleRun
-from .reporting import Diagnostic, InputText, formatted, of_exception, selected
+from .reporting import Diagnostic, InputText, formatted, of_categories, of_exception
 from .reproducer import pipeline_in
 from .rule_files import loaded_rules
 from .run_cache import Answer, RunCache
@@ -117,7 +117,7 @@ def process(request: CommandLine, text: str, name: str, number: int) -> Processe
         only_expected = request.verify_diagnostics == "only-expected"
         reported = [*module_run.remarks, *errors]
         return Processed(errors=tuple(mismatches(text, name, reported, only_expected=only_expected)))
-    remarks = (*selected(module_run.remarks, request.remarks.categories), *module_run.notes)
+    remarks = (*of_categories(module_run.remarks, request.remarks.categories), *module_run.notes)
     if errors:
         return Processed(result, None, remarks, tuple(errors))
     plan = module_run.context.plans[-1] if module_run.context.plans else None

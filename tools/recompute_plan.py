@@ -31,6 +31,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..options.memory_model import ORDER
 from ..planning.solvers.graph_file import BadGraph, read_graph, result_text
 from ..planning.solvers.incumbent import Incumbent
 from ..planning.solvers.problem import Pair, Problem
@@ -45,15 +46,14 @@ from .files import FileError, chunks, read_text, write_outputs
 from .plan_arguments import (
     BAD_INPUT,
     INTERRUPTED,
-    MODELS,
     PLANNED,
     REFUSED,
-    count_of,
     effort_of,
-    parsed,
+    parse_plan_arguments,
     parser_with,
+    print_lines,
     progress_of,
-    say,
+    sweep_count,
 )
 from .plan_output import (
     demand_format,
@@ -93,7 +93,7 @@ class _Task:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the console script; returns the exit code."""
-    options = parsed(argument_parser(), arguments)
+    options = parse_plan_arguments(argument_parser(), arguments)
     try:
         return _plan(options)
     except BrokenPipeError:
@@ -124,7 +124,7 @@ def _plan(options: argparse.Namespace) -> int:
         return max(planned_step(options, chunk, name) for chunk in chunks(text, options.split_input_file))
     if options.split_input_file:
         raise ValueError("--split-input-file is for steps: a graph is one JSON object")
-    if options.memory_model != MODELS[0]:
+    if options.memory_model != ORDER:
         raise ValueError("a graph has one memory model, program order: --memory-model is for --fit of a step")
     problem = read_graph(text, name)
     plain_peak = evaluate(problem, sequence_of(problem, ())).peak_bytes
@@ -154,7 +154,7 @@ def _write(task: _Task, outcome: Outcome) -> int:
     if options.fit is not None:
         lines.insert(0, fit_line(outcome, options.fit))
     if isinstance(outcome, Infeasible):
-        say([*lines, *refusal_lines(outcome)], aside)
+        print_lines([*lines, *refusal_lines(outcome)], aside)
         return REFUSED
     files = list[tuple[str | None, bytes]]()
     if options.output is not None:
@@ -163,12 +163,12 @@ def _write(task: _Task, outcome: Outcome) -> int:
         order = sequence_of(outcome.problem, outcome.pairs)
         files.append((options.sequence, order_text(outcome.problem, order.tolist()).encode()))
     write_outputs(files)
-    say([*lines, *result_lines(outcome, task.plain_peak)], aside)
+    print_lines([*lines, *result_lines(outcome, task.plain_peak)], aside)
     return PLANNED
 
 
 def _sweep(task: _Task) -> int:
-    options, count = task.options, count_of(task.options)
+    options, count = task.options, sweep_count(task.options)
     markers = markers_of(task.problem, options.beside)
     budgets = [max(1, task.plain_peak * at // count) for at in range(1, count + 1)]
 
@@ -178,7 +178,7 @@ def _sweep(task: _Task) -> int:
 
     outcomes = sweep(budgets, solve_budget, task.interrupt.is_set)
     lines = [*sweep_lines(budgets, outcomes, task.plain_peak), *marker_lines(markers, task.plain_peak)]
-    say([title(task.name, task.problem, task.plain_peak), *lines])
+    print_lines([title(task.name, task.problem, task.plain_peak), *lines])
     if options.curve is not None:
         name = Path(task.name).name
         write_curves(options.curve, [curve_of(name, Sweep(task.problem, task.plain_peak, budgets, outcomes), markers)])
@@ -199,7 +199,7 @@ def _evaluate(task: _Task) -> int:
     kept = budget is None or evaluation.peak_bytes <= budget
     if budget is not None:
         lines.append(f"budget: {'kept' if kept else 'not kept'}, {budget} bytes")
-    say(lines)
+    print_lines(lines)
     return PLANNED if kept else REFUSED
 
 

@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
         text, name = read_text(options.module)
         for chunk in chunks(text, options.split_input_file):
             try:
-                _run(options, load(chunk, name, options.function))
+                _run(options, load_function(chunk, name, options.function))
             except (ParseError, DiagnosticException) as error:
                 raise _Failed(of_exception(error, InputText(name, chunk))) from error
     return 0
@@ -99,7 +99,7 @@ def _run(options: argparse.Namespace, function: FuncOp) -> None:
     write_outputs([*files, (None, summary(function, results, metered, modelled).encode())])
 
 
-def load(text: str, file_name: str, name: str | None) -> FuncOp:
+def load_function(text: str, file_name: str, name: str | None) -> FuncOp:
     """Return the function in a verified module, calls inlined. Raises `ParseError` or `DiagnosticException`."""
     module = parse_module(text, file_name)
     verify_module(module)

@@ -144,7 +144,7 @@ FORMATS = ("text", "json", "yaml")
 CATEGORIES = tuple(kind.value for kind in RemarkKind)
 
 
-def selected(remarks: Iterable[Diagnostic], categories: Sequence[str] | None) -> list[Diagnostic]:
+def of_categories(remarks: Iterable[Diagnostic], categories: Sequence[str] | None) -> list[Diagnostic]:
     """Return the remarks of these kinds; all of them for None."""
     return [remark for remark in remarks if categories is None or remark.category in categories]
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 
 from xdsl.passes import ModulePass
 
-from ..driver.cache_keys import content_of, key_of
+from ..driver.cache_keys import cache_key, content_of
 from ..support.disk_cache import DiskCache, Entry, disk_cache
 from ..support.fingerprint import VERSIONED
 from ..support.interrupts import Interrupt
@@ -41,7 +41,7 @@ class RunCache:
             return cls(None, None)
         form = request.generic, request.debuginfo, request.proof, request.verify, request.remarks.categories
         files = [content_of(path) for scheduled in request.passes for path in _texts(scheduled.module_pass)]
-        return cls(key_of("run", text, name, request.passes, files, form), disk_cache())
+        return cls(cache_key("run", text, name, request.passes, files, form), disk_cache())
 
     def get(self) -> Answer | None:
         """Return the cached answer, or None."""

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..dialects.recompute import Names
+from ..dialects.names import Names
 from ..support.timing import TimedPart
 
 _RULE = f"==={'-' * 73}==="
@@ -19,7 +19,7 @@ _LEAST_REST = 0.001
 """The remainder of a part gets a row if it is more than this share of the whole."""
 
 
-def report(whole: TimedPart, display: str) -> str:
+def timing_report(whole: TimedPart, display: str) -> str:
     """Return the time of each part of a run.
 
     Args:

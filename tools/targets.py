@@ -1,6 +1,6 @@
 """Reports as output formats of the driver: `-t memory-timeline{format=…, model=…}`, `-t explain{format=…}`.
 
-`driver/queries.py` computes their content.
+`driver/queries.py` and `transforms/preparation/timelines.py` compute their content.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from xdsl.utils.target import Target
 
 from ..analysis.explain.explanation import Explanation
 from ..analysis.memory.timeline import Timeline
-from ..driver.queries import MODELS, explanations_of, timelines_of
+from ..driver.queries import explanations_of
 from ..interpreters.nested_modules import named_modules
 from ..mlir_io.parser import parse_module
+from ..options.memory_model import MODELS, ORDER
 from ..options.selection import Selection
 from ..reports import explain as explain_report
 from ..reports import memory_timeline as timeline_report
@@ -26,6 +27,7 @@ from ..reports.memory_html import to_html
 from ..rules.costs.cost import FLOPS, cost_named
 from ..support.suggestions import suggestion
 from ..transforms.phase import NoGradient
+from ..transforms.preparation.timelines import timelines_of
 from .files import read_text
 
 Timelines = list[tuple[str, Timeline]]
@@ -63,7 +65,7 @@ class MemoryTimelineTarget(Target):
     name = "memory-timeline"
 
     format: str = "text"
-    model: str = "order"
+    model: str = ORDER
     before: str = ""
 
     def check_options(self) -> None:

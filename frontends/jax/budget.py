@@ -33,7 +33,7 @@ from .allocation import reported_bytes, temporary_bytes
 from .budget_option import limit_of_step
 from .compiler_options import MEASURING
 
-COMPILES = 4
+MOST_COMPILED = 4
 """The maximum number of rewritten steps that are compiled; the plain step is not counted."""
 CompileModule = Callable[[ModuleOp, Mapping[str, Any]], jax.stages.Compiled]
 
@@ -54,7 +54,7 @@ _LOG = logging.getLogger("recompute.jax")
 
 
 @dataclass(frozen=True)
-class Round:
+class CompiledCandidate:
     """A candidate that was compiled.
 
     Attributes:
@@ -97,7 +97,7 @@ class BudgetedCompile:
     budget: str
     temporaries: int | None
     plain: int
-    rounds: tuple[Round, ...]
+    rounds: tuple[CompiledCandidate, ...]
     rewritten: Rewritten | None
     compiled: jax.stages.Compiled
     is_complete: bool = True
@@ -120,11 +120,11 @@ def within_from(
     """Return the result of a record, for the step compiled anew; None if that does not need the bytes of the record."""
     if temporary_bytes(compiled) != record["needs"]:
         return None
-    rounds = tuple([Round(**compiled_before) for compiled_before in record["rounds"]])
+    rounds = tuple([CompiledCandidate(**compiled_before) for compiled_before in record["rounds"]])
     return BudgetedCompile(record["budget"], record["temporaries"], record["plain"], rounds, rewritten, compiled)
 
 
-def within(
+def compile_within(
     name: str,
     module: ModuleOp,
     options: RecomputeOptions,
@@ -176,7 +176,7 @@ class _CompilerSearch:
     compilers: Compilers
     line: ProgressLine
     stop: Stop
-    rounds: list[Round] = field(default_factory=list[Round])
+    rounds: list[CompiledCandidate] = field(default_factory=list[CompiledCandidate])
 
     def best(self) -> BudgetedCompile:
         """Compile candidates and return the best one. Raises `Refusal` if none keeps the budget."""
@@ -184,7 +184,7 @@ class _CompilerSearch:
         pool = self._pool(is_over)
         known = pool.measured.setdefault(self.compilers.key, {})
         search = Rounds(pool, self.limit, plain, self._measure, self.stop, is_over, known)
-        best = search.best(COMPILES)
+        best = search.best(MOST_COMPILED)
         if self.limit is None:
             best = self._ordinary(list(search.results.values()), best) or best
         if best is None:
@@ -202,7 +202,7 @@ class _CompilerSearch:
         try:
             rewritten = self._rewritten(candidate)
         except (Refusal, NotProved):
-            self.rounds.append(Round(candidate.words, int(predicted), None, 0, None))
+            self.rounds.append(CompiledCandidate(candidate.words, int(predicted), None, 0, None))
             return None
         compiled = self._compiled(rewritten, candidate.words, int(predicted))
         return float(reported_bytes(self.module, compiled.compiled, "a budget")), compiled
@@ -213,14 +213,14 @@ class _CompilerSearch:
         compiled = self.compilers.module(rewritten.module, {} if is_final else MEASURING)
         needs = reported_bytes(self.module, compiled, "a budget")
         fits = None if self.limit is None else needs <= self.limit
-        self.rounds.append(Round(words, predicted, needs, rewritten.extra_flops, fits))
+        self.rounds.append(CompiledCandidate(words, predicted, needs, rewritten.extra_flops, fits))
         _LOG.info("%s: %d of %d: %s", self.name, len(self.rounds), self._most_compiles, self.rounds[-1])
         return _Candidate(rewritten, compiled, is_final)
 
     @property
     def _most_compiles(self) -> int:
         """The most rewritten steps that are compiled. The choice without a budget is one more for the budget `min`."""
-        return COMPILES + (self.limit is None)
+        return MOST_COMPILED + (self.limit is None)
 
     def _ordinary(self, tried: Sequence[_Candidate], best: _Candidate | None) -> _Candidate | None:
         """Return the choice without a budget, if it needs less than the best candidate: `min` never needs more

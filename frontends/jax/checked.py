@@ -16,5 +16,5 @@ def flags(caller: str, **switches: object) -> None:
             raise TypeError(f"{caller}: {name} must be True or False, not {value!r}")
 
 
-def kind_of(value: object) -> str:
+def type_name(value: object) -> str:
     return type(value).__name__

@@ -17,7 +17,7 @@ from ...support.diagnostics import Refusal
 from ...support.operations import every_operation
 from . import private
 
-OURS = f"{RECOMPUTE.name}."
+RECOMPUTE_PREFIX = f"{RECOMPUTE.name}."
 """The beginning of the names of operations that JAX does not know."""
 
 
@@ -39,7 +39,7 @@ def demand_lowered(module: ModuleOp) -> None:
     """Raise `Refusal` at the first operation of the dialect `recompute`, which remains if the user's pipeline does not
     lower it."""
     for op in every_operation(module):
-        if op.name.startswith(OURS):
+        if op.name.startswith(RECOMPUTE_PREFIX):
             raise Refusal(op, f"{op.name} is left, unknown to JAX: the pipeline must end with recompute-lower")
 
 
@@ -63,4 +63,4 @@ def _from_text(lowered: jax.stages.Lowered, name: str) -> ModuleOp:
 
 
 def _with_text(lowered: jax.stages.Lowered, module: ModuleOp) -> jax.stages.Lowered:
-    return private.with_module(lowered, private.parsed(print_module(module, debuginfo=True)))
+    return private.with_module(lowered, private.parse_mlir(print_module(module, debuginfo=True)))

@@ -18,7 +18,7 @@ source_info_util.register_exclusion(__file__)
 _TREE: Any = jax.tree
 """Partly unknown to type checkers."""
 
-LOST = (
+LOST_UPDATE = (
     "{name} changes {kinds}, which {is_are} given to it as {an_argument}: jax.jit and recompute.jax.jit trace it "
     "with a copy, so the update is lost and nothing is trained. Use recompute.nnx.jit, which writes the update back:\n"
     "    {name} = recompute.nnx.jit({name})"
@@ -50,7 +50,7 @@ def without_lost_updates(function: Callable[..., Any], name: str) -> Callable[..
         if changed:
             kinds, several = " and ".join(dict.fromkeys(changed)), len(set(changed)) > 1
             words = {"is_are": "are" if several else "is", "an_argument": "arguments" if several else "an argument"}
-            raise LostUpdate(LOST.format(name=name, kinds=kinds, **words))
+            raise LostUpdate(LOST_UPDATE.format(name=name, kinds=kinds, **words))
         return result
 
     return checked

@@ -77,5 +77,7 @@ class Keywords(OfSelection, OfOptions, OfCompilation, OfJax, total=False):
     """The keywords of `recompute.jax.jit`."""
 
 
-OURS = frozenset(OfSelection.__annotations__) | OfOptions.__annotations__.keys() | OfCompilation.__annotations__.keys()
+OWN_KEYWORDS = (
+    frozenset(OfSelection.__annotations__) | OfOptions.__annotations__.keys() | OfCompilation.__annotations__.keys()
+)
 """The keywords that `jax.jit` does not know."""

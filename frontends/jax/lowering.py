@@ -25,7 +25,7 @@ from ...support.operations import every_operation
 from ...support.progress import ProgressLine, progress
 from ...support.units import format_bytes
 from . import crossing, private, why_plain
-from .budget import BudgetedCompile, Compilers, record_of_within, within, within_from
+from .budget import BudgetedCompile, Compilers, compile_within, record_of_within, within_from
 from .host_memory import supported_options
 from .lowered import Lowered, compile_lowered, keeping_options, searching_options
 from .marks import WRITTEN_AS_CALLS
@@ -42,7 +42,7 @@ for _file in (__file__, private.__file__):
 
 def lowered_for_us(traced: jax.stages.Traced) -> jax.stages.Lowered:
     """Lower with mark primitives emitted as custom calls."""
-    return private.lower(traced, WRITTEN_AS_CALLS)
+    return private.lower_with_rules(traced, WRITTEN_AS_CALLS)
 
 
 def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered:
@@ -55,7 +55,7 @@ def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered
             pipeline; otherwise they become the reason.
     """
     marked = lowered_for_us(traced)
-    private.check(marked)
+    private.demand_attributes(marked)
     cache = StepCache.of(name, marked, options)
     if (stored := cache.step()) is not None:
         lowered = _from_cache(name, traced, marked, options, cache, stored)
@@ -114,7 +114,7 @@ def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine)
     """Return the step rewritten within the budget. Raises `Refusal` if no candidate keeps it."""
     name, options, plain, cache = step.name, step.options, step.plain, step.cache
     on_cpu = "cpu" in private.platforms(plain)
-    result = within(
+    result = compile_within(
         name,
         module,
         options.rewrite,

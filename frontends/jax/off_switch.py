@@ -7,9 +7,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-VARIABLE = "RECOMPUTE"
+SWITCH_VARIABLE = "RECOMPUTE"
 OFF, ON = ("off", "0", "false"), ("", "on", "1", "true")
-WHY = f"recomputation is switched off, by {VARIABLE}=off or recompute.jax.disabled()"
+WHY = f"recomputation is switched off, by {SWITCH_VARIABLE}=off or recompute.jax.disabled()"
 _is_disabled: ContextVar[bool] = ContextVar("whether recomputation is switched off", default=False)
 
 
@@ -31,7 +31,7 @@ def disabled() -> Generator[None, None, None]:
 def is_disabled() -> bool:
     """Return whether steps run as under `jax.jit`. Raises `ValueError` for another value of the environment
     variable."""
-    value = os.environ.get(VARIABLE, "")
+    value = os.environ.get(SWITCH_VARIABLE, "")
     if value and value.lower() not in (*OFF, *ON):
-        raise ValueError(f"{VARIABLE}={value}: expected 'off' or 'on'")
+        raise ValueError(f"{SWITCH_VARIABLE}={value}: expected 'off' or 'on'")
     return _is_disabled.get() or value.lower() in OFF

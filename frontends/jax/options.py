@@ -17,7 +17,7 @@ from ...options.loop_schedule import Loops, demand_proof, schedule_of
 from ...options.offload_option import offload_named
 from ...options.option_facts import EntryPoint, facts_of, options_with
 from ...options.recompute_options import RecomputeOptions
-from ...options.segment_budgets import read_budgets, spelled
+from ...options.segment_budgets import budget_texts, read_budgets
 from ...options.selection import Selection
 from ...planning.plan_file import StepPlan, from_option
 from ...rules.costs.cost import FLOPS, cost_named
@@ -25,8 +25,8 @@ from ...rules.costs.device import BadCost
 from ...support.suggestions import did_you_mean
 from ...transforms.phase import NoGradient
 from .budget_option import checked_budget
-from .keywords import OURS, Keywords
-from .policies import selected
+from .keywords import OWN_KEYWORDS, Keywords
+from .policies import selection_with
 
 SELECTION = tuple(option.name for option in fields(Selection))
 REWRITE = tuple(option.name for option in options_with(RecomputeOptions, EntryPoint.JIT) if option.name != "budget")
@@ -65,9 +65,9 @@ class Options:
 def options_of(keywords: Mapping[str, Any]) -> Options:
     """Check the keywords of `recompute.jax.jit`. Raises `TypeError` and `ValueError`, which name the option."""
     demand_known(keywords, "recompute.jax.jit")
-    ours = {name: value for name, value in keywords.items() if name in OURS}
+    ours = {name: value for name, value in keywords.items() if name in OWN_KEYWORDS}
     checked = {name: _CHECKS[name](name, value) for name, value in ours.items()}
-    selection = selected(**_only(checked, SELECTION))
+    selection = selection_with(**_only(checked, SELECTION))
     _check_agreement(selection, checked)
     jit = {name: value for name, value in keywords.items() if name not in ours}
     rewrite = RecomputeOptions(selection, **_only(checked, REWRITE))
@@ -238,7 +238,7 @@ def _loops(name: str, value: Any) -> Loops:
 
 
 def _segment_budgets(name: str, value: Any) -> tuple[str, ...]:
-    """Return the budgets, spelled as a pass option. Raises `BadSelection`, a ValueError."""
+    """Return the budgets as a pass option spells them. Raises `BadSelection`, a ValueError."""
     if value is None:
         return ()
     if isinstance(value, str):
@@ -250,7 +250,7 @@ def _segment_budgets(name: str, value: Any) -> tuple[str, ...]:
     for pattern, budget in budgets.items():
         if not isinstance(pattern, str) or isinstance(budget, bool) or not isinstance(budget, str | int | float):
             raise _wrong_type(name, "a dict of str to a text, a share or bytes", budget)
-    return spelled(budgets)
+    return budget_texts(budgets)
 
 
 def _measure(name: str, value: Any) -> bool | str:

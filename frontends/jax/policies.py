@@ -28,7 +28,7 @@ WITH_NAMES = {
 """Types of JAX's policies on names: the name of our policy, and the attribute that holds the names."""
 
 
-def selected(policy: Any = "nothing_saveable", **fields: Any) -> Selection:
+def selection_with(policy: Any = "nothing_saveable", **fields: Any) -> Selection:
     """Return the selection with this policy and these fields. Raises `TypeError` for a function with other
     parameters."""
     if isinstance(policy, str):

@@ -82,7 +82,7 @@ def is_under_a_trace() -> bool:
     return not _of_module(*OF_MODULES[1])()
 
 
-def lower(traced: jax.stages.Traced, rules: Any) -> jax.stages.Lowered:
+def lower_with_rules(traced: jax.stages.Traced, rules: Any) -> jax.stages.Lowered:
     """Lower as JAX does, with these lowering rules of primitives in place of its own."""
     return traced.lower(_private_parameters=_with_rules(rules))
 
@@ -128,7 +128,7 @@ def platforms(lowered: jax.stages.Lowered) -> tuple[str, ...]:
     return tuple(_get(lowered, OF_LOWERED[2]))
 
 
-def check(lowered: jax.stages.Lowered) -> None:
+def demand_attributes(lowered: jax.stages.Lowered) -> None:
     """Return whether all is there that `with_module` needs, before anybody works for it."""
     for path in OF_LOWERED:
         _get(lowered, path)
@@ -142,7 +142,7 @@ def with_module(lowered: jax.stages.Lowered, module: Any) -> jax.stages.Lowered:
     JAX shares one lowering among equal calls and caches the compiled step in it; the copy starts without a compiled
     step.
     """
-    check(lowered)
+    demand_attributes(lowered)
     changed: Any = copy.copy(lowered)
     changed._lowering = copy.copy(changed._lowering)
     changed._lowering._executable = None
@@ -155,7 +155,7 @@ def mlir_context() -> Any:
     return _of_module(*OF_MODULES[2])()
 
 
-def parsed(text: str) -> Any:
+def parse_mlir(text: str) -> Any:
     """Parse and verify the text as a module of MLIR."""
     with mlir_context():
         return _of_module(*OF_MODULES[3])(text)
@@ -165,7 +165,7 @@ def portable_artifact(text: str) -> bytes:
     """Return the module as `jax.export` serializes it, dialects beside StableHLO included. Raises `ValueError`."""
     serialize, backend, version = (_of_module(*place) for place in OF_EXPORT)
     try:
-        return serialize(parsed(text), version(), backend().serialize_with_sdy)
+        return serialize(parse_mlir(text), version(), backend().serialize_with_sdy)
     except Exception as error:  # MLIR's errors have several types.
         raise ValueError(str(error)) from error
 

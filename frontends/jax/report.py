@@ -21,7 +21,7 @@ from ...options.selection import AUTO
 from ...reports.by_module import ModuleRow, module_rows
 from ...support.diagnostics import Refusal, Remark
 from .allocation import temporary_bytes
-from .budget import Round
+from .budget import CompiledCandidate
 from .choice import Variant
 from .lowered import Lowered
 from .report_text import to_details, to_html, to_notebook, to_text, verdict
@@ -30,7 +30,7 @@ _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
 
 
-UNNAMED = "unnamed"
+OUTSIDE_SEGMENTS = "unnamed"
 """The name for recomputed operations outside every segment."""
 
 
@@ -95,7 +95,7 @@ class Report:
     timelines: tuple[tuple[str, Timeline], ...]
     remarks: tuple[Remark | str, ...]
     budget: int | None
-    rounds: tuple[Round, ...] = ()
+    rounds: tuple[CompiledCandidate, ...] = ()
     proved: bool = False
     modules: tuple[ModuleRow, ...] = ()
     budget_text: str = ""
@@ -160,7 +160,7 @@ def _needs(compiled: jax.stages.Compiled) -> Needs:
 def _copies_by_segment(rewritten: Rewritten) -> tuple[tuple[str, int], ...]:
     counts = Counter[str]()
     for group in (group for step in rewritten.plans for group in step.plan.groups):
-        counts[group.segment or UNNAMED] += len(group.operations)
+        counts[group.segment or OUTSIDE_SEGMENTS] += len(group.operations)
     return tuple(counts.most_common())
 
 
@@ -178,7 +178,7 @@ def _saved_values(lowered: Lowered, way: Variant) -> tuple[SavedValue, ...]:
         explanations = explain(lowered.module, selection)
     except (Refusal, ValueError):
         return ()
-    segments = {row.segment for explanation in explanations for row in explanation.segments} | {UNNAMED}
+    segments = {row.segment for explanation in explanations for row in explanation.segments} | {OUTSIDE_SEGMENTS}
     if rewritten is not None and not {segment for segment, _ in _copies_by_segment(rewritten)} <= segments:
         return rewritten.still_saved() if way is Variant.RECOMPUTED else ()
     saved = [value for explanation in explanations for value in explanation.values if value.reason is not None]

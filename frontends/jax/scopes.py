@@ -52,7 +52,7 @@ R = TypeVar("R")
 _NUMBERS = count()
 
 
-def called(
+def call_in_scope(
     function: Callable[..., R],
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
@@ -63,11 +63,11 @@ def called(
 
     `recompute.jax.jit` recomputes its operations accordingly; `jax.jit` ignores the scope.
     """
-    with jax.named_scope(spelled(Called(name_of(function), next(_NUMBERS), kind, switches))):
+    with jax.named_scope(spelled(Called(segment_name(function), next(_NUMBERS), kind, switches))):
         return function(*args, **kwargs)
 
 
-def name_of(function: object) -> str:
+def segment_name(function: object) -> str:
     """Return the segment's name: the function's name, the module's own name, or else that of its class."""
     name = getattr(function, "__name__", None) or getattr(function, "name", None)
     return name if isinstance(name, str) else type(function).__name__

@@ -19,7 +19,7 @@ import jax
 from xdsl.dialects.builtin import ModuleOp
 
 from ...driver.api import Rewritten, as_module
-from ...driver.cache_keys import key_of, key_of_options
+from ...driver.cache_keys import cache_key, options_key
 from ...driver.stored_rewrite import RewriteRecord, StoredRewrite, remark_from_json, remark_to_json, spelled_as
 from ...support.diagnostics import Remark
 from ...support.disk_cache import DiskCache, Entry, disk_cache
@@ -111,10 +111,10 @@ class StepCache:
         try:
             measured = _compiler(private.platforms(lowered), options)
             compiled = measured if options.search or options.budget is not None else None
-            key_parts = key_of_options(options.rewrite), options.search, options.budget, compiled
+            key_parts = options_key(options.rewrite), options.search, options.budget, compiled
         except NoFingerprint:
             return cls(name)
-        return cls(name, key_of("step", private.bytecode_of(lowered), name, *key_parts), measured, disk)
+        return cls(name, cache_key("step", private.bytecode_of(lowered), name, *key_parts), measured, disk)
 
     def step(self) -> StoredStep | None:
         """Return the stored step; None if it is not in the cache."""

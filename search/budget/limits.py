@@ -10,10 +10,11 @@ from xdsl.ir import Operation
 
 from ...analysis.memory.timeline import Timeline
 from ...analysis.step.order import functions_of
+from ...options.memory_model import MODELS, ORDER, XLA
 from ...support.diagnostics import DynamicShape, Refusal
 from ...support.suggestions import suggestion
 from ...support.units import format_bytes, is_share, parse_budget, readable_bytes
-from ...transforms.preparation.timelines import MODELS, ORDER, XLA, timelines_of
+from ...transforms.preparation.timelines import timelines_of
 
 ERROR = "which is 0.93 to 1.11 times what XLA:CPU allocates on the examples"
 """The error of the model `xla` as measured by `benchmarks/calibrate_xla_model.py`, plain and recomputed."""

@@ -27,7 +27,7 @@ build: Any = ir
 
 
 _ACCURATE = "cbrt cosine exponential exponential_minus_one log log_plus_one logistic rsqrt sine sqrt tan tanh".split()
-DEFAULTS: dict[str, dict[str, str]] = {
+DEFAULT_PROPERTIES: dict[str, dict[str, str]] = {
     "stablehlo.custom_call": {"has_side_effect": "false", "api_version": "1 : i32", "called_computations": "[]"},
     **{
         f"stablehlo.{name}": {
@@ -43,7 +43,8 @@ def defaults_of(name: str) -> tuple[tuple[str, Attribute], ...]:
     """Return the omitted properties and default values of the operations of this name."""
     context: Context = make_context()
     return tuple(
-        (property, ModuleParser(context, text).parse_attribute()) for property, text in DEFAULTS.get(name, {}).items()
+        (property, ModuleParser(context, text).parse_attribute())
+        for property, text in DEFAULT_PROPERTIES.get(name, {}).items()
     )
 
 

@@ -256,10 +256,11 @@ class _OpReader:
         regions = [self._region(region) for region in op.regions]
         # Only if a region has several blocks can an operation have successors.
         successors = [self._blocks[block] for block in op.successors] if self._blocks else ()
-        properties, attributes = self._dictionaries(op, kind)
+        dictionaries = self._dictionaries(op, kind)
         if kind.is_plain and not successors:
-            made = make(kind.op_class, operands, types, properties, attributes, location, regions)
+            made = make(kind.op_class, operands, types, dictionaries, location, regions)
         else:
+            properties, attributes = dictionaries
             made = kind.op_class.create(
                 operands=operands,
                 result_types=types,

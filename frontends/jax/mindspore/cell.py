@@ -11,7 +11,7 @@ import jax
 
 from ....analysis.request.scope_names import CallTreatment, Switches
 from .. import checked
-from ..scopes import called
+from ..scopes import call_in_scope
 
 R = TypeVar("R")
 _JAX: Any = jax
@@ -60,7 +60,7 @@ class Cell(Generic[R]):
     def __call__(self, *args: Any, **kwargs: Any) -> R:
         if self.switches is None:
             return self.block(*args, **kwargs)
-        return called(self.block, args, kwargs, switches=self.switches)
+        return call_in_scope(self.block, args, kwargs, switches=self.switches)
 
     def __repr__(self) -> str:
         return f"Cell({self.block!r}{'' if self.switches is None else ', recomputed'})"
@@ -108,7 +108,7 @@ class Primitive(Generic[R]):
     def __call__(self, *args: Any, **kwargs: Any) -> R:
         if self.mode is None:
             return self.function(*args, **kwargs)
-        return called(self.function, args, kwargs, kind=CallTreatment.AGAIN if self.mode else CallTreatment.SAVE)
+        return call_in_scope(self.function, args, kwargs, kind=CallTreatment.AGAIN if self.mode else CallTreatment.SAVE)
 
     def __repr__(self) -> str:
         return f"Primitive({self.function!r}{'' if self.mode is None else f', recompute={self.mode}'})"
@@ -127,4 +127,4 @@ def recompute(
     """
     checked.a_callable("recompute", block)
     checked.flags("recompute", use_reentrant=use_reentrant, output_recompute=output_recompute)
-    return called(block, args, kwargs, switches=Switches(output_recompute=output_recompute))
+    return call_in_scope(block, args, kwargs, switches=Switches(output_recompute=output_recompute))

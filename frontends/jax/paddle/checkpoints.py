@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..checked import kind_of
+from ..checked import type_name
 from ..warning import warn
 
 _JAX: Any = jax
@@ -36,10 +36,10 @@ class CheckpointList:
         comma.
         """
         if not isinstance(checkpoints, list):
-            raise TypeError(f"{NO_LIST}, not {kind_of(checkpoints)}")
+            raise TypeError(f"{NO_LIST}, not {type_name(checkpoints)}")
         elements: list[Any] = checkpoints  # pyright: ignore[reportUnknownVariableType]
         if wrong := [element for element in elements if not isinstance(element, str | jax.Array)]:
-            raise TypeError(f"{NO_LIST}; found {kind_of(wrong[0])} in it")
+            raise TypeError(f"{NO_LIST}; found {type_name(wrong[0])} in it")
         if wrong := [name for name in elements if isinstance(name, str) and (not name or "," in name)]:
             raise ValueError(f"set_checkpoints: invalid name '{wrong[0]}': expected a non-empty name without a comma")
         names = dict.fromkeys(name for name in elements if isinstance(name, str))
@@ -91,7 +91,7 @@ class Checkpoints:
 
 
 def _scalar(value: Any) -> Any:
-    kind = kind_of(value)
+    kind = type_name(value)
     if isinstance(value, jax.Array | np.ndarray | np.generic | float):
         array = _JAX.numpy.asarray(value)
         if array.shape == () and _JAX.numpy.issubdtype(array.dtype, np.floating):

@@ -13,9 +13,9 @@ import numpy as np
 
 from ....analysis.request.scope_names import CallTreatment, Switches
 from .. import checked
-from ..checked import kind_of
+from ..checked import type_name
 from ..marks import offload
-from ..scopes import called
+from ..scopes import call_in_scope
 
 R = TypeVar("R")
 _JAX: Any = jax
@@ -55,7 +55,7 @@ def recompute(
     arguments = list(args)
     for index in _check_indices(offload_indices, len(args)):
         arguments[index] = _offload_arrays(index, args[index])
-    return called(function, arguments, kwargs, CallTreatment.SEGMENT, switches)
+    return call_in_scope(function, arguments, kwargs, CallTreatment.SEGMENT, switches)
 
 
 def switches_of(caller: str, function: object, preserve_rng_state: object) -> Switches:
@@ -68,7 +68,7 @@ def switches_of(caller: str, function: object, preserve_rng_state: object) -> Sw
 def _check_indices(indices: object, count: int) -> list[int]:
     """Return the indices in ascending order, without duplicates."""
     if not isinstance(indices, list | tuple):
-        raise TypeError(f"recompute: offload_indices must be a list of int, not {kind_of(indices)}")
+        raise TypeError(f"recompute: offload_indices must be a list of int, not {type_name(indices)}")
     checked_indices: set[int] = set()
     for index in indices:  # pyright: ignore[reportUnknownVariableType]
         if not isinstance(index, int) or isinstance(index, bool):
@@ -83,7 +83,7 @@ def _offload_arrays(index: int, argument: Any) -> Any:
     """Return the argument, a pytree, with its arrays marked for offloading; other leaves stay unchanged."""
     if not any(map(_is_array, _JAX.tree.leaves(argument))):
         raise TypeError(
-            f"recompute: offload_indices contains {index}, but that argument, {kind_of(argument)}, has no arrays"
+            f"recompute: offload_indices contains {index}, but that argument, {type_name(argument)}, has no arrays"
         )
 
     def mark(leaf: Any) -> Any:
@@ -96,7 +96,7 @@ def _is_array(leaf: object) -> bool:
     return isinstance(leaf, jax.Array | np.ndarray)
 
 
-DEFAULTS: Mapping[str, Any] = {"segments": 1, "preserve_rng_state": True}
+SEQUENTIAL_DEFAULTS: Mapping[str, Any] = {"segments": 1, "preserve_rng_state": True}
 _PLAIN: Any = (list, tuple)
 
 
@@ -122,18 +122,20 @@ def recompute_sequential(ctx: Mapping[str, Any], functions: Any, *args: Any, **k
     switches = [switches_of("recompute_sequential", stage, options["preserve_rng_state"]) for stage in stages]
     result: Any = None
     for first, end in pairwise(_borders(options["segments"], len(stages))):
-        result = called(_chain(stages[first:end], first), args, kwargs, CallTreatment.SEGMENT, switches[first])
+        result = call_in_scope(_chain(stages[first:end], first), args, kwargs, CallTreatment.SEGMENT, switches[first])
         args, kwargs = _as_arguments(result), {}
     return result
 
 
 def _check_options(ctx: object) -> dict[str, Any]:
     if not isinstance(ctx, Mapping):
-        raise TypeError(f"recompute_sequential: ctx must be a dict such as {{'segments': 2}}, not {kind_of(ctx)}")
+        raise TypeError(f"recompute_sequential: ctx must be a dict such as {{'segments': 2}}, not {type_name(ctx)}")
     options: dict[Any, Any] = dict(ctx)  # pyright: ignore[reportUnknownArgumentType]
-    if unknown := [key for key in options if key not in DEFAULTS]:
-        raise ValueError(f"recompute_sequential: ctx has no {unknown[0]!r}; expected one of {', '.join(DEFAULTS)}")
-    return {**DEFAULTS, **options}
+    if unknown := [key for key in options if key not in SEQUENTIAL_DEFAULTS]:
+        raise ValueError(
+            f"recompute_sequential: ctx has no {unknown[0]!r}; expected one of {', '.join(SEQUENTIAL_DEFAULTS)}"
+        )
+    return {**SEQUENTIAL_DEFAULTS, **options}
 
 
 def _stages(functions: Any) -> Sequence[Callable[..., Any]]:
@@ -143,14 +145,14 @@ def _stages(functions: Any) -> Sequence[Callable[..., Any]]:
     except TypeError:
         raise TypeError(
             "recompute_sequential: functions must be a list or tuple of callables, or have `layers`, "
-            f"not {kind_of(functions)}"
+            f"not {type_name(functions)}"
         ) from None
 
 
 def _borders(segments: object, count: int) -> list[int]:
     """Return the number of the first stage of each segment, and the count. Longer segments come first."""
     if not isinstance(segments, int) or isinstance(segments, bool):
-        raise TypeError(f"recompute_sequential: segments must be an int, not {kind_of(segments)}")
+        raise TypeError(f"recompute_sequential: segments must be an int, not {type_name(segments)}")
     if segments < 1:
         raise ValueError(f"recompute_sequential: segments must be at least 1, not {segments}")
     if segments > count:

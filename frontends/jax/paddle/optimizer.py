@@ -19,9 +19,9 @@ import jax
 import numpy as np
 from jax.extend import source_info_util
 
-from ..checked import kind_of
+from ..checked import type_name
 from .checkpoints import Checkpoints
-from .program import Program, applied, chosen, gradients_of, is_traced, names_of, paired
+from .program import Program, applied, differentiated_leaves, gradients_of, is_traced, leaf_names, paired
 
 # Operations of the optimizer get the location of the user's line, not of this file.
 source_info_util.register_exclusion(__file__)
@@ -45,7 +45,7 @@ class RecomputeOptimizer:
             if not callable(getattr(optimizer, method, None)):
                 raise TypeError(
                     "RecomputeOptimizer: an optimizer must have init and update, but "
-                    f"{kind_of(optimizer)} has no {method}"
+                    f"{type_name(optimizer)} has no {method}"
                 )
         self._optimizer = optimizer
         self._checkpoints = Checkpoints()
@@ -54,7 +54,7 @@ class RecomputeOptimizer:
         self._losses: weakref.WeakKeyDictionary[Program, Any] = weakref.WeakKeyDictionary()
 
     def __repr__(self) -> str:
-        return f"RecomputeOptimizer({kind_of(self._optimizer)}, checkpoints={list(self._checkpoints.names)})"
+        return f"RecomputeOptimizer({type_name(self._optimizer)}, checkpoints={list(self._checkpoints.names)})"
 
     def startup(self, parameters: Any) -> Program:
         """Return the initial program, as Paddle's startup program makes it: the parameters and the inner optimizer's
@@ -161,10 +161,10 @@ class RecomputeOptimizer:
         self, loss: Any, program: Program, parameter_list: Any, no_grad_set: Any, callbacks: Any, checkpoints: Any
     ) -> tuple[Any, Pairs]:
         if not callable(loss):
-            raise TypeError(f"the loss must be a function from the parameters to a scalar, not {kind_of(loss)}")
+            raise TypeError(f"the loss must be a function from the parameters to a scalar, not {type_name(loss)}")
         hooks = _hooks(callbacks)
-        numbers = chosen(program.parameters, parameter_list, no_grad_set)
-        leaves, names = _JAX.tree.leaves(program.parameters), names_of(program.parameters)
+        numbers = differentiated_leaves(program.parameters, parameter_list, no_grad_set)
+        leaves, names = _JAX.tree.leaves(program.parameters), leaf_names(program.parameters)
         value, gradients = gradients_of(self._checkpoints, loss, program.parameters, numbers, checkpoints)
         pairs = [
             (leaves[number], _run_hooks(hooks, names[number], leaves[number], gradient))
@@ -197,7 +197,9 @@ def _program(caller: str, program: Any) -> Program:
     if program is None:
         raise ValueError(f"{caller}: JAX has no default program: give startup_program=optimizer.startup(parameters)")
     if not isinstance(program, Program):
-        raise TypeError(f"{caller}: startup_program must be the result of startup(parameters), not {kind_of(program)}")
+        raise TypeError(
+            f"{caller}: startup_program must be the result of startup(parameters), not {type_name(program)}"
+        )
     if not all(hasattr(leaf, "dtype") for leaf in _JAX.tree.leaves(program.parameters)):
         raise TypeError(
             f"{caller}: the parameters of startup_program must be arrays, as startup(parameters) returns them"
@@ -209,7 +211,7 @@ def _hooks(callbacks: Any) -> Sequence[Callable[[str, Any, Any], Any]]:
     if callbacks is None:
         return ()
     if not isinstance(callbacks, list | tuple):
-        raise TypeError(f"backward: callbacks must be a list of functions, not {kind_of(callbacks)}")
+        raise TypeError(f"backward: callbacks must be a list of functions, not {type_name(callbacks)}")
     for hook in callbacks:  # pyright: ignore[reportUnknownVariableType]
         if not callable(hook):  # pyright: ignore[reportUnknownArgumentType]
             raise TypeError(f"backward: callbacks must be a list of functions, but contains {hook!r}")

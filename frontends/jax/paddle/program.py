@@ -18,7 +18,7 @@ from jax.core import Tracer
 from jax.extend import source_info_util
 
 from .. import marks
-from ..checked import kind_of
+from ..checked import type_name
 from .checkpoints import Checkpoints
 
 _JAX: Any = jax
@@ -46,13 +46,13 @@ class Program:
     loss: Any = None
 
 
-def names_of(parameters: Any) -> list[str]:
+def leaf_names(parameters: Any) -> list[str]:
     """Return the names of the leaves, in their order, as `layers/0/w`."""
     paths = [path for path, _ in _JAX.tree.leaves_with_path(parameters)]
     return [_JAX.tree_util.keystr(path, simple=True, separator="/") for path in paths]
 
 
-def chosen(parameters: Any, parameter_list: object, no_grad_set: object) -> list[int]:
+def differentiated_leaves(parameters: Any, parameter_list: object, no_grad_set: object) -> list[int]:
     """Return the numbers of the leaves to differentiate by: those of `parameter_list`, without those of `no_grad_set`.
 
     With None for a list: all floating-point or complex leaves; with None for a set: the empty set.
@@ -60,7 +60,7 @@ def chosen(parameters: Any, parameter_list: object, no_grad_set: object) -> list
     Raises `TypeError` for anything but a collection of names and parameters, and `ValueError` for an unknown parameter,
     for one without a gradient, and if none is left.
     """
-    leaves, names = _JAX.tree.leaves(parameters), names_of(parameters)
+    leaves, names = _JAX.tree.leaves(parameters), leaf_names(parameters)
     listed = _numbers("parameter_list", parameter_list, leaves, names)
     excluded = _numbers("no_grad_set", no_grad_set, leaves, names) or set[int]()
     inexact = {number for number, leaf in enumerate(leaves) if _JAX.numpy.issubdtype(leaf.dtype, np.inexact)}
@@ -77,7 +77,7 @@ def _numbers(argument: str, parameters: Any, leaves: Sequence[Any], names: Seque
     if parameters is None:
         return None
     if not isinstance(parameters, _COLLECTION) or isinstance(parameters, _NO_COLLECTION):
-        raise TypeError(f"{argument} must be a collection of names and parameters, not {kind_of(parameters)}")
+        raise TypeError(f"{argument} must be a collection of names and parameters, not {type_name(parameters)}")
     return {number for parameter in parameters for number in _find(argument, parameter, leaves, names)}
 
 
@@ -88,7 +88,7 @@ def _find(argument: str, parameter: Any, leaves: Sequence[Any], names: Sequence[
     elif isinstance(parameter, jax.Array | np.ndarray):
         numbers = [number for number, leaf in enumerate(leaves) if leaf is parameter]
     else:
-        raise TypeError(f"{argument} must hold names or parameters, not {kind_of(parameter)}")
+        raise TypeError(f"{argument} must hold names or parameters, not {type_name(parameter)}")
     if not numbers:
         raise ValueError(f"{argument} has {_spell(parameter)}, which is not a parameter; {_suggest(parameter, names)}")
     return numbers
@@ -112,7 +112,7 @@ def paired(parameters: Any, params_grads: object) -> dict[int, Any]:
     Raises `TypeError` for anything but a list of pairs, and `ValueError` for an unknown parameter, for one with several
     pairs, and for a gradient of another shape.
     """
-    leaves, names = _JAX.tree.leaves(parameters), names_of(parameters)
+    leaves, names = _JAX.tree.leaves(parameters), leaf_names(parameters)
     gradients: dict[int, Any] = {}
     for parameter, gradient in _pairs(params_grads):
         number = _next_number(parameter, leaves, names, gradients)
@@ -125,7 +125,9 @@ def paired(parameters: Any, params_grads: object) -> dict[int, Any]:
 def _pairs(pairs: Any) -> Sequence[tuple[Any, Any]]:
     wrong = [pairs] if not isinstance(pairs, _PLAIN) else [pair for pair in pairs if not _is_pair(pair)]
     if wrong:
-        raise TypeError(f"params_grads must be a list of pairs (parameter, gradient), but contains {kind_of(wrong[0])}")
+        raise TypeError(
+            f"params_grads must be a list of pairs (parameter, gradient), but contains {type_name(wrong[0])}"
+        )
     return pairs
 
 

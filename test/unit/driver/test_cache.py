@@ -15,7 +15,7 @@ from recompute.analysis.step.direction import Direction
 from recompute.analysis.step.phase_sources import PhaseSource, register_source
 from recompute.analysis.step.phase_sources import registrations_undone as sources_undone
 from recompute.driver import cache_keys
-from recompute.driver.cache_keys import key_of, key_of_options, own_version
+from recompute.driver.cache_keys import cache_key, options_key, own_version
 from recompute.driver.stored_rewrite import RewriteRecord, StoredRewrite, spelled_as, spelling_of
 from recompute.interpreters import register_pure
 from recompute.interpreters import registrations_undone as purity_undone
@@ -32,20 +32,20 @@ STEP = (ROOT / "examples" / "stablehlo" / "mlp.small.mlir").read_text()
 
 
 def key(*parts: object) -> str:
-    found = key_of("rewrite", *parts)
+    found = cache_key("rewrite", *parts)
     assert found is not None
     return found
 
 
 def of_options(**fields: Any) -> str:
-    return key(key_of_options(recompute.RecomputeOptions(**fields)))
+    return key(options_key(recompute.RecomputeOptions(**fields)))
 
 
 def test_a_key_covers_input_kind_and_options(tmp_path: Path):
     file = tmp_path / "costs.json"
     file.write_text("{}")
     keys = [
-        *(key(b"one"), key(b"two"), key_of("plan", b"one"), of_options(), of_options(copies=3)),
+        *(key(b"one"), key(b"two"), cache_key("plan", b"one"), of_options(), of_options(copies=3)),
         *(of_options(selection=Selection(segments="block*")), of_options(segment_budgets={"layer*": 0.3})),
         *(of_options(budget="50%"), of_options(loops="keep(50%)"), of_options(cost=str(file))),
     ]
@@ -81,14 +81,14 @@ def test_what_cannot_be_compared_has_no_key():
     unknown = object()
     with registrations_undone():
         register("acme.swish", pure(flops=lambda op: id(unknown)))
-        assert key_of("rewrite", b"") is None
+        assert cache_key("rewrite", b"") is None
     for options in (
         recompute.RecomputeOptions(planner=lambda graph: recompute.Plan()),
         recompute.RecomputeOptions(measure=lambda module: 0),
         recompute.RecomputeOptions(pipeline="recompute-inline"),
     ):
         with pytest.raises(NoFingerprint):
-            key_of_options(options)
+            options_key(options)
 
 
 def test_a_key_covers_versions_and_numba(monkeypatch: pytest.MonkeyPatch):

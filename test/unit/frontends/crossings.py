@@ -31,7 +31,7 @@ _SPLIT = re.compile(r"^// -----.*$", re.MULTILINE)
 
 def theirs(text: str) -> Any:
     """MLIR's module. Raises what MLIR raises."""
-    return private.parsed(text)
+    return private.parse_mlir(text)
 
 
 def generic(module: Any) -> str:

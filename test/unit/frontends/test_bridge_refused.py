@@ -135,7 +135,7 @@ def test_a_value_in_front_of_its_definition():
     with pytest.raises(NotBridged, match="before its definition"):
         write(module, private.mlir_context())
     with pytest.raises(NotBridged, match="before its definition"):
-        read(private.parsed(print_module(module)))
+        read(private.parse_mlir(print_module(module)))
 
 
 def test_one_kind_of_error(monkeypatch: pytest.MonkeyPatch):

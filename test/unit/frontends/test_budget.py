@@ -15,7 +15,7 @@ import pytest
 import recompute
 from recompute.frontends.jax import budget as budgets
 from recompute.frontends.jax import budget_option
-from recompute.frontends.jax.budget import COMPILES
+from recompute.frontends.jax.budget import MOST_COMPILED
 from recompute.frontends.jax.warning import BarriersDropped
 from recompute.search.pool import Pool, forget_pools
 from recompute.support.diagnostics import Refusal
@@ -41,7 +41,7 @@ def plain() -> Any:
 def test_a_share_of_what_xla_allocates(share: float, plain: Any) -> None:
     lowered = recompute.jax.jit(STEP, budget=share).lower(*five_layers())
     compiled, within = lowered.compile(), lowered.within
-    assert within is not None and 1 <= len(within.rounds) <= COMPILES
+    assert within is not None and 1 <= len(within.rounds) <= MOST_COMPILED
     assert temporaries(compiled) <= share * temporaries(plain) == pytest.approx(within.temporaries, abs=1)
     assert temporaries(compiled) == min(one.needs for one in within.rounds if one.fits and one.needs is not None)
     assert lowered.rewritten is not None and lowered.rewritten.proof is not None and lowered.rewritten.proof.proved
@@ -144,7 +144,7 @@ def test_each_round_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "recompute")
     text = recompute.jax.jit(STEP, budget=0.5).report(*five_layers()).details()
     assert " predicted, " in text and "by the compiler, within the budget" in text
-    assert f"step: 1 of {COMPILES}: " in caplog.text
+    assert f"step: 1 of {MOST_COMPILED}: " in caplog.text
 
 
 @pytest.mark.slow
