@@ -1,10 +1,12 @@
 """The Python API: the work of `recompute-opt`, as functions.
 
-import recompute
+Example:
 
-rewritten = recompute.rewrite(text)  # a module or its text; proved equal, or an error
-print(rewritten.text, *rewritten.remarks)
-print(recompute.memory(rewritten.module)["main"].peak_bytes, "bytes of temporaries at their peak")
+    import recompute
+
+    rewritten = recompute.rewrite(text)  # a module or its text; proved equal, or an error
+    print(rewritten.text, *rewritten.remarks)
+    print(recompute.memory(rewritten.module)["main"].peak_bytes, "bytes of temporaries at their peak")
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A budget that holds on the real compiler: plan, compile, read what XLA allocates, correct the model, plan again.
+"""Search for a plan within a budget by sizes that the compiler measures: plan, compile, correct the model, repeat.
 
 The model of XLA:CPU predicts the temporaries of every candidate. Of those predicted to fit, the one with the least
-extra work is compiled. Its measured size corrects the predictions of the others (`CalibratedSearch`). This repeats
-until no cheaper candidate is predicted to fit, or `COMPILES` candidates are compiled.
+extra work is compiled. Its measured size corrects the predictions for the others (`CalibratedSearch`). This repeats
+until no cheaper candidate is predicted to fit, or `MOST_COMPILED` candidates are compiled.
 """
 
 from __future__ import annotations
@@ -40,8 +40,13 @@ CompileModule = Callable[[ModuleOp, Mapping[str, Any]], jax.stages.Compiled]
 
 @dataclass(frozen=True)
 class Compilers:
-    """`plain`: compiles the plain step. `module`: a rewritten step, with these compiler options beside its own. `key`:
-    equal for compilers that measure the same."""
+    """Functions that compile a step.
+
+    Attributes:
+        plain: Compiles the plain step.
+        module: Compiles a rewritten module of the step, with compiler options in addition to its own.
+        key: A text that is equal for compilers that measure the same sizes.
+    """
 
     plain: Callable[[], jax.stages.Compiled]
     module: CompileModule
@@ -49,20 +54,20 @@ class Compilers:
 
 
 BEFORE_PLANS = 0.4
-"""The share of the time that the predictions take, roughly, before the first candidate is compiled."""
+"""The approximate share of the time that the predictions take, before the first candidate is compiled."""
 _LOG = logging.getLogger("recompute.jax")
 
 
 @dataclass(frozen=True)
 class CompiledCandidate:
-    """A candidate that was compiled.
+    """A candidate of the search that was compiled.
 
     Attributes:
-        words: A description of the candidate.
-        prediction: Its temporaries in bytes, predicted by the model; None for the choice without a budget.
-        needs: Its temporaries in bytes, measured by the compiler; None if the plan could not be applied.
-        extra_flops: Its extra FLOPs.
-        fits: Whether it is within the budget; None for the budget `min`.
+        words: The description of the candidate.
+        prediction: The temporaries in bytes that the model predicts; None for the choice without a budget.
+        needs: The temporaries in bytes that the compiler measures; None if the plan could not be applied.
+        extra_flops: The extra FLOPs.
+        fits: Whether the candidate is within the budget; None for the budget `min`.
     """
 
     words: str
@@ -86,12 +91,12 @@ class BudgetedCompile:
 
     Attributes:
         budget: The budget as the user wrote it.
-        temporaries: The bytes that it leaves for temporaries; None for the budget `min`.
-        plain: Temporaries of the plain step in bytes.
+        temporaries: The bytes that the budget leaves for temporaries; None for the budget `min`.
+        plain: The temporaries of the plain step in bytes.
         rounds: The candidates that were compiled.
-        rewritten: The best of them; None if the plain step fits.
-        compiled: That step, or the plain one, compiled.
-        is_complete: Whether the search was not ended by a time limit or by Ctrl-C.
+        rewritten: The rewrite by the best candidate; None if the plain step fits.
+        compiled: The rewritten step, or else the plain one, compiled.
+        is_complete: Whether the search ended by itself, not by a time limit or Ctrl-C.
     """
 
     budget: str
@@ -104,11 +109,12 @@ class BudgetedCompile:
 
     @property
     def nothing_to_do(self) -> str:
+        """The message for a plain step that fits."""
         return f"nothing to do: the plain step needs {self.plain} bytes of temporaries, within the budget {self.budget}"
 
 
 def record_of_within(result: BudgetedCompile) -> dict[str, Any]:
-    """Describe how a budget was kept, as values of JSON, without the compiled step and its rewrite."""
+    """Return the result of the search as values of JSON, without the compiled step and its rewrite."""
     record = {name: getattr(result, name) for name in ("budget", "temporaries", "plain")}
     needs = temporary_bytes(result.compiled)
     return {**record, "rounds": [asdict(compiled) for compiled in result.rounds], "needs": needs}
@@ -117,7 +123,7 @@ def record_of_within(result: BudgetedCompile) -> dict[str, Any]:
 def within_from(
     record: Mapping[str, Any], rewritten: Rewritten | None, compiled: jax.stages.Compiled
 ) -> BudgetedCompile | None:
-    """Return the result of a record, for the step compiled anew; None if that does not need the bytes of the record."""
+    """Return the result of a record, for a step that was compiled again; None if its size differs from the record."""
     if temporary_bytes(compiled) != record["needs"]:
         return None
     rounds = tuple([CompiledCandidate(**compiled_before) for compiled_before in record["rounds"]])
@@ -132,10 +138,18 @@ def compile_within(
     compilers: Compilers,
     line: ProgressLine,
 ) -> BudgetedCompile:
-    """Compile the step within the budget, or with the best candidate when its time limit or a Ctrl-C ends the search.
+    """Compile the step within a budget. A time limit or Ctrl-C ends the search with the best candidate so far.
 
-    line: The line on which progress is shown. Raises `Refusal` if no compiled candidate keeps the budget, and if the
-    compiler or the device reports no sizes.
+    Args:
+        name: The name of the step.
+        module: The plain step, with its marks.
+        options: The options of the rewrite.
+        budget: The budget, as `checked_budget` returns it.
+        compilers: The functions that compile the step.
+        line: The line on which progress is shown.
+
+    Raises:
+        Refusal: If no compiled candidate keeps the budget, and if the compiler or the device reports no sizes.
     """
     plain = compilers.plain()
     plain_bytes = reported_bytes(module, plain, "a budget")
@@ -147,13 +161,13 @@ def compile_within(
 
 
 def _work(rewritten: Rewritten) -> tuple[int, int]:
-    """Return operations and FLOPs that a rewrite adds: equal for equal plans."""
+    """Return the numbers of operations and FLOPs that a rewrite adds, which are equal for equal plans."""
     return rewritten.copies, rewritten.extra_flops
 
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A rewritten step, compiled. `is_final`: with the compiler options that it will run with."""
+    """A rewritten step, compiled. `is_final`: whether the compiler options are those with which the step will run."""
 
     rewritten: Rewritten
     compiled: jax.stages.Compiled
@@ -162,10 +176,14 @@ class _Candidate:
 
 @dataclass
 class _CompilerSearch:
-    """The search of one step, with the compiler as the measure of `Rounds`.
+    """The search for one step. The compiler is the measure of `Rounds`.
 
-    `plain_bytes` and `limit`: bytes of temporaries; `limit` is None for the budget `min`. `stop`: ends the search with
-    the best candidate so far. `rounds`: the candidates so far."""
+    Attributes:
+        plain_bytes: The temporaries of the plain step in bytes.
+        limit: The bytes that the budget leaves for temporaries; None for the budget `min`.
+        stop: A predicate that ends the search with the best candidate so far.
+        rounds: The candidates that were compiled so far.
+    """
 
     name: str
     module: ModuleOp
@@ -196,7 +214,7 @@ class _CompilerSearch:
         )
 
     def _measure(self, candidate: ModuleCandidate, predicted: float) -> tuple[float, _Candidate] | None:
-        """Return the measure of `Rounds`; None if the plans do not apply."""
+        """Rewrite by a candidate and compile the result; None if the plans do not apply."""
         done, most = len(self.rounds), self._most_compiles
         self.line.at(f"plan {done + 1} of at most {most}", BEFORE_PLANS + (1 - BEFORE_PLANS) * done / most)
         try:
@@ -208,7 +226,7 @@ class _CompilerSearch:
         return float(reported_bytes(self.module, compiled.compiled, "a budget")), compiled
 
     def _compiled(self, rewritten: Rewritten, words: str, predicted: int | None) -> _Candidate:
-        # With a limit the last candidate is likely to run; with "min" it is the one predicted to need least.
+        # With a limit the last candidate is likely to run; with "min" the first, which has the lowest prediction.
         is_final = self.limit is not None or not self.rounds
         compiled = self.compilers.module(rewritten.module, {} if is_final else MEASURING)
         needs = reported_bytes(self.module, compiled, "a budget")
@@ -219,12 +237,12 @@ class _CompilerSearch:
 
     @property
     def _most_compiles(self) -> int:
-        """The most rewritten steps that are compiled. The choice without a budget is one more for the budget `min`."""
+        """The maximum number of rewritten steps that are compiled: for `min` also the choice without a budget."""
         return MOST_COMPILED + (self.limit is None)
 
     def _ordinary(self, tried: Sequence[_Candidate], best: _Candidate | None) -> _Candidate | None:
-        """Return the choice without a budget, if it needs less than the best candidate: `min` never needs more
-        than it."""
+        """Return the choice without a budget if it needs less than the best candidate, since `min` must not need more
+        than no budget at all; otherwise None."""
         if tried and self.stop():
             return None
         try:
@@ -260,10 +278,10 @@ class _CompilerSearch:
         return rewritten
 
     def _not_reached(self) -> str:
-        """Return the message of the refusal: a line with the smallest size, then a line for each compiled candidate."""
+        """Return the message of the refusal: a line with the smallest size, and a line for each compiled candidate."""
         limit = f"{format_bytes(self.limit or 0)} of {format_bytes(self.plain_bytes)} of temporaries"
         sizes = [candidate.needs for candidate in self.rounds if candidate.needs is not None]
         least = "nothing can be recomputed"
         if sizes:
-            least = f"the least of {len(sizes)} compiled needs {readable_bytes(min(sizes))}"
+            least = f"the smallest of {len(sizes)} compiled candidates needs {readable_bytes(min(sizes))}"
         return "\n  ".join([f"no plan keeps the budget {self.budget}, {limit}: {least}", *map(str, self.rounds)])

@@ -17,4 +17,5 @@ def flags(caller: str, **switches: object) -> None:
 
 
 def type_name(value: object) -> str:
+    """Return the name of the type of a value, for messages."""
     return type(value).__name__

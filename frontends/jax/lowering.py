@@ -1,6 +1,7 @@
-"""Rewrite a step that JAX has lowered.
+"""Rewrite a step that JAX has lowered, or read its rewrite from the disk cache.
 
-`jax.stages.Lowered` -> StableHLO with locations -> `recompute.rewrite` -> `Lowered`, the plain and the rewritten step
+The way of a step: `jax.stages.Lowered`, StableHLO with locations, `recompute.rewrite`, and `Lowered`, which holds the
+plain step and the rewritten one.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ for _file in (__file__, private.__file__):
 
 
 def lowered_for_us(traced: jax.stages.Traced) -> jax.stages.Lowered:
-    """Lower with mark primitives emitted as custom calls."""
+    """Lower a step with its marks and names as custom calls, which `recompute-take-marks` reads."""
     return private.lower_with_rules(traced, WRITTEN_AS_CALLS)
 
 
@@ -51,8 +52,8 @@ def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered
     Raises:
         ValueError: For a selection that does not fit the step.
         UnsupportedJax: If the installed JAX lacks a private attribute.
-        Refusal, NotProved, ParseError: From `recompute.rewrite`, with `strict`, a budget, a plan, a planner or a
-            pipeline; otherwise they become the reason.
+        Refusal, NotProved, ParseError: As `recompute.rewrite` raises them, if the options demand a rewrite (`strict`, a
+            budget, a plan, a planner or a pipeline); otherwise they become the reason.
     """
     marked = lowered_for_us(traced)
     private.demand_attributes(marked)
@@ -70,7 +71,7 @@ def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered
 def _rewritten(
     name: str, traced: jax.stages.Traced, marked: jax.stages.Lowered, options: Options, cache: StepCache
 ) -> Lowered:
-    """Rewrite as `rewritten` does, without the cache. `marked`: the step as it was lowered with marks."""
+    """Rewrite as `rewritten` does, without the cache. `marked`: the step, lowered with its marks."""
     try:
         module = crossing.module_of(marked, name)
     except ParseError as error:
@@ -106,12 +107,12 @@ def _rewritten(
 
 
 def not_rewritten(name: str, plain: jax.stages.Lowered, options: Options) -> Lowered:
-    """Return the plain step, where recomputation is switched off."""
+    """Return the plain step for a call with recomputation switched off."""
     return Lowered(name, options, plain, plain, None, (WHY,), f"{name}: the plain step runs: {WHY}")
 
 
 def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine) -> Lowered:
-    """Return the step rewritten within the budget. Raises `Refusal` if no candidate keeps it."""
+    """Rewrite the step within the budget. Raises `Refusal` if no candidate keeps it."""
     name, options, plain, cache = step.name, step.options, step.plain, step.cache
     on_cpu = "cpu" in private.platforms(plain)
     result = compile_within(
@@ -138,7 +139,7 @@ def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine)
 
 
 def _stored(lowered: Lowered, marked: jax.stages.Lowered) -> StoredStep:
-    """Return the content of the cache for this step. `marked`: as it was lowered with marks."""
+    """Return the stored form of a step. `marked`: the step, lowered with its marks."""
     rewritten = lowered.rewritten
     return StoredStep(
         has_marks=lowered.plain is not marked,
@@ -159,7 +160,8 @@ def _from_cache(
     cache: StepCache,
     stored: StoredStep,
 ) -> Lowered | None:
-    """Return the step as it was stored; None if the compiler measures other bytes than a budget was kept with."""
+    """Return a step from its stored form; None if the compiler now measures another size than the search for its budget
+    did."""
 
     @cache_of_call
     def read() -> ModuleOp | None:
@@ -185,19 +187,19 @@ def _from_cache(
 
 
 def _result_of(within: BudgetedCompile) -> str:
-    """Describe the result: `19.5 MiB -> 4.1 MiB of temporaries, within the budget 0.5`."""
+    """Describe the result of a search for a budget: `19.5 MiB -> 4.1 MiB of temporaries, within the budget 0.5`."""
     needs = within.compiled.memory_analysis()
     after = within.plain if needs is None else int(needs.temp_size_in_bytes)
     before = format_bytes(within.plain)
     if within.rewritten is None:
         return f"{before} of temporaries, within the budget {within.budget} as it is"
-    kept = "as little as was found" if within.temporaries is None else f"within the budget {within.budget}"
+    kept = "the minimum that was found" if within.temporaries is None else f"within the budget {within.budget}"
     return f"{before} -> {format_bytes(after)} of temporaries, {kept}"
 
 
 @dataclass(frozen=True)
 class _PlainStep:
-    """A step that cannot be rewritten and stays as it is."""
+    """A step that runs unchanged if its rewrite is refused."""
 
     name: str
     options: Options

@@ -1,7 +1,7 @@
-"""Marks in a model: save a value, recompute it or offload it; also the names of `checkpoint_name`.
+"""Marks on values of a model, to save, recompute or offload them, and the lowering of marks and of `checkpoint_name`.
 
 A mark is the identity; plain `jax.jit` lowers it to nothing. `recompute.jax.jit` lowers it to a custom call that
-`recompute-take-marks` turns into an attribute, so it never reaches the compiler. Only the value is marked, not its
+`recompute-take-marks` turns into an attribute, so that it never reaches the compiler. Only the value is marked, not its
 tangent or cotangent.
 """
 
@@ -35,32 +35,53 @@ _IR: Any = ir
 
 
 def save(x: T) -> T:
-    """Save these values for the backward pass, in place of what the segments and the policy decide.
+    """Mark values to be saved for the backward pass, whatever the segments and the policy decide.
 
-    x: Any pytree of arrays; it comes back unchanged.
+    Args:
+        x: A pytree of arrays.
+
+    Returns:
+        The same values.
     """
     return _mark_leaves(x, "save")
 
 
 def again(x: T) -> T:
-    """Recompute these values when the backward pass needs them, in segments and outside of them.
+    """Mark values to be recomputed for the backward pass, inside of segments and outside.
 
-    x: Any pytree of arrays; it comes back unchanged.
+    Args:
+        x: A pytree of arrays.
+
+    Returns:
+        The same values.
     """
     return _mark_leaves(x, "again")
 
 
 def offload(x: T) -> T:
-    """Save these values; with `recompute.jax.jit(…, offload="marked")` in host memory, if the platform has a separate
-    one.
+    """Mark values to be saved: with `recompute.jax.jit(…, offload="marked")` in host memory, if the platform has a
+    separate one, and otherwise on the device.
 
-    x: Any pytree of arrays; it comes back unchanged.
+    Args:
+        x: A pytree of arrays.
+
+    Returns:
+        The same values.
     """
     return _mark_leaves(x, "offload")
 
 
 def checkpoints(x: jax.Array, names: Sequence[str], values: Sequence[jax.Array] = ()) -> jax.Array:
-    """Mark an array of the step with the borders of the step's segments: the values with these names, and `values`."""
+    """Mark an array of the step with the checkpoints between the segments of the step.
+
+    Args:
+        x: The array, which carries the mark.
+        names: The names of values that are checkpoints.
+        values: Further checkpoints.
+
+    Returns:
+        The same array.
+    """
     return _MARK.bind(_JAX.numpy.asarray(x), *values, kind="checkpoints", config=",".join(names))
 
 

@@ -1,4 +1,4 @@
-"""A step that is called inside another `jax.jit`: one primitive there, rewritten when the outer function is lowered.
+"""Steps inside another `jax.jit`: one primitive of its trace, rewritten when the outer function is lowered.
 
     jax.jit(lambda state, batches: lax.scan(step, state, batches))      # step = recompute.jax.jit(…)
 
@@ -46,15 +46,15 @@ _STEP.multiple_results = True
 
 @dataclass(frozen=True, eq=False)
 class CallableStep:
-    """A step for arguments of one structure.
+    """A step for arguments of one tree structure.
 
     Attributes:
         name: The name of the step.
-        options: The options of the rewrite.
-        flat: The jitted step, from leaves to leaves.
+        options: The options of the step.
+        flat: The jitted step, from the leaves of the arguments to the leaves of the results.
         out: The abstract values of the result leaves.
-        tree: The tree of the results.
-        warned: The warnings so far.
+        tree: The tree structure of the results.
+        warned: The warnings that were given.
     """
 
     name: str
@@ -65,13 +65,21 @@ class CallableStep:
     warned: set[str] = field(default_factory=set[str])
 
     def warn_once(self, words: str, kind: type[Warning] = warning.NothingSaved) -> None:
+        """Warn, unless the same warning was given before."""
         if words not in self.warned:
             self.warned.add(words)
             warning.warn(words, kind)
 
 
 def nested_step(name: str, options: Options, plain: Callable[..., Any], call: Call) -> CallableStep | None:
-    """Return the step for these arguments; None, with a warning, if it has effects or closes over traced values."""
+    """Make the step for these arguments; None, with a warning, if it has effects or closes over traced values.
+
+    Args:
+        name: The name of the step.
+        options: The options of the step.
+        plain: The result of `jax.jit` of the step.
+        call: The arguments.
+    """
     leaves, arguments = _JAX.tree.flatten((call.args, dict(call.kwargs)))
     static, trees = call.static, list[Any]()  # Do not hold `call`: its arguments are tracers, and the step outlives it.
 
@@ -140,8 +148,9 @@ def _export(step: CallableStep, avals: Sequence[Any], platforms: Sequence[str]) 
 
 
 def _rewrite(step: CallableStep, exported: Any) -> Callable[..., Any] | None:
-    """Return the function of the rewritten module; None, with a warning, if nothing is recomputed. Raises as
-    `lower`."""
+    """Return a function that calls the rewritten module; None, with a warning, if nothing is recomputed.
+
+    Raises as `Jitted.lower` does."""
     try:
         rewritten = rewrite(exported.mlir_module(), _rewrite_options(step.options), name=step.name)
     except (Refusal, NotProved, ParseError) as error:
@@ -160,8 +169,7 @@ def _rewrite(step: CallableStep, exported: Any) -> Callable[..., Any] | None:
 
 
 def _rewrite_options(options: Options) -> RecomputeOptions:
-    """Return the options of the rewrite. The step is not compiled by itself, so the model of XLA:CPU measures a
-    budget."""
+    """Return the options of the rewrite. A budget is kept by the model of XLA:CPU: the step is not compiled alone."""
     if options.budget is None:
         return options.rewrite
     if options.budget == DEVICE:
@@ -170,7 +178,7 @@ def _rewrite_options(options: Options) -> RecomputeOptions:
 
 
 def _serialize(rewritten: Rewritten) -> bytes:
-    """Return a portable artifact of the module, without attributes unknown to StableHLO, which the format lacks.
+    """Return the rewritten module as a portable artifact, a format without attributes that StableHLO does not define.
 
     Raises `ValueError` if MLIR cannot serialize the module."""
     module = rewritten.module.clone()

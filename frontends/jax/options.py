@@ -1,4 +1,4 @@
-"""The options of `recompute.jax.jit`: its own, checked before anything is lowered, and those passed to `jax.jit`."""
+"""The keywords of `recompute.jax.jit`, checked before anything is lowered: its own options, and those for `jax.jit`."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Options:
 
     Attributes:
         rewrite: The options of the rewrite.
-        measure: Whether the plain step is measured: True, False or "auto".
-        search: The number of candidates to compile; with 0 the model chooses.
-        jit: The keywords of `jax.jit`.
+        measure: Whether the plain step is compiled and measured: True, False or "auto".
+        search: The number of candidates to compile; 0 to choose by the model.
+        jit: The keywords for `jax.jit`.
         budget: The budget as text; None without one.
-        named: The names of values that the options `save` and `names` select, by option.
+        named: The names of values in the options `save` and `names`, by option.
     """
 
     rewrite: RecomputeOptions
@@ -55,7 +55,7 @@ class Options:
     named: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     def demands(self, error: Exception) -> bool:
-        """Return whether to raise the error rather than run the plain step: with `strict`, budgets or a plan."""
+        """Return whether to raise an error instead of running the plain step: with `strict`, budgets or a plan."""
         rewrite = self.rewrite
         is_planned = rewrite.plan is not None or rewrite.planner is not None or rewrite.pipeline is not None
         is_planned = is_planned or bool(rewrite.selection.segment_budgets)
@@ -63,7 +63,12 @@ class Options:
 
 
 def options_of(keywords: Mapping[str, Any]) -> Options:
-    """Check the keywords of `recompute.jax.jit`. Raises `TypeError` and `ValueError`, which name the option."""
+    """Check the keywords of `recompute.jax.jit`.
+
+    Raises:
+        TypeError: For an unknown keyword, and for a value of the wrong type.
+        ValueError: For an invalid value, and for keywords that contradict one another.
+    """
     demand_known(keywords, "recompute.jax.jit")
     ours = {name: value for name, value in keywords.items() if name in OWN_KEYWORDS}
     checked = {name: _CHECKS[name](name, value) for name, value in ours.items()}
@@ -76,7 +81,13 @@ def options_of(keywords: Mapping[str, Any]) -> Options:
 
 
 def demand_known(keywords: Iterable[str], caller: str, more: Iterable[str] = ()) -> None:
-    """Raise `TypeError` for an unknown keyword. `more`: keywords of the caller beside those of `recompute.jax.jit`."""
+    """Raise `TypeError` for an unknown keyword.
+
+    Args:
+        keywords: The names to check.
+        caller: The function that messages name.
+        more: Names that the caller accepts in addition to those of `recompute.jax.jit`.
+    """
     known = [*Keywords.__annotations__, *(name for name in _OF_JAX if name not in Keywords.__annotations__), *more]
     for name in keywords:
         if name not in known:
@@ -84,8 +95,7 @@ def demand_known(keywords: Iterable[str], caller: str, more: Iterable[str] = ())
 
 
 def signature() -> inspect.Signature:
-    """Return the signature of `recompute.jax.jit` for `help` and for editors: every keyword with its type and its
-    default."""
+    """Return the signature of `recompute.jax.jit` for `help` and editors, with the type and default of each keyword."""
     options = RecomputeOptions()
     defaults = {option.name: getattr(options, option.name) for option in fields(options)}
     defaults |= {option.name: option.default for option in fields(Selection)}
@@ -106,7 +116,7 @@ _OF_JAX: Mapping[str, inspect.Parameter] = {
     for name, parameter in inspect.signature(cast(Any, jax).jit).parameters.items()
     if parameter.kind is inspect.Parameter.KEYWORD_ONLY
 }
-"""The keywords of the installed `jax.jit`."""
+"""The keywords of the installed version of `jax.jit`."""
 
 
 def _only(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -114,7 +124,7 @@ def _only(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 
 def _check_agreement(selection: Selection, checked: Mapping[str, Any]) -> None:
-    """Raise `ValueError` for options that contradict each other."""
+    """Raise `ValueError` for options that contradict one another."""
     saves_of(selection)
     planned = [name for name in ("plan", "planner", "pipeline", "budget") if checked.get(name) is not None]
     if len(planned) > 1:
@@ -145,7 +155,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def _cost(name: str, value: Any) -> str:
-    """Raises `BadCost`, a ValueError, for an unknown cost or device, and for a file that cannot be read."""
+    """Check the option `cost`. Raises `BadCost`, a `ValueError`."""
     try:
         cost_named(_text(name, value))
     except BadCost as error:

@@ -2,7 +2,7 @@
 
 xDSL checks of each operation that joins a block that it has no parent and does not contain the block, and fills in
 default properties. Here operations and blocks are new, and operations were complete in MLIR. If the fields of xDSL's
-classes differ from `FIELDS`, xDSL's own constructors are used.
+classes differ from `EXPECTED_FIELDS`, xDSL's own constructors are used.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HAS_EXPECTED_FIELDS = has_expected_fields()
 
 
 def can_be_made(kind: type[Operation]) -> bool:
-    """Return whether `make` can create operations of this class: it has no own constructor and no default
+    """Return whether `make` can create operations of a class: it has neither its own constructor nor default
     properties."""
     if not HAS_EXPECTED_FIELDS or not issubclass(kind, IRDLOperation) or issubclass(kind, UnregisteredOp):
         return False

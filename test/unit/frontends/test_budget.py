@@ -120,7 +120,7 @@ def test_what_was_reached_is_said() -> None:
         recompute.jax.jit(STEP, budget=0.05)(*five_layers())
     first, *rounds = refused.value.reason.splitlines()
     size = r"\d+\.\d [KM]iB"
-    least = rf"the least of \d compiled needs {size} \(\d+ bytes\)"
+    least = rf"the smallest of \d compiled candidates needs {size} \(\d+ bytes\)"
     assert re.fullmatch(rf"no plan keeps the budget 0\.05, {size} of {size} of temporaries: {least}", first)
     assert rounds and all(
         re.fullmatch(rf"  .*: {size} predicted, {size} by .*; \S+ FLOPs more", line) for line in rounds
@@ -245,7 +245,7 @@ def test_explain_searches_for_what_fits(share: float | str) -> None:
 def test_explain_says_that_no_plan_fits() -> None:
     explained = recompute.jax.explain(STEP, *five_layers(), budget="1%")
     (line,) = [line for line in str(explained).splitlines() if line.startswith("no plan: ")]
-    assert "the least of" in line and "by the compiler" not in line
+    assert "the smallest of" in line and "by the compiler" not in line
     assert "no plan keeps the budget 1%" in explained.refused and "no plan: " in str(explained)
     assert "fits in 1%" in str(explained)
     assert "arguments and results" in recompute.jax.explain(STEP, *five_layers(), budget="1KiB").refused
