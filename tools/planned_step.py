@@ -1,4 +1,4 @@
-"""`recompute-plan step.mlir`: the curve over budgets of a training step as MLIR, and whether it fits."""
+"""`recompute-plan step.mlir`: the curve of a training step over budgets, and whether the step fits a budget."""
 
 from __future__ import annotations
 
@@ -20,20 +20,31 @@ from ..reports.curve import Again, Point
 from ..support.interrupts import Interrupt
 from ..support.units import format_bytes
 from ..transforms.take_marks import take_marks
+from .curve_files import write_curves
 from .plan_arguments import BAD_INPUT, INTERRUPTED, PLANNED, REFUSED, effort_of, print_lines, progress_of, sweep_count
-from .plan_output import in_short, sweep_lines, unproved_lines, write_curves
+from .plan_output import in_short, sweep_lines, unproved_lines
 from .reporting import InputText, of_exception
 
 FOR_GRAPHS = "budget evaluate output sequence beside".split()
+"""The options that apply only to graphs."""
 INSTEAD = "recompute-opt -p 'recompute{budget=…}' --emit-plan PLAN.json"
-STOPPED = "  stopped before its end: the best so far; less work may do"
+STOPPED = "  the search was stopped: this is the best plan so far, and less work may suffice"
 SEGMENTS = 6
 """The maximum number of segments listed for a point, the most expensive ones."""
 
 
 def planned_step(options: argparse.Namespace, text: str, name: str) -> int:
-    """Plan a step, print the result, and return the exit code. Raises `ValueError` for options that apply only to
-    graphs, and for an invalid budget."""
+    """Plan a step, print the result, and return the exit code.
+
+    Args:
+        options: The command line.
+        text: The step as MLIR.
+        name: The name of the file.
+
+    Raises:
+        ValueError: For options that apply only to graphs, and for an invalid budget.
+        FileError: For a file that cannot be written.
+    """
     graph_options = [f"--{name}" for name in FOR_GRAPHS if getattr(options, name)]
     graph_options += ["--view-copies"] if options.view_copies == "on" else []
     if graph_options:
@@ -93,8 +104,9 @@ def _sweep_by_model(options: argparse.Namespace, module: ModuleOp) -> int:
 
 
 def step_of(text: str, name: str) -> ModuleOp:
-    """Return the verified module with its marks as attributes. Raises `ParseError`, and `Refusal` if it does not
-    verify."""
+    """Parse and verify a step, with its marks converted to attributes.
+
+    Raises `ParseError`, and `Refusal` for a module that does not verify."""
     module = parse_module(text, name)
     take_marks(module)
     verify_module(module)
@@ -129,7 +141,13 @@ def _segment_cost(row: Again) -> str:
 
 
 def fit_lines(answer: Fit, model: str, name: str) -> list[str]:
-    """Return the lines of `--fit`, the answer first."""
+    """Return the output of `--fit`, the answer in the first line.
+
+    Args:
+        answer: The verdict.
+        model: The memory model.
+        name: The name of the file.
+    """
     if answer.verdict is Verdict.NO:
         return list(_no(answer))
     return list(_as_it_is(answer) if answer.verdict is Verdict.AS_IT_IS else _recomputed(answer, model, name))
@@ -145,7 +163,7 @@ def _recomputed(answer: Fit, model: str, name: str) -> Iterator[str]:
         cut = "" if answer.loops is None else f", with {schedule_of(answer.loops).pass_option}"
         bound = f"at least {answer.bound_percent:.4f} % is proved to be needed{cut}"
     else:
-        bound = "nothing is proved of the least"
+        bound = "no lower bound is proved"
     yield f"yes, with recomputation: the step fits {answer.budget} at {answer.extra_percent:.4f} % extra work ({bound})"
     if not answer.finished:
         yield STOPPED
@@ -164,8 +182,8 @@ def _no(answer: Fit) -> Iterator[str]:
             f"device, {least} bytes of temporaries"
         )
     else:
-        stopped = "" if answer.finished else "stopped before an answer was found: "
-        yield f"{stopped}no: nothing was found with which the step fits {answer.budget}: {in_short(answer.reason)}"
+        stopped = "" if answer.finished else "the search was stopped: "
+        yield f"{stopped}no: no plan was found with which the step fits {answer.budget}: {in_short(answer.reason)}"
     yield from _needs(answer, answer.plain)
     if answer.lower_bound is not None:
         yield f"  the proven minimum of temporaries, {format_bytes(answer.lower_bound.bytes)}, is determined by"
@@ -173,7 +191,7 @@ def _no(answer: Fit) -> Iterator[str]:
 
 
 def _needs(answer: Fit, peaks: Mapping[str, int]) -> Iterator[str]:
-    """Yield one line per function: its device bytes with this peak, in parts."""
+    """Yield a line for each function: its bytes on the device, with temporaries of `peaks`, in parts."""
     for name, after in peaks.items():
         before, around = answer.plain[name], answer.around[name]
         change = format_bytes(before) if after == before else f"{format_bytes(before)} -> {format_bytes(after)}"

@@ -42,6 +42,7 @@ from ..planning.solvers.sweep import Outcome, least_budget, sweep
 from ..reports.curve import Sweep, curve_of
 from ..support.interrupts import Interrupt
 from ..support.units import parse_budget
+from .curve_files import demand_format, markers_of, with_named_views, write_curves
 from .files import FileError, chunks, read_text, write_outputs
 from .plan_arguments import (
     BAD_INPUT,
@@ -55,22 +56,13 @@ from .plan_arguments import (
     progress_of,
     sweep_count,
 )
-from .plan_output import (
-    demand_format,
-    fit_line,
-    marker_lines,
-    markers_of,
-    refusal_lines,
-    result_lines,
-    sweep_lines,
-    title,
-    with_named_views,
-    write_curves,
-)
+from .plan_output import fit_line, marker_lines, refusal_lines, result_lines, sweep_lines, title
 
 
 @dataclass(frozen=True)
-class _Task:
+class _GraphTask:
+    """A graph to plan, with the command line."""
+
     options: argparse.Namespace
     name: str
     problem: Problem
@@ -92,7 +84,7 @@ class _Task:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the console script; returns the exit code."""
+    """Run the console script, and return the exit code."""
     options = parse_plan_arguments(argument_parser(), arguments)
     try:
         return _plan(options)
@@ -131,7 +123,7 @@ def _plan(options: argparse.Namespace) -> int:
     if plain_peak == 0:
         raise BadGraph(f"{name}: error: the plain peak is 0 bytes: there is nothing to plan")
     with Interrupt() as interrupt:
-        task = _Task(options, name, problem, plain_peak, interrupt)
+        task = _GraphTask(options, name, problem, plain_peak, interrupt)
         if options.evaluate is not None:
             return _evaluate(task)
         if options.sweep is not None:
@@ -146,7 +138,7 @@ def _is_graph(text: str, name: str) -> bool:
     return name.endswith(".json") or text.lstrip().startswith("{")
 
 
-def _write(task: _Task, outcome: Outcome) -> int:
+def _write(task: _GraphTask, outcome: Outcome) -> int:
     """Write the files, print the outcome, and return the exit code."""
     options = task.options
     aside = "-" in (options.output, options.sequence)
@@ -167,7 +159,7 @@ def _write(task: _Task, outcome: Outcome) -> int:
     return PLANNED
 
 
-def _sweep(task: _Task) -> int:
+def _sweep(task: _GraphTask) -> int:
     options, count = task.options, sweep_count(task.options)
     markers = markers_of(task.problem, options.beside)
     budgets = [max(1, task.plain_peak * at // count) for at in range(1, count + 1)]
@@ -185,7 +177,7 @@ def _sweep(task: _Task) -> int:
     return PLANNED if any(isinstance(outcome, Result) for outcome in outcomes) else REFUSED
 
 
-def _evaluate(task: _Task) -> int:
+def _evaluate(task: _GraphTask) -> int:
     text, name = read_text(task.options.evaluate)
     problem = with_named_views(task.problem, text)
     evaluation = evaluate(problem, read_order(problem, text, name))

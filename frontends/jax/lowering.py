@@ -1,6 +1,6 @@
 """Rewrite a step that JAX has lowered, or read its rewrite from the disk cache.
 
-The way of a step: `jax.stages.Lowered`, StableHLO with locations, `recompute.rewrite`, and `Lowered`, which holds the
+The path of a step: `jax.stages.Lowered`, StableHLO with locations, `recompute.rewrite`, and `Lowered`, which holds the
 plain step and the rewritten one.
 """
 
