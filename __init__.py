@@ -1,14 +1,14 @@
 """Trade computation for memory in training, as MLIR passes in xDSL.
 
-The Python API is in `driver/api.py`; docs/embedding.md shows it at work. Names are imported when they are first used.
+The Python API is in `driver/api.py`; docs/embedding.md shows it at work.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from .frontends.modules import FRONTENDS, install
+from .frontends.modules import FRONTENDS, install_finder
+from .support.lazy_names import lazy_names
 
 __version__ = "0.2.0"
 
@@ -33,19 +33,6 @@ if TYPE_CHECKING:
     from .support.config import config as config
     from .support.diagnostics import Refusal as Refusal
 
-_PLACES = {
-    **dict.fromkeys("Rewritten context explain memory prove rewrite".split(), "driver.api"),
-    "Fit": "driver.fit",
-    "fit": "driver.fit",
-    "NotProved": "driver.verified",
-    "RecomputeOptions": "options.recompute_options",
-    "Selection": "options.selection",
-    "Refusal": "support.diagnostics",
-    "config": "support.config",
-    "Graph": "planning.graph",
-    "Plan": "planning.plan",
-    "plan_of_pairs": "planning.pairs",
-}
 __all__ = [
     "Fit",
     "Graph",
@@ -66,16 +53,20 @@ __all__ = [
 ]
 
 
-install()
-
-
-def __getattr__(name: str) -> Any:
-    if name in FRONTENDS:  # Not in `__all__`: `from recompute import *` must not need JAX.
-        return import_module(f"{__name__}.{name}")
-    if name not in _PLACES:
-        raise AttributeError(f"module 'recompute' has no attribute '{name}'")
-    return getattr(import_module(f".{_PLACES[name]}", __package__), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "driver.api": "Rewritten context explain memory prove rewrite",
+        "driver.fit": "Fit fit",
+        "driver.verified": "NotProved",
+        "options.recompute_options": "RecomputeOptions",
+        "options.selection": "Selection",
+        "planning.graph": "Graph",
+        "planning.pairs": "plan_of_pairs",
+        "planning.plan": "Plan",
+        "support.config": "config",
+        "support.diagnostics": "Refusal",
+    },
+    modules=FRONTENDS,  # Not in `__all__`: `from recompute import *` must not need JAX.
+)
+install_finder()

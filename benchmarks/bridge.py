@@ -60,7 +60,7 @@ def main() -> None:
     )
     back_by_text, back_by_bridge = least(
         options.rounds,
-        lambda: private.parsed(print_module(module, debuginfo=True)),
+        lambda: private.parse_mlir(print_module(module, debuginfo=True)),
         lambda: write(module, private.mlir_context()),
     )
     print(f"from JAX, text / bridge: {by_text / by_bridge:.1f}")

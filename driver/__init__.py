@@ -1,1 +1,1 @@
-"""The pipeline of every rewrite: parse, verify, transform, verify, prove, print; and queries on memory."""
+"""Rewrites of whole modules, from parsing to the proof; the Python API; queries on memory; the disk cache."""

@@ -1,10 +1,12 @@
-"""The Python API: what `recompute-opt` does, as functions.
+"""The Python API: the work of `recompute-opt`, as functions.
 
-import recompute
+Example:
 
-done = recompute.rewrite(text)                  # a module, or its text; proved equal, or an error
-print(done.text, *done.remarks)
-print(recompute.memory(done.module)["main"].peak_bytes, "bytes of temporaries at their peak")
+    import recompute
+
+    rewritten = recompute.rewrite(text)  # a module or its text; proved equal, or an error
+    print(rewritten.text, *rewritten.remarks)
+    print(recompute.memory(rewritten.module)["main"].peak_bytes, "bytes of temporaries at their peak")
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from ..interpreters.prove import Proof
 from ..interpreters.prove import prove as prove_modules
 from ..mlir_io.parser import parse_module
 from ..mlir_io.printer import print_module
+from ..options.memory_model import MODELS, ORDER
 from ..options.recompute_options import DEFAULT_OPTIONS, Pipeline, RecomputeOptions
 from ..options.selection import AUTO, Selection
 from ..planning.objective import WORTH_IT
@@ -47,9 +50,10 @@ from ..support.operations import every_operation
 from ..support.suggestions import suggestion
 from ..transforms.merge_remat import without_remat
 from ..transforms.plans.limit_segments import of_rest
+from ..transforms.preparation.timelines import timelines_of
 from ..transforms.take_marks import take_marks, without_move_remarks
 from .pipeline import passes_of
-from .queries import MODELS, explanations_of, still_saved_of, timelines_of
+from .queries import explanations_of, still_saved_of
 from .verified import NotProved, assumption_remarks, change_in_place, changed_copy, verify_module
 
 
@@ -62,7 +66,16 @@ class HasText(Protocol):
 
 @dataclass(frozen=True)
 class Rewritten:
-    """The result of a rewrite. `proof` is None if the options ask for none; `extra_flops` counts the copies."""
+    """The result of a rewrite.
+
+    Attributes:
+        module: The rewritten module.
+        plans: The plan of each step of the module.
+        remarks: The decisions and their reasons.
+        proof: The proof that the result is equal; None if the options ask for none, and if nothing was changed.
+        copies: The number of copied operations.
+        extra_flops: The FLOPs of the copies.
+    """
 
     module: ModuleOp
     plans: tuple[StepPlan, ...]
@@ -75,16 +88,18 @@ class Rewritten:
 
     @property
     def text(self) -> str:
-        """MLIR with locations."""
+        """The rewritten module as MLIR, with locations."""
         return print_module(self.module, debuginfo=True)
 
     @property
     def plan_text(self) -> str:
-        """For `RecomputeOptions.plan`, and for `recompute{plan=…}`."""
+        """The plans as text, for `RecomputeOptions.plan` and `recompute{plan=…}`."""
         return to_json(self.plans)
 
-    def memory(self, model: str = "order") -> dict[str, tuple[Timeline, Timeline]]:
-        """Return for each function the timelines before and after."""
+    def memory(self, model: str = ORDER) -> dict[str, tuple[Timeline, Timeline]]:
+        """Return the timelines of each function before and after the rewrite, by its name.
+
+        `model`: `order` (program order) or `xla` (the model of XLA:CPU)."""
         before, after = memory(self._original, model), memory(self.module, model)
         return {name: (before[name], after[name]) for name in after}
 
@@ -95,8 +110,9 @@ class Rewritten:
 
     @property
     def predicted_saving(self) -> float:
-        """The share of the peak that is saved under the model of XLA:CPU; of several functions the lowest. A forecast
-        of the search is reused."""
+        """The saving of the peak by the model of XLA:CPU, as a share; of several functions, the smallest.
+
+        The forecast of the search is used if there is one."""
         return self._modelled_saving if self._saving is None else self._saving
 
     @cached_property
@@ -112,8 +128,8 @@ def rewrite(
 
     Args:
         step: A module, which is left unchanged, its text, or the result of `jax.jit(f).lower(...)`.
-        options: What to recompute, and for whom the result is written.
-        name: The name of a text in errors.
+        options: The operations to recompute, and the form of the result.
+        name: The name of a text in error messages.
 
     Returns:
         The rewritten module with its plans, remarks and proof.
@@ -159,7 +175,8 @@ def rewrite(
 def _through(
     original: ModuleOp, options: RecomputeOptions, pipeline: Pipeline, remarks_before: tuple[Remark, ...]
 ) -> Rewritten:
-    """Return the passes of the pipeline, each verified, and the proof. Raises `BadPipeline`, a `ValueError`."""
+    """Rewrite by the passes of a pipeline, with the module verified after each. Raises `BadPipeline`, a
+    `ValueError`."""
     if (other := options.option_ignored_by_pipeline()) is not None:
         raise ValueError(f"{other} is an option of the pass 'recompute': with a pipeline, give it there")
     module, context = original.clone(), make_context()
@@ -174,7 +191,8 @@ def _through(
 
 
 def _least(original: ModuleOp, options: RecomputeOptions, measure: Callable[[ModuleOp], int]) -> Rewritten:
-    """Rewrite every candidate, measure each, and return the cheapest; the original if none improves on it."""
+    """Rewrite by every candidate, measure each result, and return the one with the fewest bytes, then FLOPs; the
+    original if none saves enough."""
     plans = attempt_plans(_start(original, options), replace(options, offload=""))
     without_budgeted = replace(options, selection=of_rest(options.selection))
     choices = [
@@ -203,13 +221,24 @@ def _least(original: ModuleOp, options: RecomputeOptions, measure: Callable[[Mod
 
 
 def _start(original: ModuleOp, options: RecomputeOptions) -> ModuleOp:
-    """Return the module that the candidates are made from; the proof compares with the original."""
+    """Return the module from which the candidates are made. The proof compares with the original."""
     return without_remat(original) if options.merge_remat else original
 
 
 def prove(before: ModuleOp | str | HasText, after: ModuleOp | str | HasText) -> Proof:
-    """Try to prove that both compute the same numbers, bit for bit. Raises `ParseError`, and `Refusal` if one of them
-    does not verify."""
+    """Try to prove that two modules compute the same numbers, bit for bit.
+
+    Args:
+        before: A module, its text, or the result of `jax.jit(f).lower(...)`.
+        after: The module to compare with it, in the same forms.
+
+    Returns:
+        The proof, or the first difference that prevents one.
+
+    Raises:
+        ParseError: For text that is not MLIR.
+        Refusal: If one of the modules does not verify.
+    """
     modules = _module(before, "before"), _module(after, "after")
     for module in modules:
         verify_module(module)
@@ -217,32 +246,48 @@ def prove(before: ModuleOp | str | HasText, after: ModuleOp | str | HasText) -> 
 
 
 class Explanations(list[Explanation]):
-    """One explanation for each step. `print` shows summaries; `recompute-opt -t explain` and `details` every row."""
+    """The explanations of the steps of a module. `print` shows a summary of each, `details` every row."""
 
     @override
     def __str__(self) -> str:
         return "\n".join(map(to_summary, self))
 
     def details(self) -> str:
-        """Return the text of `recompute-opt -t explain`."""
+        """Return the explanations in full, as `recompute-opt -t explain` prints them."""
         return "\n".join(map(to_text, self))
 
     __repr__ = __str__
 
 
 def explain(step: ModuleOp | str | HasText, selection: Selection = AUTO, cost: str = FLOPS) -> Explanations:
-    """Explain what each step of the module saves for its backward pass, and what recomputing each segment would change.
+    """Explain what each step saves for its backward pass, and what recomputing each segment would change.
 
-    `cost`: as in `RecomputeOptions`. Raises `Refusal`.
+    Args:
+        step: A module, its text, or the result of `jax.jit(f).lower(...)`.
+        selection: The segments and the policy.
+        cost: The cost of recomputation, as in `RecomputeOptions`.
+
+    Returns:
+        One explanation for each step.
+
+    Raises:
+        ParseError: For text that is not MLIR.
+        Refusal: For a module without a gradient or with dynamic shapes, and for an unknown segment or cost.
     """
     return Explanations(explanations_of(_verified(step), selection, cost))
 
 
-def memory(step: ModuleOp | str | HasText, model: str = "order") -> dict[str, Timeline]:
-    """Return the bytes over time of each function that can be called from outside. `model`: order or xla; `ValueError`
-    for others.
+def memory(step: ModuleOp | str | HasText, model: str = ORDER) -> dict[str, Timeline]:
+    """Return the live bytes over time of each public function, by its name.
 
-    Raises `Refusal` for dynamic shapes.
+    Args:
+        step: A module, its text, or the result of `jax.jit(f).lower(...)`.
+        model: The memory model, `order` (program order) or `xla` (the fusion and the schedule of XLA:CPU).
+
+    Raises:
+        ParseError: For text that is not MLIR.
+        Refusal: For dynamic shapes.
+        ValueError: For an unknown model.
     """
     if model not in MODELS:
         raise ValueError(f"unknown model '{model}'{suggestion(model, MODELS)}")
@@ -250,12 +295,14 @@ def memory(step: ModuleOp | str | HasText, model: str = "order") -> dict[str, Ti
 
 
 def context() -> Context:
-    """Return an xDSL context with the dialects that are read and written here."""
+    """Return an xDSL context with the dialects of this package, StableHLO's among them."""
     return make_context()
 
 
 def as_module(step: ModuleOp | str | HasText, name: str = "<input>") -> ModuleOp:
-    """Return the module, or the parsed text, with mark calls converted to attributes, in a copy if there are any."""
+    """Return the module, or the parsed text, with calls of marks converted to attributes, in a copy if there are any.
+
+    `name`: the name of a text in error messages."""
     return _unmarked(_module(step, name))[0]
 
 
@@ -278,7 +325,8 @@ def _module(step: ModuleOp | str | HasText, name: str) -> ModuleOp:
 
 
 def _unmarked(module: ModuleOp) -> tuple[ModuleOp, tuple[Remark, ...]]:
-    """Return the module with mark calls converted to attributes, in a copy if there are any."""
+    """Return the module, in which calls of marks are converted to attributes, and the remarks on invalid marks. A
+    module with such calls is copied."""
     if not any(map(is_named_as_mark, module.walk())):
         return module, ()
     copy = module.clone()

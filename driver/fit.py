@@ -1,10 +1,9 @@
-"""Decide whether a step fits a memory budget: unchanged, with recomputation and at which extra work, or not; with the
-proven lower bound on its temporaries and the values that determine it.
+"""Decide whether a step fits a memory budget: unchanged, with recomputation and at which extra work, or not.
 
     recompute.fit(text, "8GiB").fits
 
-The answer is what `recompute{budget=…}` would write, counted as written; the bound beside it, and the minimum that a
-refusal names, are proved in program order.
+The step is rewritten as by `recompute{budget=…}`, and its peak and its work are counted on the result. The lower bounds
+on the work and on the temporaries are proved in program order.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from ..analysis.step.counted_loops import counted_loop
 from ..analysis.step.order import functions_of
 from ..analysis.step.step import Step
 from ..options.loop_schedule import Loops, LoopSchedule
+from ..options.memory_model import ORDER
 from ..options.recompute_options import RecomputeOptions
 from ..planning.solvers.effort import Effort
 from ..planning.solvers.incumbent import Incumbent
@@ -36,7 +36,7 @@ from ..search.rewrite import recomputed_within
 from ..support.diagnostics import Refusal
 from ..support.units import MINIMUM, budget_text, format_bytes
 from ..transforms.phase import numbered_steps
-from ..transforms.preparation.timelines import ORDER, flat, timelines_of
+from ..transforms.preparation.timelines import flat, timelines_of
 from .api import HasText, as_module
 from .verified import verify_module
 
@@ -45,14 +45,14 @@ MAX_LISTED = 10
 
 @dataclass(frozen=True)
 class LowerBound:
-    """A lower bound on the peak: `bytes` of temporaries that every plan needs while `operation` runs.
+    """A proven lower bound on the temporaries of every plan, and the operation and values that determine it.
 
     Attributes:
         bytes: The lower bound.
         operation: The operation at the bound, with its source line.
-        values: The values alive there with their bytes, the largest first, at most ten.
+        values: The values that are live there, with their bytes, the largest first, at most ten.
         more: The number of further values.
-        since: A value that a later operation reads, and that is either alive here or recomputed right after this
+        since: A value that a later operation reads, and that is either live here or recomputed right after this
             operation; empty if the operation itself needs all of `values`.
     """
 
@@ -74,39 +74,43 @@ class LowerBound:
 
 
 def lower_bound(step: Step) -> LowerBound:
-    """Return the operation with the largest working set (`planning/solvers/working_set.py`)."""
+    """Return the larger of two bounds: the largest working set of an operation (`planning/solvers/working_set.py`), and
+    the bound of two operations with a value between them (`planning/two_point_bound.py`)."""
     problem = problem_of_graph(step.graph)
     least, over = largest_working_set(problem), two_point_bound(problem)
     if over.bytes > least.bytes:
         return _between_two(step, problem, over)
-    at = "the end of the step" if least.operation is None else named(step, least.operation)
+    at = "the end of the step" if least.operation is None else operation_text(step, least.operation)
     values = tuple((_value(step, problem, v), int(problem.sizes[v])) for v in least.values[:MAX_LISTED])
     return LowerBound(least.bytes, at, values, len(least.values) - len(values))
 
 
 def _between_two(step: Step, problem: Problem, over: TwoPointBound) -> LowerBound:
-    """Return the bound of two operations and a value that is read by the second."""
-    maker, reader = named(step, int(problem.maker[over.value])), named(step, over.reader)
+    """Describe the bound of two operations with a value that the second one reads."""
+    maker, reader = operation_text(step, int(problem.maker[over.value])), operation_text(step, over.reader)
     since = f"with {maker}, which {reader} reads later: kept, or recomputed in between, whichever needs less"
     values = sorted({*problem.reads_of(over.before), *problem.makes_of(over.before)}, key=lambda v: -problem.sizes[v])
     listed = tuple((_value(step, problem, v), int(problem.sizes[v])) for v in values[:MAX_LISTED])
-    return LowerBound(over.bytes, named(step, over.before), listed, max(0, len(values) - MAX_LISTED), since)
+    return LowerBound(over.bytes, operation_text(step, over.before), listed, max(0, len(values) - MAX_LISTED), since)
 
 
 def _value(step: Step, problem: Problem, value: int) -> str:
     """Name the value, with its number if its operation makes several."""
     op = int(problem.maker[value])
     made = problem.makes_of(op)
-    return f"{named(step, op)} #{value - made.start}" if len(made) > 1 else named(step, op)
+    return f"{operation_text(step, op)} #{value - made.start}" if len(made) > 1 else operation_text(step, op)
 
 
-def named(step: Step, op: int) -> str:
-    """Describe the operation and its result for a message: `stablehlo.tanh %h (train.py:41:9)`; parts that the program
-    lacks are left out."""
+def operation_text(step: Step, op: int) -> str:
+    """Describe operation number `op` and its result for a message: `stablehlo.tanh %h (train.py:41:9)`.
+
+    Parts that the program lacks are left out."""
     return described(step.operation(op))
 
 
 class Verdict(Enum):
+    """The answer to whether a step fits."""
+
     AS_IT_IS = "yes"
     RECOMPUTED = "with recomputation"
     NO = "no"
@@ -114,23 +118,23 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Fit:
-    """The verdict whether a step fits a budget. Byte counts are temporaries of each function, by its name.
+    """Whether a step fits a budget. Bytes are given for each function, by its name.
 
     Attributes:
         budget: The budget as text.
         by: The memory model, in words.
-        verdict: Whether it fits, unchanged or with recomputation.
-        plain: Bytes of the unchanged step.
-        around: Bytes that arguments and results add on the device.
-        limits: Bytes that the budget allows.
-        peaks: Bytes of the rewritten step; empty if it does not fit.
-        copies: The number of operations that run again.
-        extra_percent: Extra FLOPs.
-        bound_percent: The proven lower bound on the extra FLOPs, or None.
-        loops: How loops were cut for that bound; None if the step has none.
-        reason: Why the step does not fit.
-        lower_bound: The proven lower bound in program order, if the step is planned as one block.
-        finished: False if the search was stopped, so that less work may be possible and a refusal proves nothing.
+        verdict: Whether the step fits, unchanged or with recomputation.
+        plain: Temporaries of the unchanged step in bytes.
+        around: Bytes of arguments and results on the device.
+        limits: Bytes of temporaries that the budget allows.
+        peaks: Temporaries of the rewritten step in bytes; empty if it does not fit.
+        copies: The number of recomputed operations.
+        extra_percent: The extra FLOPs in percent of those of the step.
+        bound_percent: The proven lower bound on the extra FLOPs, in percent; None without one.
+        loops: The option `loops` with which loops were cut for that bound; None if the step has no such loops.
+        reason: The reason that the step does not fit; "" if it fits.
+        lower_bound: The proven lower bound on the temporaries in program order; None for a step of several blocks.
+        finished: Whether the search ended by itself. If not, less work may suffice, and a refusal proves nothing.
     """
 
     budget: str
@@ -154,7 +158,7 @@ class Fit:
 
     @property
     def minimum_bytes(self) -> int | None:
-        """The proven lower bound on device bytes in program order, or None."""
+        """The proven lower bound on the bytes on the device, in program order; None without one."""
         return None if self.lower_bound is None else self.lower_bound.bytes + sum(self.around.values())
 
 
@@ -169,13 +173,13 @@ def fit(
 
     Args:
         step: A module, which is left unchanged, its text, or the result of `jax.jit(f).lower(...)`.
-        memory: `8GiB` of the device, or that number of bytes, or a share of the temporaries such as `50%` or 0.5.
+        memory: The budget: bytes of the device (`8GiB` or an int), or a share of the temporaries (`50%` or 0.5).
         model: The memory model, `order` or `xla`.
         stop: A predicate that ends the search with the best result so far.
-        effort: The effort for the lower bound; brief by default.
+        effort: The effort of the search for the lower bound; brief by default.
 
     Returns:
-        The verdict, with the extra work and the lower bounds.
+        The verdict, with the bytes, the extra work and the lower bounds.
 
     Raises:
         TypeError: For a step of another type.
@@ -209,7 +213,8 @@ def _fit(module: ModuleOp, text: str, model: str, stop: Stop, effort: Effort) ->
 
 @dataclass(frozen=True)
 class _Whole:
-    """A step that is planned as one block, and the extra FLOPs and operations of cutting its loops."""
+    """A step that is planned as one block. `extra`: the FLOPs and operations that cutting its loops adds. `is_cut`:
+    whether loops were cut."""
 
     step: Step
     extra: int
@@ -238,7 +243,7 @@ def _recomputed(module: ModuleOp, budget: Budget, none: Fit, limits: BudgetLimit
         limits=limit_bytes,
         peaks=result.peaks,
         copies=result.outcome.copies,
-        extra_percent=100 * result.outcome.extra_flops / max(1, _flops(module)),
+        extra_percent=100 * result.outcome.extra_flops / max(1, plain_flops(module)),
         finished=not stop(),
     )
     whole = _whole(module, result.loops, len(limit_bytes), budget.model)
@@ -246,9 +251,9 @@ def _recomputed(module: ModuleOp, budget: Budget, none: Fit, limits: BudgetLimit
         return fit_result
     plain = _whole(module, False, len(limit_bytes), budget.model)
     assert plain is not None, "loops that are left as they are make no other blocks"
-    # Costs of problems are one more for each execution, so that what costs nothing is not free.
+    # Problems count one more for each execution, so that an operation without FLOPs is not free.
     # The cost of a loop is that of one iteration; the cost of its repeated operations is that of all iterations.
-    total = max(problem_of_graph(plain.step.graph).total_cost, _flops(module))
+    total = max(problem_of_graph(plain.step.graph).total_cost, plain_flops(module))
     percent = 100 * (result.outcome.extra_flops + result.outcome.copies) / max(1, total)
     problem = problem_of_graph(whole.step.graph)
     bound = 100 * (whole.extra + _bound(problem, next(iter(limit_bytes.values())), stop, effort)) / max(1, total)
@@ -258,13 +263,13 @@ def _recomputed(module: ModuleOp, budget: Budget, none: Fit, limits: BudgetLimit
     return replace(fit_result, extra_percent=percent, bound_percent=min(bound, percent), loops=loops)
 
 
-def _flops(module: ModuleOp) -> int:
-    """Return the FLOPs of the plain step, all iterations of its loops included."""
+def plain_flops(module: ModuleOp) -> int:
+    """Return the FLOPs of the plain step, with all iterations of counted loops."""
     operations = [op for function in functions_of(flat(module)) for block in function.body.blocks for op in block.ops]
     return sum(flops(op) * (loop.trips if (loop := counted_loop(op)) else 1) for op in operations)
 
 
 def _bound(problem: Problem, budget: int, stop: Stop, effort: Effort) -> float:
-    """Return the proven lower bound on the extra cost."""
+    """Return the proven lower bound on the extra cost. `budget`: bytes of temporaries."""
     solved = solve(problem, budget, best=Incumbent(problem, budget, interrupt=stop), effort=effort)
     return solved.bound_percent / 100 * problem.total_cost if isinstance(solved, Result) else 0.0

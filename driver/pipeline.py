@@ -1,8 +1,10 @@
-"""Pipelines of passes, ours and those of others: by name, `recompute-inline,recompute-mark{segments=block*},mine`, and
-as MLIR writes them, with passes on inner operations, `builtin.module(a{x=1},func.func(cse,dce))`.
+"""Pipelines of passes of this project, of xDSL and of other packages, parsed and run.
+
+    recompute-inline,recompute-mark{segments=block*}     # by name
+    builtin.module(a{x=1},func.func(cse,dce))            # as MLIR writes them, with passes on inner operations
 
 Passes of this project run on modules. Other passes of xDSL may be anchored at functions or at other operations: such a
-pass runs once for each of them, on a module that contains it alone.
+pass runs once for each anchored operation, on a module that contains this operation alone.
 """
 
 from __future__ import annotations
@@ -29,22 +31,22 @@ from ..support.suggestions import did_you_mean
 from ..transforms.phase import NoGradient
 from ..universe import UNIVERSE
 
-PASSES = {"recompute-pace": "recompute-stagger"}
-OPTIONS = {"regions": "segments", "pace": "stagger"}
+RENAMED_PASSES = {"recompute-pace": "recompute-stagger"}
+RENAMED_OPTIONS = {"regions": "segments", "pace": "stagger"}
 
 
 def new_name_of_pass(name: str) -> str | None:
     """Return a phrase with the new name of a renamed pass; None for any other name."""
-    return f"was renamed to '{PASSES[name]}'" if name in PASSES else None
+    return f"was renamed to '{RENAMED_PASSES[name]}'" if name in RENAMED_PASSES else None
 
 
 def new_name_of_option(spec: ArgSpec) -> str | None:
-    """Return the first option of ours that is spelled as it was before, in words; None if there is none."""
+    """Return a phrase with the new spelling of the first renamed option in a spec; None if there is none."""
     if not spec.name.startswith("recompute") and spec.name != "explain":
         return None
     for option, values in spec.parameters.items():
-        if option in OPTIONS:
-            return f"option '{option}' was renamed to '{OPTIONS[option]}'"
+        if option in RENAMED_OPTIONS:
+            return f"option '{option}' was renamed to '{RENAMED_OPTIONS[option]}'"
         if option == "segments" and any(isinstance(value, int) for value in values):
             return "'segments' is a pattern now, and the number of segments is 'segment-count'"
     return None
@@ -59,7 +61,13 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[(){}\[\],]')
 
 @dataclass(frozen=True)
 class ScheduledPass:
-    """A pass and its anchor: `path` leads from the module to the operations that it runs on, one name a level."""
+    """A pass and its anchor.
+
+    Attributes:
+        module_pass: The pass.
+        path: The names of the operations from the module down to those on which the pass runs, one for each level;
+            empty for a pass on modules.
+    """
 
     module_pass: ModulePass
     path: tuple[str, ...] = ()
@@ -95,7 +103,7 @@ class ScheduledPass:
                 _apply_alone(self.module_pass, context, op)
 
     def _apply_to_each(self, context: Context, modules: Sequence[ModuleOp]) -> None:
-        """Run the pass on each module. One without a gradient is left as it is if another has one."""
+        """Run the pass on each module. A module without a gradient is left unchanged if another module has one."""
         refused = list[NoGradient]()
         for module in modules:
             try:
@@ -112,7 +120,7 @@ def _option(name: str, values: ParameterListType) -> str:
 
 
 def _value(value: ParameterType) -> str:
-    """Return a pass option as text. Escapes quotes, which xDSL's own printing of a pass spec does not."""
+    """Return the value of an option as text, with quotes escaped, which xDSL's own printing of a spec omits."""
     if isinstance(value, bool):
         return str(value).lower()
     escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
@@ -128,7 +136,7 @@ def _operations_at(module: ModuleOp, path: tuple[str, ...]) -> Iterator[Operatio
 
 
 def _apply_alone(module_pass: ModulePass, context: Context, op: Operation) -> None:
-    """Run a pass on one operation, in a module of its own, and put the result in its place."""
+    """Run a pass on a module with this operation alone, and put the result in the place of the operation."""
     block, following = op.parent, op.next_op
     assert block is not None, "an operation inside a module has a block"
     op.detach()
@@ -145,17 +153,18 @@ def _apply_alone(module_pass: ModulePass, context: Context, op: Operation) -> No
                 block.insert_op_before(result, following)
 
 
-def schedule(text: str, passes: Passes) -> tuple[ScheduledPass, ...]:
-    """Parse `a,func.func(b)` as passes on a module. Raises `BadPipeline`."""
+def parse_schedule(text: str, passes: Passes) -> tuple[ScheduledPass, ...]:
+    """Parse passes on a module, `a,func.func(b)`. Raises `BadPipeline`."""
     return tuple(_scheduled(text, passes, ()))
 
 
-def module_schedule(text: str, passes: Passes) -> tuple[ScheduledPass, ...]:
-    """Parse `builtin.module(a,func.func(b))`. Raises `BadPipeline`, also for another outermost operation."""
+def parse_module_schedule(text: str, passes: Passes) -> tuple[ScheduledPass, ...]:
+    """Parse a pipeline with its anchor, `builtin.module(a,func.func(b))`. Raises `BadPipeline`, also for another
+    anchor."""
     match = _ANCHORED.fullmatch(text)
     if match is None or match[1] not in (MODULE, "module", ANY):
         raise BadPipeline(f"--pass-pipeline expects 'builtin.module(...)', not '{text}'; see also --passes")
-    return schedule(match[2], passes)
+    return parse_schedule(match[2], passes)
 
 
 def pipeline_text(passes: tuple[ScheduledPass, ...]) -> str:
@@ -178,7 +187,7 @@ def _scheduled(text: str, passes: Passes, path: tuple[str, ...]) -> Iterator[Sch
 
 
 def _elements(text: str) -> Iterator[str]:
-    """Yield the parts between the commas that are in no brackets and no string."""
+    """Split a pipeline at the commas outside of brackets and strings."""
     depth, start = 0, 0
     for token in _TOKEN.finditer(text):
         if token[0] in "({[":
@@ -192,7 +201,7 @@ def _elements(text: str) -> Iterator[str]:
 
 
 Passes = Mapping[str, Callable[[], type[ModulePass]]]
-# An option value that xDSL's lexer takes for punctuation.
+# An unquoted option value with characters that xDSL's lexer reads as punctuation.
 _BARE_PATTERN = re.compile(r"""=([^"{},\s]*(?:[^"{},\s\w.+-]|[A-Za-z_]\.|\.[A-Za-z_]|\d\.\d+[A-Za-z])[^"{},\s]*)""")
 
 
@@ -201,13 +210,12 @@ class BadPipeline(ValueError):
 
 
 def passes_known() -> Passes:
-    """Return the passes of this project, and those of all packages that offer some through the entry point
-    `xdsl.universe`."""
+    """Return the passes by name: those of this project, and of all packages with an entry point `xdsl.universe`."""
     return Universe.get_multiverse().all_passes | UNIVERSE.all_passes
 
 
 def passes_of(pipeline: Pipeline) -> tuple[ModulePass, ...]:
-    """Return the passes; a list may hold passes beside names. Raises `BadPipeline`."""
+    """Return the passes of a pipeline, which is a text, or a sequence of texts and passes. Raises `BadPipeline`."""
     registered, passes = passes_known(), list[ModulePass]()
     for part in [pipeline] if isinstance(pipeline, str) else pipeline:
         if isinstance(part, ModulePass):
@@ -220,7 +228,9 @@ def passes_of(pipeline: Pipeline) -> tuple[ModulePass, ...]:
 
 
 def specs(text: str) -> list[ArgSpec]:
-    """Parse `a{x=1},b`. Patterns need no quotes here: `segments=block*` is read as `segments="block*"`."""
+    """Parse the specs of passes, `a{x=1},b`. Patterns need no quotes: `segments=block*` is `segments="block*"`.
+
+    Raises `BadPipeline`."""
     try:
         return list(parse_pipeline(_BARE_PATTERN.sub(r'="\1"', text)))
     except ArgSpecParseError as error:
@@ -230,7 +240,16 @@ def specs(text: str) -> list[ArgSpec]:
 
 
 def resolve(spec: ArgSpec, registered: Mapping[str, Callable[[], type[Any]]], kind: str) -> Any:
-    """Return the pass or target that a spec names, with its options. Raises `BadPipeline`."""
+    """Make the pass or target that a spec names, with its options.
+
+    Args:
+        spec: The name and the options.
+        registered: The classes, by name.
+        kind: "pass" or "target", for messages.
+
+    Raises:
+        BadPipeline: For an unknown name, an unknown option, and a value of the wrong type.
+    """
     if (renamed := new_name_of_pass(spec.name)) is not None:
         raise BadPipeline(f"{kind} '{spec.name}' {renamed}")
     if spec.name not in registered:
@@ -251,7 +270,7 @@ def resolve(spec: ArgSpec, registered: Mapping[str, Callable[[], type[Any]]], ki
 
 
 def _ill_typed(option_class: type[Any], spec: ArgSpec) -> str | None:
-    """Return the option whose value has another type, with the type and the value; None if there is none."""
+    """Return a phrase on the first option whose value has the wrong type; None if there is none."""
     for field in fields(option_class):
         values = spec.parameters.get(field.name)
         if values is None:
@@ -267,7 +286,7 @@ def _ill_typed(option_class: type[Any], spec: ArgSpec) -> str | None:
 
 
 def spelling(option: str) -> str:
-    """Return an option of a pass as pipelines spell it: with dashes."""
+    """Return the name of an option as pipelines spell it, with dashes."""
     return option.replace("_", "-")
 
 
@@ -282,12 +301,13 @@ _TYPES = {
 
 
 def _type_text(types: str) -> str:
-    """Return the alternatives `a | b` in words."""
-    return " or ".join(_TYPES.get(kind, kind) for kind in types.split(" | ") if kind != "None")
+    """Return the alternatives of a type `a | b` in words."""
+    kinds = [kind for kind in types.split(" | ") if kind != "None" and not (kind == "int" and "float" in types)]
+    return " or ".join(_TYPES.get(kind, kind) for kind in kinds)
 
 
 def _quotes(option: str, types: Any, values: ParameterListType) -> str:
-    """How to write the values if quotes make a text of them."""
+    """Return the hint to quote values where the option takes text, or ""."""
     if "str" not in str(types) or not values:
         return ""
     quoted = ",".join(f'"{value}"' for value in values) if "tuple" in str(types) else f'"{",".join(map(str, values))}"'

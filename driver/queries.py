@@ -1,4 +1,4 @@
-"""Read-only queries: timelines and explanations of a copy of the module, inlined and flat."""
+"""Queries that leave the module unchanged: explanations, on an inlined and flattened copy."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from ..transforms.per_device.outline import outline_device_steps
 from ..transforms.phase import steps_of
 from ..transforms.plans.misfits import Misfits
 from ..transforms.preparation.nested_steps import outline_nested_steps
-from ..transforms.preparation.timelines import MODELS as MODELS
 from ..transforms.preparation.timelines import flat
-from ..transforms.preparation.timelines import timelines_of as timelines_of
 
 
 def explanations_of(module: ModuleOp, selection: Selection, cost: str = FLOPS) -> list[Explanation]:
     """Explain every step of the module, those in loops and branches included.
 
-    Raises `Refusal` for a module without a gradient, and for an unknown segment or cost."""
+    Raises `Refusal` for a module without a gradient, and for an unknown segment or cost.
+    """
     try:
         cost_named(cost)
     except BadCost as error:
@@ -42,7 +41,9 @@ def explanations_of(module: ModuleOp, selection: Selection, cost: str = FLOPS) -
 
 
 def still_saved_of(module: ModuleOp, kept: Mapping[str, str]) -> list[SavedValue]:
-    """Return the values that each rewritten step of the module saves for its backward pass, as in `still_saved`."""
+    """Return the values that each rewritten step of the module saves for its backward pass.
+
+    `kept`: the reasons that segments are saved, by segment, as in `still_saved`."""
     copy = flat(module)
     outline_device_steps(copy)
     outline_nested_steps(copy)

@@ -1,5 +1,6 @@
-"""The single entry point for module rewrites: everything that a module must satisfy is verified before and after each
-change, and the result is proved equal.
+"""Rewrites of modules with verification before and after each change, and a proof that the result is equal.
+
+All rewrites of the driver go through `change_in_place` or `changed_copy`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ..transforms.verify import verify_input
 
 
 def verify_module(module: ModuleOp) -> None:
-    """Run xDSL's verifier, and check dominance and the `recompute.` attributes. Raises `Refusal` at the first bad
+    """Run xDSL's verifier, and check dominance and the `recompute.` attributes. Raises `Refusal` at the first invalid
     operation."""
     # Dominance first: xDSL's own verifier takes it for granted.
     verify_input(module)
@@ -36,7 +37,7 @@ def verify_module(module: ModuleOp) -> None:
 
 
 def _raise_at_operation(module: ModuleOp) -> None:
-    """Look for the operation: xDSL's error shows its text, not its place."""
+    """Raise `Refusal` at the invalid operation: xDSL's error shows its text, not its position."""
     for op in module.walk():
         try:
             op.verify(verify_nested_ops=False)
@@ -68,13 +69,13 @@ def change_in_place(
 
     Args:
         module: The module to change.
-        changes: Functions that change it, one after the other.
+        changes: Functions that change it, in their order.
         verify: Verify the module before and after each change.
         proof: Prove the result equal.
         original: A copy of the module as it is now, if the caller has one; otherwise one is made for the proof.
 
     Returns:
-        The proof, or None without changes and without `proof`.
+        The proof; None if there are no changes, or `proof` is false.
 
     Raises:
         Refusal: If the module does not verify, before or after a change.
@@ -95,7 +96,20 @@ def change_in_place(
 def changed_copy(
     original: ModuleOp, write: Callable[[ModuleOp], ModuleOp], proof: bool = True
 ) -> tuple[ModuleOp, Proof | None]:
-    """Change a copy as `change_in_place` changes the module, with a function that leaves the original unchanged."""
+    """Verify, write and prove as `change_in_place` does, with a function that returns a changed copy.
+
+    Args:
+        original: The module, which is left unchanged.
+        write: Returns the changed copy of a module.
+        proof: Prove the result equal.
+
+    Returns:
+        The changed copy, and the proof if `proof` is true.
+
+    Raises:
+        Refusal: If the module or its changed copy does not verify.
+        NotProved: If the result is not proved equal.
+    """
     _verify(original)
     module = write(original)
     _verify(module)
@@ -135,14 +149,14 @@ def _proved(before: ModuleOp, after: ModuleOp) -> Proof:
 
 
 def _is_declared(op: CustomCallOp) -> bool:
-    """Return whether the option `repeatable` or the step declares that the call returns the same each time."""
+    """Return whether the option `repeatable` or the step declares the call to be a function of its operands."""
     return Names.REPEATABLE in op.attributes
 
 
 def _undeclared_purity_hint(module: ModuleOp) -> str:
-    """Return the hint for copies of operations that are registered with the passes but not with the proof."""
+    """Return the hint on copied operations that are registered with the passes but not with the proof, or ""."""
     copied = {name_of(op) for op in module.walk() if Names.COPY in op.attributes}
     names = ", ".join(sorted(copied - BUILT_IN.keys() - registered_pure()))
     if not names:
         return ""
-    return f"(the proof takes {names} for an effect: declare it pure with recompute.interpreters.register_pure) "
+    return f"(the proof assumes effects of {names}: declare it pure with recompute.interpreters.register_pure) "

@@ -5,10 +5,10 @@ from __future__ import annotations
 from io import BytesIO
 from typing import Any
 
-MAGIC = b"ML\xefR"
+BYTECODE_MAGIC = b"ML\xefR"
 _PORTABLE = b"StableHLO_v"
 """The name of the producer of a portable artifact, after the magic number and a version."""
-_PRODUCER = slice(len(MAGIC), 64)
+_PRODUCER = slice(len(BYTECODE_MAGIC), 64)
 MISSING = "MLIR bytecode is read and written with jaxlib, which is not installed: pip install 'xdsl-recompute[jax]'"
 
 
@@ -17,7 +17,7 @@ class BytecodeError(ValueError):
 
 
 def is_bytecode(data: bytes) -> bool:
-    return data.startswith(MAGIC)
+    return data.startswith(BYTECODE_MAGIC)
 
 
 def text_of_bytecode(data: bytes) -> str:

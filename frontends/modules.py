@@ -8,11 +8,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-
-from typing_extensions import override
+from typing import Any
 
 from . import frontend
 
@@ -21,28 +19,29 @@ FRONTENDS = {"jax": "jax", "nnx": "jax.nnx", "torch": "torch"}
 _ROOT = __name__.rpartition(".frontends")[0]
 
 
-class FrontendFinder(MetaPathFinder):
+# The base classes of `importlib.abc` would take longer to import than all else that `import recompute` needs.
+class FrontendFinder:
     """Finds `recompute.jax`, `recompute.torch` and their submodules."""
 
-    @override
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        """Return the spec of a frontend or of a module in it; None for any other module."""
         name = fullname.removeprefix(f"{_ROOT}.")
         if name == fullname or name.partition(".")[0] not in FRONTENDS:
             return None
-        return ModuleSpec(fullname, _Alias(name), is_package=True)
+        loader: Any = _AliasLoader(name)
+        return ModuleSpec(fullname, loader, is_package=True)
 
 
-class _Alias(Loader):
-    """Loads the module of a frontend: one module object under both names. Raises `ImportError`, with the remedy, if
-    the framework is not installed."""
+class _AliasLoader:
+    """Loads the module of a frontend: one module object under both names."""
 
     def __init__(self, name: str):
         self._name = name
 
-    @override
     def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Import the module under its own name. Raises `ImportError`, with the remedy, if the framework is missing."""
         name, _, submodule = self._name.partition(".")
         place = FRONTENDS[name]
         module = frontend(place.partition(".")[0])
@@ -51,12 +50,12 @@ class _Alias(Loader):
         self._spec = module.__spec__
         return module
 
-    @override
     def exec_module(self, module: ModuleType) -> None:
-        module.__spec__ = self._spec  # Restore it: the import system has replaced it by the spec of the alias.
+        """Restore the spec of the module: the import system has replaced it by that of the alias."""
+        module.__spec__ = self._spec
 
 
-def install() -> None:
+def install_finder() -> None:
     """Install the finder before the default one, which would load submodules twice, under two names."""
     if not any(isinstance(finder, FrontendFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, FrontendFinder())

@@ -1,1 +1,1 @@
-"""The options of users, as data: parsed and validated at the edge, passed whole."""
+"""Options of a rewrite as frozen dataclasses: parsed and validated once, then passed whole."""

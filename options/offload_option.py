@@ -1,8 +1,9 @@
-"""The option `offload`: the values that may lie on the host between the forward pass and their gradient.
+"""The option `offload`: the values that may be kept in host memory between the forward pass and their gradient.
 
-marked       the values marked `recompute.recompute = "offload"`, or selected by an offloading policy auto         under
-a budget, also values for which this is cheaper, at the speed of the device of the cost 25GB/s       likewise at this
-speed, which is that of one direction
+- `marked`: the values marked `recompute.recompute = "offload"`, or selected by an offloading policy.
+- `auto`: under a budget, also values that are cheaper to move than to recompute, at the transfer speed of the device
+  that the option `cost` names.
+- `25GB/s`: as `auto`, at this transfer speed in each direction.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from ..support.units import parse_bytes
 from .selection import BadSelection
 
 MARKED, AUTO_SPEED = "marked", "auto"
-POSSIBLE = "marked, auto, or a speed such as 25GB/s"
+OFFLOAD_FORMS = "marked, auto, or a speed such as 25GB/s"
 
 
 class BadOffload(BadSelection):
@@ -21,8 +22,16 @@ class BadOffload(BadSelection):
 
 
 def offload_named(text: str, cost: str) -> Offload:
-    """Parse the option `offload`; an empty text offloads nothing. Raises `BadOffload`, and `BadCost` for an unknown
-    cost."""
+    """Parse the option `offload`.
+
+    Args:
+        text: The option; an empty text offloads nothing.
+        cost: The option `cost`, which names the device.
+
+    Raises:
+        BadOffload: For an invalid value, and for a device that is missing or has no known transfer speed.
+        BadCost: For an unknown cost.
+    """
     if text == "":
         return NOTHING_MOVED
     if text == MARKED:
@@ -31,7 +40,7 @@ def offload_named(text: str, cost: str) -> Offload:
     device = device_of(cost)
     if device is None:
         raise BadOffload(
-            f"offload={text} weighs moves against work in seconds: give cost=roofline(h100), or another device"
+            f"offload={text} compares moves with work in seconds: give cost=roofline(h100), or another device"
         )
     speed = stated or device.host_bytes_per_second
     if speed is None:
@@ -48,4 +57,4 @@ def _stated(text: str) -> int:
             raise ValueError
         return parse_bytes(text.removesuffix("/s"))
     except ValueError:
-        raise BadOffload(f"offload must be {POSSIBLE}, not '{text}'") from None
+        raise BadOffload(f"offload must be {OFFLOAD_FORMS}, not '{text}'") from None

@@ -1,13 +1,13 @@
-"""Passes that have the fields of an options class as their own options.
+"""Declare the fields of an options class as options of a pass.
 
     @dataclass(frozen=True)
     @has_options(Selection)
     class MarkPass(ModulePass):
         name = "recompute-mark"
 
-xDSL parses the options of a pass into its fields, and knows no nested ones. So `recompute-mark{segments=auto}` needs
-the fields of `Selection` on the pass. Inheriting from `Selection` would make each pass a selection, which `replace`
-copies as a pass and which functions accept in place of one. The decorator copies the fields, and `Selection.of` reads
+xDSL parses the options of a pass into its fields, which cannot be nested, so that `recompute-mark{segments=auto}` needs
+the fields of `Selection` on the pass. A pass that inherited from `Selection` would be a selection itself: functions
+would accept it as one, and `replace` would copy it as a pass. The decorator copies the fields, and `Selection.of` reads
 them.
 """
 
@@ -22,7 +22,7 @@ T = TypeVar("T", bound=type)
 
 
 def has_options(options: type[Any]) -> Callable[[T], T]:
-    """Declare the fields of a dataclass on a class, before its own; `@dataclass` follows.
+    """Return a class decorator that declares the fields of a dataclass before the class's own; `@dataclass` follows.
 
     Args:
         options: A dataclass whose fields all have immutable defaults.

@@ -1,4 +1,4 @@
-"""Options of a rewrite: one frozen object, built and validated once, passed whole.
+"""The options of a rewrite, as one frozen object that is built and validated once, then passed whole.
 
 The pass `recompute`, the command line, `recompute.rewrite` and `recompute.jax.jit` build it.
 """
@@ -6,7 +6,7 @@ The pass `recompute`, the command line, `recompute.rewrite` and `recompute.jax.j
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -20,21 +20,28 @@ from ..rules.costs.cost import FLOPS
 from ..support.suggestions import suggestion
 from .loop_schedule import Loops, LoopSchedule, demand_proof, schedule_of
 from .offload_option import offload_named
-from .segment_budgets import spelled
+from .option_facts import EntryPoint, facts, facts_of
+from .segment_budgets import budget_texts
 from .selection import AUTO, Selection
 
 Planner = Callable[[Graph], Plan]
 """A function from the graph of a step to a plan for it."""
 Pipeline = str | Sequence[str | ModulePass]
 """Passes by name, `recompute-inline,recompute-mark`, or as objects."""
+JIT, RECOMPUTE_PASS, PLAN_PASS = EntryPoint.JIT, EntryPoint.RECOMPUTE_PASS, EntryPoint.PLAN_PASS
 EMISSION_TARGETS = ("stablehlo", "none")
-"""The forms in which `recompute-lower` writes tokens: as optimization barriers, or not at all."""
+"""The forms of tokens in the result of `recompute-lower`: optimization barriers, or none."""
 
 
 @dataclass(frozen=True)
 class Emission:
-    """The form of the rewritten step: the target of `recompute-lower`, whether `recompute-stagger` runs after it, and
-    whether functions are called again."""
+    """The form of the rewritten step.
+
+    Attributes:
+        target: The target of `recompute-lower`, one of `EMISSION_TARGETS`.
+        staggered: Whether `recompute-stagger` runs after it.
+        calls: Whether unchanged functions are outlined and called again.
+    """
 
     target: str = "stablehlo"
     staggered: bool = True
@@ -42,7 +49,7 @@ class Emission:
 
     @property
     def is_ordered(self) -> bool:
-        """Whether barriers order the result. Otherwise the program order alone holds the copies back."""
+        """Whether barriers order the result. Otherwise the copies are ordered by their positions alone."""
         return self.target != "none"
 
 
@@ -53,60 +60,59 @@ class RecomputeOptions:
     Attributes:
         selection: The segments and the policy; see `Selection`.
         copies: The maximum number of copies of one operation.
-        target: The form of the tokens, as in `recompute-lower`: `stablehlo` or `none`.
-        stagger: Hold the forward pass back too, as `recompute-stagger` does.
-        calls: Call functions again where nothing in them was changed.
-        plan: A plan of an earlier run, or one written by hand, as text or as parsed; it replaces the selection.
+        target: The form of the tokens in the result, as in `recompute-lower`: `stablehlo` or `none`.
+        stagger: Delay early operations of the forward pass too, as `recompute-stagger` does.
+        calls: Outline unchanged functions, so that they are called as before.
+        plan: The plan of an earlier run, or one written by hand, as text or parsed; it replaces the selection.
         planner: A function, Graph -> Plan, that plans each step; it replaces the selection.
-        budget: `8GiB` of the device, `50%` or `0.5` of the temporaries of the plain step, or `min`, at the least extra
-            work. At most one of plan, planner and budget is given.
+        budget: A limit on memory, kept at the least extra work: `8GiB` of the device, `50%` or `0.5` of the temporaries
+            of the plain step, or `min`. At most one of plan, planner and budget may be given.
         time_limit: Seconds after which the search for a budget ends with the best plan so far; None for no limit.
-        memory_model: The model that a budget is measured by, `order` (program order) or `xla`. By default `order` with
-            the target `none`, `xla` otherwise.
-        strict: A step that is left unchanged is an error.
-        attempts: The number of candidate segmentations that are compared by the model.
-        measure: The bytes that a module needs, as a compiler says. Every candidate is then written and measured, and
-            the one with the fewest bytes, then FLOPs, is returned.
-        workers: The number of modules that are measured at a time.
+        memory_model: The memory model of a budget, `order` (program order) or `xla`. The default is `order` with the
+            target `none`, and `xla` otherwise.
+        strict: Raise an error if a step is left unchanged.
+        attempts: The maximum number of segmentations that the memory model compares.
+        measure: A function that returns the bytes that a module needs, as measured by a compiler. With it, every
+            candidate is rewritten and measured, and the one with the fewest bytes, then FLOPs, is returned.
+        workers: The number of modules that are measured in parallel.
         proof: Prove the result equal.
-        merge_remat: Undo the step's own `jax.checkpoint` first.
-        loops: Recompute what loops stack up for later loops. `keep(50%)` or `keep(2GiB)` keeps that much of it;
-            `periodic(8)` or `periodic(auto)` saves the carries at intervals.
+        merge_remat: Merge the copies of the step's own `jax.checkpoint` back first.
+        loops: Recompute values that a loop stacks for a later loop. `keep(50%)` or `keep(2GiB)` keeps that much of the
+            stacks; `periodic(8)` or `periodic(auto)` saves the carries at intervals.
         cost: The cost that budgets minimize and remarks report: `flops`, `bytes`, `roofline`, `roofline(h100)`, or a
             file of costs.
-        offload: `marked` moves values to the host that are marked so; `auto` or `25GB/s` lets a budget choose more.
-        pipeline: Passes that run in place of `recompute`; all other options but `strict` and `proof` are at their
-            defaults then.
-        segment_budgets: `{"layer*": "30%", "head": "8MiB"}`, for `Selection.segment_budgets`, with or without a budget;
-            whole numbers are bytes, others shares.
+        offload: `marked` moves marked values to the host; with `auto` or `25GB/s`, a budget may move others too.
+        pipeline: Passes that run in place of `recompute`. All other options except `strict` and `proof` must have their
+            defaults.
+        segment_budgets: The bytes that each segment may save, for `Selection.segment_budgets`, with or without a
+            budget: `{"layer*": "30%", "head": "8MiB"}`. Whole numbers are bytes, other numbers shares.
     """
 
     selection: Selection = AUTO
-    copies: int = 2
-    target: str = "stablehlo"
-    stagger: bool = True
-    calls: bool = True
-    plan: str | Sequence[StepPlan] | None = None
-    planner: Planner | None = None
-    budget: str | None = None
-    memory_model: str = ""
-    strict: bool = False
-    attempts: int = ATTEMPTS
-    measure: Callable[[ModuleOp], int] | None = None
+    copies: int = field(default=2, metadata=facts(JIT, RECOMPUTE_PASS, PLAN_PASS, minimum=1))
+    target: str = field(default="stablehlo", metadata=facts(RECOMPUTE_PASS, PLAN_PASS))
+    stagger: bool = field(default=True, metadata=facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
+    calls: bool = field(default=True, metadata=facts(JIT, RECOMPUTE_PASS))
+    plan: str | Sequence[StepPlan] | None = field(default=None, metadata=facts(JIT, RECOMPUTE_PASS))
+    planner: Planner | None = field(default=None, metadata=facts(JIT, is_plain_data=False))
+    budget: str | None = field(default=None, metadata=facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
+    memory_model: str = field(default="", metadata=facts(RECOMPUTE_PASS, PLAN_PASS))
+    strict: bool = field(default=False, metadata=facts(JIT, RECOMPUTE_PASS))
+    attempts: int = field(default=ATTEMPTS, metadata=facts(JIT, RECOMPUTE_PASS, PLAN_PASS, minimum=1))
+    measure: Callable[[ModuleOp], int] | None = field(default=None, metadata=facts(is_plain_data=False))
     workers: int = 1
-    proof: bool = True
+    proof: bool = field(default=True, metadata=facts(JIT))
     merge_remat: bool = False
-    loops: Loops | LoopSchedule = True
-    cost: str = FLOPS
-    offload: str | Offload = ""
-    pipeline: Pipeline | None = None
+    loops: Loops | LoopSchedule = field(default=True, metadata=facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
+    cost: str = field(default=FLOPS, metadata=facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
+    offload: str | Offload = field(default="", metadata=facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
+    pipeline: Pipeline | None = field(default=None, metadata=facts(JIT, is_plain_data=False))
     segment_budgets: Mapping[str, str | float] | None = None
-    time_limit: float | None = None
+    time_limit: float | None = field(default=None, metadata=facts(JIT, RECOMPUTE_PASS, is_plain_data=False))
 
     @classmethod
     def of_pass(cls, options: ModulePass) -> RecomputeOptions:
-        """Return the options of a pass, whose fields have the names of these. Its plan is a file, and is read by the
-        pass.
+        """Return the options that a pass has as fields of the same names, without its plan, a file that the pass reads.
 
         Raises `ValueError` as `validated` does, also for a plan beside a budget.
         """
@@ -119,11 +125,11 @@ class RecomputeOptions:
         return cls(Selection.of(options), **values)
 
     def validated(self) -> RecomputeOptions:
-        """Return the same options with the plan parsed and the budgets of segments in the selection.
+        """Return the same options with the plan parsed and the segment budgets in the selection.
 
         Raises:
-            BadSelection: For budgets of segments or loops that cannot be parsed or proved.
-            BadPlan: For a plan that cannot be parsed.
+            BadSelection: For invalid segment budgets or loops, and for loops that no rule of the proof covers.
+            BadPlan: For an invalid plan.
             ValueError: For an unknown target, and for options that contradict one another.
         """
         schedule_of(self.loops)
@@ -131,33 +137,35 @@ class RecomputeOptions:
             demand_proof(self.loops)
         if self.target not in EMISSION_TARGETS:
             raise ValueError(f"unknown target '{self.target}'{suggestion(self.target, EMISSION_TARGETS)}")
-        for name, count in (("copies", self.copies), ("attempts", self.attempts)):
-            if count < 1:
-                raise ValueError(f"{name} must be at least 1, not {count}")
+        for option in fields(self):
+            minimum, value = facts_of(option).minimum, getattr(self, option.name)
+            if minimum is not None and value < minimum:
+                raise ValueError(f"{option.name} must be at least {minimum}, not {value}")
         if sum(option is not None for option in (self.plan, self.planner, self.budget)) > 1:
             raise ValueError("give only one of plan, planner and budget")
         options = self
         if self.segment_budgets is not None:
-            selection = replace(self.selection, segment_budgets=spelled(self.segment_budgets))
+            selection = replace(self.selection, segment_budgets=budget_texts(self.segment_budgets))
             options = replace(self, selection=selection, segment_budgets=None)
         if options.selection.segment_budgets and (self.plan is not None or self.planner is not None):
             raise ValueError("give segment_budgets, or a plan or planner, not both")
         return replace(options, plan=from_option(self.plan)) if isinstance(self.plan, str) else options
 
     def option_ignored_by_pipeline(self) -> str | None:
-        """Return the name of an option besides the pipeline that differs from its default."""
+        """Return the name of the first option that differs from its default and that a pipeline ignores; None if there
+        is none."""
         default = RecomputeOptions(pipeline=self.pipeline, strict=self.strict, proof=self.proof)
-        names = (field.name for field in fields(self))
+        names = (option.name for option in fields(self))
         return next((name for name in names if getattr(self, name) != getattr(default, name)), None)
 
     @property
     def planned(self) -> Sequence[StepPlan] | Planner | None:
-        """The plan or the planner, if there is one. The plan has been parsed."""
+        """The planner or the parsed plan; None without one."""
         assert not isinstance(self.plan, str), "validated options have a parsed plan"
         return self.planner or self.plan
 
     def with_planned(self, planned: Sequence[StepPlan] | Planner | None) -> RecomputeOptions:
-        """Return the options with this plan or planner, and without a budget."""
+        """Return the options with this plan or planner in place of their own, and without a budget."""
         if callable(planned):
             return replace(self, plan=None, planner=planned, budget=None)
         return replace(self, plan=planned, planner=None, budget=None)
@@ -178,7 +186,7 @@ class RecomputeOptions:
 
     @property
     def planned_moves(self) -> Offload:
-        """The moves that the plans were made for, if there are any, otherwise those of the option."""
+        """The moves for which the plans were made, or else those of the option `offload`."""
         planned = self.planned
         if planned is None or callable(planned):
             return self.moves
@@ -189,4 +197,4 @@ DEFAULT_OPTIONS = RecomputeOptions()
 
 
 def _names(options: type[RecomputeOptions | Selection | ModulePass]) -> set[str]:
-    return {field.name for field in fields(options)}
+    return {option.name for option in fields(options)}

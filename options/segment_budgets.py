@@ -1,6 +1,6 @@
-"""Budgets of segments, parsed: `layer*:30%,head:8MiB`.
+"""Segment budgets, limits on the bytes that a segment saves for the backward pass: `layer*:30%,head:8MiB`.
 
-After the last colon stand bytes, a share of what the segment saves without recomputation, or `min`.
+The budget after the last colon is in bytes, a share of what the segment saves without recomputation, or `min`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ class SegmentBudget:
     text: str
 
     def most(self, plain: int) -> int | None:
-        """Return the limit in bytes for a segment that saves `plain` bytes by itself; None for the least possible."""
+        """Return the limit in bytes for a segment that saves `plain` bytes without recomputation; None for `min`."""
         return parse_budget(self.text, plain)
 
 
 def read_budgets(texts: Sequence[str]) -> tuple[SegmentBudget, ...]:
-    """Parse budgets. Raises `BadSelection` for an invalid one."""
+    """Parse segment budgets, each text a list with commas. Raises `BadSelection` for an invalid one."""
     budgets = [_read(budget) for text in texts for part in text.split(",") if (budget := part.strip())]
     if texts and not budgets:
         raise BadSelection("segment-budgets is empty; expected layer*:30%,head:8MiB")
@@ -35,7 +35,7 @@ def read_budgets(texts: Sequence[str]) -> tuple[SegmentBudget, ...]:
 def _read(text: str) -> SegmentBudget:
     pattern, colon, budget = (part.strip() for part in text.rpartition(":"))
     if not colon or not pattern or not budget:
-        raise BadSelection(f"segment-budgets: invalid budget of a segment '{text}': expected layer*:30% or head:8MiB")
+        raise BadSelection(f"segment-budgets: invalid segment budget '{text}': expected layer*:30% or head:8MiB")
     try:
         parse_budget(budget, 1)
     except ValueError as error:
@@ -43,9 +43,10 @@ def _read(text: str) -> SegmentBudget:
     return SegmentBudget(pattern, budget)
 
 
-def spelled(budgets: Mapping[str, str | float]) -> tuple[str, ...]:
-    """Return a mapping as the option of a pass: `{"layer*": "30%"}`; whole numbers are bytes, others shares. Raises
-    `BadSelection`."""
+def budget_texts(budgets: Mapping[str, str | float]) -> tuple[str, ...]:
+    """Return segment budgets of the Python API, `{"layer*": "30%"}`, as the option of a pass, `layer*:30%`.
+
+    Whole numbers are bytes, other numbers shares. Raises `BadSelection` for an invalid budget."""
     texts = tuple(f"{pattern}:{_text(pattern, budget)}" for pattern, budget in budgets.items())
     read_budgets(texts)
     return texts

@@ -1,18 +1,24 @@
-"""The selection of operations to recompute, before a step is known: the options of `recompute-mark` as data, with hints
-from which the phases of a step follow where its operations do not tell them.
+"""The selection of operations to recompute: the options of `recompute-mark`, with hints at the phases of a step whose
+operations do not state them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 from ..rules.effects import Permission
+from .option_facts import facts
 
 
 @dataclass(frozen=True)
 class PhaseHint:
-    """Numbers of `results` that the forward pass computes, names of `values` that it computes, and numbers of arguments
-    that are `cotangents`."""
+    """A hint at the phases of a step.
+
+    Attributes:
+        results: Numbers of the results that the forward pass computes.
+        values: Names of values that the forward pass computes.
+        cotangents: Numbers of the arguments that are cotangents.
+    """
 
     results: tuple[int, ...] = ()
     values: tuple[str, ...] = ()
@@ -27,7 +33,7 @@ class PhaseHint:
 
 
 class BadSelection(ValueError):
-    """A selection that does not fit the step. The message names the culprit and the remedy."""
+    """A selection that is invalid or does not fit the step. The message names the option and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +48,8 @@ class Selection:
     `segments`.
     skip: numbers of segments that are not recomputed: Paddle's `no_recompute_segments`.
     outputs: recompute the outputs of segments too: MindSpore's `output_recompute`.
-    policy: the values that are saved inside of segments, by the name of a `jax.checkpoint_policies`.
-    names: the names that the policy takes: of scopes, of operations, or given by `recompute.name`.
+    policy: the values that are saved inside of segments, as the name of a policy in `jax.checkpoint_policies`.
+    names: the names for a policy on names: of scopes, of operations, or given by `recompute.name`.
     save: patterns of operations that are saved: the list of a selective checkpoint in PyTorch.
     exclude: chains of operations of which some are saved, `pre:a>b; main:c; suf:d; num:1`: Paddle's
     `refined_ops_patterns`.
@@ -53,16 +59,16 @@ class Selection:
     collectives: allow collectives to run again, on all devices alike and with channels of their own: MindSpore's
     `mp_comm_recompute`.
     preserve_rng_state: never repeat unseeded random operations; if false, they may run again and draw other numbers.
-    repeatable: patterns of custom call targets that have no side effects and return the same each time, which the proof
-    assumes unverified. The targets of LAPACK, cuDNN, Pallas and the like are known.
+    repeatable: patterns of custom call targets without side effects whose results depend on their operands alone, which
+    the proof assumes unverified. The targets of LAPACK, cuDNN, Pallas and the like are known.
     primal_results: numbers of the results of the forward pass, such as the loss, for steps whose operations have no
     phase.
     primal_values: names of values of the forward pass, such as a loss that is not returned.
-    cotangents: numbers of the arguments that are cotangents, as another hint at the phases.
+    cotangents: numbers of the arguments that are cotangents, from which the phases follow too.
     """
 
     segments: str = "auto"
-    segment_count: int = 0
+    segment_count: int = field(default=0, metadata=facts(minimum=0))
     checkpoints: tuple[str, ...] | None = None
     skip: tuple[int, ...] = ()
     outputs: bool = False
@@ -72,16 +78,16 @@ class Selection:
     exclude: tuple[str, ...] = ()
     segment_budgets: tuple[str, ...] = ()
     collectives: bool = False
-    preserve_rng_state: bool = True
-    repeatable: tuple[str, ...] = ()
-    primal_results: tuple[int, ...] = ()
-    primal_values: tuple[str, ...] = ()
-    cotangents: tuple[int, ...] = ()
+    preserve_rng_state: bool = field(default=True, metadata=facts(selects=False))
+    repeatable: tuple[str, ...] = field(default=(), metadata=facts(selects=False))
+    primal_results: tuple[int, ...] = field(default=(), metadata=facts(selects=False))
+    primal_values: tuple[str, ...] = field(default=(), metadata=facts(selects=False))
+    cotangents: tuple[int, ...] = field(default=(), metadata=facts(selects=False))
 
     @classmethod
     def of(cls, options: object) -> Selection:
-        """Make the selection in an object that has its fields, such as a pass (`has_options`)."""
-        return cls(**{field.name: getattr(options, field.name) for field in fields(Selection)})
+        """Return the selection of an object with the same fields, such as a pass (`has_options`)."""
+        return cls(**{option.name: getattr(options, option.name) for option in fields(Selection)})
 
     @property
     def phase_hint(self) -> PhaseHint:

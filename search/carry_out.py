@@ -79,7 +79,8 @@ def _exchanges(step: Step, permission: Permission) -> Iterator[Remark]:
         reason = why_not_again(op, permission)
         if reason in (WITH_COLLECTIVES, NOT_ALIKE) and reason not in reported:
             reported.add(reason)
-            yield Remark(op, f"{name_of(op)} is not recomputed: {reason}", topic=Topic.COLLECTIVES)
+            topic = Topic.COLLECTIVES if reason == WITH_COLLECTIVES else Topic.COLLECTIVES_UNEQUAL
+            yield Remark(op, f"{name_of(op)} is not recomputed: {reason}", topic=topic)
 
 
 def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions) -> Cloned:

@@ -18,15 +18,15 @@ def with_loops_cut(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
     """Reword remarks for a step whose loops have been cut: only the rest of the step is left unchanged."""
     return tuple(
         replace(remark, reason=remark.reason.removesuffix(LEFT) + _REST_LEFT)
-        if remark.topic is Topic.STEP_LEFT
+        if remark.topic in (Topic.STEP_LEFT, Topic.NOTHING_RECOMPUTED)
         else remark
         for remark in remarks
     )
 
 
-def step_left(op: Operation, reason: str) -> Remark:
+def step_left(op: Operation, reason: str, topic: Topic = Topic.STEP_LEFT) -> Remark:
     """Make the remark that the step is left unchanged."""
-    return Remark(op, f"{reason}: {LEFT}", topic=Topic.STEP_LEFT)
+    return Remark(op, f"{reason}: {LEFT}", topic=topic)
 
 
 def as_rest(remarks: Sequence[Remark]) -> list[Remark]:

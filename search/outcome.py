@@ -81,13 +81,24 @@ class Recomputation:
 
 
 def unchanged(
-    module: ModuleOp, remarks: Sequence[Remark], reason: str, steps: Steps, containing: Mapping[str, str]
+    module: ModuleOp,
+    remarks: Sequence[Remark],
+    reason: str,
+    steps: Steps,
+    containing: Mapping[str, str],
+    topic: Topic = Topic.STEP_LEFT,
 ) -> Recomputation:
     """Make the outcome of a module that is left unchanged, with an empty plan for each step.
 
-    `reason`: the reason, if the last remark does not give it. `containing`: as in `Recomputation`.
+    Args:
+        module: The module.
+        remarks: The remarks so far.
+        reason: Why it is left unchanged, if the last remark does not say so.
+        steps: The steps of the module.
+        containing: As in `Recomputation`.
+        topic: The topic of the remark with the reason.
     """
     if not (remarks and remarks[-1].topic is Topic.STEP_LEFT):
-        remarks = (*remarks, step_left(functions_of(module)[0], reason))
+        remarks = (*remarks, step_left(functions_of(module)[0], reason, topic))
     nothing = tuple(ClonedStep(function.sym_name.data, step.graph, Plan(), ()) for function, step in steps)
     return Recomputation(nothing, tuple(remarks), containing=containing)

@@ -23,7 +23,7 @@ from ..planning.host_moves import Offload
 from ..planning.plan import nothing_planned
 from ..planning.plan_file import StepPlan
 from ..planning.solvers.result import Stop, never
-from ..support.diagnostics import Refusal, Remark, RemarkKind
+from ..support.diagnostics import Refusal, Remark, RemarkKind, Topic
 from ..support.interrupts import stopping
 from ..support.operations import every_operation
 from ..support.timing import part
@@ -195,7 +195,8 @@ def _rewrite(module: ModuleOp, options: RecomputeOptions) -> _Rewrite:
         remarks = [*mark_remarks, *why_calls_stay(module), *prepared.demands.remarks, *cloned.remarks]
     check_limits(work, prepared.demands.of, cloned.steps)
     if not cloned.copies and not rolled.copies:
-        return _Rewrite(None, unchanged(module, remarks, "nothing is recomputed", steps, containing))
+        nothing = unchanged(module, remarks, "nothing is recomputed", steps, containing, Topic.NOTHING_RECOMPUTED)
+        return _Rewrite(None, nothing)
     remarks += [*shard_kept(work, prepared.inside), *cost_remarks(steps, cloned.steps, cost)]
     moved = withdraw(work)
     written = emit(work, prepared.origins, emission, steps)

@@ -86,14 +86,30 @@ class RemarkKind(StrEnum):
 
 
 class Topic(StrEnum):
-    """The subject of a remark: a step or a loop that is left unchanged, the choice among attempts, or operations with
-    collectives. Callers that treat some remarks differently read the topic, not the text."""
+    """The subject of a remark. Callers that treat some remarks differently read the topic, not the text.
+
+    Attributes:
+        STEP_LEFT: A step is left unchanged, for the reason in the remark.
+        NOTHING_RECOMPUTED: A step is left unchanged, for the reasons in earlier remarks.
+        LOOP_LEFT: A loop is left unchanged, for another reason than the following.
+        LOOP_STACKS_SMALLEST: A loop is left unchanged: no smaller set of stacks determines what the later loop reads.
+        LOOP_COLLECTIVES: The same, and collectives in the loop keep it from being recomputed.
+        LOOP_NOT_COUNTED: A loop is left unchanged: its iterations are not counted.
+        CHOICE: The choice among attempts.
+        COLLECTIVES: Operations with collectives, which are recomputed only if the option `collectives` allows it.
+        COLLECTIVES_UNEQUAL: Operations with collectives that devices may execute a different number of times.
+    """
 
     OTHER = ""
     STEP_LEFT = "step-left"
+    NOTHING_RECOMPUTED = "nothing-recomputed"
     LOOP_LEFT = "loop-left"
+    LOOP_STACKS_SMALLEST = "loop-stacks-smallest"
+    LOOP_COLLECTIVES = "loop-collectives"
+    LOOP_NOT_COUNTED = "loop-not-counted"
     CHOICE = "choice"
     COLLECTIVES = "collectives"
+    COLLECTIVES_UNEQUAL = "collectives-unequal"
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,12 @@
-"""The command line of recompute-opt, parsed into data, with passes and target resolved."""
+"""The command line of recompute-opt, parsed to data, with its passes and its target resolved."""
 
 from __future__ import annotations
 
 import argparse
-import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from xdsl.passes import ModulePass
 from xdsl.universe import Universe
 from xdsl.utils.arg_spec import ArgSpec
 from xdsl.utils.target import Target
@@ -19,10 +17,10 @@ from ..driver.pipeline import (
     BadPipeline,
     Passes,
     ScheduledPass,
-    module_schedule,
+    parse_module_schedule,
+    parse_schedule,
     passes_known,
     resolve,
-    schedule,
     specs,
 )
 from ..support.suggestions import did_you_mean
@@ -32,18 +30,18 @@ from .files import demand_different_files
 from .ir_dumps import DumpRequest
 from .irdl import irdl_of
 from .opt_arguments import MLIR, argument_parser, as_argparse_expects
-from .option_help import options_of, spelled
+from .pass_help import explain_pass, pass_list
 from .reporting import CATEGORIES
 
 
 @runtime_checkable
 class ChecksOptions(Protocol):
-    """A target that can tell before any work whether its options are valid."""
+    """A target that checks its options before any work is done."""
 
     def check_options(self) -> None: ...
 
 
-Targets = Mapping[str, Callable[[], type[Target]]]
+TargetClasses = Mapping[str, Callable[[], type[Target]]]
 
 
 class UsageError(Exception):
@@ -71,7 +69,13 @@ class Instrumentation:
 
 @dataclass(frozen=True)
 class RemarkOutput:
-    """`form`: one of `FORMATS`. `categories`: the kinds to report; None for all. `file`: None for standard error."""
+    """The output of remarks.
+
+    Attributes:
+        form: One of `FORMATS`.
+        categories: The kinds of remarks to report; None for all.
+        file: The file for remarks; None for standard error.
+    """
 
     form: str = "text"
     categories: tuple[str, ...] | None = None
@@ -80,7 +84,13 @@ class RemarkOutput:
 
 @dataclass(frozen=True)
 class Reproducers:
-    """Files for reproducers: if a pass fails, and in any case. `is_local`: of the failing pass alone."""
+    """The reproducers to write.
+
+    Attributes:
+        on_failure: The file for a reproducer if a pass fails; None for none.
+        always: The file for a reproducer in any case; None for none.
+        is_local: Whether reproducers contain only the failing pass.
+    """
 
     on_failure: str | None = None
     always: str | None = None
@@ -96,11 +106,26 @@ class CommandLine:
     """The parsed command line.
 
     Attributes:
+        input: The input file; None for standard input.
+        output: The output file; None for standard output.
+        passes: The passes to run.
+        target: The target that writes the output; None for MLIR.
         split: The marker between the modules of the input; None for one module.
-        debuginfo: Print locations; None for printing them if the input has some.
-        verify_diagnostics: "all" or "only-expected"; None for reporting diagnostics.
-        runs_reproducer: The passes are those that the input names.
-        answer: A text to print instead of running passes, such as a list of passes.
+        output_split_marker: The marker between the modules of the output.
+        generic: Print the generic form.
+        debuginfo: Print locations; None to print them if the input has some.
+        proof: Prove the result equal.
+        verify: Verify the module after each pass.
+        verify_diagnostics: "all" or "only-expected"; None to report diagnostics.
+        instrumentation: The output on standard error while passes run.
+        remarks: The output of remarks.
+        reproducers: The reproducers to write.
+        runs_reproducer: Whether to run the passes that the input names.
+        emit_plan: The file for the plan; None for none.
+        bytecode: Write MLIR bytecode.
+        rules: The files with declarations of operations.
+        cache: Use the disk cache.
+        answer: A text to print instead of running passes, such as a list of passes; None to run passes.
     """
 
     input: str | None
@@ -126,7 +151,9 @@ class CommandLine:
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> CommandLine:
-    """Parse the command line. Raises `UsageError`; for unknown options argparse ends the process with exit code 2."""
+    """Parse the command line of recompute-opt.
+
+    Raises `UsageError`. For unknown options argparse ends the process with exit code 2."""
     parser = argument_parser()
     options = parser.parse_args(as_argparse_expects(parser, arguments))
     try:
@@ -136,19 +163,19 @@ def parse_arguments(arguments: Sequence[str] | None) -> CommandLine:
 
 
 def _command_line(parser: argparse.ArgumentParser, options: argparse.Namespace) -> CommandLine:
-    targets: Targets = Universe.get_multiverse().all_targets | UNIVERSE.all_targets
+    targets: TargetClasses = Universe.get_multiverse().all_targets | UNIVERSE.all_targets
     passes = passes_known()
     if options.passes and options.pass_pipeline:
         raise UsageError("give either --passes or --pass-pipeline")
     if options.run_reproducer and (options.passes or options.pass_pipeline):
         raise UsageError("--run-reproducer runs the passes of the input: remove --passes and --pass-pipeline")
-    pipeline = module_schedule(options.pass_pipeline, passes) if options.pass_pipeline else ()
+    pipeline = parse_module_schedule(options.pass_pipeline, passes) if options.pass_pipeline else ()
     _check_names_of_dumped_passes(options, passes)
     _check_options_that_exclude_each_other(options)
     return CommandLine(
         input=options.input_file,
         output=options.output_file,
-        passes=pipeline or schedule(options.passes, passes),
+        passes=pipeline or parse_schedule(options.passes, passes),
         target=None if options.target == MLIR else _target(options.target, targets),
         split=options.split_input_file,
         output_split_marker=options.output_split_marker,
@@ -170,13 +197,15 @@ def _command_line(parser: argparse.ArgumentParser, options: argparse.Namespace) 
 
 
 def reproduced(request: CommandLine, pipeline: str | None) -> tuple[ScheduledPass, ...]:
-    """Return the passes to run on an input that names this pipeline. Raises `UsageError`."""
+    """Return the passes to run: those of the command line, or of the pipeline that the input names.
+
+    Raises `UsageError` if the input must name a pipeline and does not, or an invalid one."""
     if not request.runs_reproducer:
         return request.passes
     if pipeline is None:
         raise UsageError("--run-reproducer: the input has no section 'mlir_reproducer' with a pipeline")
     try:
-        return module_schedule(pipeline, passes_known())
+        return parse_module_schedule(pipeline, passes_known())
     except BadPipeline as error:
         raise UsageError(str(error)) from error
 
@@ -242,8 +271,8 @@ def _check_options_that_exclude_each_other(options: argparse.Namespace) -> None:
         raise UsageError(str(error)) from error
 
 
-def _target(text: str, targets: Targets) -> Target:
-    """Return the target with its options, checked before any work is done."""
+def _target(text: str, targets: TargetClasses) -> Target:
+    """Make the target with its options, checked before any work is done."""
     (spec, *_) = specs(text) or [ArgSpec(text, {})]
     target: Target = resolve(spec, targets, "target")
     if isinstance(target, ChecksOptions):
@@ -274,35 +303,3 @@ def _answer(parser: argparse.ArgumentParser, options: argparse.Namespace, passes
     if options.help_pass not in passes:
         raise UsageError(f"unknown pass '{options.help_pass}'{did_you_mean(options.help_pass, passes)}")
     return explain_pass(passes[options.help_pass]())
-
-
-def pass_list(names: Iterable[str], passes: Passes) -> str:
-    """Return the passes, one in a line, with the first line of their documentation."""
-    names = list(names)
-    width = max(map(len, names), default=0)
-    return "".join(f"  {name:<{width}} {one_line(passes[name]())}".rstrip() + "\n" for name in names)
-
-
-def one_line(pass_class: type[ModulePass]) -> str:
-    """Return the first sentence on a pass: of its module if it is ours, otherwise of its class; empty if it has
-    none."""
-    text = _documentation(pass_class)
-    first = " ".join(text.split("\n\n")[0].split()).removeprefix(f"{pass_class.name}: ")
-    return f"- {first.partition('. ')[0].rstrip('.:')}" if first else ""
-
-
-def _documentation(pass_class: type[ModulePass]) -> str:
-    """Return the docstring of the module of a pass if it is ours, otherwise its own; empty if there is none."""
-    module = inspect.getmodule(pass_class)
-    if module is not None and module.__doc__ and pass_class.name in UNIVERSE.all_passes:
-        return module.__doc__
-    # Not the docstring of the base class, or the signature that `dataclass` writes.
-    own = inspect.cleandoc(pass_class.__doc__ or "")
-    return "" if own.startswith(f"{pass_class.__name__}(") else own
-
-
-def explain_pass(pass_class: type[ModulePass]) -> str:
-    """Return the documentation of a pass and its options."""
-    text = _documentation(pass_class) or f"{pass_class.name}: xDSL has no description of it."
-    options = list(spelled(options_of(pass_class)))
-    return "\n".join([text.rstrip(), *(["", "Options:", *options] if options else []), ""])

@@ -1,7 +1,9 @@
-"""`--completion SHELL`: a script that completes the options of a tool, and the names of passes.
+"""`--completion SHELL`: a script for a shell that completes the options of a tool and the names of passes.
 
-eval "$(recompute-opt --completion bash)"
-recompute-opt --completion fish > ~/.config/fish/completions/recompute-opt.fish
+Example:
+
+    eval "$(recompute-opt --completion bash)"
+    recompute-opt --completion fish > ~/.config/fish/completions/recompute-opt.fish
 """
 
 from __future__ import annotations
@@ -33,12 +35,12 @@ def add_completion_option(parser: argparse.ArgumentParser) -> None:
 
 
 def completion(parser: argparse.ArgumentParser, shell: str, values: Mapping[str, Sequence[str]]) -> str:
-    """Return a completion script.
+    """Return the completion script of a tool.
 
     Args:
         parser: The options of the tool.
         shell: One of `SHELLS`.
-        values: The words that may follow an option, by its name, beside its choices.
+        values: The words that may follow an option in addition to its choices, by the name of the option.
     """
     if shell == "fish":
         return _fish(parser, values)
@@ -50,14 +52,14 @@ def _options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
 
 
 def _words(action: argparse.Action, values: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the words that may follow an option; empty if it takes none or any."""
+    """Return the words that may follow an option; empty for an option without a value or with any value."""
     choices: Iterable[str] = action.choices or ()
     return [*choices, *(word for name in action.option_strings for word in values.get(name, ()))]
 
 
 def _bash(parser: argparse.ArgumentParser, values: Mapping[str, Sequence[str]]) -> str:
     names = [name for action in _options(parser) for name in action.option_strings]
-    # A value that may be left out stands after `=`, which bash takes for a word of its own.
+    # An optional value follows `=`, which bash treats as a separate word.
     cases = [
         _CASE.format(names="|".join(action.option_strings), words=" ".join(words))
         for action in _options(parser)

@@ -1,4 +1,4 @@
-"""Run programs from the command line: their inputs, and the comparison of their results."""
+"""Run programs from the command line, on inputs from a file or from a seed, and compare their results."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from .files import FileError
 
 
 def add_input_options(parser: argparse.ArgumentParser) -> None:
+    """Add `--inputs`, `--seed` and `--function`."""
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--inputs", metavar="IN.npz", help="run on these arrays, one for each argument, in order")
     source.add_argument("--seed", type=int, default=0, metavar="N", help="run on inputs drawn from this seed (0)")
@@ -26,7 +27,7 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
 
 
 def inputs_from(path: str, function: FuncOp) -> list[Array]:
-    """Return the inputs in a file. Raises `FileError` if it cannot be read or does not fit the function."""
+    """Read the inputs of a function from a file. Raises `FileError` if it cannot be read or does not fit."""
     try:
         return checked_inputs(function, load_inputs(path, function))
     except OSError as error:
@@ -37,7 +38,7 @@ def inputs_from(path: str, function: FuncOp) -> list[Array]:
 
 @dataclass(frozen=True)
 class Execution:
-    """The results of running both programs, by kind of inputs, up to the first kind on which they differ."""
+    """The comparisons of two programs for each kind of inputs, up to the first difference."""
 
     runs: tuple[tuple[str, Equality], ...]
 
@@ -53,9 +54,18 @@ class Execution:
 
 
 def run_both(before: ModuleOp, after: ModuleOp, path: str | None, seed: int, name: str | None) -> Execution:
-    """Run both programs on the inputs of a file, or on inputs of every kind drawn from the seed.
+    """Run two programs and compare their results.
 
-    Raises `FileError`, and `Refusal` for a program that cannot be executed.
+    Args:
+        before: The first program.
+        after: The second program.
+        path: The file with the inputs; None for inputs of every kind drawn from the seed.
+        seed: The seed.
+        name: The name of the function; None for `main` or the only public function.
+
+    Raises:
+        FileError: For a file that cannot be read or does not fit.
+        Refusal: For a program that cannot be executed.
     """
     runs = list[tuple[str, Equality]]()
     for kind, inputs in _inputs(function_named(before, name), path, seed):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from .reporting import Diagnostic
 
-# Match any kind and any place, so that a misspelt comment is an error: no diagnostic matches it.
+# The pattern matches any kind and any place, so that a misspelt comment is an error: no diagnostic matches it.
 _COMMENT = re.compile(
     r"//.*?expected-(?P<kind>\w[\w-]*?)(?P<pattern>-re)?(?:@(?P<where>[^\s{]*))?\s*"
     r"\{\{(?P<words>(?:(?!\{\{|\}\}).|\{\{.*?\}\})*)\}\}"
@@ -26,12 +26,14 @@ _NO_LINE = 0
 
 @dataclass(frozen=True)
 class Expected:
-    """A comment.
+    """A diagnostic that a comment expects.
 
     Attributes:
-        line: The line that it applies to; None for any.
-        comment_line: Its own line.
-        pattern: A regular expression for the words that must occur.
+        kind: "error", "warning" or "remark".
+        line: The line of the diagnostic; None for any line.
+        words: The expected text, as in the comment.
+        comment_line: The line of the comment.
+        pattern: The regular expression that must match in the message.
     """
 
     kind: str
@@ -47,6 +49,7 @@ class Expected:
 
 
 def expected_in(text: str) -> Iterator[Expected]:
+    """Yield the diagnostics that the comments of a text expect."""
     for number, line in enumerate(text.splitlines(), 1):
         for match in _COMMENT.finditer(line):
             pattern = _pattern(match["words"], is_pattern=match["pattern"] is not None)
@@ -54,7 +57,7 @@ def expected_in(text: str) -> Iterator[Expected]:
 
 
 def _pattern(words: str, *, is_pattern: bool) -> re.Pattern[str]:
-    """Compile the expected text to a regular expression; an invalid one matches nothing."""
+    """Compile the expected text to a regular expression. An invalid expression matches nothing."""
     pieces = _INNER.split(words) if is_pattern else [words]
     text = "".join(f"(?:{piece})" if index % 2 else re.escape(piece) for index, piece in enumerate(pieces))
     try:
@@ -75,16 +78,16 @@ def _line(where: str, number: int) -> int | None:
 def mismatches(
     text: str, name: str, reported: Sequence[Diagnostic], *, only_expected: bool = False
 ) -> list[Diagnostic]:
-    """Return errors for diagnostics that were expected and not reported, and for those reported and not expected.
+    """Return an error for each expected diagnostic that was not reported, and for each unexpected one that was.
 
     Args:
-        text: The input with the comments.
+        text: The input, with its comments.
         name: The name of the input.
-        reported: The diagnostics.
-        only_expected: Ignore diagnostics that are not expected.
+        reported: The reported diagnostics.
+        only_expected: Ignore unexpected diagnostics.
     """
     unmatched, missing = list(reported), list[Diagnostic]()
-    # Comments with a line take their match before those without.
+    # Comments for a line are matched before comments for any line.
     for expected in sorted(expected_in(text), key=lambda comment: comment.line is None):
         match = next((diagnostic for diagnostic in unmatched if expected.matches(diagnostic)), None)
         if match is None:

@@ -1,5 +1,5 @@
-"""Read and write files for the command-line tools: one-line errors, files replaced atomically, and files of several
-programs with a line of marks between them (`--split-input-file`).
+"""Files of the command-line tools: errors in one line, atomic replacement, and files with several programs
+(`--split-input-file`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from ..frontends.bytecode import BytecodeError, is_bytecode, text_of_bytecode
 
 CHUNK = "// -----"
+"""The line between the programs of a file."""
 
 
 def add_split_options(parser: argparse.ArgumentParser) -> None:
@@ -38,32 +39,31 @@ def add_split_option(parser: argparse.ArgumentParser) -> None:
 
 
 def chunks(text: str, marker: str | None) -> Iterator[str]:
-    """Yield the parts of a text, with blank lines in front so that line numbers in diagnostics are right.
+    """Yield the parts of a text, each after blank lines in place of the text before it, which keep its line numbers.
 
     Args:
-        text: The file.
-        marker: The text between two parts; None for a file of one part.
+        text: The text of the file.
+        marker: The line between two parts; None for a file with one part.
     """
     line = 0
-    # At the end of a line: `// -----// IR Dump After …` is a header, not a marker.
+    # The marker ends its line: `// -----// IR Dump After …` is a header of a dump.
     for chunk in re.split(rf"{re.escape(marker)}(?=[ \t]*(?:\r?\n|\Z))", text) if marker else [text]:
         yield "\n" * line + chunk
         line += chunk.count("\n")
 
 
 TEMPORARY = ".recompute-tmp"
+"""The suffix of temporary files."""
 
 
 class FileError(Exception):
-    """A file cannot be read or written; `str()` is the line for the user."""
+    """A file that cannot be read or written; `str()` is the line for the user."""
 
 
 def read_text(path: str | None) -> tuple[str, str]:
-    """Read a file, or standard input for None and `-`; returns its text and its name for diagnostics. Raises
-    `FileError`.
+    """Return the text of a file and its name for diagnostics. MLIR bytecode is converted to text.
 
-    MLIR bytecode becomes text.
-    """
+    `path`: None or `-` for standard input. Raises `FileError`."""
     name = "<stdin>" if path in (None, "-") else str(path)
     try:
         data = sys.stdin.buffer.read() if path in (None, "-") else Path(path or "").read_bytes()
@@ -87,20 +87,23 @@ def _text_of_bytecode(data: bytes, name: str) -> str:
 
 
 def write_text(path: str | None, text: str) -> None:
-    """Write to standard output, or replace the file atomically. On `FileError` the old file stays."""
+    """Write a text to a file, or to standard output for None and `-`, as `write_outputs` does."""
     write_outputs([(path, text.encode())])
 
 
 def write_bytes(path: str, data: bytes) -> None:
-    """Replace the file atomically. On `FileError` the old file stays."""
+    """Write bytes to a file, as `write_outputs` does."""
     write_outputs([(path, data)])
 
 
 def write_outputs(outputs: Sequence[tuple[str | None, bytes]]) -> None:
-    """Write several outputs together: files are replaced only after everything else is written.
+    """Write several outputs together. Files are replaced atomically, after all other outputs are written.
 
-    A path of None or `-` is standard output. Devices and pipes are written directly. Raises `FileError`; then all files
-    are unchanged.
+    Args:
+        outputs: Paths and contents. None and `-` stand for standard output. Devices and pipes are written directly.
+
+    Raises:
+        FileError: If an output cannot be written. No file is changed then.
     """
     staged = list[tuple[str, Path, Path]]()
     try:
@@ -125,7 +128,7 @@ def write_outputs(outputs: Sequence[tuple[str | None, bytes]]) -> None:
 def demand_different_files(outputs: Mapping[str, str | None]) -> None:
     """Raise `ValueError` if two options name the same file, also through links.
 
-    outputs: option -> path. Standard output may be named once, devices any number of times.
+    `outputs`: the path by option. Standard output may be named once, devices several times.
     """
     earlier = list[tuple[str, str | None]]()
     for option, path in outputs.items():
@@ -149,7 +152,7 @@ def _is_same(first: str | None, second: str | None) -> bool:
 
 
 def _regular(path: str) -> Path | None:
-    """Return the file that the path leads to through links, which may not exist yet; None for a device or a pipe."""
+    """Return the file behind the links of a path, which need not exist; None for a device or a pipe."""
     target = Path(path)
     with _errors_of(path):
         return None if target.exists() and not target.is_file() else target.resolve()
@@ -157,7 +160,7 @@ def _regular(path: str) -> Path | None:
 
 @contextmanager
 def _errors_of(path: str) -> Generator[None]:
-    """Turn errors of the system into `FileError`."""
+    """Convert errors of the operating system to `FileError` within the context."""
     try:
         yield
     except OSError as error:
@@ -183,9 +186,9 @@ def _print(data: bytes) -> None:
 
 
 def _stage(target: Path, data: bytes) -> Path:
-    """Write the data to a temporary file beside `target`, flushed to disk, with the permissions of `target`.
+    """Write the data to a temporary file in the folder of `target`, flushed to disk, with the permissions of `target`.
 
-    Only a killed process leaves it behind, as `.<name>.<random>.recompute-tmp`.
+    Only a process that is killed leaves the file behind, as `.<name>.<random>.recompute-tmp`.
     """
     descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.", suffix=TEMPORARY)
     try:

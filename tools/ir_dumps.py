@@ -1,6 +1,6 @@
-"""The IR before and after passes, on standard error or in files: `--print-ir-*` and `--dump-dir`.
+"""Dumps of the IR before and after passes, on standard error or in files: `--print-ir-*` and `--dump-dir`.
 
-The headers are those of MLIR, which viewers of pipelines parse:
+The headers are those of MLIR, which pipeline viewers parse:
 
     // -----// IR Dump After MarkPass (recompute-mark) //----- //
 
@@ -22,8 +22,8 @@ from ..mlir_io.printer import print_module
 from .files import FileError
 
 HEADER = "// -----// IR Dump {moment} //----- //"
-RECOMPUTE = "recompute"
-"""The pass that runs the work of the others inside of one."""
+WHOLE_PASS = "recompute"
+"""The pass that does the work of several others."""
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 
@@ -32,10 +32,12 @@ class DumpRequest:
     """The dumps that the command line requests.
 
     Attributes:
-        before, after: Names of passes.
-        before_all, after_all: The same for all passes.
-        after_change: After passes that change the IR: those of `after`, or else all.
-        after_failure: The same for passes that fail.
+        before: The names of passes before which the IR is dumped.
+        before_all: Dump before every pass.
+        after: The names of passes after which the IR is dumped.
+        after_all: Dump after every pass.
+        after_change: Dump after those passes of `after`, or else of all, that change the IR.
+        after_failure: Dump after those passes of `after`, or else of all, that fail.
         folder: The folder for the dumps; None for standard error.
     """
 
@@ -55,7 +57,7 @@ class DumpRequest:
     def without_effect(self, passes: Iterable[str]) -> list[str]:
         """Return a warning for each requested pass that is not among those of the pipeline."""
         running = frozenset(passes)
-        inside = "; 'recompute' does the work of several passes, and is dumped as one" if RECOMPUTE in running else ""
+        inside = "; 'recompute' does the work of several passes, and is dumped as one" if WHOLE_PASS in running else ""
         return [
             f"{option}={name} prints nothing: the pipeline does not run this pass{inside}"
             for option, names in (("--print-ir-before", self.before), ("--print-ir-after", self.after))
@@ -83,7 +85,8 @@ class Dumps:
     """Writes the requested dumps of one module.
 
     Attributes:
-        prefix: The beginning of the names of files, such as the number of the module in the input.
+        request: The requested dumps.
+        prefix: The prefix of file names, such as the number of the module in the input.
         debuginfo: Print locations.
     """
 
@@ -94,7 +97,7 @@ class Dumps:
     _text_before: str = field(default="", init=False)
 
     def before(self, scheduled: ScheduledPass, module: ModuleOp) -> None:
-        """Call this before each pass."""
+        """Write the requested dump before a pass; must be called before each pass."""
         self._number += 1
         if self.request.after_change:
             self._text_before = print_module(module, debuginfo=True)
@@ -102,13 +105,13 @@ class Dumps:
             self._write("before", f"Before {_title(scheduled)}", scheduled, module)
 
     def after(self, scheduled: ScheduledPass, module: ModuleOp) -> None:
-        """Call this after a pass that succeeds."""
+        """Write the requested dump after a pass that has succeeded."""
         changed = self.request.after_change and print_module(module, debuginfo=True) != self._text_before
         if self.request.is_after(scheduled.name, changed=changed):
             self._write("after", f"After {_title(scheduled)}", scheduled, module)
 
     def after_failure(self, scheduled: ScheduledPass, module: ModuleOp) -> None:
-        """Call this after a pass that fails."""
+        """Write the requested dump after a pass that has failed."""
         if not self.request.is_empty and self.request.is_after_failure(scheduled.name):
             self._write("failed", f"After {_title(scheduled, ' Failed')}", scheduled, module, generic=True)
 

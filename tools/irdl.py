@@ -9,9 +9,9 @@
       }
     }
 
-The text is that of MLIR 19. Types lie in a module `@types` of their own: in IRDL a type and an operation of one name
-are two symbols that clash. IRDL has no traits, so that no operation is a terminator or pure, and it demands that all
-values of a variadic list have one type (docs/driver.md).
+The syntax is that of MLIR 19. Types are in a module `@types` of their own: in IRDL a type and an operation of one name
+are two symbols that clash. IRDL has no traits, so that no operation is a terminator or pure, and all values of a
+variadic list must have one type (docs/driver.md).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from xdsl.irdl import (
     VarResultDef,
 )
 
-Values = Sequence[tuple[str, OperandDef | ResultDef]]
+NamedValues = Sequence[tuple[str, OperandDef | ResultDef]]
 _VARIADICITY: tuple[tuple[type[OperandDef | ResultDef], str], ...] = (
     (OptOperandDef, "optional "),
     (OptResultDef, "optional "),
@@ -46,7 +46,7 @@ _VARIADICITY: tuple[tuple[type[OperandDef | ResultDef], str], ...] = (
 
 
 def irdl_of(dialect: Dialect) -> str:
-    """Return the dialect as IRDL. Raises `ValueError` for an attribute with parameters."""
+    """Return the definition of a dialect in IRDL. Raises `ValueError` for an attribute with parameters."""
     types = {attribute: _word(attribute.name) for attribute in dialect.attributes}
     lines = [
         "module {",
@@ -75,7 +75,7 @@ def _word(name: str) -> str:
 
 def _type(attribute: type[Attribute], word: str) -> Iterator[str]:
     if getattr(attribute, "__annotations__", {}):
-        raise ValueError(f"{attribute.name} has parameters, which are not written as IRDL")
+        raise ValueError(f"{attribute.name} has parameters, which this tool does not write as IRDL")
     yield from (f"      irdl.type @{word} {{", "      }")
 
 
@@ -97,7 +97,7 @@ def _operation(definition: OpDef, dialect: str, types: dict[type[Attribute], str
 def _value(
     value: OperandDef | ResultDef, dialect: str, types: dict[type[Attribute], str], constraints: list[str]
 ) -> str:
-    """Return a reference to the constraint of a value, which is appended if it is new."""
+    """Return a reference to the constraint of a value, which is appended to `constraints` if it is new."""
     text = _constraint(_of_one(value.constr), dialect, types)
     if text not in constraints:
         constraints.append(text)
@@ -106,7 +106,7 @@ def _value(
 
 
 def _of_one(constraint: Any) -> Any:
-    """Return the constraint of one value, of that of a range of values."""
+    """Return the constraint of each value in the constraint of a range of values."""
     while type(constraint) in (RangeOf, RangeLengthConstraint):
         constraint = constraint.constr if type(constraint) is RangeOf else constraint.constraint
     return constraint
@@ -120,7 +120,7 @@ def _constraint(constraint: object, dialect: str, types: dict[type[Attribute], s
 
 
 def _classes(constraint: object) -> Iterable[type[Attribute]]:
-    """Yield the class that a constraint demands; empty if it demands none."""
+    """Return the class that a constraint demands; empty if it demands none."""
     match constraint:
         case BaseAttr(attr=kind):
             return (kind,)

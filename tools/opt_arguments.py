@@ -1,6 +1,4 @@
-"""The options of recompute-opt, with the spellings of `mlir-opt` beside our own where the two differ, among them
-spellings that argparse does not accept.
-"""
+"""The options of recompute-opt, in its own spelling and in that of `mlir-opt`, which argparse does not fully accept."""
 
 from __future__ import annotations
 
@@ -20,13 +18,13 @@ _ONE_DASH = re.compile(r"-([a-z][\w-]+)(=.*)?", re.DOTALL)
 
 
 def as_argparse_expects(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> list[str]:
-    """Return the arguments with two dashes before long options, and `=` before values that may be left out.
+    """Return arguments with two dashes before long options, and with the default of an optional value after `=`.
 
     `-verify-diagnostics step.mlir` becomes `--verify-diagnostics=all step.mlir`: the file is not the option's value.
 
     Args:
-        parser: The parser that will read them.
-        arguments: The arguments; those of the process for None.
+        parser: The parser of the arguments.
+        arguments: The arguments; None for those of the process.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     end = words.index("--") if "--" in words else len(words)
@@ -51,7 +49,7 @@ DISPLAYS = ("tree", "list", "json")
 
 
 def argument_parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
+    """Return the parser of the command line of recompute-opt."""
     parser = argparse.ArgumentParser(
         prog="recompute-opt", description="Run passes on MLIR and write only what is proved equal.", epilog=EPILOG
     )

@@ -1,10 +1,10 @@
-"""The options of passes and targets, each with its description from the docstring of the class.
+"""The options of passes and targets, with their descriptions from the docstrings of the classes.
 
     segments: `auto`, or a shell-style pattern for scopes (`block*`).
-    outputs: recompute what leaves a segment too.
+    outputs: recompute the outputs of segments too.
 
-A description begins on the line that begins with the name of the option, and ends at the next one or at an empty line.
-A class inherits the descriptions of its bases, and those of the classes whose options it has (`has_options`).
+A description starts on the line that begins with the name of the option, and ends before the next option or at an empty
+line. A class inherits the descriptions of its bases, and of the classes whose options it declares (`has_options`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,14 @@ _ENTRY = re.compile(r"([a-z]\w*): (.+)")
 
 @dataclass(frozen=True)
 class Option:
-    """An option. `type` and `default` are spelled as in Python; `meaning` is empty if the docstrings have none."""
+    """An option.
+
+    Attributes:
+        name: The name of the field.
+        type: The type as Python spells it.
+        default: The default as Python spells it.
+        meaning: The description; empty without one.
+    """
 
     name: str
     type: str
@@ -37,7 +44,7 @@ class Option:
 
 
 def options_of(kind: type[Any]) -> list[Option]:
-    """Return the options of a pass or a target, in their order."""
+    """Return the options of a pass or a target in the order of its fields."""
     meanings = dict[str, str]()
     for source in option_sources(kind):
         meanings |= _meanings(source)
@@ -48,7 +55,7 @@ def options_of(kind: type[Any]) -> list[Option]:
 
 
 def summary(kind: type[Any]) -> str:
-    """Return the docstring without the descriptions of options."""
+    """Return the docstring of a class without the descriptions of its options."""
     paragraphs = inspect.cleandoc(kind.__doc__ or "").split("\n\n")
     return "\n\n".join(text for text in paragraphs if not _describes_option(kind, text.split("\n")[0]))
 
@@ -72,8 +79,8 @@ def _describes_option(kind: type[Any], line: str) -> bool:
     return entry is not None and entry[1] in getattr(kind, "__dataclass_fields__", {})
 
 
-def spelled(options: list[Option]) -> Iterator[str]:
-    """Yield one line per option, as `--help-pass` prints them."""
+def help_lines(options: list[Option]) -> Iterator[str]:
+    """Yield a line for each option, as `--help-pass` prints it."""
     for option in options:
         meaning = f": {option.meaning}" if option.meaning else ""
         yield f"  {option.spelling}=<{option.type}>, default {option.default}{meaning}"

@@ -1,4 +1,4 @@
-"""Run passes on one module: verification between them, instrumentation and remarks, and the proof at the end."""
+"""Run passes on one module, with verification, instrumentation and remarks after each, and a proof at the end."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ from .files import FileError, write_text
 from .ir_dumps import Dumps
 from .reporting import Diagnostic, InputText, of_remark
 from .reproducer import reproducer
-from .statistics import Counts, Statistics, report, times
+from .statistics import Counts, Statistics
+from .timings import times, timing_report
 
-LOST = "locations are not printed, so later tools lose phases and scopes: use --print-debuginfo"
+LOCATIONS_NOT_PRINTED = "locations are not printed, so later tools lose phases and scopes: use --print-debuginfo"
 PROOF = "prove"
 _LOCATION = re.compile(r"\bloc\s*\(")
 
 
 class PassCrash(DiagnosticException):
-    """A pass has raised an exception that is no diagnostic."""
+    """A pass that has raised an exception other than a diagnostic."""
 
     def __init__(self, name: str, error: Exception):
         words = " ".join(str(error).split())
@@ -48,14 +49,15 @@ class PassCrash(DiagnosticException):
 
 @dataclass
 class ModuleRun:
-    """The run of one module from `file`.
+    """The run of the passes on one module.
 
     Attributes:
         request: The command line.
-        file: The name of the file, for diagnostics.
-        prefix: The beginning of the names of dumped files.
-        remarks: Those of the passes, also if one of them fails.
-        notes: Those of the tool itself.
+        file: The name of the input file, for diagnostics.
+        prefix: The prefix of the names of dump files.
+        context: The context of the passes.
+        remarks: The remarks of the passes, also if one of them fails.
+        notes: The notes of the tool itself.
     """
 
     request: CommandLine
@@ -65,19 +67,21 @@ class ModuleRun:
     remarks: list[Diagnostic] = field(default_factory=list[Diagnostic])
     notes: list[Diagnostic] = field(default_factory=list[Diagnostic])
     _running: ScheduledPass | None = field(default=None, init=False)
-    """The pass that runs, or that ran last."""
+    """The current or last pass."""
     _text: str = field(default="", init=False)
     """The text of the module."""
     _input: str = field(default="", init=False)
-    """The text that a reproducer begins with: the module before the passes, or before the running one."""
+    """The module in a reproducer: its text before all passes, or before the current one."""
 
     @property
     def pass_name(self) -> str:
-        """The pass that runs, or that ran last; empty before the first one."""
+        """The name of the current or last pass; "" before the first one."""
         return "" if self._running is None else self._running.name
 
     def process(self, text: str) -> str:
-        """Run the passes on a module; return its text. Raises `ParseError`, `DiagnosticException` and `UsageError`."""
+        """Run the passes on a module, and return the text of the result.
+
+        Raises `ParseError`, `DiagnosticException`, `UsageError` and `FileError`."""
         statistics, timing = self.request.instrumentation.statistics, self.request.instrumentation.timing
         if statistics is None and timing is None:
             return self._process(text)
@@ -86,7 +90,7 @@ class ModuleRun:
         if statistics is not None:
             print(times(whole, statistics), file=sys.stderr)
         if timing is not None:
-            print(times(whole, timing) if timing == "json" else report(whole, timing), file=sys.stderr)
+            print(times(whole, timing) if timing == "json" else timing_report(whole, timing), file=sys.stderr)
         return result
 
     def _process(self, text: str) -> str:
@@ -108,9 +112,9 @@ class ModuleRun:
         if request.target is not None:
             return _emit(request.target, self.context, module)
         if not debuginfo and any(path_of(op.location) for op in every_operation(module)):
-            self.notes.append(Diagnostic("note", self.file, 1, 1, LOST))
+            self.notes.append(Diagnostic("note", self.file, 1, 1, LOCATIONS_NOT_PRINTED))
         with part("print"):
-            # MLIR, which writes the bytecode, does not know the custom forms of this project's dialect.
+            # MLIR writes the bytecode, and does not have the custom forms of this project's dialect.
             return print_module(module, generic=request.generic or request.bytecode, debuginfo=debuginfo)
 
     def _apply(self, scheduled: ScheduledPass, dumps: Dumps, module: ModuleOp) -> None:
@@ -137,13 +141,13 @@ class ModuleRun:
         dumps.after(scheduled, module)
 
     def _report(self, first: int, pass_name: str) -> None:
-        """Keep the remarks from number `first` on as diagnostics of this pass."""
+        """Record the remarks from number `first` on as diagnostics of a pass."""
         source = InputText(self.file, self._text)
         self.remarks.extend(of_remark(remark, source, pass_name) for remark in self.context.remarks[first:])
 
     @contextmanager
     def _failures(self, module: ModuleOp, dumps: Dumps) -> Generator[None]:
-        """Dump the IR and write a reproducer if a pass, the verifier after it or the proof fails inside."""
+        """Dump the IR and write a reproducer if a pass, the verifier after it or the proof fails in the context."""
         try:
             yield
         except Exception:

@@ -1,4 +1,4 @@
-"""The command line of recompute-plan, and helpers shared by its modes."""
+"""The command line of recompute-plan, with the exit codes and the output that its modes share."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import argparse
 import sys
 from collections.abc import Iterable, Sequence
 
+from ..options.memory_model import MODELS, ORDER
 from ..planning.solvers.effort import EFFORTS, Effort
 from ..planning.solvers.result import Progress
 from ..planning.solvers.solvers_by_name import SOLVER_NAMES
 from .files import add_split_option, demand_different_files, write_text
 from .start import version_of
 
-MODELS = "order", "xla"
 PLANNED, REFUSED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes."""
 
 
-def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Parse the command line. For wrong usage argparse ends the process with exit code 2."""
+def parse_plan_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Parse the command line of recompute-plan. For wrong usage argparse ends the process with exit code 2."""
     options = parser.parse_args(arguments)
     modes = [mode for mode in (options.budget, options.sweep, options.fit) if mode is not None]
     if len(modes) != 1 and not (options.evaluate and not modes):
@@ -39,19 +39,21 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> 
     return options
 
 
-def count_of(options: argparse.Namespace) -> int:
-    """Return the number of budgets of a sweep. Raises `ValueError` for less than 1."""
+def sweep_count(options: argparse.Namespace) -> int:
+    """Return the number of budgets of a sweep. Raises `ValueError` for a number less than 1."""
     if options.sweep < 1:
         raise ValueError(f"--sweep must be at least 1, not {options.sweep}")
     return options.sweep
 
 
 def effort_of(options: argparse.Namespace, default: str = "full") -> Effort:
-    """Return the effort of the search; `default` without the option."""
+    """Return the effort of the search. `default`: its name without the option."""
     return EFFORTS[options.effort or default]()
 
 
 def progress_of(options: argparse.Namespace) -> Progress:
+    """Return a callback that prints progress on standard error, unless `--quiet` is given."""
+
     def progress(line: str) -> None:
         if not options.quiet:
             print(f"recompute-plan: {line}", file=sys.stderr, flush=True)
@@ -59,8 +61,8 @@ def progress_of(options: argparse.Namespace) -> Progress:
     return progress
 
 
-def say(lines: Iterable[str], aside: bool = False) -> None:
-    """Print lines on standard output; with `aside` on standard error, if a file goes to standard output."""
+def print_lines(lines: Iterable[str], aside: bool = False) -> None:
+    """Print lines on standard output; with `aside` on standard error, because a file is written to standard output."""
     text = "".join([f"{line}\n" for line in lines])
     if aside:
         print(text, end="", file=sys.stderr, flush=True)
@@ -69,30 +71,39 @@ def say(lines: Iterable[str], aside: bool = False) -> None:
 
 
 def parser_with(description: str | None) -> argparse.ArgumentParser:
+    """Return the parser of the command line of recompute-plan."""
     parser = argparse.ArgumentParser(
         prog="recompute-plan", description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("graph", metavar="GRAPH.json|STEP.mlir", help="graph or step; '-' is standard input")
+    parser.add_argument("graph", metavar="GRAPH.json|STEP.mlir", help="a graph or a step; '-' is standard input")
     parser.add_argument("--budget", help="limit on peak live memory: 0.5, 50%%, 8GiB, 500MB, or min")
-    parser.add_argument("--sweep", type=int, metavar="N", help="budgets 1/N, 2/N, … of the plain peak")
-    parser.add_argument("--curve", metavar="FILE", help="with --sweep: the curve as .json, .svg, .png or .html")
+    parser.add_argument("--sweep", type=int, metavar="N", help="plan for the budgets 1/N, 2/N, … of the plain peak")
+    parser.add_argument("--curve", metavar="FILE", help="with --sweep: write the curve as .json, .svg, .png or .html")
     parser.add_argument(
-        "--beside", metavar="FILE", action="append", default=[], help="plans of other planners in the curve"
+        "--beside",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="with --sweep: plans of another planner for the curve",
     )
-    parser.add_argument("--fit", metavar="BUDGET", help="whether it fits; for a step, bytes of the device")
-    parser.add_argument("--memory-model", choices=MODELS, default="order", help="the memory model for a step")
+    parser.add_argument(
+        "--fit",
+        metavar="BUDGET",
+        help="report whether it fits; for a step, in bytes of the device",
+    )
+    parser.add_argument("--memory-model", choices=MODELS, default=ORDER, help="the memory model for a step")
     parser.add_argument("--solver", choices=SOLVER_NAMES, default="auto", help="the solver; auto: a portfolio by size")
     effort = (
-        "search effort: seconds, a minute, or ten minutes and more; with --fit of a step, for the bound "
-        "only, brief by default"
+        "search effort: seconds, a minute, or ten minutes and more; with --fit of a step, the effort for the "
+        "lower bound, brief by default"
     )
     parser.add_argument("--effort", choices=tuple(EFFORTS), help=effort)
     parser.add_argument(
         "--time-limit", type=float, metavar="SECONDS", help="seconds after which the search stops with its best plan"
     )
-    parser.add_argument("--view-copies", choices=("on", "off"), default="off", help="whether views may be copied too")
-    parser.add_argument("-o", "--output", metavar="PLAN.json", help="the copies as JSON; '-' is standard output")
-    parser.add_argument("--sequence", metavar="ORDER.txt", help="the order of execution, one node id per line")
+    parser.add_argument("--view-copies", choices=("on", "off"), default="off", help="allow copies of views too")
+    parser.add_argument("-o", "--output", metavar="PLAN.json", help="write the copies as JSON; '-' is standard output")
+    parser.add_argument("--sequence", metavar="ORDER.txt", help="write the order of execution, one node id per line")
     parser.add_argument("--evaluate", metavar="ORDER.txt", help="evaluate peak and cost of this order, and exit")
     add_split_option(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")

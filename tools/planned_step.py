@@ -1,4 +1,4 @@
-"""`recompute-plan step.mlir`: the curve over budgets of a training step as MLIR, and whether it fits."""
+"""`recompute-plan step.mlir`: the curve of a training step over budgets, and whether the step fits a budget."""
 
 from __future__ import annotations
 
@@ -10,29 +10,41 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ..driver.fit import Fit, Verdict, fit
-from ..driver.pareto import NO_BOUND, Sweeping, Swept, swept_by_model, swept_steps
+from ..driver.pareto_by_model import NO_BOUND, swept_by_model
+from ..driver.pareto_in_order import SweepOptions, SweptStep, swept_steps
 from ..driver.verified import verify_module
 from ..mlir_io.parser import parse_module
 from ..options.loop_schedule import schedule_of
+from ..options.memory_model import ORDER
 from ..reports.curve import Point, SegmentRecomputation
 from ..support.interrupts import Interrupt
 from ..support.units import format_bytes
-from ..transforms.preparation.timelines import ORDER
 from ..transforms.take_marks import take_marks
-from .plan_arguments import BAD_INPUT, INTERRUPTED, PLANNED, REFUSED, count_of, effort_of, progress_of, say
-from .plan_output import in_short, sweep_lines, unproved_lines, write_curves
+from .curve_files import write_curves
+from .plan_arguments import BAD_INPUT, INTERRUPTED, PLANNED, REFUSED, effort_of, print_lines, progress_of, sweep_count
+from .plan_output import in_short, sweep_lines, unproved_lines
 from .reporting import InputText, of_exception
 
 FOR_GRAPHS = "budget evaluate output sequence beside".split()
+"""The options that apply only to graphs."""
 INSTEAD = "recompute-opt -p 'recompute{budget=…}' --emit-plan PLAN.json"
-STOPPED = "  stopped before its end: the best so far; less work may do"
+STOPPED = "  the search was stopped: this is the best plan so far, and less work may suffice"
 SEGMENTS = 6
 """The maximum number of segments listed for a point, the most expensive ones."""
 
 
 def planned_step(options: argparse.Namespace, text: str, name: str) -> int:
-    """Plan a step, print the result, and return the exit code. Raises `ValueError` for options that apply only to
-    graphs, and for an invalid budget."""
+    """Plan a step, print the result, and return the exit code.
+
+    Args:
+        options: The command line.
+        text: The step as MLIR.
+        name: The name of the file.
+
+    Raises:
+        ValueError: For options that apply only to graphs, and for an invalid budget.
+        FileError: For a file that cannot be written.
+    """
     graph_options = [f"--{name}" for name in FOR_GRAPHS if getattr(options, name)]
     graph_options += ["--view-copies"] if options.view_copies == "on" else []
     if graph_options:
@@ -52,7 +64,7 @@ def _fit(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
     effort = effort_of(options, default="brief")
     with Interrupt() as interrupt:
         answer = fit(module, options.fit, options.memory_model, interrupt.is_set, effort)
-    say(fit_lines(answer, options.memory_model, name))
+    print_lines(fit_lines(answer, options.memory_model, name))
     if not answer.fits and not answer.finished:
         return INTERRUPTED
     return PLANNED if answer.fits else REFUSED
@@ -62,16 +74,16 @@ def _sweep(options: argparse.Namespace, module: ModuleOp) -> int:
     if options.memory_model != ORDER:
         return _sweep_by_model(options, module)
     with Interrupt() as interrupt:
-        sweeping = Sweeping(
-            count_of(options),
+        sweep = SweepOptions(
+            sweep_count(options),
             options.solver,
             effort_of(options),
             options.time_limit,
             progress_of(options),
             interrupt.is_set,
         )
-        steps = swept_steps(module, sweeping)
-    say([line for step in steps for line in _sweep_lines(step)])
+        steps = swept_steps(module, sweep)
+    print_lines([line for step in steps for line in _sweep_lines(step)])
     if options.curve is not None:
         write_curves(options.curve, [step.curve for step in steps])
     return PLANNED if any(step.curve.points for step in steps) else REFUSED
@@ -81,26 +93,27 @@ def _sweep_by_model(options: argparse.Namespace, module: ModuleOp) -> int:
     if options.solver != "auto" or options.time_limit is not None:
         raise ValueError("--solver and --time-limit are for program order; the model xla has a search of its own")
     with Interrupt() as interrupt:
-        curve = swept_by_model(module, count_of(options), progress_of(options), interrupt.is_set)
+        curve = swept_by_model(module, sweep_count(options), progress_of(options), interrupt.is_set)
     peak = curve.plain_peak_bytes
     lines = [f"{curve.name}: plain peak {peak} bytes of temporaries ({format_bytes(peak)}); {NO_BOUND}"]
     lines += [*unproved_lines(curve), "what runs again"]
-    say([*lines, *(line for point in curve.points for line in _again_lines(point, peak))])
+    print_lines([*lines, *(line for point in curve.points for line in _again_lines(point, peak))])
     if options.curve is not None:
         write_curves(options.curve, [curve])
     return PLANNED if curve.points else REFUSED
 
 
 def step_of(text: str, name: str) -> ModuleOp:
-    """Return the verified module with its marks as attributes. Raises `ParseError`, and `Refusal` if it does not
-    verify."""
+    """Parse and verify a step, with its marks converted to attributes.
+
+    Raises `ParseError`, and `Refusal` for a module that does not verify."""
     module = parse_module(text, name)
     take_marks(module)
     verify_module(module)
     return module
 
 
-def _sweep_lines(step: Swept) -> Iterator[str]:
+def _sweep_lines(step: SweptStep) -> Iterator[str]:
     peak, count = step.plain_peak_bytes, len(step.problem)
     size = f"{peak} bytes of temporaries ({format_bytes(peak)})"
     yield f"{step.name}: {count} operations, plain peak {size}, in program order"
@@ -128,7 +141,13 @@ def _segment_cost(row: SegmentRecomputation) -> str:
 
 
 def fit_lines(answer: Fit, model: str, name: str) -> list[str]:
-    """Return the lines of `--fit`, the answer first."""
+    """Return the output of `--fit`, the answer in the first line.
+
+    Args:
+        answer: The verdict.
+        model: The memory model.
+        name: The name of the file.
+    """
     if answer.verdict is Verdict.NO:
         return list(_no(answer))
     return list(_as_it_is(answer) if answer.verdict is Verdict.AS_IT_IS else _recomputed(answer, model, name))
@@ -144,7 +163,7 @@ def _recomputed(answer: Fit, model: str, name: str) -> Iterator[str]:
         cut = "" if answer.loops is None else f", with {schedule_of(answer.loops).pass_option}"
         bound = f"at least {answer.bound_percent:.4f} % is proved to be needed{cut}"
     else:
-        bound = "nothing is proved of the least"
+        bound = "no lower bound is proved"
     yield f"yes, with recomputation: the step fits {answer.budget} at {answer.extra_percent:.4f} % extra work ({bound})"
     if not answer.finished:
         yield STOPPED
@@ -163,8 +182,8 @@ def _no(answer: Fit) -> Iterator[str]:
             f"device, {least} bytes of temporaries"
         )
     else:
-        stopped = "" if answer.finished else "stopped before an answer was found: "
-        yield f"{stopped}no: nothing was found with which the step fits {answer.budget}: {in_short(answer.reason)}"
+        stopped = "" if answer.finished else "the search was stopped: "
+        yield f"{stopped}no: no plan was found with which the step fits {answer.budget}: {in_short(answer.reason)}"
     yield from _needs(answer, answer.plain)
     if answer.lower_bound is not None:
         yield f"  the proven minimum of temporaries, {format_bytes(answer.lower_bound.bytes)}, is determined by"
@@ -172,7 +191,7 @@ def _no(answer: Fit) -> Iterator[str]:
 
 
 def _needs(answer: Fit, peaks: Mapping[str, int]) -> Iterator[str]:
-    """Yield one line per function: its device bytes with this peak, in parts."""
+    """Yield a line for each function: its bytes on the device, with temporaries of `peaks`, in parts."""
     for name, after in peaks.items():
         before, around = answer.plain[name], answer.around[name]
         change = format_bytes(before) if after == before else f"{format_bytes(before)} -> {format_bytes(after)}"

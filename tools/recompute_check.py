@@ -40,7 +40,7 @@ PROVED, UNPROVED, BAD_INPUT = 0, 1, 2
 
 @rare_collections()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the console script; returns the exit code."""
+    """Run the console script, and return the exit code."""
     parser = argument_parser()
     options = parser.parse_args(as_argparse_expects(parser, arguments))
     if options.before == options.after == "-":
@@ -75,7 +75,7 @@ def _check_pair(options: argparse.Namespace, texts: tuple[str, str], names: tupl
     modules = list[ModuleOp]()
     try:
         for source in sources:
-            modules.append(load(source.text, source.file))
+            modules.append(load_module(source.text, source.file))
     except (ParseError, DiagnosticException) as error:
         print(of_exception(error, sources[len(modules)]), file=sys.stderr)
         return BAD_INPUT
@@ -83,7 +83,7 @@ def _check_pair(options: argparse.Namespace, texts: tuple[str, str], names: tupl
         print(f"{options.before}, {options.after}: error: nested too deeply to be read", file=sys.stderr)
         return BAD_INPUT
     before, after = modules
-    # Compare the texts first: in a module parsed twice, a resource gets two names.
+    # Compare the texts first: a resource has another name in each module that is parsed.
     proof = (
         proof_of_identity(before)
         if texts[0] == texts[1]
@@ -120,7 +120,7 @@ def _root_of(op: Operation) -> Operation:
     return op
 
 
-def load(text: str, name: str) -> ModuleOp:
+def load_module(text: str, name: str) -> ModuleOp:
     """Parse and verify a module. Raises `ParseError` or `DiagnosticException`."""
     module = parse_module(text, name)
     verify_module(module)
@@ -153,7 +153,7 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--flattened-results",
         action="store_true",
-        help="take the elements of a tuple that A returns for the tuple; the verdict counts them",
+        help="accept the elements of a tuple in place of a tuple that A returns; the verdict counts them",
     )
     parser.add_argument(
         "--repeatable",

@@ -25,7 +25,7 @@ from .command_line import CommandLine, UsageError, parse_arguments, reproduced
 from .expected_diagnostics import mismatches
 from .files import FileError, chunks, read_text, write_outputs, write_text
 from .pass_runs import ModuleRun
-from .reporting import Diagnostic, InputText, formatted, of_exception, selected
+from .reporting import Diagnostic, InputText, formatted, of_categories, of_exception
 from .reproducer import pipeline_in
 from .rule_files import loaded_rules
 from .run_cache import Answer, RunCache
@@ -42,7 +42,7 @@ class Failed(Exception):
 
 @rare_collections()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the console script; returns the exit code."""
+    """Run the console script, and return the exit code."""
     try:
         return run(parse_arguments(arguments))
     except UsageError as error:
@@ -61,6 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(request: CommandLine) -> int:
+    """Carry out a parsed command line, and return the exit code. Raises `UsageError`, `FileError` and `Failed`."""
     if request.answer is not None:
         write_text(request.output, request.answer)
         return 0
@@ -93,7 +94,7 @@ def _bytecode(text: str) -> bytes:
 
 @dataclass(frozen=True)
 class Processed:
-    """The result of one module: its text, its plan with --emit-plan, and its diagnostics."""
+    """The result of one module: its text, its plan with `--emit-plan`, and its diagnostics."""
 
     text: str = ""
     plan: str | None = None
@@ -102,7 +103,14 @@ class Processed:
 
 
 def process(request: CommandLine, text: str, name: str, number: int) -> Processed:
-    """Process module `number` of the file. With --verify-diagnostics, the errors are the mismatches."""
+    """Process one module of the input. With `--verify-diagnostics`, the errors are the mismatches.
+
+    Args:
+        request: The command line.
+        text: The module.
+        name: The name of the file.
+        number: The number of the module in the file.
+    """
     cache = RunCache.of(request, text, name)
     if (answer := cache.get()) is not None:
         return Processed(answer.text, _plan_of(request, answer.plan), answer.diagnostics)
@@ -117,7 +125,7 @@ def process(request: CommandLine, text: str, name: str, number: int) -> Processe
         only_expected = request.verify_diagnostics == "only-expected"
         reported = [*module_run.remarks, *errors]
         return Processed(errors=tuple(mismatches(text, name, reported, only_expected=only_expected)))
-    remarks = (*selected(module_run.remarks, request.remarks.categories), *module_run.notes)
+    remarks = (*of_categories(module_run.remarks, request.remarks.categories), *module_run.notes)
     if errors:
         return Processed(result, None, remarks, tuple(errors))
     plan = module_run.context.plans[-1] if module_run.context.plans else None
@@ -126,7 +134,7 @@ def process(request: CommandLine, text: str, name: str, number: int) -> Processe
 
 
 def _write_remarks(request: CommandLine, modules: Sequence[Processed]) -> None:
-    """Write the remarks of all modules to standard error, or to the file of --remarks-file."""
+    """Write the remarks of all modules to standard error, or to the file of `--remarks-file`."""
     lines = [formatted(remark, request.remarks.form) for module in modules for remark in module.remarks]
     if request.remarks.file is not None:
         write_text(request.remarks.file, "".join(f"{line}\n" for line in lines))
@@ -136,7 +144,7 @@ def _write_remarks(request: CommandLine, modules: Sequence[Processed]) -> None:
 
 
 def _plan_of(request: CommandLine, plan: str | None) -> str | None:
-    """Return the plan of the last pass that made one, with --emit-plan."""
+    """Return the plan to write: that of the last pass that made one, with `--emit-plan`; otherwise None."""
     if request.emit_plan is not None and plan is None:
         raise UsageError("--emit-plan: none of the passes makes a plan; 'recompute' does")
     return None if request.emit_plan is None else plan

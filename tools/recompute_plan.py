@@ -31,6 +31,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..options.memory_model import ORDER
 from ..planning.solvers.graph_file import BadGraph, read_graph, result_text
 from ..planning.solvers.incumbent import Incumbent
 from ..planning.solvers.problem import Pair, Problem
@@ -41,36 +42,27 @@ from ..planning.solvers.sweep import Outcome, least_budget, sweep
 from ..reports.curve import Sweep, curve_of
 from ..support.interrupts import Interrupt
 from ..support.units import parse_budget
+from .curve_files import demand_format, markers_of, with_named_views, write_curves
 from .files import FileError, chunks, read_text, write_outputs
 from .plan_arguments import (
     BAD_INPUT,
     INTERRUPTED,
-    MODELS,
     PLANNED,
     REFUSED,
-    count_of,
     effort_of,
-    parsed,
+    parse_plan_arguments,
     parser_with,
+    print_lines,
     progress_of,
-    say,
+    sweep_count,
 )
-from .plan_output import (
-    demand_format,
-    fit_line,
-    marker_lines,
-    markers_of,
-    refusal_lines,
-    result_lines,
-    sweep_lines,
-    title,
-    with_named_views,
-    write_curves,
-)
+from .plan_output import fit_line, marker_lines, refusal_lines, result_lines, sweep_lines, title
 
 
 @dataclass(frozen=True)
-class _Task:
+class _GraphTask:
+    """A graph to plan, with the command line."""
+
     options: argparse.Namespace
     name: str
     problem: Problem
@@ -92,8 +84,8 @@ class _Task:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the console script; returns the exit code."""
-    options = parsed(argument_parser(), arguments)
+    """Run the console script, and return the exit code."""
+    options = parse_plan_arguments(argument_parser(), arguments)
     try:
         return _plan(options)
     except BrokenPipeError:
@@ -124,14 +116,14 @@ def _plan(options: argparse.Namespace) -> int:
         return max(planned_step(options, chunk, name) for chunk in chunks(text, options.split_input_file))
     if options.split_input_file:
         raise ValueError("--split-input-file is for steps: a graph is one JSON object")
-    if options.memory_model != MODELS[0]:
+    if options.memory_model != ORDER:
         raise ValueError("a graph has one memory model, program order: --memory-model is for --fit of a step")
     problem = read_graph(text, name)
     plain_peak = evaluate(problem, sequence_of(problem, ())).peak_bytes
     if plain_peak == 0:
         raise BadGraph(f"{name}: error: the plain peak is 0 bytes: there is nothing to plan")
     with Interrupt() as interrupt:
-        task = _Task(options, name, problem, plain_peak, interrupt)
+        task = _GraphTask(options, name, problem, plain_peak, interrupt)
         if options.evaluate is not None:
             return _evaluate(task)
         if options.sweep is not None:
@@ -146,7 +138,7 @@ def _is_graph(text: str, name: str) -> bool:
     return name.endswith(".json") or text.lstrip().startswith("{")
 
 
-def _write(task: _Task, outcome: Outcome) -> int:
+def _write(task: _GraphTask, outcome: Outcome) -> int:
     """Write the files, print the outcome, and return the exit code."""
     options = task.options
     aside = "-" in (options.output, options.sequence)
@@ -154,7 +146,7 @@ def _write(task: _Task, outcome: Outcome) -> int:
     if options.fit is not None:
         lines.insert(0, fit_line(outcome, options.fit))
     if isinstance(outcome, Infeasible):
-        say([*lines, *refusal_lines(outcome)], aside)
+        print_lines([*lines, *refusal_lines(outcome)], aside)
         return REFUSED
     files = list[tuple[str | None, bytes]]()
     if options.output is not None:
@@ -163,12 +155,12 @@ def _write(task: _Task, outcome: Outcome) -> int:
         order = sequence_of(outcome.problem, outcome.pairs)
         files.append((options.sequence, order_text(outcome.problem, order.tolist()).encode()))
     write_outputs(files)
-    say([*lines, *result_lines(outcome, task.plain_peak)], aside)
+    print_lines([*lines, *result_lines(outcome, task.plain_peak)], aside)
     return PLANNED
 
 
-def _sweep(task: _Task) -> int:
-    options, count = task.options, count_of(task.options)
+def _sweep(task: _GraphTask) -> int:
+    options, count = task.options, sweep_count(task.options)
     markers = markers_of(task.problem, options.beside)
     budgets = [max(1, task.plain_peak * at // count) for at in range(1, count + 1)]
 
@@ -178,14 +170,14 @@ def _sweep(task: _Task) -> int:
 
     outcomes = sweep(budgets, solve_budget, task.interrupt.is_set)
     lines = [*sweep_lines(budgets, outcomes, task.plain_peak), *marker_lines(markers, task.plain_peak)]
-    say([title(task.name, task.problem, task.plain_peak), *lines])
+    print_lines([title(task.name, task.problem, task.plain_peak), *lines])
     if options.curve is not None:
         name = Path(task.name).name
         write_curves(options.curve, [curve_of(name, Sweep(task.problem, task.plain_peak, budgets, outcomes), markers)])
     return PLANNED if any(isinstance(outcome, Result) for outcome in outcomes) else REFUSED
 
 
-def _evaluate(task: _Task) -> int:
+def _evaluate(task: _GraphTask) -> int:
     text, name = read_text(task.options.evaluate)
     problem = with_named_views(task.problem, text)
     evaluation = evaluate(problem, read_order(problem, text, name))
@@ -199,7 +191,7 @@ def _evaluate(task: _Task) -> int:
     kept = budget is None or evaluation.peak_bytes <= budget
     if budget is not None:
         lines.append(f"budget: {'kept' if kept else 'not kept'}, {budget} bytes")
-    say(lines)
+    print_lines(lines)
     return PLANNED if kept else REFUSED
 
 

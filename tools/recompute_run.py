@@ -42,7 +42,7 @@ from .start import version_of
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the console script; returns the exit code."""
+    """Run the console script, and return the exit code."""
     parser = argument_parser()
     options = parser.parse_args(as_argparse_expects(parser, arguments))
     if options.split_input_file and (options.results is not None or options.trace is not None):
@@ -66,11 +66,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Carry out a parsed command line, and return the exit code. Raises `FileError`."""
     with loaded_rules(options.load_rules):
         text, name = read_text(options.module)
         for chunk in chunks(text, options.split_input_file):
             try:
-                _run(options, load(chunk, name, options.function))
+                _run(options, load_function(chunk, name, options.function))
             except (ParseError, DiagnosticException) as error:
                 raise _Failed(of_exception(error, InputText(name, chunk))) from error
     return 0
@@ -99,8 +100,17 @@ def _run(options: argparse.Namespace, function: FuncOp) -> None:
     write_outputs([*files, (None, summary(function, results, metered, modelled).encode())])
 
 
-def load(text: str, file_name: str, name: str | None) -> FuncOp:
-    """Return the function in a verified module, calls inlined. Raises `ParseError` or `DiagnosticException`."""
+def load_function(text: str, file_name: str, name: str | None) -> FuncOp:
+    """Parse and verify a module, and return a function of it with all calls inlined.
+
+    Args:
+        text: The module.
+        file_name: The name of the file.
+        name: The name of the function; None for `main` or the only public function.
+
+    Raises:
+        ParseError, DiagnosticException: For a module or a function that cannot be executed.
+    """
     module = parse_module(text, file_name)
     verify_module(module)
     for inner in modules_with_functions(module):
@@ -111,6 +121,7 @@ def load(text: str, file_name: str, name: str | None) -> FuncOp:
 
 
 def summary(function: FuncOp, results: Sequence[Array], metered: Metering, modelled: Timeline) -> str:
+    """Return the output: type and checksum of each result, and the peaks, metered and modelled."""
     types = [str(type_) for type_ in function.function_type.outputs]
     width = max(map(len, types), default=0)
     lines = [f"@{function.sym_name.data}: {len(metered.operations)} operations, {len(results)} results"]
@@ -118,7 +129,9 @@ def summary(function: FuncOp, results: Sequence[Array], metered: Metering, model
         lines.append(f"  #{number:<3} {type_:<{width}}  crc32 {checksum(result)}")
     place = f"at operation {metered.peak_index}, {metered.operations[metered.peak_index]}"
     lines.append(f"peak of temporaries: {metered.peak_bytes} bytes metered, {modelled.peak_bytes} modelled, {place}")
-    lines.append(f"constants and what comes from them alone, not counted: {metered.constant_peak_bytes} bytes at most")
+    lines.append(
+        f"constants and values computed from them alone, not counted: {metered.constant_peak_bytes} bytes at most"
+    )
     return "\n".join(lines) + "\n"
 
 
@@ -158,7 +171,9 @@ def argument_parser() -> argparse.ArgumentParser:
     add_input_options(parser)
     add_split_option(parser)
     add_rules_option(parser)
-    parser.add_argument("--kind", choices=INPUT_KINDS, default="random", help="what to draw from the seed (random)")
+    parser.add_argument(
+        "--kind", choices=INPUT_KINDS, default="random", help="the kind of inputs for the seed (random)"
+    )
     parser.add_argument("--results", metavar="OUT.npz", help="write the results, result_0 first")
     parser.add_argument("--trace", metavar="TRACE.json", help="write the live bytes after each operation")
     parser.add_argument("-v", "--version", action="version", version=version_of("recompute-run"))

@@ -37,9 +37,13 @@ class Diagnostic:
 
     Attributes:
         kind: "error", "remark" or "note".
-        category: The kind of a remark, a `RemarkKind`; "failure" for errors.
-        pass_name: The pass that it comes from; empty outside of passes.
-        function: The symbol of the function around the operation; empty if there is none.
+        file: The name of the file.
+        line: The line.
+        column: The column.
+        message: The message.
+        category: The `RemarkKind` of a remark; "failure" for errors.
+        pass_name: The pass that reports the diagnostic; "" outside of passes.
+        function: The symbol of the function that contains the operation; "" if there is none.
     """
 
     kind: str
@@ -55,22 +59,26 @@ class Diagnostic:
         return f"{self.file}:{self.line}:{self.column}: {self.kind}: {self.message}"
 
     def to_json(self) -> str:
-        """Return one line; the parts that are empty are left out."""
+        """Return the diagnostic as an object of JSON in one line, without empty parts."""
         return json.dumps({name: part for name, part in asdict(self).items() if part != ""})
 
 
 @dataclass(frozen=True)
 class InputText:
-    """The input that diagnostics refer to. `text` may be left out: functions are then reported at 1:1."""
+    """The input of which diagnostics report. Without a text, functions are reported at 1:1."""
 
     file: str
     text: str = ""
 
     def position_of(self, op: Operation, *, is_request: bool = False) -> str:
-        """Return `file:line:col` of the operation.
+        """Return the position of an operation, `file:line:col`.
 
-        A module or a function without a position of its own is reported where it stands in the input, not at a line of
-        the model that an operation inside of it has; so is a bad request, `is_request`, whatever the position.
+        A module or a function without a position of its own is reported at its definition in the input, not at the line
+        of the model that an operation inside of it has.
+
+        Args:
+            op: The operation.
+            is_request: Whether the diagnostic is about the request, which is always reported in the input.
         """
         position = source_position(op.location)
         is_here = position is not None and position[0] == self.file
@@ -80,8 +88,7 @@ class InputText:
         return position_of(op)
 
     def _place_of(self, function: str) -> tuple[int, int]:
-        """Return line and column of the operation that defines the function; 1:1 if it is not found, and for no
-        function."""
+        """Return the line and the column of the definition of a function; 1:1 if there is none."""
         name = re.escape(function)
         definition = rf'^[ \t]*(func\.func\b[^@\n]*@"?{name}"?\(|"func\.func"\([^\n]*sym_name = "{name}")'
         match = re.search(definition, self.text, re.MULTILINE) if function else None
@@ -96,8 +103,8 @@ def of_remark(remark: Remark, source: InputText, pass_name: str = "") -> Diagnos
 
     Args:
         remark: The remark.
-        source: The input; a remark without a position is reported at 1:1.
-        pass_name: The pass that it comes from.
+        source: The input. A remark without a position is reported at 1:1.
+        pass_name: The pass that reports the remark.
     """
     diagnostic = _at("remark", source.position_of(remark.operation), remark.reason, source.file)
     function = _function_around(remark.operation)
@@ -105,7 +112,7 @@ def of_remark(remark: Remark, source: InputText, pass_name: str = "") -> Diagnos
 
 
 def of_exception(error: ParseError | DiagnosticException, source: InputText, pass_name: str = "") -> Diagnostic:
-    """Return an error as a diagnostic; one without a position is reported at the beginning of the file."""
+    """Return an error as a diagnostic. An error without a position is reported at 1:1."""
     if isinstance(error, ParseError):
         diagnostic, function = _of_parse_error(error), ""
     elif isinstance(error, Refusal):
@@ -118,7 +125,7 @@ def of_exception(error: ParseError | DiagnosticException, source: InputText, pas
 
 
 def _function_around(op: Operation | None) -> str:
-    """Return the symbol of the function around the operation; empty if there is none."""
+    """Return the symbol of the function that contains the operation; "" if there is none."""
     while op is not None and not isinstance(op, FuncOp):
         op = op.parent_op()
     return "" if op is None else op.sym_name.data
@@ -141,11 +148,12 @@ def _at(kind: str, position: str, message: str, file: str) -> Diagnostic:
 
 
 FORMATS = ("text", "json", "yaml")
+"""The formats of remarks."""
 CATEGORIES = tuple(kind.value for kind in RemarkKind)
 
 
-def selected(remarks: Iterable[Diagnostic], categories: Sequence[str] | None) -> list[Diagnostic]:
-    """Return the remarks of these kinds; all of them for None."""
+def of_categories(remarks: Iterable[Diagnostic], categories: Sequence[str] | None) -> list[Diagnostic]:
+    """Return the remarks of these categories; None for all."""
     return [remark for remark in remarks if categories is None or remark.category in categories]
 
 
@@ -157,7 +165,7 @@ def formatted(diagnostic: Diagnostic, form: str) -> str:
 
 
 def to_yaml(diagnostic: Diagnostic) -> str:
-    """Return the diagnostic as one document of LLVM's remarks."""
+    """Return the diagnostic as a YAML document of LLVM's optimization remarks."""
     category = diagnostic.category or "analysis"
     place = f"{{ File: {_quoted(diagnostic.file)}, Line: {diagnostic.line}, Column: {diagnostic.column} }}"
     entries = {

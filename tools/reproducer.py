@@ -1,14 +1,16 @@
-"""Reproducers: a module, and the passes to run on it, in one file, as `mlir-opt` writes and reads them.
+"""Reproducers as of `mlir-opt`: a module and the pipeline to run on it, in one file.
 
-{-#
-  external_resources: {
-    mlir_reproducer: {
-      pipeline: "builtin.module(recompute-mark,recompute-clone)",
-      disable_threading: true,
-      verify_each: true
-    }
-  }
-#-}
+The section at the end of the file:
+
+    {-#
+      external_resources: {
+        mlir_reproducer: {
+          pipeline: "builtin.module(recompute-mark,recompute-clone)",
+          disable_threading: true,
+          verify_each: true
+        }
+      }
+    #-}
 """
 
 from __future__ import annotations
@@ -38,14 +40,14 @@ def reproducer(module: str, passes: Sequence[ScheduledPass], verify_each: bool) 
 
     Args:
         module: The text of the module before the passes.
-        passes: The passes.
-        verify_each: Verify the module after each pass.
+        passes: The passes to run.
+        verify_each: Whether the module is verified after each pass.
     """
     pipeline = re.sub(r'["\\]', r"\\\g<0>", pipeline_text(tuple(passes)))
     return module + _SECTION.format(pipeline=pipeline, verify_each=str(verify_each).lower())
 
 
 def pipeline_in(text: str) -> str | None:
-    """Return the pipeline that a reproducer names; None for a text without one."""
+    """Return the pipeline in the section of a reproducer; None for a text without one."""
     match = _PIPELINE.search(text)
     return None if match is None else _ESCAPED.sub(r"\1", match[1])

@@ -1,7 +1,7 @@
 """`--load-rules FILE.py`: a Python file of the user that declares operations of other dialects.
 
-The file runs as Python code with the user's rights; only files named on the command line run. Its declarations end with
-the tool. Every error that it raises is reported with its name.
+The file is executed with the rights of the user; only files named on the command line are. Its declarations end with
+the tool, and its errors are reported with its name and line.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from .files import FileError, read_text
 
 
 def add_rules_option(parser: argparse.ArgumentParser) -> None:
+    """Add `--load-rules`."""
     parser.add_argument(
         "--load-rules",
         metavar="FILE.py",

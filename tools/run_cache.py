@@ -1,4 +1,4 @@
-"""`recompute-opt --cache`: the answer of an earlier run with the same text, passes and files."""
+"""`recompute-opt --cache`: reuse the output of an earlier run with the same text, passes and files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 
 from xdsl.passes import ModulePass
 
-from ..driver.cache import content_of, key_of
+from ..driver.cache_keys import cache_key, content_of
 from ..support.disk_cache import DiskCache, Entry, disk_cache
 from ..support.fingerprint import VERSIONED
 from ..support.interrupts import Interrupt
@@ -26,7 +26,13 @@ class Answer:
 
 @dataclass(frozen=True)
 class RunCache:
-    """The cache of the run on one module; it stores nothing if `key` is None."""
+    """The cache of the run on one module.
+
+    Attributes:
+        key: The key of the run; None if nothing is stored.
+        disk: The cache on disk; None if it is off.
+        interrupts: The number of interrupts before the run.
+    """
 
     key: str | None
     disk: DiskCache | None
@@ -34,17 +40,25 @@ class RunCache:
 
     @classmethod
     def of(cls, request: CommandLine, text: str, name: str) -> RunCache:
-        """Make the cache for the text of the file `name`. Nothing is stored without `--cache`, for passes of other
-        packages, and for runs that write something else than the module, its plan and remarks."""
+        """Make the cache of a run.
+
+        Nothing is stored without `--cache`, for passes of other packages, and for runs that write more than the module,
+        its plan and remarks.
+
+        Args:
+            request: The command line.
+            text: The module.
+            name: The name of the file.
+        """
         passes = [scheduled.module_pass for scheduled in request.passes]
         if not request.cache or _writes_more(request) or not all(map(_is_repeatable, passes)):
             return cls(None, None)
         form = request.generic, request.debuginfo, request.proof, request.verify, request.remarks.categories
         files = [content_of(path) for scheduled in request.passes for path in _texts(scheduled.module_pass)]
-        return cls(key_of("run", text, name, request.passes, files, form), disk_cache())
+        return cls(cache_key("run", text, name, request.passes, files, form), disk_cache())
 
     def get(self) -> Answer | None:
-        """Return the cached answer, or None."""
+        """Return the stored answer; None without one."""
         entry = None if self.key is None or self.disk is None else self.disk.get(self.key)
         if entry is None:
             return None
@@ -52,7 +66,7 @@ class RunCache:
         return Answer(entry.attachment.decode(), entry.record["plan"], diagnostics)
 
     def put(self, answer: Answer) -> None:
-        """Store the answer, unless an interrupt has ended a search for it."""
+        """Store the answer, unless an interrupt has ended its search."""
         if self.key is not None and self.disk is not None and Interrupt.count == self.interrupts:
             diagnostics = [asdict(diagnostic) for diagnostic in answer.diagnostics]
             self.disk.put(self.key, Entry({"plan": answer.plan, "diagnostics": diagnostics}, answer.text.encode()))
@@ -64,7 +78,7 @@ def _writes_more(request: CommandLine) -> bool:
 
 
 def _is_repeatable(module_pass: ModulePass) -> bool:
-    """Return whether the pass has no time limit, and is one of ours or of xDSL, whose versions are part of each key."""
+    """Return whether a pass has no time limit, and is of this project or of xDSL, whose versions are in each key."""
     if getattr(module_pass, "time_limit", None) is not None:
         return False
     return type(module_pass).__module__.partition(".")[0] in VERSIONED

@@ -1,4 +1,4 @@
-"""Entry points of the console scripts. `--version` is answered before any dialect is loaded."""
+"""Entry points of the console scripts, which answer `--version` without loading a dialect."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def plan() -> int:
 
 
 def version_of(tool: str) -> str:
+    """Return the line that `--version` prints."""
     return f"{tool} {__version__} (xdsl {version('xdsl')})"
 
 

@@ -1,6 +1,6 @@
-"""Reports as output formats of the driver: `-t memory-timeline{format=…, model=…}`, `-t explain{format=…}`.
+"""Reports as targets of recompute-opt: `-t memory-timeline{format=…, model=…}` and `-t explain{format=…}`.
 
-`driver/queries.py` computes their content.
+`driver/queries.py` and `transforms/preparation/timelines.py` compute their content.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from xdsl.utils.target import Target
 
 from ..analysis.explain.explanation import Explanation
 from ..analysis.memory.timeline import Timeline
-from ..driver.queries import MODELS, explanations_of, timelines_of
+from ..driver.queries import explanations_of
 from ..interpreters.nested_modules import named_modules
 from ..mlir_io.parser import parse_module
+from ..options.memory_model import MODELS, ORDER
 from ..options.selection import Selection
 from ..reports import explain as explain_report
 from ..reports import memory_timeline as timeline_report
@@ -26,6 +27,7 @@ from ..reports.memory_html import to_html
 from ..rules.costs.cost import FLOPS, cost_named
 from ..support.suggestions import suggestion
 from ..transforms.phase import NoGradient
+from ..transforms.preparation.timelines import timelines_of
 from .files import read_text
 
 Timelines = list[tuple[str, Timeline]]
@@ -53,21 +55,21 @@ _TIMELINE_FORMATS: dict[str, Callable[[Timelines], str]] = {
 
 @dataclass(frozen=True)
 class MemoryTimelineTarget(Target):
-    """Live bytes over the step.
+    """The live bytes over a step.
 
     format: `text`, `json`, `html` or `svg` (which needs the `plot` extra).
-    model: `order` (every result is stored, in program order) or `xla` (with the fusion and the order of XLA:CPU).
-    before: a file with the original step; it comes first, on the same scale.
+    model: `order` (program order, with every result stored) or `xla` (the fusion and the schedule of XLA:CPU).
+    before: a file with the original step, which is shown first and on the same scale.
     """
 
     name = "memory-timeline"
 
     format: str = "text"
-    model: str = "order"
+    model: str = ORDER
     before: str = ""
 
     def check_options(self) -> None:
-        """Raise `UnknownChoice`, and `ImportError` for a picture without matplotlib."""
+        """Raise `UnknownChoice` for an invalid option, and `ImportError` for a picture without matplotlib."""
         if self.format not in _TIMELINE_FORMATS:
             raise UnknownChoice(self.name, "format", self.format, _TIMELINE_FORMATS)
         if self.model not in MODELS:
@@ -83,7 +85,7 @@ class MemoryTimelineTarget(Target):
         output.write(_TIMELINE_FORMATS[self.format](timelines))
 
     def _timelines(self, module: ModuleOp) -> Timelines:
-        """Return the timelines of all functions, those of inner modules included."""
+        """Return the timelines of all functions, with those of inner modules."""
         return [
             (f"{prefix}{name}", timeline)
             for prefix, named in named_modules(module)
@@ -98,8 +100,9 @@ def _parse_file(path: str, ctx: Context) -> ModuleOp:
 
 
 def _pairs(before: Timelines, after: Timelines) -> Timelines:
-    """Return the timelines of each function, before and after. Raises `ValueError` for a function that `before`
-    lacks."""
+    """Return the timelines of each function before and after the rewrite.
+
+    Raises `ValueError` for a function without a timeline in `before`."""
     plain = dict(before)
     if missing := [name for name, _ in after if name not in plain]:
         raise ValueError(f"the original step has no function @{missing[0]}; it has @{', @'.join(plain)}")
@@ -116,11 +119,11 @@ _EXPLAIN_FORMATS: dict[str, Callable[[list[Explanation]], str]] = {
 
 @dataclass(frozen=True)
 class ExplainTarget(Target):
-    """The values that the step saves, and per segment the bytes that recomputation frees and its cost, or why it stays.
+    """The values that a step saves, and for each segment the bytes and the cost of recomputation, or why it is saved.
 
     format: `text`, or `json`, which has the reason of each saved value.
     segments: `auto`, or a shell-style pattern for scopes, as in recompute-mark.
-    checkpoints: names of values between which the segments lie, as in recompute-mark.
+    checkpoints: names of values that cut the step into segments, as in recompute-mark.
     cost: the cost model: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file, as in recompute.
     """
 

@@ -19,7 +19,15 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from ..analysis.copies.loop_chunks import SavedCarries, held_of
-from ..analysis.copies.loop_cuts import SMALLEST, LoopCut, MayRepeat, corner_within, left_alone, loop_cut
+from ..analysis.copies.loop_cuts import (
+    NOT_COUNTED,
+    SMALLEST,
+    LoopCut,
+    MayRepeat,
+    corner_within,
+    left_alone,
+    loop_cut,
+)
 from ..analysis.request.in_loops import asked_whole, repeatable
 from ..analysis.step.crossings import Crossings
 from ..analysis.step.exchanges import holds_collective
@@ -103,8 +111,13 @@ Find = Callable[[LoopPair], LoopCut]
 EXCHANGES = "; {name} in it contains collectives, which are recomputed only with collectives=true"
 
 
-def _loop_left(op: Operation, reason: str) -> Remark:
-    return Remark(op, f"the loop is left as it is: {reason}", topic=Topic.LOOP_LEFT)
+_TOPICS = {SMALLEST: Topic.LOOP_STACKS_SMALLEST, NOT_COUNTED: Topic.LOOP_NOT_COUNTED}
+"""The topics of remarks with these reasons."""
+
+
+def _loop_left(op: Operation, reason: str, note: str = "", topic: Topic | None = None) -> Remark:
+    """Make the remark that a loop is left unchanged. `topic`: by default that of the reason."""
+    return Remark(op, f"the loop is left as it is: {reason}{note}", topic=topic or _TOPICS.get(reason, Topic.LOOP_LEFT))
 
 
 def _next_cut(links: Iterable[LoopPair], find: Find, whole: Collection[Operation]) -> LoopCut | None:
@@ -121,8 +134,11 @@ def _not_worth_it(
             yield Remark(link.writer.op, WHOLE)
         elif link.only_read and (reason := find(link).why_not) is not None:
             exchanges = [op for op in link.writer.block.ops if holds_collective(op) and not may_repeat(op)]
-            reason += EXCHANGES.format(name=name_of(exchanges[0])) if reason == SMALLEST and exchanges else ""
-            yield _loop_left(link.writer.op, reason)
+            if reason == SMALLEST and exchanges:
+                note = EXCHANGES.format(name=name_of(exchanges[0]))
+                yield _loop_left(link.writer.op, reason, note, Topic.LOOP_COLLECTIVES)
+            else:
+                yield _loop_left(link.writer.op, reason)
 
 
 WHOLE = "the loop is in a segment, and computed again with it as a whole: that needs less than to cut it"

@@ -59,6 +59,13 @@ class NoGradient(Refusal):
     """The module holds no gradient."""
 
 
+class ForwardOverReverse(NoGradient):
+    """The gradient is inside a derivative in forward mode, and belongs to the forward pass of that derivative."""
+
+    def __init__(self, op: Operation):
+        super().__init__(op, FORWARD_OVER_REVERSE)
+
+
 def steps_of(module: ModuleOp) -> Iterator[tuple[FuncOp, Phases]]:
     """Yield the functions with a gradient. Raises `NoGradient` if there is none, and the refusals of `phases`."""
     has_gradient = False
@@ -67,17 +74,18 @@ def steps_of(module: ModuleOp) -> Iterator[tuple[FuncOp, Phases]]:
             has_gradient = True
             yield function, classified
     if not has_gradient:
-        raise NoGradient(next(iter(functions_of(module)), module), _why_none(module))
+        raise _no_gradient(next(iter(functions_of(module)), module), module)
 
 
-def _why_none(module: ModuleOp) -> str:
+def _no_gradient(place: Operation, module: ModuleOp) -> NoGradient:
+    """Return the refusal of a module without a gradient, at `place`."""
     operations = [op for function in functions_of(module) for op in every_operation(function)]
     forward = sum(scope_of(op.location).direction is Direction.FORWARD for op in operations)
     if forward and any((transpositions(path_of(op.location)) or 0) > 0 for op in operations):
-        return FORWARD_OVER_REVERSE
+        return ForwardOverReverse(place)
     if forward:
-        return FORWARD_ONLY.format(forward=forward)
-    return NOT_DIFFERENTIATED if any(path_of(op.location) for op in operations) else NO_LOCATIONS
+        return NoGradient(place, FORWARD_ONLY.format(forward=forward))
+    return NoGradient(place, NOT_DIFFERENTIATED if any(path_of(op.location) for op in operations) else NO_LOCATIONS)
 
 
 Steps = Sequence[tuple[FuncOp, Step]]

@@ -55,7 +55,7 @@ class RecomputePass(ModulePass):
     calls: bool = True
     plan: str = ""
     budget: str | int | float | None = None
-    time_limit: float | None = None
+    time_limit: int | float | None = None
     memory_model: str = ""
     strict: bool = False
     attempts: int = ATTEMPTS

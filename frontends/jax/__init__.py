@@ -9,16 +9,30 @@ docs/jax.md describes options, warnings and limits.
 
 from __future__ import annotations
 
-from . import mindspore, paddle
-from .disabled import disabled
-from .explain_step import explain
-from .jit import Jitted, jit
-from .lowered import Lowered
-from .marks import again, offload, save
-from .private import UnsupportedJax
-from .report import Report
-from .scopes import block, named
-from .warning import BarriersDropped, NothingSaved
+from typing import TYPE_CHECKING
+
+# Eager: `import recompute.jax` reports a missing JAX, and models name values with `jax.ad_checkpoint.checkpoint_name`.
+from jax import ad_checkpoint as _ad_checkpoint  # noqa: F401  # pyright: ignore[reportUnusedImport]
+
+from ...support.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from . import mindspore as mindspore
+    from . import paddle as paddle
+    from .explain_step import explain as explain
+    from .jitted import Jitted as Jitted
+    from .jitted import jit as jit
+    from .lowered import Lowered as Lowered
+    from .marks import again as again
+    from .marks import offload as offload
+    from .marks import save as save
+    from .off_switch import disabled as disabled
+    from .private import UnsupportedJax as UnsupportedJax
+    from .report import Report as Report
+    from .scopes import block as block
+    from .scopes import named as named
+    from .warning import BarriersDropped as BarriersDropped
+    from .warning import NothingSaved as NothingSaved
 
 __all__ = [
     "BarriersDropped",
@@ -38,3 +52,19 @@ __all__ = [
     "paddle",
     "save",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "explain_step": "explain",
+        "jitted": "Jitted jit",
+        "lowered": "Lowered",
+        "marks": "again offload save",
+        "off_switch": "disabled",
+        "private": "UnsupportedJax",
+        "report": "Report",
+        "scopes": "block named",
+        "warning": "BarriersDropped NothingSaved",
+    },
+    modules=("mindspore", "paddle"),
+)

@@ -16,5 +16,6 @@ def flags(caller: str, **switches: object) -> None:
             raise TypeError(f"{caller}: {name} must be True or False, not {value!r}")
 
 
-def kind_of(value: object) -> str:
+def type_name(value: object) -> str:
+    """Return the name of the type of a value, for messages."""
     return type(value).__name__

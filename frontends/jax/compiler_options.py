@@ -1,4 +1,4 @@
-"""Compiler options: those that keep the optimization barriers of a rewritten step, and those that only measure one."""
+"""Compiler options that keep the optimization barriers of rewritten steps, and options that only measure a step."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ DROPS_BARRIERS = "cse_barrier_expander"
 """The pass of XLA:CPU that removes barriers before scheduling; the recomputed copies are then merged (CSE)."""
 DISABLED = "xla_disable_hlo_passes"
 MEASURING: Mapping[str, Any] = {"xla_backend_optimization_level": 0}
-"""Options with which XLA:CPU counts the same temporaries and FLOPs in less time (`benchmarks/level_zero.py`)."""
+"""Options with which XLA:CPU reports the same temporaries and FLOPs in less time (`benchmarks/level_zero.py`)."""
 _FLAG = re.compile(rf"--{DISABLED}=[\"']?([^\s\"']+)")
 
 
 def keeping_barriers(platforms: Sequence[str], *option_sets: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Merge compiler options for these platforms, and disable the pass that drops barriers on CPU.
+    """Merge compiler options, and on CPU disable the pass that drops barriers; None if there are no options.
 
-    A later option set overrides an earlier one. On CPU the option replaces the passes that `XLA_FLAGS` and JAX's
-    configuration disable, so it lists these too. None if there are no options.
+    On CPU the compiler option replaces the list of passes that `XLA_FLAGS` and JAX's configuration disable, so that it
+    must list these too.
+
+    Args:
+        platforms: The platforms for which the step is compiled.
+        option_sets: Compiler options; later ones override earlier ones.
     """
     merged = {name: value for options in option_sets for name, value in (options or {}).items()}
     if "cpu" not in platforms:

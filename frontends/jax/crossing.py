@@ -1,7 +1,4 @@
-"""Convert the module of a step between JAX's MLIR and xDSL: through the bridge, or through text as a fallback.
-
-Both give the same module.
-"""
+"""Convert the module of a step between JAX's MLIR and xDSL: by the bridge, or else through text, with equal results."""
 
 from __future__ import annotations
 
@@ -17,13 +14,15 @@ from ...support.diagnostics import Refusal
 from ...support.operations import every_operation
 from . import private
 
-OURS = f"{RECOMPUTE.name}."
-"""The beginning of the names of operations that JAX does not know."""
+RECOMPUTE_PREFIX = f"{RECOMPUTE.name}."
+"""The prefix of the names of operations that JAX does not know."""
 
 
 def module_of(lowered: jax.stages.Lowered, name: str) -> ModuleOp:
-    """Return the lowered module, with locations. Raises `ParseError` if the bridge cannot convert it and its text is
-    rejected by the parser."""
+    """Return the lowered module with its locations.
+
+    `name`: the name of the step, for errors. Raises `ParseError` if neither the bridge nor the parser accepts the
+    module."""
     try:
         from .bridge import NotBridged, read
     except (ImportError, AttributeError):
@@ -36,16 +35,16 @@ def module_of(lowered: jax.stages.Lowered, name: str) -> ModuleOp:
 
 
 def demand_lowered(module: ModuleOp) -> None:
-    """Raise `Refusal` at the first operation of the dialect `recompute`, which remains if the user's pipeline does not
-    lower it."""
+    """Raise `Refusal` at the first operation of the dialect `recompute`, which a pipeline of the user may leave."""
     for op in every_operation(module):
-        if op.name.startswith(OURS):
-            raise Refusal(op, f"{op.name} is left, unknown to JAX: the pipeline must end with recompute-lower")
+        if op.name.startswith(RECOMPUTE_PREFIX):
+            raise Refusal(op, f"{op.name} is unknown to JAX: the pipeline must end with recompute-lower")
 
 
 def with_module(lowered: jax.stages.Lowered, module: ModuleOp) -> jax.stages.Lowered:
-    """Return a copy of `lowered` that compiles this module, verified by MLIR. Raises MLIR's errors, and `Refusal` for a
-    module that is not lowered."""
+    """Return a copy of `lowered` that compiles this module, verified by MLIR.
+
+    Raises MLIR's errors, and `Refusal` for a module with operations of the dialect `recompute`."""
     demand_lowered(module)
     context = private.mlir_context()
     try:
@@ -63,4 +62,4 @@ def _from_text(lowered: jax.stages.Lowered, name: str) -> ModuleOp:
 
 
 def _with_text(lowered: jax.stages.Lowered, module: ModuleOp) -> jax.stages.Lowered:
-    return private.with_module(lowered, private.parsed(print_module(module, debuginfo=True)))
+    return private.with_module(lowered, private.parse_mlir(print_module(module, debuginfo=True)))

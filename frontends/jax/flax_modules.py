@@ -1,7 +1,9 @@
 """Detect flax nnx modules that a step changes in place: under `jax.jit` and `recompute.jax.jit` the update is lost.
 
-def train_step(model, optimizer, x):       # jax.jit traces it with copies of model and optimizer:
-    optimizer.update(model, gradients)     # the copies are updated, and thrown away
+Example:
+
+    def train_step(model, optimizer, x):       # jax.jit traces it with copies of model and optimizer:
+        optimizer.update(model, gradients)     # the copies are updated, and discarded
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ source_info_util.register_exclusion(__file__)
 _TREE: Any = jax.tree
 """Partly unknown to type checkers."""
 
-LOST = (
+LOST_UPDATE = (
     "{name} changes {kinds}, which {is_are} given to it as {an_argument}: jax.jit and recompute.jax.jit trace it "
     "with a copy, so the update is lost and nothing is trained. Use recompute.nnx.jit, which writes the update back:\n"
     "    {name} = recompute.nnx.jit({name})"
@@ -30,10 +32,10 @@ class LostUpdate(TypeError):
 
 
 def without_lost_updates(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Wrap the function: it raises `LostUpdate` if it changes a flax nnx module among its arguments, and does not
-    return the changed arrays.
+    """Wrap a step so that it raises `LostUpdate` if it changes a flax nnx module among its arguments without returning
+    the changed arrays.
 
-    The check runs while the function is traced; a compiled step spends no time on it.
+    The check runs while the step is traced, and takes no time in a compiled step. `name`: the name of the step.
     """
 
     @wraps(function)
@@ -50,14 +52,14 @@ def without_lost_updates(function: Callable[..., Any], name: str) -> Callable[..
         if changed:
             kinds, several = " and ".join(dict.fromkeys(changed)), len(set(changed)) > 1
             words = {"is_are": "are" if several else "is", "an_argument": "arguments" if several else "an argument"}
-            raise LostUpdate(LOST.format(name=name, kinds=kinds, **words))
+            raise LostUpdate(LOST_UPDATE.format(name=name, kinds=kinds, **words))
         return result
 
     return checked
 
 
 def _modules_in(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-    """Return the outermost modules of flax nnx; none if flax is not imported."""
+    """Return the outermost flax nnx modules among the arguments; none if flax is not imported."""
     nnx = sys.modules.get("flax.nnx")
     if nnx is None:
         return []
@@ -72,5 +74,5 @@ def _values_of(module: Any) -> dict[Any, Any]:
 
 
 def _changes(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> list[Any]:
-    """Return the arrays of `after` that are new objects."""
+    """Return the arrays of `after` that are other objects than those of `before`."""
     return [value for path, value in after.items() if path not in before or before[path] is not value]

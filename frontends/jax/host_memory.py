@@ -8,13 +8,14 @@ from dataclasses import replace
 from .options import Options
 
 NO_HOST = (
-    "offload={offload!r} moves nothing here: on {platform} the device's memory is the host's, and XLA drops the moves; "
+    "offload={offload!r} has no effect: on {platform} the device's memory is the host's, and XLA drops the moves; "
     "values are saved or recomputed"
 )
 
 
 def supported_options(options: Options, platforms: Sequence[str]) -> tuple[Options, tuple[str, ...]]:
-    """Return the options for these platforms, without an `offload` that would do nothing, and the remarks that say so.
+    """Return the options for these platforms, without an `offload` that has no effect there, and a remark if it is
+    dropped.
 
     JAX emits moves to the host for GPU and TPU only.
     """

@@ -51,7 +51,7 @@ class OfOptions(TypedDict, total=False):
 
 
 class OfCompilation(TypedDict, total=False):
-    """Whether the plain step is compiled and measured, and how many candidates are compiled."""
+    """The options that decide which variants of the step are compiled."""
 
     measure: bool | str
     search: int
@@ -77,5 +77,7 @@ class Keywords(OfSelection, OfOptions, OfCompilation, OfJax, total=False):
     """The keywords of `recompute.jax.jit`."""
 
 
-OURS = frozenset(OfSelection.__annotations__) | OfOptions.__annotations__.keys() | OfCompilation.__annotations__.keys()
-"""The keywords that `jax.jit` does not know."""
+OWN_KEYWORDS = (
+    frozenset(OfSelection.__annotations__) | OfOptions.__annotations__.keys() | OfCompilation.__annotations__.keys()
+)
+"""The keywords that `jax.jit` does not have."""

@@ -1,4 +1,4 @@
-"""A step of `recompute.jax.jit` that JAX has lowered and that was rewritten: `Lowered`, which compiles either version.
+"""The lowered and rewritten step of `recompute.jax.jit`, which compiles the plain and the rewritten variant.
 
 JAX's own `jax.stages.Lowered` keeps pytrees, donation, shardings and constants; only the module inside it is replaced.
 """
@@ -40,15 +40,16 @@ class Lowered:
 
     Attributes:
         name: The name of the step.
-        options: The options of the rewrite.
-        plain: JAX's own `Lowered`.
-        less: The one that is compiled; `plain` itself if nothing is recomputed.
+        options: The options of the step.
+        plain: JAX's own `Lowered` of the plain step.
+        less: That of the rewritten step; `plain` itself if nothing is recomputed.
         rewritten: The rewrite of the module; None if it was refused.
-        remarks: Those of the rewrite, or the reason that there is none.
-        why: One sentence on why nothing is recomputed; None if something is.
-        drops_barriers: The plain step has its own barriers, as of `jax.checkpoint`, and `jax.jit` drops them here.
-        within: How a budget was kept; None without a budget.
-        read: Returns `module`, which is read when it is first used.
+        remarks: The remarks of the rewrite, or the reason for its refusal.
+        why: The reason that nothing is recomputed, with a remedy; None if operations are recomputed.
+        drops_barriers: Whether the plain step has barriers of its own, as of `jax.checkpoint`, which `jax.jit` drops on
+            this platform.
+        within: The result of the search for a budget; None without a budget.
+        read: Returns `module`, which is read at its first use.
         cache: The disk cache of the step.
     """
 
@@ -66,12 +67,12 @@ class Lowered:
 
     @property
     def module(self) -> ModuleOp | None:
-        """The plain step as an xDSL module, with its marks; None if it cannot be parsed."""
+        """The plain step as a module of xDSL, with its marks; None if it cannot be parsed."""
         return self.read()
 
     @cached_property
     def choice(self) -> CompiledStep:
-        """The step that a call runs, compiled once. Raises `Refusal` with `strict` if the plain step needs less."""
+        """The variant that a call runs, compiled once. Raises `Refusal` with `strict` if the plain step needs less."""
         with progress(f"recompute.jax: {self.name}") as line:
             line.at("compiling")
             return chosen(self)
@@ -82,7 +83,7 @@ class Lowered:
         return self.compile_plain()
 
     def compile(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
-        """Compile the rewritten step; if nothing is recomputed, the plain one, just as `jax.jit` does."""
+        """Compile the rewritten step; if nothing is recomputed, the plain one, as `jax.jit` does."""
         if self.within is not None and compiler_options is None:
             return self.within.compiled
         if self.why is not None:
@@ -92,26 +93,30 @@ class Lowered:
     def compile_plain(
         self, compiler_options: Mapping[str, Any] | None = None, *, keeping: bool = False
     ) -> jax.stages.Compiled:
-        """Compile the plain step as `jax.jit` does. `keeping`: with the options that keep barriers, as the rewritten
-        step is compiled."""
+        """Compile the plain step as `jax.jit` does.
+
+        Args:
+            compiler_options: Compiler options in addition to those of `recompute.jax.jit`.
+            keeping: Add the compiler options that keep barriers, with which rewritten steps are compiled.
+        """
         options = keeping_options(self.plain, self.options, compiler_options) if keeping else compiler_options
         return compile_lowered(self.plain, None if options is None else dict(options))
 
     @property
     def merged(self) -> Rewritten | None:
-        """The step with the copies of its own `jax.checkpoint` merged back, then rewritten; None if not possible."""
+        """The rewrite of the step with the copies of its own `jax.checkpoint` merged back; None if that fails."""
         return self._merged[0]
 
     @cached_property
     def _merged(self) -> tuple[Rewritten | None, jax.stages.Lowered | None]:
-        """The merged step, and as JAX compiles it."""
+        """The rewrite of the merged step, and the lowered step that JAX compiles."""
         if not self.drops_barriers:
             return None, None
         options = searching_options(self.options, self.plain)
         return self.cache.merged(self.plain, lambda: self.module, lambda: merged(self.module, options))
 
     def compile_merged(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
-        """Compile the merged step. `merged` must not be None."""
+        """Compile the merged step, which must exist: `merged` is not None."""
         _, less = self._merged
         assert less is not None, "there is a merged step"
         return compile_lowered(less, keeping_options(self.plain, self.options, compiler_options))
@@ -124,7 +129,7 @@ class Lowered:
 def keeping_options(
     plain: jax.stages.Lowered, options: Options, compiler_options: Mapping[str, Any] | None
 ) -> dict[str, Any] | None:
-    """Return the compiler options that keep barriers, merged with those of `jit` and of the call."""
+    """Return the compiler options that keep barriers, merged with those of `recompute.jax.jit` and of this call."""
     return keeping_barriers(private.platforms(plain), options.jit.get("compiler_options"), compiler_options)
 
 
@@ -133,7 +138,7 @@ def compile_lowered(lowered: Any, compiler_options: dict[str, Any] | None) -> ja
 
 
 def searching_options(options: Options, plain: jax.stages.Lowered) -> RecomputeOptions:
-    """Return the options of the rewrite; with `search`, candidates are measured by the compiler."""
+    """Return the options of the rewrite. With the option `search`, the compiler measures the candidates."""
     if not options.search:
         return options.rewrite
     compiler_options = keeping_options(plain, options, None)

@@ -1,6 +1,7 @@
-"""Rewrite a step that JAX has lowered.
+"""Rewrite a step that JAX has lowered, or read its rewrite from the disk cache.
 
-`jax.stages.Lowered` -> StableHLO with locations -> `recompute.rewrite` -> `Lowered`, the plain and the rewritten step
+The path of a step: `jax.stages.Lowered`, StableHLO with locations, `recompute.rewrite`, and `Lowered`, which holds the
+plain step and the rewritten one.
 """
 
 from __future__ import annotations
@@ -17,19 +18,20 @@ from xdsl.utils.exceptions import ParseError
 from ...dialects.mark_calls import is_named_as_mark
 from ...dialects.stablehlo.control import OptimizationBarrierOp
 from ...driver.api import rewrite
-from ...driver.cache import record_of
+from ...driver.stored_rewrite import RewriteRecord
 from ...driver.verified import NotProved
 from ...options.selection import BadSelection
 from ...support.diagnostics import Refusal, Remark
 from ...support.operations import every_operation
 from ...support.progress import ProgressLine, progress
 from ...support.units import format_bytes
-from . import crossing, private, warning
-from .budget import BudgetedCompile, Compilers, record_of_within, within, within_from
-from .disabled import WHY
+from . import crossing, private, why_plain
+from .budget import BudgetedCompile, Compilers, compile_within, record_of_within, within_from
 from .host_memory import supported_options
 from .lowered import Lowered, compile_lowered, keeping_options, searching_options
-from .marks import WRITTEN_AS_CALLS, demand_names
+from .marks import WRITTEN_AS_CALLS
+from .name_check import demand_names
+from .off_switch import WHY
 from .options import Options
 from .step_cache import StepCache, StoredStep
 
@@ -40,8 +42,8 @@ for _file in (__file__, private.__file__):
 
 
 def lowered_for_us(traced: jax.stages.Traced) -> jax.stages.Lowered:
-    """Lower with mark primitives emitted as custom calls."""
-    return private.lower(traced, WRITTEN_AS_CALLS)
+    """Lower a step with its marks and names as custom calls, which `recompute-take-marks` reads."""
+    return private.lower_with_rules(traced, WRITTEN_AS_CALLS)
 
 
 def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered:
@@ -50,11 +52,11 @@ def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered
     Raises:
         ValueError: For a selection that does not fit the step.
         UnsupportedJax: If the installed JAX lacks a private attribute.
-        Refusal, NotProved, ParseError: From `recompute.rewrite`, with `strict`, a budget, a plan, a planner or a
-            pipeline; otherwise they become the reason.
+        Refusal, NotProved, ParseError: As `recompute.rewrite` raises them, if the options demand a rewrite (`strict`, a
+            budget, a plan, a planner or a pipeline); otherwise they become the reason.
     """
     marked = lowered_for_us(traced)
-    private.check(marked)
+    private.demand_attributes(marked)
     cache = StepCache.of(name, marked, options)
     if (stored := cache.step()) is not None:
         lowered = _from_cache(name, traced, marked, options, cache, stored)
@@ -69,7 +71,7 @@ def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered
 def _rewritten(
     name: str, traced: jax.stages.Traced, marked: jax.stages.Lowered, options: Options, cache: StepCache
 ) -> Lowered:
-    """Rewrite as `rewritten` does, without the cache. `marked`: the step as it was lowered with marks."""
+    """Rewrite as `rewritten` does, without the cache. `marked`: the step, lowered with its marks."""
     try:
         module = crossing.module_of(marked, name)
     except ParseError as error:
@@ -97,7 +99,7 @@ def _rewritten(
     if rewritten.copies:
         less = crossing.with_module(plain, rewritten.module)
     else:
-        why = warning.nothing_recomputed(name, warning.why_nothing(rewritten.remarks))
+        why = why_plain.nothing_recomputed(name, rewritten.remarks)
     remarks = (*rewritten.remarks, *host_remarks)
     return Lowered(
         name, options, plain, less, rewritten, remarks, why, drops_barriers, read=lambda: module, cache=cache
@@ -105,15 +107,15 @@ def _rewritten(
 
 
 def not_rewritten(name: str, plain: jax.stages.Lowered, options: Options) -> Lowered:
-    """Return the plain step, where recomputation is switched off."""
+    """Return the plain step for a call with recomputation switched off."""
     return Lowered(name, options, plain, plain, None, (WHY,), f"{name}: the plain step runs: {WHY}")
 
 
 def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine) -> Lowered:
-    """Return the step rewritten within the budget. Raises `Refusal` if no candidate keeps it."""
+    """Rewrite the step within the budget. Raises `Refusal` if no candidate keeps it."""
     name, options, plain, cache = step.name, step.options, step.plain, step.cache
     on_cpu = "cpu" in private.platforms(plain)
-    result = within(
+    result = compile_within(
         name,
         module,
         options.rewrite,
@@ -130,20 +132,20 @@ def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine)
     why, less, remarks = None, plain, tuple[Remark | str, ...]((result.nothing_to_do,))
     line.result = _result_of(result)
     if (rewritten := result.rewritten) is None:
-        why = warning.nothing_recomputed(name, result.nothing_to_do)
+        why = why_plain.because(name, result.nothing_to_do)
     else:
         less, remarks = crossing.with_module(plain, rewritten.module), rewritten.remarks
     return Lowered(name, options, plain, less, rewritten, remarks, why, within=result, read=lambda: module, cache=cache)
 
 
 def _stored(lowered: Lowered, marked: jax.stages.Lowered) -> StoredStep:
-    """Return the content of the cache for this step. `marked`: as it was lowered with marks."""
+    """Return the stored form of a step. `marked`: the step, lowered with its marks."""
     rewritten = lowered.rewritten
     return StoredStep(
         has_marks=lowered.plain is not marked,
         drops_barriers=lowered.drops_barriers,
         why=lowered.why,
-        rewritten=None if rewritten is None else record_of(rewritten),
+        rewritten=None if rewritten is None else RewriteRecord.of(rewritten),
         remarks=lowered.remarks[0 if rewritten is None else len(rewritten.remarks) :],
         within=None if lowered.within is None else record_of_within(lowered.within),
         less=b"" if lowered.less is lowered.plain else lowered.cache.bytecode_of(lowered.less),
@@ -158,7 +160,8 @@ def _from_cache(
     cache: StepCache,
     stored: StoredStep,
 ) -> Lowered | None:
-    """Return the step as it was stored; None if the compiler measures other bytes than a budget was kept with."""
+    """Return a step from its stored form; None if the compiler now measures another size than the search for its budget
+    did."""
 
     @cache_of_call
     def read() -> ModuleOp | None:
@@ -184,19 +187,19 @@ def _from_cache(
 
 
 def _result_of(within: BudgetedCompile) -> str:
-    """Describe the result: `19.5 MiB -> 4.1 MiB of temporaries, within the budget 0.5`."""
+    """Describe the result of a search for a budget: `19.5 MiB -> 4.1 MiB of temporaries, within the budget 0.5`."""
     needs = within.compiled.memory_analysis()
     after = within.plain if needs is None else int(needs.temp_size_in_bytes)
     before = format_bytes(within.plain)
     if within.rewritten is None:
         return f"{before} of temporaries, within the budget {within.budget} as it is"
-    kept = "as little as was found" if within.temporaries is None else f"within the budget {within.budget}"
+    kept = "the minimum that was found" if within.temporaries is None else f"within the budget {within.budget}"
     return f"{before} -> {format_bytes(after)} of temporaries, {kept}"
 
 
 @dataclass(frozen=True)
 class _PlainStep:
-    """A step that cannot be rewritten and stays as it is."""
+    """A step that runs unchanged if its rewrite is refused."""
 
     name: str
     options: Options
@@ -209,7 +212,7 @@ class _PlainStep:
         """Return the plain step with the error as its reason. Raises the error if the options demand a rewrite."""
         if self.options.demands(error):
             raise error
-        why = warning.refused(self.name, error)
+        why = why_plain.refused(self.name, error)
         remark = Remark(error.operation, error.reason) if isinstance(error, Refusal) else str(error)
         plain, drops, module = self.plain, self.drops_barriers, self.module
         return Lowered(

@@ -1,15 +1,13 @@
-"""Marks in a model: save a value, recompute it or offload it; also the names of `checkpoint_name`. Names in `save=` and
-`names=` that no value of the step has are refused: a misspelt name would save nothing, silently.
+"""Marks on values of a model, to save, recompute or offload them, and the lowering of marks and of `checkpoint_name`.
 
 A mark is the identity; plain `jax.jit` lowers it to nothing. `recompute.jax.jit` lowers it to a custom call that
-`recompute-take-marks` turns into an attribute, so it never reaches the compiler. Only the value is marked, not its
+`recompute-take-marks` turns into an attribute, so that it never reaches the compiler. Only the value is marked, not its
 tangent or cotangent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Sequence
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -21,16 +19,8 @@ from jax.extend.core import Primitive
 from jax.extend.mlir import ir
 from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import ad, batching, mlir
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
 
-from ...analysis.request.value_names import named_by, names_of
-from ...dialects.mark_calls import NAME
 from ...dialects.names import Names
-from ...driver.api import as_module
-from ...options.selection import BadSelection
-from ...support.operations import every_operation
-from ...transforms.inline import inline
 
 T = TypeVar("T")
 # Marks get the location of the user's line, not of this file.
@@ -45,32 +35,53 @@ _IR: Any = ir
 
 
 def save(x: T) -> T:
-    """Save these values for the backward pass, in place of what the segments and the policy decide.
+    """Mark values to be saved for the backward pass, whatever the segments and the policy decide.
 
-    x: Any pytree of arrays; it comes back unchanged.
+    Args:
+        x: A pytree of arrays.
+
+    Returns:
+        The same values.
     """
     return _mark_leaves(x, "save")
 
 
 def again(x: T) -> T:
-    """Recompute these values when the backward pass needs them, in segments and outside of them.
+    """Mark values to be recomputed for the backward pass, inside of segments and outside.
 
-    x: Any pytree of arrays; it comes back unchanged.
+    Args:
+        x: A pytree of arrays.
+
+    Returns:
+        The same values.
     """
     return _mark_leaves(x, "again")
 
 
 def offload(x: T) -> T:
-    """Save these values; with `recompute.jax.jit(…, offload="marked")` in host memory, if the platform has a separate
-    one.
+    """Mark values to be saved: with `recompute.jax.jit(…, offload="marked")` in host memory, if the platform has a
+    separate one, and otherwise on the device.
 
-    x: Any pytree of arrays; it comes back unchanged.
+    Args:
+        x: A pytree of arrays.
+
+    Returns:
+        The same values.
     """
     return _mark_leaves(x, "offload")
 
 
 def checkpoints(x: jax.Array, names: Sequence[str], values: Sequence[jax.Array] = ()) -> jax.Array:
-    """Mark an array of the step with the borders of the step's segments: the values with these names, and `values`."""
+    """Mark an array of the step with the checkpoints between the segments of the step.
+
+    Args:
+        x: The array, which carries the mark.
+        names: The names of values that are checkpoints.
+        values: Further checkpoints.
+
+    Returns:
+        The same array.
+    """
     return _MARK.bind(_JAX.numpy.asarray(x), *values, kind="checkpoints", config=",".join(names))
 
 
@@ -114,7 +125,7 @@ def _lower_mark(ctx: Any, *operands: Any, kind: str, config: str) -> Any:
 
 
 def _lower_name(ctx: Any, x: Any, *, name: str) -> Any:
-    return _custom_call([x], NAME, name)
+    return _custom_call([x], Names.NAME, name)
 
 
 def _custom_call(operands: Sequence[Any], target: str, config: str) -> Any:
@@ -130,41 +141,3 @@ def _name_primitive() -> Any:
 
 WRITTEN_AS_CALLS = ((_MARK, _lower_mark), (_name_primitive(), _lower_name))
 """Lowering rules that emit marks and names as custom calls, in place of JAX's own rules."""
-
-
-SIMILAR_NAMES = 3
-"""The maximum number of similar names in a message."""
-NAME_IT = "name values with jax.ad_checkpoint.checkpoint_name, or blocks with recompute.jax.block"
-
-
-class UnknownName(BadSelection):
-    """A name that no value of the step has."""
-
-
-def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[str]]) -> None:
-    """Check that every pattern names an operation of the module, functions inlined.
-
-    Args:
-        step: The name of the step, for the message.
-        module: The step, with or without calls of marks. It is left unchanged.
-        patterns: Names and shell-style patterns, by option.
-
-    Raises:
-        UnknownName: For a pattern that matches nothing; the message has similar names.
-    """
-    requested = [(option, pattern) for option, names in patterns.items() for pattern in names]
-    if not requested or not _without_match(every_operation(module), requested):
-        return
-    # Scopes of a called function are complete after inlining only.
-    flat = as_module(module).clone()
-    inline(flat)
-    operations = every_operation(flat)
-    for option, pattern in _without_match(operations, requested):
-        near = get_close_matches(pattern, {name for op in operations for name in names_of(op)}, SIMILAR_NAMES)
-        similar = f"similar names are: {', '.join(near)}" if near else NAME_IT
-        raise UnknownName(f"{step}: {option}={pattern!r} matches no value of the step; {similar}")
-
-
-def _without_match(operations: Sequence[Operation], requested: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    matches = named_by(operations, [pattern for _, pattern in requested])
-    return [(option, pattern) for option, pattern in requested if not matches[pattern]]

@@ -1,4 +1,4 @@
-"""Merge the copies of a step's own `jax.checkpoint` back (CSE), so that a new set of operations can be recomputed."""
+"""Merge the copies of a step's own `jax.checkpoint` back (CSE), and select other operations to recompute."""
 
 from __future__ import annotations
 
@@ -18,9 +18,14 @@ from ...transforms.take_scopes import take_scopes
 
 
 def merged(module: ModuleOp | None, request: RecomputeOptions) -> Rewritten | None:
-    """Return the step merged and rewritten, proved equal to the original module; None if that fails.
+    """Merge and rewrite a step, proved equal to the original module.
 
-    None too if the options or marks in the step select what is recomputed: merging would override them.
+    Returns None if that fails, and if options or marks in the step select the operations to recompute, which merging
+    would override.
+
+    Args:
+        module: The step; None if it could not be read.
+        request: The options of the rewrite.
     """
     if module is None or _selects_places(request) or not any(map(is_of_remat, every_operation(module))):
         return None
@@ -33,14 +38,13 @@ def merged(module: ModuleOp | None, request: RecomputeOptions) -> Rewritten | No
 
 
 def _selects_places(request: RecomputeOptions) -> bool:
-    """Return whether the options select where operations are recomputed. A policy does not: it applies to any
-    segment."""
+    """Return whether the options select segments or a plan. A policy does not: it applies to any segment."""
     if any(choice is not None for choice in (request.plan, request.planner, request.pipeline)):
         return True
     return request.selection.segments != AUTO.segments or request.selection.checkpoints is not None
 
 
 def _is_marked(module: ModuleOp) -> bool:
-    """Return whether the step has marks or marked calls; names select nothing. Raises `Refusal` for invalid marks."""
+    """Return whether the step has marks or marked calls. Names are no marks. Raises `Refusal` for invalid marks."""
     marks = [op for op in every_operation(module) if is_named_as_mark(op)]
     return any(op.call_target_name.data != NAME for op in marks) or take_scopes(module.clone()) > 0

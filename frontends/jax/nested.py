@@ -1,4 +1,4 @@
-"""A step that is called inside another `jax.jit`: one primitive there, rewritten when the outer function is lowered.
+"""Steps inside another `jax.jit`: one primitive of its trace, rewritten when the outer function is lowered.
 
     jax.jit(lambda state, batches: lax.scan(step, state, batches))      # step = recompute.jax.jit(…)
 
@@ -28,8 +28,8 @@ from ...options.selection import BadSelection
 from ...support.diagnostics import Refusal
 from ...support.operations import every_operation
 from ...transforms.calls.templates import strip
-from . import private, warning
-from .budget import DEVICE
+from . import private, warning, why_plain
+from .budget_option import DEVICE
 from .calls import Call, completed
 from .compiler_options import are_kept_by_flags
 from .crossing import demand_lowered
@@ -46,15 +46,15 @@ _STEP.multiple_results = True
 
 @dataclass(frozen=True, eq=False)
 class CallableStep:
-    """A step for arguments of one structure.
+    """A step for arguments of one tree structure.
 
     Attributes:
         name: The name of the step.
-        options: The options of the rewrite.
-        flat: The jitted step, from leaves to leaves.
+        options: The options of the step.
+        flat: The jitted step, from the leaves of the arguments to the leaves of the results.
         out: The abstract values of the result leaves.
-        tree: The tree of the results.
-        warned: The warnings so far.
+        tree: The tree structure of the results.
+        warned: The warnings that were given.
     """
 
     name: str
@@ -65,13 +65,21 @@ class CallableStep:
     warned: set[str] = field(default_factory=set[str])
 
     def warn_once(self, words: str, kind: type[Warning] = warning.NothingSaved) -> None:
+        """Warn, unless the same warning was given before."""
         if words not in self.warned:
             self.warned.add(words)
             warning.warn(words, kind)
 
 
 def nested_step(name: str, options: Options, plain: Callable[..., Any], call: Call) -> CallableStep | None:
-    """Return the step for these arguments; None, with a warning, if it has effects or closes over traced values."""
+    """Make the step for these arguments; None, with a warning, if it has effects or closes over traced values.
+
+    Args:
+        name: The name of the step.
+        options: The options of the step.
+        plain: The result of `jax.jit` of the step.
+        call: The arguments.
+    """
     leaves, arguments = _JAX.tree.flatten((call.args, dict(call.kwargs)))
     static, trees = call.static, list[Any]()  # Do not hold `call`: its arguments are tracers, and the step outlives it.
 
@@ -84,7 +92,7 @@ def nested_step(name: str, options: Options, plain: Callable[..., Any], call: Ca
     jitted = _JAX.jit(flat)
     traced = jitted.trace(*leaves)
     if traced.jaxpr.effects or len(traced.jaxpr.in_avals) != len(leaves):
-        warning.warn(warning.not_alone(name))
+        warning.warn(why_plain.not_alone(name))
         return None
     return CallableStep(name, options, jitted, tuple(traced.jaxpr.out_avals), trees[-1])
 
@@ -104,14 +112,14 @@ def _abstract_eval(*_: Any, step: CallableStep) -> Any:
 
 
 def _jvp(primals: Any, tangents: Any, *, step: CallableStep) -> Any:
-    step.warn_once(warning.under_a_trace(step.name))
+    step.warn_once(why_plain.under_a_trace(step.name))
     zero, instantiate = _RULES.ad.Zero, _RULES.ad.instantiate_zeros
     tangents = [instantiate(tangent) if isinstance(tangent, zero) else tangent for tangent in tangents]
     return _JAX.jvp(step.flat, tuple(primals), tuple(tangents))
 
 
 def _batch(arguments: Any, dimensions: Any, *, step: CallableStep) -> Any:
-    step.warn_once(warning.under_a_trace(step.name))
+    step.warn_once(why_plain.under_a_trace(step.name))
     out = _JAX.vmap(step.flat, in_axes=tuple(dimensions), out_axes=0)(*arguments)
     return out, [0] * len(out)
 
@@ -121,11 +129,11 @@ def _lower(ctx: Any, *operands: Any, step: CallableStep) -> Any:
     try:
         exported = _export(step, ctx.avals_in, platforms)
     except (ValueError, NotImplementedError) as error:
-        step.warn_once(warning.nothing_recomputed(step.name, f"jax.export: {error}"))
+        step.warn_once(why_plain.because(step.name, f"jax.export: {error}"))
         exported = None
     rewritten = None if exported is None else _rewrite(step, exported)
     if rewritten is not None and "cpu" in platforms and not are_kept_by_flags():
-        step.warn_once(warning.barriers_are_dropped(step.name), warning.BarriersDropped)
+        step.warn_once(why_plain.barriers_are_dropped(step.name), warning.BarriersDropped)
     return _RULES.mlir.lower_fun(rewritten or step.flat, multiple_results=True)(ctx, *operands)
 
 
@@ -140,39 +148,37 @@ def _export(step: CallableStep, avals: Sequence[Any], platforms: Sequence[str]) 
 
 
 def _rewrite(step: CallableStep, exported: Any) -> Callable[..., Any] | None:
-    """Return the function of the rewritten module; None, with a warning, if nothing is recomputed. Raises as
-    `lower`."""
+    """Return a function that calls the rewritten module; None, with a warning, if nothing is recomputed.
+
+    Raises as `Jitted.lower` does."""
     try:
         rewritten = rewrite(exported.mlir_module(), _rewrite_options(step.options), name=step.name)
     except (Refusal, NotProved, ParseError) as error:
         if isinstance(error.__cause__, BadSelection) or step.options.demands(error):
             raise
-        return step.warn_once(warning.refused(step.name, error))
+        return step.warn_once(why_plain.refused(step.name, error))
     if not rewritten.copies:
-        step.warn_once(warning.nothing_recomputed(step.name, warning.why_nothing(rewritten.remarks)))
+        step.warn_once(why_plain.nothing_recomputed(step.name, rewritten.remarks))
         return None
     demand_lowered(rewritten.module)
     try:
         serialized = _serialize(rewritten)
     except ValueError as error:
-        return step.warn_once(
-            warning.nothing_recomputed(step.name, f"MLIR cannot serialize the rewritten step: {error}")
-        )
+        return step.warn_once(why_plain.because(step.name, f"MLIR cannot serialize the rewritten step: {error}"))
     return replace(exported, mlir_module_serialized=serialized).call
 
 
 def _rewrite_options(options: Options) -> RecomputeOptions:
-    """Return the options of the rewrite. The step is not compiled by itself, so the model of XLA:CPU measures a
-    budget."""
+    """Return the options of the rewrite. A budget is kept by the model of XLA:CPU: the step is not compiled alone."""
     if options.budget is None:
         return options.rewrite
-    if options.budget.lower() == DEVICE:
+    if options.budget == DEVICE:
         raise ValueError('budget="device" does not apply to a step inside another jax.jit: give bytes or a share')
     return replace(options.rewrite, budget=options.budget, memory_model="xla")
 
 
 def _serialize(rewritten: Rewritten) -> bytes:
-    """Return a portable artifact of the module, without attributes unknown to StableHLO, which the format lacks.
+    """Return the rewritten module as a portable artifact, a format without attributes that StableHLO does not define.
 
     Raises `ValueError` if MLIR cannot serialize the module."""
     module = rewritten.module.clone()

@@ -25,7 +25,7 @@ from typing_extensions import Unpack
 
 from ...driver.api import Explanations
 from ...support.progress import progress
-from .jit import Jitted
+from .jitted import Jitted
 from .keywords import Keywords
 from .lowered import Lowered
 from .options import Options, demand_known, options_of
@@ -49,7 +49,7 @@ OF_FLAX = frozenset({"graph", "graph_updates"})
 
 
 class NnxJitted(Generic[P, R]):
-    """The result of `recompute.nnx.jit`: called like the function, it updates the modules among its arguments."""
+    """The result of `recompute.nnx.jit`: a callable like the function, which updates modules among its arguments."""
 
     __name__: str
     __wrapped__: Callable[P, R]
@@ -93,11 +93,11 @@ class NnxJitted(Generic[P, R]):
         return self._flax.eval_shape(*args, **kwargs)
 
     def clear_cache(self) -> None:
-        """Clear the compiled steps."""
+        """Delete the compiled steps."""
         self._inner.clear_cache()
 
     def _of_arrays(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Call a method of the jitted function with the arrays of the arguments, as the `lower` of flax does."""
+        """Call a method of the jitted function with the arrays of the arguments, as flax's `lower` does."""
         self._flax.jitted_fn = _Lowering(method)
         try:
             return self._flax.lower(*args, **kwargs).lowered
@@ -113,7 +113,7 @@ class _Lowering:
 
 
 def _with_scopes(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function, whose modules run in named scopes while it is traced."""
+    """Wrap the function so that its modules run in named scopes while it is traced."""
     if not callable(function) or isinstance(getattr(function, "__self__", None), _NNX.Module):
         return function  # nnx.jit raises the error.
 
@@ -139,16 +139,17 @@ def jit(*fn: Any, **keywords: Any) -> Any:
     """Wrap a training step, gradient and update included, as `nnx.jit` does, in less memory.
 
     Args:
-        fn: The step. Modules, optimizers, metrics and streams of random numbers among its arguments are updated in
+        fn: The step, which updates modules, optimizers, metrics and streams of random numbers among its arguments in
             place. Without it, `jit` is a decorator.
         segments, policy, budget, ...: As in `recompute.jax.jit`.
         donate_argnums, in_shardings, graph, ...: The keywords of `nnx.jit`.
 
     Returns:
-        A function like that of `nnx.jit`, with `report` and `explain`.
+        A function like the result of `nnx.jit`, with `report` and `explain`.
 
     Raises:
         TypeError, ValueError: For invalid keywords, before anything is compiled.
+        ImportError: For a version of flax without the attributes that are used here.
 
     Example:
         >>> step = recompute.nnx.jit(train_step, donate_argnames=("model", "optimizer"))  # doctest: +SKIP

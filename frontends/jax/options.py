@@ -1,4 +1,4 @@
-"""The options of `recompute.jax.jit`: its own, checked before anything is lowered, and those passed to `jax.jit`."""
+"""The keywords of `recompute.jax.jit`, checked before anything is lowered: its own options, and those for `jax.jit`."""
 
 from __future__ import annotations
 
@@ -8,27 +8,23 @@ from dataclasses import dataclass, field, fields
 from typing import Any, cast, get_type_hints
 
 import jax
-from xdsl.passes import ModulePass
 
 from ...analysis.request.policies import saves_of
-from ...driver.pipeline import passes_of
-from ...options.loop_schedule import Loops, demand_proof, schedule_of
+from ...options.loop_schedule import demand_proof
 from ...options.offload_option import offload_named
+from ...options.option_facts import EntryPoint, facts_of, options_with
 from ...options.recompute_options import RecomputeOptions
-from ...options.segment_budgets import read_budgets, spelled
 from ...options.selection import Selection
-from ...planning.plan_file import StepPlan, from_option
-from ...rules.costs.cost import FLOPS, cost_named
-from ...rules.costs.device import BadCost
+from ...rules.costs.cost import FLOPS
 from ...support.suggestions import did_you_mean
 from ...transforms.phase import NoGradient
-from .budget import checked_budget
-from .keywords import OURS, Keywords, OfOptions
-from .policies import selected
+from .keywords import OWN_KEYWORDS, Keywords
+from .option_checks import CHECKS
+from .policies import selection_with
 
 SELECTION = tuple(option.name for option in fields(Selection))
-REWRITE = tuple(name for name in OfOptions.__annotations__ if name != "budget")
-CHOICES = SELECTION[: SELECTION.index("preserve_rng_state")]
+REWRITE = tuple(option.name for option in options_with(RecomputeOptions, EntryPoint.JIT) if option.name != "budget")
+SELECTING = tuple(option.name for option in fields(Selection) if facts_of(option).selects)
 """The options that select what is recomputed; a plan replaces them."""
 
 
@@ -38,11 +34,11 @@ class Options:
 
     Attributes:
         rewrite: The options of the rewrite.
-        measure: Whether the plain step is measured: True, False or "auto".
-        search: The number of candidates to compile; with 0 the model chooses.
-        jit: The keywords of `jax.jit`.
+        measure: Whether the plain step is compiled and measured: True, False or "auto".
+        search: The number of candidates to compile; 0 to choose by the model.
+        jit: The keywords for `jax.jit`.
         budget: The budget as text; None without one.
-        named: The names of values that the options `save` and `names` select, by option.
+        named: The names of values in the options `save` and `names`, by option.
     """
 
     rewrite: RecomputeOptions
@@ -53,7 +49,7 @@ class Options:
     named: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     def demands(self, error: Exception) -> bool:
-        """Return whether to raise the error rather than run the plain step: with `strict`, budgets or a plan."""
+        """Return whether to raise an error instead of running the plain step: with `strict`, budgets or a plan."""
         rewrite = self.rewrite
         is_planned = rewrite.plan is not None or rewrite.planner is not None or rewrite.pipeline is not None
         is_planned = is_planned or bool(rewrite.selection.segment_budgets)
@@ -61,11 +57,16 @@ class Options:
 
 
 def options_of(keywords: Mapping[str, Any]) -> Options:
-    """Check the keywords of `recompute.jax.jit`. Raises `TypeError` and `ValueError`, which name the option."""
+    """Check the keywords of `recompute.jax.jit`.
+
+    Raises:
+        TypeError: For an unknown keyword, and for a value of the wrong type.
+        ValueError: For an invalid value, and for keywords that contradict one another.
+    """
     demand_known(keywords, "recompute.jax.jit")
-    ours = {name: value for name, value in keywords.items() if name in OURS}
-    checked = {name: _CHECKS[name](name, value) for name, value in ours.items()}
-    selection = selected(**_only(checked, SELECTION))
+    ours = {name: value for name, value in keywords.items() if name in OWN_KEYWORDS}
+    checked = {name: CHECKS[name](name, value) for name, value in ours.items()}
+    selection = selection_with(**_only(checked, SELECTION))
     _check_agreement(selection, checked)
     jit = {name: value for name, value in keywords.items() if name not in ours}
     rewrite = RecomputeOptions(selection, **_only(checked, REWRITE))
@@ -74,7 +75,13 @@ def options_of(keywords: Mapping[str, Any]) -> Options:
 
 
 def demand_known(keywords: Iterable[str], caller: str, more: Iterable[str] = ()) -> None:
-    """Raise `TypeError` for an unknown keyword. `more`: keywords of the caller beside those of `recompute.jax.jit`."""
+    """Raise `TypeError` for an unknown keyword.
+
+    Args:
+        keywords: The names to check.
+        caller: The function that messages name.
+        more: Names that the caller accepts in addition to those of `recompute.jax.jit`.
+    """
     known = [*Keywords.__annotations__, *(name for name in _OF_JAX if name not in Keywords.__annotations__), *more]
     for name in keywords:
         if name not in known:
@@ -82,8 +89,7 @@ def demand_known(keywords: Iterable[str], caller: str, more: Iterable[str] = ())
 
 
 def signature() -> inspect.Signature:
-    """Return the signature of `recompute.jax.jit` for `help` and for editors: every keyword with its type and its
-    default."""
+    """Return the signature of `recompute.jax.jit` for `help` and editors, with the type and default of each keyword."""
     options = RecomputeOptions()
     defaults = {option.name: getattr(options, option.name) for option in fields(options)}
     defaults |= {option.name: option.default for option in fields(Selection)}
@@ -104,7 +110,7 @@ _OF_JAX: Mapping[str, inspect.Parameter] = {
     for name, parameter in inspect.signature(cast(Any, jax).jit).parameters.items()
     if parameter.kind is inspect.Parameter.KEYWORD_ONLY
 }
-"""The keywords of the installed `jax.jit`."""
+"""The keywords of the installed version of `jax.jit`."""
 
 
 def _only(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -112,13 +118,13 @@ def _only(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 
 def _check_agreement(selection: Selection, checked: Mapping[str, Any]) -> None:
-    """Raise `ValueError` for options that contradict each other."""
+    """Raise `ValueError` for options that contradict one another."""
     saves_of(selection)
     planned = [name for name in ("plan", "planner", "pipeline", "budget") if checked.get(name) is not None]
     if len(planned) > 1:
         raise ValueError(f"recompute.jax.jit: give {planned[0]}= or {planned[1]}=, not both")
     default = Selection()
-    chosen = [name for name in CHOICES if getattr(selection, name) != getattr(default, name)]
+    chosen = [name for name in SELECTING if getattr(selection, name) != getattr(default, name)]
     if planned and chosen and planned != ["budget"]:
         raise ValueError(f"recompute.jax.jit: {planned[0]}= selects what is recomputed, and so does {chosen[0]}=")
     if planned and checked.get("search"):
@@ -132,167 +138,3 @@ def _check_agreement(selection: Selection, checked: Mapping[str, Any]) -> None:
         demand_proof(checked.get("loops", True))
     if selection.checkpoints is not None and selection.segments != default.segments:
         raise ValueError("recompute.jax.jit: give segments= or checkpoints=, not both")
-
-
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise _wrong_type(name, "a str", value)
-    if not value:
-        raise ValueError(f"recompute.jax.jit: {name} must not be empty")
-    return value
-
-
-def _cost(name: str, value: Any) -> str:
-    """Raises `BadCost`, a ValueError, for an unknown cost or device, and for a file that cannot be read."""
-    try:
-        cost_named(_text(name, value))
-    except BadCost as error:
-        raise BadCost(f"recompute.jax.jit: {name}: {error}") from error
-    return value
-
-
-def _offload(name: str, value: Any) -> str:
-    return value if value == "" else _text(name, value)
-
-
-def _policy(name: str, value: Any) -> Any:
-    if isinstance(value, str) or not callable(value):
-        return _text(name, value)
-    return value
-
-
-def _flag(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise _wrong_type(name, "True or False", value)
-    return value
-
-
-def _count(name: str, value: Any, least: int = 1) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise _wrong_type(name, "an int", value)
-    if value < least:
-        raise ValueError(f"recompute.jax.jit: {name} must be at least {least}, not {value}")
-    return value
-
-
-def _count_from_zero(name: str, value: Any) -> int:
-    return _count(name, value, least=0)
-
-
-def _sequence(name: str, value: Any, check: Callable[[str, Any], Any], elements: str) -> tuple[Any, ...]:
-    if isinstance(value, str) and elements == "str":
-        raise TypeError(f"recompute.jax.jit: {name} must be a sequence of str, not str: give ({value!r},)")
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        raise _wrong_type(name, f"a sequence of {elements}", value)
-    return tuple([check(name, element) for element in value])  # pyright: ignore[reportUnknownVariableType]
-
-
-def _texts(name: str, value: Any) -> tuple[str, ...]:
-    return _sequence(name, value, _text, "str")
-
-
-def _texts_or_none(name: str, value: Any) -> tuple[str, ...] | None:
-    return None if value is None else _texts(name, value)
-
-
-def _numbers(name: str, value: Any) -> tuple[int, ...]:
-    return _sequence(name, value, _count_from_zero, "int")
-
-
-def _plan(name: str, value: Any) -> tuple[StepPlan, ...] | None:
-    """Check the option `plan`. Raises `BadPlan`, a ValueError, for a text that is not a plan."""
-    if value is None:
-        return None
-    return from_option(value) if isinstance(value, str) else _sequence(name, value, _step_plan, "StepPlan, or its text")
-
-
-def _step_plan(name: str, value: Any) -> StepPlan:
-    if not isinstance(value, StepPlan):
-        raise _wrong_type(name, "the text of a plan or a sequence of StepPlan", value)
-    return value
-
-
-def _pipeline(name: str, value: Any) -> tuple[ModulePass, ...] | None:
-    """Check the option `pipeline`. Raises `BadPipeline`, a ValueError."""
-    if value is None:
-        return None
-    if not isinstance(value, str | Sequence):
-        raise _wrong_type(name, "a text such as 'recompute-inline,recompute-mark', or a sequence of passes", value)
-    return passes_of(value)  # pyright: ignore[reportUnknownArgumentType]
-
-
-def _planner(name: str, value: Any) -> Any:
-    if value is not None and not callable(value):
-        raise _wrong_type(name, "a function, Graph -> Plan", value)
-    return value
-
-
-def _loops(name: str, value: Any) -> Loops:
-    """Check the option `loops`. Raises `BadSchedule`, a ValueError."""
-    if not isinstance(value, bool | str):
-        raise _wrong_type(name, "True, False, or a text such as 'keep(50%)' or 'periodic(8)'", value)
-    schedule_of(value)
-    return value
-
-
-def _segment_budgets(name: str, value: Any) -> tuple[str, ...]:
-    """Return the budgets, spelled as a pass option. Raises `BadSelection`, a ValueError."""
-    if value is None:
-        return ()
-    if isinstance(value, str):
-        read_budgets((value,))
-        return (value,)
-    if not isinstance(value, Mapping):
-        raise _wrong_type(name, "a dict such as {'layer*': '30%'}, or a str", value)
-    budgets = cast(Mapping[Any, Any], value)
-    for pattern, budget in budgets.items():
-        if not isinstance(pattern, str) or isinstance(budget, bool) or not isinstance(budget, str | int | float):
-            raise _wrong_type(name, "a dict of str to a text, a share or bytes", budget)
-    return spelled(budgets)
-
-
-def _measure(name: str, value: Any) -> bool | str:
-    if not isinstance(value, bool) and value != "auto":
-        raise ValueError(f"recompute.jax.jit: {name} must be 'auto', True or False, not {value!r}")
-    return value
-
-
-def _budget(name: str, value: Any) -> str | None:
-    return None if value is None else checked_budget(value)
-
-
-def _seconds(name: str, value: Any) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _wrong_type(name, "a number of seconds", value)
-    if not value > 0:
-        raise ValueError(f"recompute.jax.jit: {name} must be a positive number of seconds, not {value}")
-    return float(value)
-
-
-def _wrong_type(name: str, expected: str, value: Any) -> TypeError:
-    return TypeError(f"recompute.jax.jit: {name} must be {expected}, not {type(value).__name__}")
-
-
-_CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
-    "segments": _text,
-    "policy": _policy,
-    **dict.fromkeys("outputs collectives preserve_rng_state stagger calls strict proof".split(), _flag),
-    **dict.fromkeys("copies attempts".split(), _count),
-    "cost": _cost,
-    "offload": _offload,
-    **dict.fromkeys("names save exclude repeatable primal_values".split(), _texts),
-    **dict.fromkeys("skip primal_results cotangents".split(), _numbers),
-    "loops": _loops,
-    "segment_count": _count_from_zero,
-    "search": _count_from_zero,
-    "checkpoints": _texts_or_none,
-    "plan": _plan,
-    "planner": _planner,
-    "pipeline": _pipeline,
-    "measure": _measure,
-    "budget": _budget,
-    "time_limit": _seconds,
-    "segment_budgets": _segment_budgets,
-}

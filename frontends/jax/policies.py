@@ -1,7 +1,9 @@
-"""The option `policy=` as an object: one of `jax.checkpoint_policies`, or a function of the user's.
+"""The option `policy` as an object: one of `jax.checkpoint_policies`, or a function of the user.
 
-def saveable(operation, shapes, names):
-    return operation == "stablehlo.dot_general" or "hidden" in names
+Example:
+
+    def saveable(operation, shapes, names):
+        return operation == "stablehlo.dot_general" or "hidden" in names
 """
 
 from __future__ import annotations
@@ -20,17 +22,25 @@ from ...options.selection import Selection
 from ...support.operations import name_of
 
 Saveable = Callable[[str, tuple[tuple[int, ...], ...], tuple[str, ...]], bool]
-"""Arguments: an operation's name (`stablehlo.tanh`), the shapes of its results, and all names it can be selected by."""
+"""A function of an operation's name (`stablehlo.tanh`), the shapes of its results, and the names that select it. It
+returns whether the results are saved."""
 WITH_NAMES = {
     "SaveOnlyTheseNames": ("save_only_these_names", "saveable_names"),
     "SaveAnyNamesButThese": ("save_any_names_but_these", "names"),
 }
-"""Types of JAX's policies on names: the name of our policy, and the attribute that holds the names."""
+"""The name of our policy and the attribute with its names, by the type of JAX's policies on names."""
 
 
-def selected(policy: Any = "nothing_saveable", **fields: Any) -> Selection:
-    """Return the selection with this policy and these fields. Raises `TypeError` for a function with other
-    parameters."""
+def selection_with(policy: Any = "nothing_saveable", **fields: Any) -> Selection:
+    """Return a selection.
+
+    Args:
+        policy: The name of a policy, one of `jax.checkpoint_policies`, or a `Saveable`.
+        **fields: Other fields of the selection.
+
+    Raises:
+        TypeError: For a function with other parameters than those of `Saveable`.
+    """
     if isinstance(policy, str):
         return Selection(policy=policy, **fields)
     if (name := _name_in_jax(policy)) is not None:
@@ -49,7 +59,7 @@ def _name_in_jax(policy: Any) -> str | None:
 
 
 def _check(policy: Any) -> None:
-    """Raise `TypeError` for a policy with the parameters of `jax.checkpoint`, which would save nothing here."""
+    """Raise `TypeError` for a function that is no `Saveable`, such as a policy for `jax.checkpoint`."""
     policy_name = getattr(policy, "__name__", type(policy).__name__)
     if str(getattr(policy, "__module__", "")).startswith("jax."):
         raise TypeError(

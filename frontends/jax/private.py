@@ -1,6 +1,7 @@
-"""Every private attribute of JAX that is used here, and nowhere else.
+"""The private attributes of JAX on which this package depends. No other module uses any.
 
-Public API has no way to give a `jax.stages.Lowered` another module, or to ask what a jitted function takes for static.
+The public API of JAX offers no way to replace the module of a `jax.stages.Lowered`, or to read which arguments of a
+jitted function are static.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 import jax
 
 TRIED_VERSIONS = ("0.10.2",)
-"""Versions with which everything here was run."""
+"""The versions of JAX with which this module was tested."""
 OF_MODULES = (
     ("jax._src.config", "trace_context"),
     ("jax._src.core", "trace_state_clean"),
@@ -25,16 +26,17 @@ OF_MODULES = (
     ("jaxlib.mlir.ir", "Module.parse"),
     ("jax.interpreters.mlir", "LoweringParameters.override_lowering_rules"),
 )
+"""Attributes of modules that every rewrite needs."""
 OF_JITTED = ("_jit_info.static_argnums", "_jit_info.static_argnames")
+"""Attributes of the result of `jax.jit`."""
 OF_LOWERED = ("_lowering._hlo", "_lowering._executable", "_lowering._platforms")
-
-
+"""Attributes of a `jax.stages.Lowered`."""
 OF_EXPORT = (
     ("jax._src.lib", "_jax.mlir.serialize_portable_artifact"),
     ("jax._src.xla_bridge", "get_backend"),
     ("jax.extend.mlir.dialects.stablehlo", "get_current_version"),
 )
-"""Attributes of JAX that serialize the module of a step inside another `jax.jit`."""
+"""Attributes of modules that serialize the module of a step inside another `jax.jit`."""
 OF_DISPATCH = (
     ("jax._src.interpreters.pxla", "_jax.pjit"),
     ("jax._src.interpreters.pxla", "JitGlobalCppCacheKeys"),
@@ -43,12 +45,12 @@ OF_DISPATCH = (
     ("jax._src.pjit", "_get_fastpath_data"),
     ("jax._src.stages", "Compiled.call"),
 )
-"""Attributes of JAX that make calls of compiled steps as fast as those of `jax.jit`; without them calls are slower."""
+"""Attributes of modules with which calls are as fast as those of `jax.jit`; without them calls are slower."""
 
 
 class UnsupportedJax(RuntimeError):
-    """The installed JAX lacks an attribute that is used here; the message names it, and the version of JAX to
-    install."""
+    """The installed JAX lacks a private attribute that this package needs. The message names the attribute, and the
+    version of JAX to install."""
 
     def __init__(self, missing: str):
         tried = ", ".join(TRIED_VERSIONS)
@@ -60,30 +62,30 @@ class UnsupportedJax(RuntimeError):
 
 @dataclass(frozen=True)
 class Statics:
-    """Which arguments are static, by number and by name, as `jax.jit` completes the one by the other."""
+    """The numbers and the names of static arguments, which `jax.jit` completes from one another."""
 
     numbers: tuple[int, ...]
     names: tuple[str, ...]
 
 
 def statics_of(jitted: Any) -> Statics:
-    """Return the static arguments of a function that `jax.jit` returned. All functions below raise `UnsupportedJax`."""
+    """Return the static arguments of a result of `jax.jit`. This and the following functions raise `UnsupportedJax`."""
     numbers, names = (_get(jitted, path) for path in OF_JITTED)
     return Statics(tuple(numbers), tuple(names))
 
 
 def trace_context() -> Any:
-    """Return all settings of JAX that the meaning of a step depends on: precision, x64, mesh and so on. The result is
-    hashable."""
+    """Return the settings of JAX that the lowering of a step depends on, such as precision, x64 and mesh; hashable."""
     return _of_module(*OF_MODULES[0])()
 
 
 def is_under_a_trace() -> bool:
+    """Return whether JAX traces the caller."""
     return not _of_module(*OF_MODULES[1])()
 
 
-def lower(traced: jax.stages.Traced, rules: Any) -> jax.stages.Lowered:
-    """Lower as JAX does, with these lowering rules of primitives in place of its own."""
+def lower_with_rules(traced: jax.stages.Traced, rules: Any) -> jax.stages.Lowered:
+    """Lower a step with these lowering rules of primitives in place of JAX's own."""
     return traced.lower(_private_parameters=_with_rules(rules))
 
 
@@ -94,13 +96,20 @@ def _with_rules(rules: Any) -> Any:
 
 
 Missed = tuple[Any, Any, bool]
-"""The answer to a miss of JAX's dispatch: the results, the data to serve equal calls without Python, and whether to
-forget these data again."""
+"""The answer to a cache miss of JAX's dispatch: the results, the data with which C++ serves equal calls, and whether to
+drop these data again."""
 
 
 def dispatched(name: str, miss: Callable[..., Missed], statics: Statics) -> Any | None:
-    """Return a function that dispatches as `jax.jit` does: it looks up the compiled step by structure, types, shardings
-    and settings, and calls `miss` on a miss. None if this JAX lacks the dispatcher."""
+    """Return a function that dispatches as `jax.jit` does; None if the installed JAX has no such dispatch.
+
+    It looks the compiled step up by the tree structure, types, shardings and settings of the call.
+
+    Args:
+        name: The name of the step.
+        miss: The function that serves a call that is not in the cache.
+        statics: The static arguments.
+    """
     try:
         pjit, keys, shard, registry, *_ = (_of_module(*place) for place in OF_DISPATCH)
         return pjit(name, None, miss, list(statics.numbers), list(statics.names), keys(), registry, shard)
@@ -109,8 +118,9 @@ def dispatched(name: str, miss: Callable[..., Missed], statics: Statics) -> Any 
 
 
 def called(compiled: jax.stages.Compiled, args: Any, kwargs: Any) -> Missed:
-    """Return the results of a call, for `dispatched`. Effects, mutable arrays and constants as arguments need
-    Python."""
+    """Call a compiled step, and return the answer for `dispatched`.
+
+    C++ cannot serve steps with effects, mutable arrays or constants as arguments."""
     whole: Any = compiled
     try:
         executable, params = whole._executable, whole._params
@@ -125,11 +135,12 @@ def called(compiled: jax.stages.Compiled, args: Any, kwargs: Any) -> Missed:
 
 
 def platforms(lowered: jax.stages.Lowered) -> tuple[str, ...]:
+    """Return the platforms for which a step was lowered."""
     return tuple(_get(lowered, OF_LOWERED[2]))
 
 
-def check(lowered: jax.stages.Lowered) -> None:
-    """Return whether all is there that `with_module` needs, before anybody works for it."""
+def demand_attributes(lowered: jax.stages.Lowered) -> None:
+    """Raise `UnsupportedJax` if the installed JAX lacks an attribute that a rewrite needs, before any work is done."""
     for path in OF_LOWERED:
         _get(lowered, path)
     for module, path in OF_MODULES:
@@ -137,12 +148,11 @@ def check(lowered: jax.stages.Lowered) -> None:
 
 
 def with_module(lowered: jax.stages.Lowered, module: Any) -> jax.stages.Lowered:
-    """Return a copy of `lowered` that compiles this module of MLIR, which has the same arguments and results.
+    """Return a copy of `lowered` that compiles this module of MLIR, with the same arguments and results.
 
-    JAX shares one lowering among equal calls and caches the compiled step in it; the copy starts without a compiled
-    step.
+    JAX shares one lowering among equal calls and caches the compiled step in it. The copy has no compiled step.
     """
-    check(lowered)
+    demand_attributes(lowered)
     changed: Any = copy.copy(lowered)
     changed._lowering = copy.copy(changed._lowering)
     changed._lowering._executable = None
@@ -151,34 +161,36 @@ def with_module(lowered: jax.stages.Lowered, module: Any) -> jax.stages.Lowered:
 
 
 def mlir_context() -> Any:
-    """Return a new one, with all dialects that JAX knows."""
+    """Return a new context of MLIR with all dialects of JAX."""
     return _of_module(*OF_MODULES[2])()
 
 
-def parsed(text: str) -> Any:
-    """Parse and verify the text as a module of MLIR."""
+def parse_mlir(text: str) -> Any:
+    """Parse and verify a module of MLIR, in a context of its own."""
     with mlir_context():
         return _of_module(*OF_MODULES[3])(text)
 
 
 def portable_artifact(text: str) -> bytes:
-    """Return the module as `jax.export` serializes it, dialects beside StableHLO included. Raises `ValueError`."""
+    """Serialize a module, given as text, as `jax.export` does, dialects other than StableHLO included.
+
+    Raises `ValueError` if MLIR cannot serialize it."""
     serialize, backend, version = (_of_module(*place) for place in OF_EXPORT)
     try:
-        return serialize(parsed(text), version(), backend().serialize_with_sdy)
+        return serialize(parse_mlir(text), version(), backend().serialize_with_sdy)
     except Exception as error:  # MLIR's errors have several types.
         raise ValueError(str(error)) from error
 
 
 def bytecode_of(lowered: jax.stages.Lowered) -> bytes:
-    """Return the module as bytecode of MLIR, locations included; equal modules give equal bytes, in every process."""
+    """Return the module as MLIR bytecode with locations. Equal modules have equal bytes in every process."""
     stream = BytesIO()
     _get(lowered, OF_LOWERED[0]).operation.write_bytecode(stream)
     return stream.getvalue()
 
 
 def module_of_bytecode(data: bytes) -> Any:
-    """Return the module of `bytecode_of`, in a context of its own, verified. Raises MLIR's errors."""
+    """Read and verify a module that `bytecode_of` wrote, in a context of its own. Raises MLIR's errors."""
     with mlir_context():
         return _of_module(*OF_MODULES[3])(data)
 

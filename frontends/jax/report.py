@@ -1,7 +1,7 @@
-"""Report on a step, plain and recomputed: memory, FLOPs, live values at the peak, saved values, recomputed operations.
+"""Reports on a step, plain and recomputed: memory, FLOPs, live values at the peak, saved values, recomputed operations.
 
-`print(report)` prints the summary, `report.details()` is the whole text, and `report.save(path)` writes an HTML page,
-which a notebook shows.
+`print(report)` shows a summary, `report.details()` returns the whole text, and `report.save(path)` writes an HTML page,
+which notebooks display.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ...options.selection import AUTO
 from ...reports.by_module import ModuleRow, module_rows
 from ...support.diagnostics import Refusal, Remark
 from .allocation import temporary_bytes
-from .budget import Round
+from .budget import CompiledCandidate
 from .choice import Variant
 from .lowered import Lowered
 from .report_text import to_details, to_html, to_notebook, to_text, verdict
@@ -30,20 +30,20 @@ _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
 
 
-UNNAMED = "unnamed"
+OUTSIDE_SEGMENTS = "unnamed"
 """The name for recomputed operations outside every segment."""
 
 
 @dataclass(frozen=True)
 class Needs:
-    """Memory and work of a compiled step, reported by the compiler.
+    """The memory and the work of a compiled step, as the compiler reports them.
 
     Attributes:
-        temporaries: Bytes of temporaries; None if the compiler reports no sizes.
-        arguments: Bytes of arguments.
-        results: Bytes of results.
-        aliased: Bytes of results that share buffers with arguments.
-        flops: FLOPs of one run; None if the compiler reports none.
+        temporaries: The bytes of temporaries; None if the compiler reports no sizes.
+        arguments: The bytes of arguments.
+        results: The bytes of results.
+        aliased: The bytes of results that share buffers with arguments.
+        flops: The FLOPs of one run; None if the compiler reports none.
     """
 
     temporaries: int | None
@@ -54,7 +54,7 @@ class Needs:
 
     @property
     def device_bytes(self) -> int | None:
-        """Bytes on the device while the step runs: temporaries, arguments and results."""
+        """The bytes on the device while the step runs: temporaries, arguments and results; None if unknown."""
         if self.temporaries is None:
             return None
         return self.temporaries + self.arguments + self.results - self.aliased
@@ -62,23 +62,24 @@ class Needs:
 
 @dataclass(frozen=True)
 class Report:
-    """The step that a call runs, compared with the plain step.
+    """A comparison of the step that a call runs with the plain step.
 
     Attributes:
         name: The name of the step.
-        plain, less: Memory and work of the plain step, and of the one that runs.
-        way: Which step runs.
-        measured: Temporaries in bytes of each step that was compiled to choose; empty if only one was.
-        why: Why nothing is recomputed; None if something is.
+        plain: The memory and the work of the plain step.
+        less: The memory and the work of the step that runs.
+        way: The variant of the step that runs.
+        measured: The temporaries in bytes of each variant that was compiled for the choice; empty if only one was.
+        why: The reason that nothing is recomputed, with a remedy; None if operations are recomputed.
         copies: The number of recomputed operations.
-        again: Recomputed operations per segment, the largest count first.
-        kept: Values that stay saved for the backward pass, the largest first.
-        timelines: Memory over time before and after, by the model of XLA:CPU.
+        again: The number of recomputed operations of each segment, the largest first.
+        kept: The values that are still saved for the backward pass, the largest first.
+        timelines: The live bytes over time before and after the rewrite, by the model of XLA:CPU.
         remarks: The remarks of the rewrite.
-        budget: Bytes: the budget of the caller, or the memory of the device.
-        rounds: The candidates that were compiled to keep a budget.
+        budget: The budget of the caller in bytes, or else the memory of the device; None if it is unknown.
+        rounds: The candidates that were compiled in the search for a budget.
         proved: Whether the step that runs is proved equal to the plain step.
-        modules: Bytes saved and recomputed, by module of the model.
+        modules: The bytes that are saved and recomputed, by module of the model.
         budget_text: The budget as the caller wrote it; "" without one.
         refused: The reason that no plan keeps the budget; "" if one does, or without a budget.
     """
@@ -95,7 +96,7 @@ class Report:
     timelines: tuple[tuple[str, Timeline], ...]
     remarks: tuple[Remark | str, ...]
     budget: int | None
-    rounds: tuple[Round, ...] = ()
+    rounds: tuple[CompiledCandidate, ...] = ()
     proved: bool = False
     modules: tuple[ModuleRow, ...] = ()
     budget_text: str = ""
@@ -108,11 +109,11 @@ class Report:
         return f"<recompute.jax.Report: {verdict(self)}>"
 
     def details(self) -> str:
-        """Return the report in full: also the candidates, the copies by segment, memory over time, and the remarks."""
+        """Return the report in full, with the candidates, the copies by segment, memory over time, and the remarks."""
         return to_details(self)
 
     def save(self, path: str | Path) -> None:
-        """Write the report as an HTML page that needs no other file."""
+        """Write the report to a file as an HTML page that needs no other file."""
         Path(path).write_text(to_html(self), encoding="utf-8")
 
     def _repr_html_(self) -> str:
@@ -120,9 +121,12 @@ class Report:
 
 
 def report(lowered: Lowered, budget: int | None = None, budget_text: str = "") -> Report:
-    """Compile the step that a call runs, and the plain step as `jax.jit` does, and compare them.
+    """Compile the step that a call runs and the plain step, and compare them. Raises as a call does.
 
-    budget: In bytes; by default the memory of the device. budget_text: As the caller wrote it. Raises as a call does.
+    Args:
+        lowered: The step.
+        budget: The budget in bytes; by default the memory of the device.
+        budget_text: The budget as the caller wrote it.
     """
     choice = lowered.choice
     plain = choice.compiled if choice.way is Variant.PLAIN else lowered.plain_compiled
@@ -160,14 +164,14 @@ def _needs(compiled: jax.stages.Compiled) -> Needs:
 def _copies_by_segment(rewritten: Rewritten) -> tuple[tuple[str, int], ...]:
     counts = Counter[str]()
     for group in (group for step in rewritten.plans for group in step.plan.groups):
-        counts[group.segment or UNNAMED] += len(group.operations)
+        counts[group.segment or OUTSIDE_SEGMENTS] += len(group.operations)
     return tuple(counts.most_common())
 
 
 def _saved_values(lowered: Lowered, way: Variant) -> tuple[SavedValue, ...]:
-    """Return the values that the step that runs saves for its backward pass, the largest first.
+    """Return the values that the variant that runs saves for its backward pass, the largest first.
 
-    With a selection the reasons are those of the selection, as long as it explains every recomputed segment.
+    With a selection the reasons are those of the selection, if it explains every recomputed segment.
     """
     if way is Variant.MERGED or lowered.module is None:
         return ()
@@ -178,7 +182,7 @@ def _saved_values(lowered: Lowered, way: Variant) -> tuple[SavedValue, ...]:
         explanations = explain(lowered.module, selection)
     except (Refusal, ValueError):
         return ()
-    segments = {row.segment for explanation in explanations for row in explanation.segments} | {UNNAMED}
+    segments = {row.segment for explanation in explanations for row in explanation.segments} | {OUTSIDE_SEGMENTS}
     if rewritten is not None and not {segment for segment, _ in _copies_by_segment(rewritten)} <= segments:
         return rewritten.still_saved() if way is Variant.RECOMPUTED else ()
     saved = [value for explanation in explanations for value in explanation.values if value.reason is not None]
@@ -186,7 +190,7 @@ def _saved_values(lowered: Lowered, way: Variant) -> tuple[SavedValue, ...]:
 
 
 def _named(timelines: Mapping[str, tuple[Timeline, Timeline]]) -> tuple[tuple[str, Timeline], ...]:
-    """Return the timelines with names: `plain` and `recomputed`, of several functions with the function's name."""
+    """Return the timelines with the names `plain` and `recomputed`, after the function's name if there are several."""
     several = len(timelines) > 1
     return tuple(
         (f"{function} {form}" if several else form, timeline)

@@ -1,4 +1,4 @@
-"""A report as text: in short for `print`, and in detail; and as an HTML page."""
+"""A report as text, short for `print` or in full, and as an HTML page."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ...reports.memory_html import PageFacts
 from ...reports.memory_timeline import alive_at_the_peak, chart
 from ...support.diagnostics import UNKNOWN
 from ...support.units import format_bytes
+from .why_plain import remedy_in
 
 if TYPE_CHECKING:
     from .report import Needs, Report
@@ -26,32 +27,31 @@ _COLUMNS = 100
 """The width of the short text."""
 _WIDTH = 72
 MOST_OF = 0.4
-"""Share of the temporaries from which one saved value decides what the step needs: together with the values computed
-from it, it is most of them."""
+"""The share of the temporaries above which one saved value is named as their cause: together with the values that are
+computed from it, it makes up most of them."""
 _IN_PARTS = (
-    "{operation} at {position} alone saves {size}: compute what it belongs to in parts of the batch, "
-    "with jax.lax.map or a scan over microbatches"
+    "{operation} at {position} alone saves {size}: compute that part of the model in microbatches, with jax.lax.map or "
+    "jax.lax.scan"
 )
 _NOT_REPORTED = "not reported by the compiler"
 
 
 def to_text(report: Report) -> str:
-    """Return the report in at most 25 lines of 100 columns: the verdict, memory and work, modules, what is
-    still saved."""
+    """Return the report in at most 25 lines of 100 columns: verdict, memory and work, modules, saved values."""
     parts = [[verdict(report)], list(needs(report)), list(_modules(report)), list(_kept(report, _PLACES, _short))]
     lines = [*"\n\n".join("\n".join(lines) for lines in parts if lines).splitlines(), *next_steps(report)]
     return "\n".join(map(_cut, lines))
 
 
 def to_details(report: Report) -> str:
-    """Return everything: also the candidates, the copies by segment, memory over time, and the remarks."""
+    """Return the report in full, with the candidates, the copies by segment, memory over time, and the remarks."""
     remarks = [f"  {remark}" for remark in report.remarks]
     parts = [[verdict(report)], list(table(report)), list(_kept(report, _MOST)), list(_charts(report)), remarks]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
 def to_html(report: Report) -> str:
-    """Return a page with its own data and script, for a file."""
+    """Return the report as an HTML page with its data and its script."""
     modules = tuple((row.module, *_sizes(row)) for row in report.modules)
     numbers = (("", "plain", "recomputed", "ratio"), *_numbers(report))
     facts = PageFacts(verdict(report), numbers, modules, tuple(map(str, report.remarks)))
@@ -59,7 +59,7 @@ def to_html(report: Report) -> str:
 
 
 def to_notebook(report: Report) -> str:
-    """Return the page in a frame, so that its styles and its script stay apart from those of the notebook."""
+    """Return the page in a frame, which separates its styles and its script from those of the notebook."""
     return f'<iframe srcdoc="{escape(to_html(report))}" style="width: 100%; height: 900px; border: 0"></iframe>'
 
 
@@ -89,14 +89,14 @@ def _change(before: int, after: int) -> str:
 
 
 def needs(report: Report) -> Iterator[str]:
-    """Yield rows with memory and FLOPs of both steps, whether they fit, and which one runs."""
+    """Yield a table of the memory and FLOPs of both steps and whether they fit, and the variant that runs."""
     for quantity, plain, less, ratio in ((report.name, "plain", "recomputed", "ratio"), *_numbers(report)):
         yield f"{quantity:<16}{plain:>14}{less:>14}{ratio:>8}".rstrip()
     yield f"runs: {report.way.value}"
 
 
 def _numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:
-    """Yield the rows of a quantity, of the plain step, of the one that runs, and the ratio."""
+    """Yield rows with a quantity, its value for the plain step and for the one that runs, and their ratio."""
     plain, less = report.plain, report.less
     yield _row("temporaries", plain.temporaries, less.temporaries, format_bytes)
     yield _row("on the device", plain.device_bytes, less.device_bytes, format_bytes)
@@ -107,7 +107,7 @@ def _numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:
 
 
 def table(report: Report) -> Iterator[str]:
-    """Yield the rows of `needs`, then each candidate that was compiled, then the recomputed operations."""
+    """Yield the lines of `needs`, each variant and candidate that was compiled, and the recomputed operations."""
     yield from needs(report)
     yield from _measured(report)
     yield from (f"  compiled: {candidate}" for candidate in report.rounds)
@@ -115,7 +115,7 @@ def table(report: Report) -> Iterator[str]:
 
 
 def _modules(report: Report) -> Iterator[str]:
-    """Yield a row for each module: bytes saved for the backward pass before and now, and bytes computed again."""
+    """Yield a row for each module: the bytes saved for the backward pass before and after, and the bytes recomputed."""
     if not report.modules:
         return
     shown = sorted(report.modules, key=_bytes_of)[-_MODULES:]
@@ -144,13 +144,13 @@ def _bytes_of(row: ModuleRow) -> int:
 
 
 def next_steps(report: Report) -> Iterator[str]:
-    """Yield a line with the next step for the user, and a line with the place of the details."""
+    """Yield the advice on the next step, and how to show the details."""
     yield ""
     if report.refused:
         yield f"no plan: {report.refused.splitlines()[0]}"
     elif report.why is not None:
         large = _large_value(report)
-        remedy = report.why.rpartition("; ")[2] if large is None else _IN_PARTS.format(**large)
+        remedy = remedy_in(report.why) if large is None else _IN_PARTS.format(**large)
         yield from wrap(f"next: {remedy}", _COLUMNS, subsequent_indent="  ")
     elif report.rounds:
         yield "next: a larger budget takes less extra work, a smaller one less memory"
@@ -160,7 +160,7 @@ def next_steps(report: Report) -> Iterator[str]:
 
 
 def _large_value(report: Report) -> dict[str, str] | None:
-    """Return the saved value that is most of the temporaries, for `_IN_PARTS`; None if there is none."""
+    """Return a saved value that makes up most of the temporaries, as the fields of `_IN_PARTS`; None without one."""
     value = max(report.kept, key=lambda value: value.bytes, default=None)
     if value is None or value.bytes < MOST_OF * (report.plain.temporaries or 0):
         return None
@@ -168,7 +168,7 @@ def _large_value(report: Report) -> dict[str, str] | None:
 
 
 def _measured(report: Report) -> Iterator[str]:
-    """Yield the temporaries of each step that was compiled to choose the one that runs."""
+    """Yield the temporaries of each variant that was compiled for the choice."""
     for way, size in report.measured:
         text = _NOT_REPORTED if size is None else format_bytes(size)
         yield f"  {text:>10}  {way.value}"
@@ -200,7 +200,7 @@ def _short(position: str) -> str:
 
 
 def _kept(report: Report, most: int, place_of: Callable[[str], str] = str) -> Iterator[str]:
-    """Yield the values saved for the backward pass, one line for those of one operation, source position and reason."""
+    """Yield the values saved for the backward pass, those of one operation, position and reason in one line."""
     if not report.kept:
         return
     yield f"kept for the backward pass: {format_bytes(_bytes(report.kept))}"
@@ -218,8 +218,7 @@ def _kept(report: Report, most: int, place_of: Callable[[str], str] = str) -> It
 
 
 def _places_of(group: Sequence[SavedValue]) -> str:
-    """Return the modules of the values, or their segments: ` in LM/Block_0, LM/Block_1 and 2 more`; "" for values
-    outside of both."""
+    """Return the modules or segments of values, ` in LM/Block_0, LM/Block_1 and 2 more`; "" for values outside."""
     names = list(dict.fromkeys(value.module or value.segment for value in group if value.module or value.segment))
     others = f" and {len(names) - 2} more" if len(names) > 2 else ""
     return f" in {', '.join(names[:2])}{others}" if names else ""

@@ -1,15 +1,16 @@
-"""Named scopes: for blocks of a model, for the modules of flax nnx and equinox as flax linen has them
-(`LM/blocks0/attention`), and around calls, where they encode how the operations of a call are recomputed.
+"""Named scopes: for blocks of a model, for the modules of flax nnx and equinox, and around calls.
 
     def loss(model, x):                       # flax nnx or equinox
-        model = recompute.jax.named(model)    # calls of its modules run in scopes with their names
+        model = recompute.jax.named(model)    # calls of its modules run in scopes such as LM/blocks0/attention
         return jnp.mean(model(x) ** 2)
 
-Neither the model nor its classes change: the result is a copy that shares all arrays and variables. Its classes are
-subclasses whose `__call__` enters the scope. Make the copy inside the function that is differentiated.
+The names are those of segments and of the rows of reports. A module is named by the attribute of its parent that holds
+it, in lists by attribute and number; the outermost module, and one without such an attribute, by its class.
 
-A module that another one calls is named by its attribute there, in lists by attribute and number; the outermost one,
-and a module without an attribute there, by its class. The names are those of segments, and of the rows of reports.
+`named` changes neither the model nor its classes: it returns a copy that shares all arrays and variables, of subclasses
+whose `__call__` enters the scope. Make the copy inside of the function that is differentiated.
+
+The scope around a call, of MindSpore's and Paddle's interfaces, encodes the treatment of its operations.
 """
 
 from __future__ import annotations
@@ -36,10 +37,18 @@ SEPARATORS = frozenset("/()#")
 
 
 def block(name: str) -> Scope:
-    """Make a `jax.named_scope(name)`, for `with` or as a decorator: the operations inside form a segment, which
-    `recompute.jax.jit` may recompute.
+    """Return a `jax.named_scope`, for `with` or as a decorator: the operations inside form a segment.
 
-    Raises `TypeError` if `name` is not a str, and `ValueError` if it is empty or has one of / ( ) #.
+    Args:
+        name: The name of the segment.
+
+    Raises:
+        TypeError: If the name is not a str.
+        ValueError: If the name is empty or contains one of / ( ) #.
+
+    Example:
+        >>> with recompute.jax.block("attention"):  # doctest: +SKIP
+        ...     x = attention(x)
     """
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"block: expected a str as the name, not {type(name).__name__}")
@@ -52,23 +61,31 @@ R = TypeVar("R")
 _NUMBERS = count()
 
 
-def called(
+def call_in_scope(
     function: Callable[..., R],
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
     kind: CallTreatment = CallTreatment.SEGMENT,
     switches: Switches = DEFAULT,
 ) -> R:
-    """Call the function inside a scope that encodes `kind` and `switches`, and return its result.
+    """Call a function inside a scope that encodes the treatment of its operations under `recompute.jax.jit`.
 
-    `recompute.jax.jit` recomputes its operations accordingly; `jax.jit` ignores the scope.
+    Args:
+        function: The function.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+        kind: Whether the operations form a segment, are all recomputed, or are all saved.
+        switches: The options of the segment.
+
+    Returns:
+        The result of the function.
     """
-    with jax.named_scope(spelled(Called(name_of(function), next(_NUMBERS), kind, switches))):
+    with jax.named_scope(spelled(Called(segment_name(function), next(_NUMBERS), kind, switches))):
         return function(*args, **kwargs)
 
 
-def name_of(function: object) -> str:
-    """Return the segment's name: the function's name, the module's own name, or else that of its class."""
+def segment_name(function: object) -> str:
+    """Return the name of the segment of a call: the name of the function or of the module, or else of its class."""
     name = getattr(function, "__name__", None) or getattr(function, "name", None)
     return name if isinstance(name, str) else type(function).__name__
 
@@ -85,10 +102,13 @@ _PLAIN: Mapping[type[Any], Any] = {kind: kind for kind in (list, tuple, dict)}
 
 
 def named(model: M) -> M:
-    """Copy the model so that calls of its modules run in scopes, named by attribute and, in lists, by number.
+    """Return a copy of a model whose modules run in named scopes.
 
-    model: A module of flax nnx or equinox. A module of flax linen comes back as it is. Raises `TypeError` for anything
-    else.
+    Args:
+        model: A module of flax nnx or equinox. A module of flax linen, which has such scopes, is returned itself.
+
+    Raises:
+        TypeError: For anything else.
     """
     if _is_one_of(model, _LINEN):
         return model
@@ -98,7 +118,7 @@ def named(model: M) -> M:
 
 
 def _is_one_of(value: object, kinds: tuple[tuple[str, str], ...]) -> bool:
-    """Compare names, so that no framework is imported."""
+    """Return whether the class of a value derives from one of these, by names, without importing the framework."""
     return any(
         base.__name__ == name and base.__module__.startswith(package)
         for base in type(value).__mro__
@@ -107,7 +127,7 @@ def _is_one_of(value: object, kinds: tuple[tuple[str, str], ...]) -> bool:
 
 
 class _Copies:
-    """Copies of modules by the identity of the originals. A shared module stays shared, under its first name."""
+    """The copies of modules, by the identity of the originals. A shared module stays shared, under its first name."""
 
     def __init__(self) -> None:
         self._copies: dict[int, Any] = {}
@@ -130,8 +150,8 @@ class _Copies:
         return self._copies[id(module)]
 
     def _members(self, members: Mapping[str, Any], name: str) -> dict[str, Any]:
-        """Return the members, copied. A member of a list module has a number for a name, and is called `name` plus
-        number."""
+        """Return copies of the members. A member of a list module, which has a number for a name, is named `name`
+        followed by the number."""
         return {key: self.of(member, f"{name}{key}" if key.isdigit() else key) for key, member in members.items()}
 
 
@@ -141,7 +161,7 @@ def _type_of(value: object) -> type[Any]:
 
 @cache
 def _in_a_scope(kind: type[Any], name: str) -> type[Any]:
-    """Return a subclass whose calls run in the scope; the class itself if it has no `__call__` or the name is empty."""
+    """Return a subclass whose calls run in a scope; the class itself if it has no `__call__` or the name is empty."""
     call = getattr(kind, "__call__", None)  # noqa: B004
     if call is None or not name:
         return kind
@@ -165,7 +185,7 @@ _running: ContextVar[tuple[Any, ...]] = ContextVar("the modules whose calls run,
 
 @contextmanager
 def module_scopes(root: type[Any]) -> Generator[None, None, None]:
-    """Run calls of modules in scopes within the context. `root`: the base class of the modules."""
+    """Run the calls of modules in named scopes within the context. `root`: the base class of the modules."""
     calls = [(kind, vars(kind)["__call__"]) for kind in _subclasses(root) if "__call__" in vars(kind)]
     for kind, call in calls:
         _set_call(kind, _in_its_scope(call))
@@ -181,7 +201,7 @@ def _set_call(kind: type[Any], call: Any) -> None:
 
 
 def _subclasses(root: type[Any]) -> Iterator[type[Any]]:
-    """Yield the class and everything that is derived from it, each once."""
+    """Yield a class and all classes that derive from it, each once."""
     seen, ahead = set[type[Any]](), [root]
     while ahead:
         if (kind := ahead.pop()) not in seen:
@@ -194,7 +214,7 @@ def _in_its_scope(call: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(call)
     def scoped(self: Any, *args: Any, **kwargs: Any) -> Any:
         around = _running.get()
-        # The call of a base class belongs to the scope of the module; `recompute.jax.named` makes scopes of its own.
+        # A call of a base class belongs to the scope of the module, and `recompute.jax.named` has made its own scope.
         if (around and around[-1] is self) or getattr(self, IS_NAMED, False):
             return call(self, *args, **kwargs)
         token = _running.set((*around, self))

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from ...analysis.memory.timeline import Timeline
 from ...analysis.step.order import functions_of
+from ...options.memory_model import MODELS, ORDER, XLA
 from ...support.diagnostics import DynamicShape, Refusal
 from ...support.suggestions import suggestion
 from ...support.units import format_bytes, is_share, parse_budget, readable_bytes
-from ...transforms.preparation.timelines import MODELS, ORDER, XLA, timelines_of
+from ...transforms.preparation.timelines import timelines_of
 
 ERROR = "which is 0.93 to 1.11 times what XLA:CPU allocates on the examples"
 """The error of the model `xla`, as measured by `benchmarks/calibrate_xla_model.py` on plain and rewritten steps."""
@@ -83,21 +85,45 @@ def budget_limits(module: ModuleOp, budget: Budget) -> BudgetLimits:
     plain = {name: timeline.peak_bytes for name, timeline in lines.items()}
     if parse_budget(budget.text, 1) is None:
         return BudgetLimits(plain, None)
-    return BudgetLimits(plain, {name: _temporaries(module, budget, name, timeline) for name, timeline in lines.items()})
+    return BudgetLimits(plain, {name: _limit_of(module, budget, name, timeline) for name, timeline in lines.items()})
 
 
-def _temporaries(module: ModuleOp, budget: Budget, name: str, line: Timeline) -> int:
-    """Return the limit on temporaries in bytes. Arguments and results are subtracted from a budget in bytes."""
-    limit = parse_budget(budget.text, line.peak_bytes)
-    assert limit is not None, "the budget `min` has no limit"
-    if is_share(budget.text):
+def _limit_of(module: ModuleOp, budget: Budget, name: str, line: Timeline) -> int:
+    """Return the limit on the temporaries of the function of this name."""
+    function = next((subject for subject in functions_of(module) if subject.sym_name.data == name), module)
+    limit = temporaries_limit(
+        function, budget.text, line.peak_bytes, line.device_bytes - line.peak_bytes, f"arguments and results of @{name}"
+    )
+    assert limit is not None, "the caller handles the budget `min`"
+    return limit
+
+
+def temporaries_limit(
+    op: Operation, budget: str, plain_bytes: int, fixed_bytes: int, fixed_values: str = "arguments and results"
+) -> int | None:
+    """Return the bytes that a budget leaves for temporaries; None for the budget `min`.
+
+    A share is one of the temporaries of the plain step. Bytes are those of the device: they cover arguments and results
+    too.
+
+    Args:
+        op: The operation at which a refusal is reported.
+        budget: The budget as text.
+        plain_bytes: The temporaries of the plain step.
+        fixed_bytes: The bytes of arguments and results, which no plan changes.
+        fixed_values: The name of these in a refusal.
+
+    Raises:
+        Refusal: If arguments and results alone exceed the budget.
+        ValueError: For an invalid budget.
+    """
+    limit = parse_budget(budget, plain_bytes)
+    if limit is None or is_share(budget):
         return limit
-    around = line.device_bytes - line.peak_bytes
-    if limit < around:
-        function = next((subject for subject in functions_of(module) if subject.sym_name.data == name), module)
+    if limit < fixed_bytes:
         raise Refusal(
-            function,
-            f"no plan keeps the budget of {budget.text}, {format_bytes(limit)} of the device: arguments and results of "
-            f"@{name}, which no plan changes, need {readable_bytes(around)}",
+            op,
+            f"no plan keeps the budget of {budget}, {format_bytes(limit)} of the device: {fixed_values}, which no plan "
+            f"changes, need {readable_bytes(fixed_bytes)}",
         )
-    return limit - around
+    return limit - fixed_bytes

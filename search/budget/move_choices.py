@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ...options.memory_model import ORDER
 from ...planning.host_moves import Offload
 from ...rules.costs.cost import cost_named
 from ...support.diagnostics import Refusal, Remark, RemarkKind
 from ...transforms.offload import Moves
 from ...transforms.phase import Steps
-from ...transforms.preparation.timelines import ORDER
 from ..plan_cost import plain_cost
 from .budget_problem import O
 from .limits import Budget

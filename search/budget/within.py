@@ -15,12 +15,12 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...analysis.step.order import functions_of
 from ...options.loop_schedule import UNCUT, LoopSchedule
+from ...options.memory_model import ORDER
 from ...options.recompute_options import RecomputeOptions
 from ...planning.plan import nothing_planned
 from ...planning.solvers.result import Stop
 from ...support.diagnostics import Refusal, Remark, RemarkKind
 from ...support.units import readable_bytes
-from ...transforms.preparation.timelines import ORDER
 from ..pool import ModuleCandidate, pool_of
 from .budget_problem import BudgetProblem, Evaluated, O, RunRewrite
 from .limits import ERROR, Budget, budget_limits

@@ -11,13 +11,13 @@ from ...analysis.memory.timeline import Labels, Timeline, timeline
 from ...analysis.memory.xla.memory import xla_timeline
 from ...analysis.step.order import functions_of
 from ...analysis.step.phases import Phases, phases
+from ...options.memory_model import ORDER, XLA
 from ..inline import inline
 from ..inline_gradient import inline_gradient
 from ..inline_segments import inline_segments
 
-ORDER, XLA = "order", "xla"
-MODELS: dict[str, Callable[[FuncOp, Phases | None, Labels], Timeline]] = {ORDER: timeline, XLA: xla_timeline}
-"""`order`: program order, every result stored. `xla`: buffers and schedule as XLA:CPU chooses them."""
+_TIMELINES: dict[str, Callable[[FuncOp, Phases | None, Labels], Timeline]] = {ORDER: timeline, XLA: xla_timeline}
+"""The timeline of a function by each memory model. In program order every result is stored."""
 
 
 def flat(module: ModuleOp) -> ModuleOp:
@@ -36,5 +36,6 @@ def timelines_of(module: ModuleOp, model: str) -> list[tuple[str, Timeline]]:
     """
     classified = [(function, phases(function)) for function in functions_of(flat(module))]
     return [
-        (function.sym_name.data, MODELS[model](function, stated, Labels.of(stated))) for function, stated in classified
+        (function.sym_name.data, _TIMELINES[model](function, stated, Labels.of(stated)))
+        for function, stated in classified
     ]

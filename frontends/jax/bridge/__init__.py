@@ -3,7 +3,7 @@
     module = read(lowered.compiler_ir())  # jaxlib.mlir.ir.Module -> xdsl ModuleOp, the same as from parsing its text
     theirs = write(module, context)       # and back, verified by MLIR
 
-Both raise `NotBridged` for a module that they cannot convert; the caller then goes through text.
+Both raise `NotBridged` for a module that they cannot convert; the caller then converts it through text.
 """
 
 from __future__ import annotations

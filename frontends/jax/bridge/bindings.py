@@ -1,5 +1,5 @@
-"""MLIR's bindings, as the bridge uses them: their builders, untyped since their type stubs are incomplete; conversion
-through text for what they do not expose; properties that custom forms omit; and the only error that the bridge raises.
+"""Parts of the bridge that depend on MLIR's Python bindings: their builders, default properties that they omit, and
+conversion through text for types and attributes that they do not expose.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class NotBridged(Exception):
 
 
 build: Any = ir
-
+"""The builders of the bindings, untyped: their type stubs are incomplete."""
 
 _ACCURATE = "cbrt cosine exponential exponential_minus_one log log_plus_one logistic rsqrt sine sqrt tan tanh".split()
-DEFAULTS: dict[str, dict[str, str]] = {
+DEFAULT_PROPERTIES: dict[str, dict[str, str]] = {
     "stablehlo.custom_call": {"has_side_effect": "false", "api_version": "1 : i32", "called_computations": "[]"},
     **{
         f"stablehlo.{name}": {
@@ -40,10 +40,11 @@ DEFAULTS: dict[str, dict[str, str]] = {
 
 @cache
 def defaults_of(name: str) -> tuple[tuple[str, Attribute], ...]:
-    """Return the omitted properties and default values of the operations of this name."""
+    """Return the properties that the custom form of an operation omits, with their default values."""
     context: Context = make_context()
     return tuple(
-        (property, ModuleParser(context, text).parse_attribute()) for property, text in DEFAULTS.get(name, {}).items()
+        (property, ModuleParser(context, text).parse_attribute())
+        for property, text in DEFAULT_PROPERTIES.get(name, {}).items()
     )
 
 
@@ -52,11 +53,11 @@ Dictionary = dict[str, Attribute]
 _UP_TO_PROPERTIES = re.compile(r'(?:%[^=]*= )?"[\w.$-]+"\([^()]*\)(?:\[[^\]]*\])? ?')
 _REGIONS = re.compile(r" ?\(\{(?:\.\.\.)?\}(?:, \{(?:\.\.\.)?\})*\)")
 RESOURCE = "dense_resource<"
-"""The contents of resources are printed only at the end of a module."""
+"""The prefix of a resource, whose content is printed only at the end of a module."""
 
 
 class Texts:
-    """Parses texts in the context of one module."""
+    """Parses the texts of types and attributes in the context of one module."""
 
     def __init__(self, context: Context):
         self._context = context
@@ -89,9 +90,9 @@ class Texts:
 
 class _SmallParser(ModuleParser):
     def to_the_end(self, parsed: ParsedT) -> ParsedT:
-        """Return `parsed`. Raises `NotBridged` if text follows: xDSL stops at syntax that it does not know."""
+        """Return `parsed`. Raises `NotBridged` if text follows: xDSL's parser stops at unknown syntax."""
         if self._current_token.kind != MLIRTokenKind.EOF:
-            raise NotBridged(f"not all of it is read: {self.lexer.input.content[:80]}")
+            raise NotBridged(f"the text is not read to its end: {self.lexer.input.content[:80]}")
         return parsed
 
     def parse_dictionaries(self) -> tuple[Dictionary, Dictionary]:

@@ -19,8 +19,8 @@ from .bindings import NotBridged, build
 
 
 def bits_in(constant: Any, type: AnyShaped) -> bytes | None:
-    """Return the bits of one element for a splat, else of all in row-major order; None if the bindings do not expose
-    them."""
+    """Return the bits of the element of a splat, or else of all elements in row-major order; None if the bindings do
+    not expose them."""
     try:
         view = memoryview(constant)
     except BufferError:
@@ -35,19 +35,19 @@ def bits_in(constant: Any, type: AnyShaped) -> bytes | None:
 
 
 def small(type: Attribute, bits: bytes) -> DenseAttr:
-    """Return the attribute for the value of a `stablehlo.constant`."""
+    """Return the attribute of a `stablehlo.constant`, a `DenseAttr`."""
     assert is_tensor(type), "MLIR's constants are tensors"
     return DenseAttr.get(type, bits)
 
 
 def standard(type: Attribute, bits: bytes) -> Attribute:
-    """Convert to xDSL's own dense attribute."""
+    """Return xDSL's own dense attribute."""
     assert is_shaped(type), "dense constants have a shape"
     return to_standard(type, bits)
 
 
 def constant_out(type: ir.Type, element: Attribute, bits: bytes) -> ir.Attribute:
-    """Make MLIR's constant from the bits of one element, or of all. MLIR detects splats itself."""
+    """Return MLIR's attribute for the bits of one element or of all elements. MLIR detects splats itself."""
     dtype = dtype_of(element)
     # MLIR reads elements narrower than a byte from one byte each; of wider ones only the width has to match.
     form = f"u{dtype.itemsize}" if dtype.itemsize <= 8 and dtype.kind != "c" else dtype

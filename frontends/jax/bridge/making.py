@@ -2,7 +2,7 @@
 
 xDSL checks of each operation that joins a block that it has no parent and does not contain the block, and fills in
 default properties. Here operations and blocks are new, and operations were complete in MLIR. If the fields of xDSL's
-classes differ from `FIELDS`, xDSL's own constructors are used.
+classes differ from `EXPECTED_FIELDS`, xDSL's own constructors are used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from xdsl.irdl import IRDLOperation, OptionalDef
 
 from ....dialects.stablehlo.creation import DenseConstantOp
 
-FIELDS = {
+EXPECTED_FIELDS = {
     Operation: "_operands _operand_uses results _successors _successor_uses properties attributes location regions "
     "parent _next_op _prev_op",
     Use: "_operation _index _prev_use _next_use",
@@ -28,14 +28,14 @@ FIELDS = {
 
 
 def has_expected_fields() -> bool:
-    return all(" ".join(field.name for field in fields(kind)) == names for kind, names in FIELDS.items())
+    return all(" ".join(field.name for field in fields(kind)) == names for kind, names in EXPECTED_FIELDS.items())
 
 
 HAS_EXPECTED_FIELDS = has_expected_fields()
 
 
 def can_be_made(kind: type[Operation]) -> bool:
-    """Return whether `make` can create operations of this class: it has no own constructor and no default
+    """Return whether `make` can create operations of a class: it has neither its own constructor nor default
     properties."""
     if not HAS_EXPECTED_FIELDS or not issubclass(kind, IRDLOperation) or issubclass(kind, UnregisteredOp):
         return False
@@ -51,12 +51,12 @@ def make(
     kind: type[Operation],
     operands: Sequence[SSAValue],
     result_types: Sequence[Attribute],
-    properties: dict[str, Attribute],
-    attributes: dict[str, Attribute],
+    dictionaries: tuple[dict[str, Attribute], dict[str, Attribute]],
     location: LocationAttr,
     regions: Sequence[Region],
 ) -> Operation:
-    """Make an operation as `kind.create` does. It takes over the dictionaries and regions, which must not be shared."""
+    """Make an operation as `kind.create` does. It takes over the dictionaries, properties and attributes, and the
+    regions, which must not be shared."""
     op: Any = object.__new__(kind)
     uses: list[Any] = []
     for index, value in enumerate(operands):
@@ -70,8 +70,7 @@ def make(
     op._operands = SSAValues(operands)
     op._operand_uses = tuple(uses)
     op.results = SSAValues([OpResult(type, op, index) for index, type in enumerate(result_types)])
-    op.properties = properties
-    op.attributes = attributes
+    op.properties, op.attributes = dictionaries
     op.location = location
     op.regions = tuple(regions)
     for region in regions:

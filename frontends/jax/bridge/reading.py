@@ -1,6 +1,4 @@
-"""Convert an MLIR module to an xDSL module: types, attributes, locations and operations. It prints to the same bytes as
-the module parsed from JAX's text.
-"""
+"""Convert an MLIR module to an xDSL module, which prints to the same bytes as the module parsed from JAX's text."""
 
 from __future__ import annotations
 
@@ -45,10 +43,12 @@ from .making import can_be_made, fill, make, name_location
 
 
 class ValueHints:
+    """Names the values of xDSL as MLIR prints them."""
+
     def __init__(self, module: ir.Module):
         self._state = ir.AsmState(module.operation)
         self._are_numbers: dict[str, bool] = {}
-        """Whether results have numbers only, by operation name: a kind of operation names all results or none."""
+        """Whether results have numbers only, by operation name: operations of one kind name all results or none."""
 
     def give(self, name: str, results: Sequence[Any], ours: Sequence[SSAValue]) -> None:
         if self._are_numbers.get(name):
@@ -73,7 +73,7 @@ def _give(hints: Sequence[str | None], ours: Sequence[SSAValue]) -> None:
 
 
 class LocationsIn:
-    """Converts and caches. `metadata`: converts the attribute inside a fused location."""
+    """Converts locations to xDSL, with a cache. `metadata`: converts the attribute inside a fused location."""
 
     def __init__(self, metadata: Callable[[ir.Attribute], Attribute]):
         self._metadata = metadata
@@ -108,7 +108,7 @@ class LocationsIn:
 
 
 class AttributesIn:
-    """Converts and caches. `types`, `attributes` and `values` cache the results of `type`, `get` and `value`."""
+    """Converts types and attributes to xDSL, with a cache for each of `type`, `get` and `value`."""
 
     def __init__(self, context: Context):
         self.texts = Texts(context)
@@ -150,7 +150,7 @@ class AttributesIn:
         return converted
 
     def value(self, constant: ir.Attribute) -> Attribute:
-        """Return the value of a `stablehlo.constant`: a dense constant becomes a `DenseAttr`."""
+        """Convert the value of a `stablehlo.constant`; a dense constant becomes a `DenseAttr`."""
         converted = self.values.get(constant)
         if converted is None:
             dense = isinstance(constant, ir.DenseElementsAttr)
@@ -211,8 +211,8 @@ def read(module: ir.Module) -> ModuleOp:
 
 
 @dataclass(frozen=True)
-class _Kind:
-    """Facts shared by all operations of one name."""
+class _OperationKind:
+    """The facts that all operations of one name share."""
 
     op_class: type[Operation]
     properties: dict[str, object]
@@ -220,11 +220,11 @@ class _Kind:
     has_definition: bool
     is_constant: bool
     is_checked: bool
-    """Needs `normalize`."""
+    """Whether `normalize` must run."""
     is_plain: bool
-    """Can be created by `make`."""
+    """Whether `make` can create the operation."""
     omitted: tuple[tuple[str, Attribute], ...]
-    """Properties that MLIR does not print if they have this value, the default."""
+    """The properties that MLIR does not print if they have their default values, and these values."""
     converted: dict[ir.Attribute, Attribute]
     """The cache of converted attributes, in the form that operations of this name hold."""
 
@@ -237,7 +237,7 @@ class _OpReader:
         self._names = ValueHints(module)
         self._values: dict[Any, SSAValue] = {}
         self._blocks: dict[ir.Block, Block] = {}
-        self._kinds: dict[str, _Kind] = {}
+        self._kinds: dict[str, _OperationKind] = {}
 
     def operation(self, view: Any) -> Operation:
         op = view.operation
@@ -256,10 +256,11 @@ class _OpReader:
         regions = [self._region(region) for region in op.regions]
         # Only if a region has several blocks can an operation have successors.
         successors = [self._blocks[block] for block in op.successors] if self._blocks else ()
-        properties, attributes = self._dictionaries(op, kind)
+        dictionaries = self._dictionaries(op, kind)
         if kind.is_plain and not successors:
-            made = make(kind.op_class, operands, types, properties, attributes, location, regions)
+            made = make(kind.op_class, operands, types, dictionaries, location, regions)
         else:
+            properties, attributes = dictionaries
             made = kind.op_class.create(
                 operands=operands,
                 result_types=types,
@@ -273,7 +274,7 @@ class _OpReader:
             values.update(zip(results, made.results, strict=True))
             self._names.give(name, results, made.results)
         if kind.is_checked:
-            # In the order of their definition, as the parser creates them.
+            # The parser creates the properties in the order of their definition.
             made.properties = {name: made.properties[name] for name in kind.properties if name in made.properties}
             normalize(made)
         return made
@@ -303,13 +304,13 @@ class _OpReader:
         self._names.give_arguments(arguments, block.args)
         return block
 
-    def _kind(self, name: str) -> _Kind:
+    def _kind(self, name: str) -> _OperationKind:
         op_class = self._context.get_op(name)
         has_definition = issubclass(op_class, IRDLOperation)
         properties = dict[str, object](op_class.get_irdl_definition().properties) if has_definition else {}
         is_constant = issubclass(op_class, DenseConstantOp)
         converted = self._attributes.values if is_constant else self._attributes.attributes
-        return _Kind(
+        return _OperationKind(
             op_class,
             properties,
             has_definition,
@@ -320,8 +321,8 @@ class _OpReader:
             converted,
         )
 
-    def _dictionaries(self, op: Any, kind: _Kind) -> tuple[Dictionary, Dictionary]:
-        """Read properties and attributes, which the bindings do not distinguish."""
+    def _dictionaries(self, op: Any, kind: _OperationKind) -> tuple[Dictionary, Dictionary]:
+        """Return properties and attributes, which the bindings do not distinguish."""
         source = op.attributes
         if not len(source):
             return {}, {}
@@ -343,9 +344,9 @@ class _OpReader:
                 del dictionary[name]
         return (dictionary, {}) if dictionary.keys() <= kind.properties.keys() else _split(dictionary, kind)
 
-    def _dictionaries_from_text(self, op: Any, kind: _Kind) -> tuple[Dictionary, Dictionary]:
-        """Read properties and attributes through text, for an operation with a constant of complex numbers, which the
-        bindings do not expose."""
+    def _dictionaries_from_text(self, op: Any, kind: _OperationKind) -> tuple[Dictionary, Dictionary]:
+        """Return properties and attributes from the text of an operation with complex constants, which the bindings do
+        not expose."""
         properties, attributes = self._attributes.texts.dictionaries(op)
         dictionary = properties | attributes
         value = dictionary.get("value")
@@ -354,7 +355,7 @@ class _OpReader:
         return _split(dictionary, kind)
 
 
-def _split(dictionary: Dictionary, kind: _Kind) -> tuple[Dictionary, Dictionary]:
+def _split(dictionary: Dictionary, kind: _OperationKind) -> tuple[Dictionary, Dictionary]:
     """Split properties from attributes, by the definition of the operation."""
     return (
         {name: value for name, value in dictionary.items() if name in kind.properties},

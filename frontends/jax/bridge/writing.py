@@ -41,7 +41,9 @@ from .constants import constant_out
 
 
 class LocationsOut:
-    """Converts in the current MLIR context, and caches. `metadata`: converts the attribute inside a fused location."""
+    """Converts locations to the current context of MLIR, with a cache.
+
+    `metadata`: converts the attribute inside a fused location."""
 
     def __init__(self, metadata: Callable[[Attribute], ir.Attribute]):
         self._metadata = metadata
@@ -78,7 +80,7 @@ class LocationsOut:
 
 
 class AttributesOut:
-    """Converts in the current MLIR context, and caches."""
+    """Converts types and attributes to the current context of MLIR, with a cache."""
 
     def __init__(self):
         # Keyed by identity, which is fast; equal attributes that are several objects are converted several times.
@@ -259,7 +261,7 @@ class _ModuleWriter:
         return converted
 
     def _name(self, op: Operation) -> str:
-        """Return the operation's name, cached by class. xDSL has a class for each unregistered operation too."""
+        """Return the name of an operation, cached by class. Each unregistered operation has a class of its own."""
         name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
         self._names[type(op)] = name
         return name

@@ -1,6 +1,6 @@
 """`recompute.jax.mindspore`: MindSpore's recomputation API, for functions and modules of JAX.
 
-    ms = recompute.jax.mindspore                   # nothing of MindSpore itself is needed
+    ms = recompute.jax.mindspore                   # does not need MindSpore
 
     y = ms.recompute(block, x)                     # mindspore.recompute
 
@@ -10,7 +10,8 @@
 
     exp = ms.Primitive(jnp.exp).recompute(False)   # ops.Primitive.recompute
 
-They take effect under `recompute.jax.jit`; `jax.jit` ignores them. docs/coming_from_mindspore.md compares the calls.
+These calls take effect under `recompute.jax.jit`; `jax.jit` ignores them. docs/coming_from_mindspore.md compares them
+with MindSpore's.
 """
 
 from __future__ import annotations

@@ -11,17 +11,22 @@ import jax
 
 from ....analysis.request.scope_names import CallTreatment, Switches
 from .. import checked
-from ..scopes import called
+from ..scopes import call_in_scope
 
 R = TypeVar("R")
 _JAX: Any = jax
 
 
 class Cell(Generic[R]):
-    """A wrapper of a function, or of a module of flax or equinox, which stays unchanged.
+    """A wrapper of a function, or of a module of flax or equinox, which is left unchanged.
 
-    A cell is a pytree with the module inside, so a cell around an equinox module can be part of a model. Raises
-    `TypeError` if `block` is not callable.
+    A cell is a pytree that contains the module, so that a cell around an equinox module can be part of a model.
+
+    Args:
+        block: The function or the module.
+
+    Raises:
+        TypeError: If `block` is not callable.
     """
 
     def __init__(self, block: Callable[..., R]) -> None:
@@ -37,16 +42,19 @@ class Cell(Generic[R]):
         recompute_slice_activation: bool = False,
         output_recompute: bool = False,
     ) -> None:
-        """Recompute all later calls: every operation inside, except the outputs of the cell. A second call overrides
-        the first.
+        """Recompute the operations of all later calls, except the outputs of the cell.
 
-        mp_comm_recompute: Collectives inside may be recomputed, on all devices alike.
-        parallel_optimizer_comm_recompute: So may those that gather parameters: all-gathers of arguments of the step.
-        recompute_slice_activation: Values saved for the cell are sharded over the devices of the mesh meanwhile.
-        output_recompute: The outputs of the cell are recomputed too.
+        A second call overrides the first. The setting of a cell inside a recomputed cell is ignored.
 
-        A cell inside a recomputed cell is ignored: the outer one counts. Raises `TypeError` for a switch that is
-        neither True nor False.
+        Args:
+            mp_comm_recompute: Recompute collectives inside the cell too, on all devices alike.
+            parallel_optimizer_comm_recompute: Recompute collectives that gather parameters too: all-gathers of
+                arguments of the step.
+            recompute_slice_activation: Shard the values that are saved for the cell over the devices of the mesh.
+            output_recompute: Recompute the outputs of the cell too.
+
+        Raises:
+            TypeError: For a switch that is neither True nor False.
         """
         switches = {
             "mp_comm_recompute": mp_comm_recompute,
@@ -60,14 +68,14 @@ class Cell(Generic[R]):
     def __call__(self, *args: Any, **kwargs: Any) -> R:
         if self.switches is None:
             return self.block(*args, **kwargs)
-        return called(self.block, args, kwargs, switches=self.switches)
+        return call_in_scope(self.block, args, kwargs, switches=self.switches)
 
     def __repr__(self) -> str:
         return f"Cell({self.block!r}{'' if self.switches is None else ', recomputed'})"
 
 
 def _flatten(cell: Cell[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Return children and structure. A plain function is part of the structure, not a leaf."""
+    """Return the children and the structure of the pytree. A plain function is part of the structure, not a leaf."""
     is_data = not _JAX.tree_util.all_leaves([cell.block])
     return ((cell.block,), (None, cell.switches)) if is_data else ((), (cell.block, cell.switches))
 
@@ -89,7 +97,14 @@ _JAX.tree_util.register_pytree_with_keys(Cell, _flatten_with_keys, _unflatten, _
 
 
 class Primitive(Generic[R]):
-    """A function of JAX as one operation, such as `jnp.exp`. Raises `TypeError` if it is not callable."""
+    """A wrapper of a function of JAX that is treated as one operation, such as `jnp.exp`.
+
+    Args:
+        function: The function.
+
+    Raises:
+        TypeError: If it is not callable.
+    """
 
     def __init__(self, function: Callable[..., R]) -> None:
         checked.a_callable("Primitive", function)
@@ -97,9 +112,16 @@ class Primitive(Generic[R]):
         self.mode: bool | None = None
 
     def recompute(self, mode: bool = True) -> Primitive[R]:
-        """Recompute later calls, results included, also outside cells; or, with False, never, even inside a cell.
+        """Recompute later calls, their results included, inside of cells and outside; or never recompute them.
 
-        Returns the primitive itself. Raises `TypeError` if `mode` is neither True nor False.
+        Args:
+            mode: Whether to recompute.
+
+        Returns:
+            The primitive itself.
+
+        Raises:
+            TypeError: If `mode` is neither True nor False.
         """
         checked.flags("Primitive.recompute", mode=mode)
         self.mode = mode
@@ -108,7 +130,7 @@ class Primitive(Generic[R]):
     def __call__(self, *args: Any, **kwargs: Any) -> R:
         if self.mode is None:
             return self.function(*args, **kwargs)
-        return called(self.function, args, kwargs, kind=CallTreatment.AGAIN if self.mode else CallTreatment.SAVE)
+        return call_in_scope(self.function, args, kwargs, kind=CallTreatment.AGAIN if self.mode else CallTreatment.SAVE)
 
     def __repr__(self) -> str:
         return f"Primitive({self.function!r}{'' if self.mode is None else f', recompute={self.mode}'})"
@@ -117,14 +139,23 @@ class Primitive(Generic[R]):
 def recompute(
     block: Callable[..., R], *args: Any, use_reentrant: bool = True, output_recompute: bool = False, **kwargs: Any
 ) -> R:
-    """Call `block(*args, **kwargs)`; the backward pass saves only its arguments and results, and recomputes the rest.
+    """Call a function; the backward pass saves only its arguments and results, and recomputes the other values.
 
-    use_reentrant: Has no effect: there is no tape, and complex types are differentiated either way.
-    output_recompute: The results are recomputed too. Consecutive blocks stay separate segments.
+    A call inside another such call is part of the outer segment.
 
-    Inside another such call, the outer one counts. Raises `TypeError` if `block` is not callable, or for a switch that
-    is neither True nor False.
+    Args:
+        block: The function or the module.
+        *args: Its positional arguments.
+        use_reentrant: No effect: JAX has no tape, and differentiates complex types either way.
+        output_recompute: Recompute the results too. Consecutive calls stay separate segments.
+        **kwargs: Its keyword arguments.
+
+    Returns:
+        The result of the function.
+
+    Raises:
+        TypeError: If `block` is not callable, and for a switch that is neither True nor False.
     """
     checked.a_callable("recompute", block)
     checked.flags("recompute", use_reentrant=use_reentrant, output_recompute=output_recompute)
-    return called(block, args, kwargs, switches=Switches(output_recompute=output_recompute))
+    return call_in_scope(block, args, kwargs, switches=Switches(output_recompute=output_recompute))

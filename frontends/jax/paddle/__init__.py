@@ -4,7 +4,7 @@
     y = paddle.recompute_sequential({"segments": 2}, blocks, x)          # incubate.distributed.fleet
     optimizer = paddle.RecomputeOptimizer(optax.adam(0.01))              # incubate.optimizer
 
-They take effect under `recompute.jax.jit`; under `jax.jit` nothing is recomputed.
+These calls take effect under `recompute.jax.jit`; under `jax.jit` nothing is recomputed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The checkpoints of an optimizer: names, which hold for every step, and values, which hold for one run of the loss."""
+"""The checkpoints of an optimizer: names, which apply to every step, and values, which apply to one run of the loss."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..checked import kind_of
+from ..checked import type_name
 from ..warning import warn
 
 _JAX: Any = jax
@@ -30,16 +30,16 @@ class CheckpointList:
 
     @staticmethod
     def of(checkpoints: object) -> CheckpointList:
-        """Check and split a user's list.
+        """Check a user's list, and separate names from values.
 
-        Raises `TypeError` for anything but a list of names and arrays, `ValueError` for a name that is empty or has a
-        comma.
+        Raises `TypeError` for anything but a list of names and arrays, and `ValueError` for a name that is empty or
+        contains a comma.
         """
         if not isinstance(checkpoints, list):
-            raise TypeError(f"{NO_LIST}, not {kind_of(checkpoints)}")
+            raise TypeError(f"{NO_LIST}, not {type_name(checkpoints)}")
         elements: list[Any] = checkpoints  # pyright: ignore[reportUnknownVariableType]
         if wrong := [element for element in elements if not isinstance(element, str | jax.Array)]:
-            raise TypeError(f"{NO_LIST}; found {kind_of(wrong[0])} in it")
+            raise TypeError(f"{NO_LIST}; found {type_name(wrong[0])} in it")
         if wrong := [name for name in elements if isinstance(name, str) and (not name or "," in name)]:
             raise ValueError(f"set_checkpoints: invalid name '{wrong[0]}': expected a non-empty name without a comma")
         names = dict.fromkeys(name for name in elements if isinstance(name, str))
@@ -48,23 +48,23 @@ class CheckpointList:
 
 
 class Checkpoints:
-    """The checkpoints that are set. While a loss runs, it has a list of its own, dropped when the run ends, so that no
+    """The checkpoints that are set. A list that is set while the loss runs is dropped when the run ends, so that no
     tracer outlives its trace."""
 
     def __init__(self) -> None:
         self._lasting = CheckpointList()
         self._running: list[CheckpointList] = []
         self._lost = False
-        """Values were set outside of a loss and dropped."""
+        """Whether values were set outside of the loss, and dropped."""
 
     @property
     def names(self) -> tuple[str, ...]:
         return self._lasting.names
 
     def set(self, checkpoints: object) -> None:
-        """Set the checkpoints of the running loss; outside of one, of all later runs, names only.
+        """Set the checkpoints of the current run of the loss; outside of a run, of all later runs, names only.
 
-        Raises as `CheckpointList.of`.
+        Raises as `CheckpointList.of` does.
         """
         checkpoint_list = CheckpointList.of(checkpoints)
         if self._running:
@@ -75,9 +75,9 @@ class Checkpoints:
             self._lasting, self._lost = CheckpointList(checkpoint_list.names), False
 
     def run(self, loss: Callable[[Any], Any], parameters: Any, checkpoints: object) -> tuple[Any, CheckpointList]:
-        """Run the loss; return its value and the checkpoints that are set at its end.
+        """Run the loss, and return its value and the checkpoints that are set at its end.
 
-        checkpoints: For this run; with None, those that are set. Raises `TypeError` if the loss is not a scalar.
+        `checkpoints`: those for this run; None for those that are set. Raises `TypeError` if the loss is not a scalar.
         """
         self._running.append(self._lasting if checkpoints is None else CheckpointList.of(checkpoints))
         try:
@@ -91,7 +91,7 @@ class Checkpoints:
 
 
 def _scalar(value: Any) -> Any:
-    kind = kind_of(value)
+    kind = type_name(value)
     if isinstance(value, jax.Array | np.ndarray | np.generic | float):
         array = _JAX.numpy.asarray(value)
         if array.shape == () and _JAX.numpy.issubdtype(array.dtype, np.floating):

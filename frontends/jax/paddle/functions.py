@@ -1,5 +1,5 @@
-"""`paddle.distributed.fleet.utils.recompute`, a function call that is recomputed for the backward pass, and
-`recompute_sequential`, consecutive stages grouped into segments.
+"""Paddle's `recompute`, which recomputes a call in the backward pass, and `recompute_sequential`, which groups
+consecutive functions into segments.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 
 from ....analysis.request.scope_names import CallTreatment, Switches
 from .. import checked
-from ..checked import kind_of
+from ..checked import type_name
 from ..marks import offload
-from ..scopes import called
+from ..scopes import call_in_scope
 
 R = TypeVar("R")
 _JAX: Any = jax
@@ -31,19 +31,19 @@ def recompute(
     offload_indices: Sequence[int] = (),
     **kwargs: Any,
 ) -> R:
-    """Call `function(*args, **kwargs)` and return its results unchanged. Under `recompute.jax.jit` the call is one
-    segment.
+    """Call a function and return its result. Under `recompute.jax.jit` the call is one segment.
 
     Args:
         function: Any callable, also a module of flax linen, nnx or equinox.
-        args, kwargs: The arguments of the function, of any type, passed unchanged.
+        *args: Its positional arguments, of any type.
         preserve_rng_state: Never recompute operations that draw from hidden state (`lax.rng_uniform`). With False they
-            may draw anew, which cannot be proved equal: `recompute.jax.jit(…, proof=False)`. With explicit keys the
-            recomputed operations draw the same numbers either way.
-        use_reentrant: Has no effect; in Paddle it selects one of two implementations. Inputs without gradient, keyword
+            may draw other numbers, which cannot be proved equal: `recompute.jax.jit(…, proof=False)`. Operations with
+            explicit keys draw the same numbers either way.
+        use_reentrant: No effect; in Paddle it selects one of two implementations. Inputs without gradient, keyword
             arguments, nested calls and results that are not arrays are supported either way.
-        offload_indices: The numbers of positional arguments that may be offloaded to the host, see
+        offload_indices: The numbers of positional arguments that may be offloaded to the host; see
             `recompute.jax.offload`.
+        **kwargs: Its keyword arguments.
 
     Raises:
         TypeError: For a function that is not callable, a switch that is not a bool, and `offload_indices` that is not
@@ -55,11 +55,11 @@ def recompute(
     arguments = list(args)
     for index in _check_indices(offload_indices, len(args)):
         arguments[index] = _offload_arrays(index, args[index])
-    return called(function, arguments, kwargs, CallTreatment.SEGMENT, switches)
+    return call_in_scope(function, arguments, kwargs, CallTreatment.SEGMENT, switches)
 
 
 def switches_of(caller: str, function: object, preserve_rng_state: object) -> Switches:
-    """Return the switches of the segment; as in Paddle, every collective may be recomputed. Raises `TypeError`."""
+    """Return the switches of a segment. As in Paddle, every collective may be recomputed. Raises `TypeError`."""
     checked.a_callable(caller, function)
     checked.flags(caller, preserve_rng_state=preserve_rng_state)
     return Switches(preserve_rng_state=bool(preserve_rng_state), parallel_optimizer_comm_recompute=True)
@@ -68,7 +68,7 @@ def switches_of(caller: str, function: object, preserve_rng_state: object) -> Sw
 def _check_indices(indices: object, count: int) -> list[int]:
     """Return the indices in ascending order, without duplicates."""
     if not isinstance(indices, list | tuple):
-        raise TypeError(f"recompute: offload_indices must be a list of int, not {kind_of(indices)}")
+        raise TypeError(f"recompute: offload_indices must be a list of int, not {type_name(indices)}")
     checked_indices: set[int] = set()
     for index in indices:  # pyright: ignore[reportUnknownVariableType]
         if not isinstance(index, int) or isinstance(index, bool):
@@ -83,7 +83,7 @@ def _offload_arrays(index: int, argument: Any) -> Any:
     """Return the argument, a pytree, with its arrays marked for offloading; other leaves stay unchanged."""
     if not any(map(_is_array, _JAX.tree.leaves(argument))):
         raise TypeError(
-            f"recompute: offload_indices contains {index}, but that argument, {kind_of(argument)}, has no arrays"
+            f"recompute: offload_indices contains {index}, but that argument, {type_name(argument)}, has no arrays"
         )
 
     def mark(leaf: Any) -> Any:
@@ -96,19 +96,22 @@ def _is_array(leaf: object) -> bool:
     return isinstance(leaf, jax.Array | np.ndarray)
 
 
-DEFAULTS: Mapping[str, Any] = {"segments": 1, "preserve_rng_state": True}
+SEQUENTIAL_DEFAULTS: Mapping[str, Any] = {"segments": 1, "preserve_rng_state": True}
 _PLAIN: Any = (list, tuple)
 
 
 def recompute_sequential(ctx: Mapping[str, Any], functions: Any, *args: Any, **kwargs: Any) -> Any:
-    """Call the functions one after the other, in segments that are each like a call of `recompute`.
+    """Call functions in sequence, grouped into segments that are each like a call of `recompute`.
+
+    A result that is a tuple becomes the positional arguments of the next function; any other result is its only
+    argument.
 
     Args:
-        ctx: "segments", the number of segments (1), and "preserve_rng_state" (True).
-        functions: A list or tuple of callables, or an object with `layers`, as the Sequential of flax linen, nnx and
-            equinox.
-        args, kwargs: The arguments of the first function. A result that is a tuple becomes the positional arguments of
-            the next function; any other result is its only argument. Batches may have any size.
+        ctx: A dict with "segments", the number of segments (default 1), and "preserve_rng_state" (default True).
+        functions: A list or tuple of callables, or an object with `layers`, such as the Sequential of flax linen, flax
+            nnx and equinox.
+        *args: The positional arguments of the first function.
+        **kwargs: The keyword arguments of the first function.
 
     Returns:
         The result of the last function. The segments differ by at most one function in length, and all of them are
@@ -122,18 +125,20 @@ def recompute_sequential(ctx: Mapping[str, Any], functions: Any, *args: Any, **k
     switches = [switches_of("recompute_sequential", stage, options["preserve_rng_state"]) for stage in stages]
     result: Any = None
     for first, end in pairwise(_borders(options["segments"], len(stages))):
-        result = called(_chain(stages[first:end], first), args, kwargs, CallTreatment.SEGMENT, switches[first])
+        result = call_in_scope(_chain(stages[first:end], first), args, kwargs, CallTreatment.SEGMENT, switches[first])
         args, kwargs = _as_arguments(result), {}
     return result
 
 
 def _check_options(ctx: object) -> dict[str, Any]:
     if not isinstance(ctx, Mapping):
-        raise TypeError(f"recompute_sequential: ctx must be a dict such as {{'segments': 2}}, not {kind_of(ctx)}")
+        raise TypeError(f"recompute_sequential: ctx must be a dict such as {{'segments': 2}}, not {type_name(ctx)}")
     options: dict[Any, Any] = dict(ctx)  # pyright: ignore[reportUnknownArgumentType]
-    if unknown := [key for key in options if key not in DEFAULTS]:
-        raise ValueError(f"recompute_sequential: ctx has no {unknown[0]!r}; expected one of {', '.join(DEFAULTS)}")
-    return {**DEFAULTS, **options}
+    if unknown := [key for key in options if key not in SEQUENTIAL_DEFAULTS]:
+        raise ValueError(
+            f"recompute_sequential: ctx has no {unknown[0]!r}; expected one of {', '.join(SEQUENTIAL_DEFAULTS)}"
+        )
+    return {**SEQUENTIAL_DEFAULTS, **options}
 
 
 def _stages(functions: Any) -> Sequence[Callable[..., Any]]:
@@ -143,14 +148,14 @@ def _stages(functions: Any) -> Sequence[Callable[..., Any]]:
     except TypeError:
         raise TypeError(
             "recompute_sequential: functions must be a list or tuple of callables, or have `layers`, "
-            f"not {kind_of(functions)}"
+            f"not {type_name(functions)}"
         ) from None
 
 
 def _borders(segments: object, count: int) -> list[int]:
-    """Return the number of the first stage of each segment, and the count. Longer segments come first."""
+    """Return the number of the first stage of each segment, and the number of stages. Longer segments come first."""
     if not isinstance(segments, int) or isinstance(segments, bool):
-        raise TypeError(f"recompute_sequential: segments must be an int, not {kind_of(segments)}")
+        raise TypeError(f"recompute_sequential: segments must be an int, not {type_name(segments)}")
     if segments < 1:
         raise ValueError(f"recompute_sequential: segments must be at least 1, not {segments}")
     if segments > count:
@@ -160,7 +165,7 @@ def _borders(segments: object, count: int) -> list[int]:
 
 
 def _chain(stages: Sequence[Callable[..., Any]], first: int) -> Callable[..., Any]:
-    """Join several stages to one function, whose name becomes that of the segment."""
+    """Compose stages to one function, whose name is that of the segment."""
 
     def chain(*args: Any, **kwargs: Any) -> Any:
         result = stages[0](*args, **kwargs)

@@ -1,12 +1,14 @@
-"""`paddle.incubate.optimizer.RecomputeOptimizer`: an optimizer with checkpoints; its step is recomputed between them.
+"""`paddle.incubate.optimizer.RecomputeOptimizer`: an optimizer with checkpoints, between which its step is recomputed.
 
-optimizer = RecomputeOptimizer(optax.adam(0.01))
-optimizer._set_checkpoints(["fc_1", "pred"])                    # names that `checkpoint_name` gave
-program = optimizer.startup(parameters)
+Example:
 
-@recompute.jax.jit
-def step(program, batch):
-    return optimizer.minimize(lambda parameters: loss(parameters, batch), program)[0]
+    optimizer = RecomputeOptimizer(optax.adam(0.01))
+    optimizer._set_checkpoints(["fc_1", "pred"])                    # names that `checkpoint_name` gave
+    program = optimizer.startup(parameters)
+
+    @recompute.jax.jit
+    def step(program, batch):
+        return optimizer.minimize(lambda parameters: loss(parameters, batch), program)[0]
 """
 
 from __future__ import annotations
@@ -19,9 +21,9 @@ import jax
 import numpy as np
 from jax.extend import source_info_util
 
-from ..checked import kind_of
+from ..checked import type_name
 from .checkpoints import Checkpoints
-from .program import Program, applied, chosen, gradients_of, is_traced, names_of, paired
+from .program import Program, applied, differentiated_leaves, gradients_of, is_traced, leaf_names, paired
 
 # Operations of the optimizer get the location of the user's line, not of this file.
 source_info_util.register_exclusion(__file__)
@@ -32,12 +34,16 @@ Loss = Callable[[Any], Any]
 
 
 class RecomputeOptimizer:
-    """Steps of the inner optimizer; `recompute.jax.jit` recomputes the operations between the checkpoints.
+    """An optimizer of whose steps `recompute.jax.jit` recomputes the operations between checkpoints.
 
-    optimizer: An object with `init(parameters)` and `update(gradients, state, parameters) -> (updates, state)`, as in
-    optax. Raises `TypeError` for anything else.
+    Without checkpoints, `recompute.jax.jit` chooses the operations itself. Under plain `jax.jit` nothing is recomputed.
 
-    Without checkpoints, `recompute.jax.jit` chooses by itself. Under plain `jax.jit` nothing is recomputed.
+    Args:
+        optimizer: The inner optimizer, an object with `init(parameters)` and `update(gradients, state, parameters) ->
+            (updates, state)`, as in optax.
+
+    Raises:
+        TypeError: For an optimizer without these methods.
     """
 
     def __init__(self, optimizer: Any):
@@ -45,7 +51,7 @@ class RecomputeOptimizer:
             if not callable(getattr(optimizer, method, None)):
                 raise TypeError(
                     "RecomputeOptimizer: an optimizer must have init and update, but "
-                    f"{kind_of(optimizer)} has no {method}"
+                    f"{type_name(optimizer)} has no {method}"
                 )
         self._optimizer = optimizer
         self._checkpoints = Checkpoints()
@@ -54,13 +60,13 @@ class RecomputeOptimizer:
         self._losses: weakref.WeakKeyDictionary[Program, Any] = weakref.WeakKeyDictionary()
 
     def __repr__(self) -> str:
-        return f"RecomputeOptimizer({kind_of(self._optimizer)}, checkpoints={list(self._checkpoints.names)})"
+        return f"RecomputeOptimizer({type_name(self._optimizer)}, checkpoints={list(self._checkpoints.names)})"
 
     def startup(self, parameters: Any) -> Program:
-        """Return the initial program, as Paddle's startup program makes it: the parameters and the inner optimizer's
-        state.
+        """Return the initial program: the parameters, the initial state of the inner optimizer, and the loss NaN.
 
-        parameters: A pytree of arrays. The loss of the program is NaN until the first step.
+        Args:
+            parameters: A pytree of arrays.
         """
         parameters = _JAX.tree.map(_JAX.numpy.asarray, parameters)
         with _JAX.debug_nans(False):  # This NaN is intended.
@@ -68,14 +74,17 @@ class RecomputeOptimizer:
         return Program(parameters, self._optimizer.init(parameters), no_loss)
 
     def set_checkpoints(self, checkpoints: Sequence[Any]) -> None:
-        """Set the borders of the segments: a list of names of `jax.ad_checkpoint.checkpoint_name`, or of values.
+        """Set the checkpoints, the borders of the segments.
 
         Inside the loss, while `backward` or `minimize` runs it, the list replaces the previous one for that run only.
-        Values are accepted only there, and only values of the loss itself, not of a function that it jits or loops
-        over. An empty list means no checkpoints.
 
-        Raises `TypeError` for anything but a list of names and arrays, and `ValueError` for a name that is empty or has
-        a comma.
+        Args:
+            checkpoints: A list of names of `jax.ad_checkpoint.checkpoint_name`, and inside the loss also of values of
+                the loss itself, not of a function that it jits or loops over. An empty list means no checkpoints.
+
+        Raises:
+            TypeError: For anything but a list of names and arrays.
+            ValueError: For a name that is empty or contains a comma.
         """
         self._checkpoints.set(checkpoints)
 
@@ -94,12 +103,13 @@ class RecomputeOptimizer:
 
         Args:
             loss: A function from the parameters to a scalar.
-            startup_program: The `Program` returned by `startup` or by a step.
-            parameter_list, no_grad_set: The parameters to differentiate by, and those to leave out: collections of
-                names, as `layers/0/w`, and of the parameters themselves. No gradient is computed for the others.
-            callbacks: Each is called with the name, the parameter and the gradient of each pair; its result, unless
-                None, replaces the gradient.
-            checkpoints: For this call, in place of those that are set.
+            startup_program: The `Program` that `startup` or a step has returned.
+            parameter_list: The parameters with respect to which the loss is differentiated: a collection of names,
+                such as `layers/0/w`, and of the parameters themselves; by default all.
+            no_grad_set: The parameters for which no gradient is computed, in the same form.
+            callbacks: Functions of the name, the parameter and the gradient of a pair, whose result replaces the
+                gradient unless it is None.
+            checkpoints: The checkpoints for this call, in place of those that are set.
 
         Raises:
             ValueError: Without a program, and for unknown parameters.
@@ -111,13 +121,17 @@ class RecomputeOptimizer:
         return pairs
 
     def apply_gradients(self, params_grads: Sequence[tuple[Any, Any]]) -> Program:
-        """Return the program after the step, from the program of the last `backward` and its pairs.
+        """Return the program after a step of the inner optimizer on the program of the last `backward`.
 
-        Gradients may be replaced, and pairs left out. A parameter without a pair stays bit for bit the same. So does
-        its part of the state, in every pytree of the state like that of the parameters (momentum, both moments of
-        Adam). State that all parameters share (the count of Adam) advances.
+        A parameter without a pair stays the same, bit for bit, and so does its part of the state, in every pytree of
+        the state with the structure of the parameters (momentum, both moments of Adam). State that all parameters share
+        (the count of Adam) advances.
 
-        Raises `ValueError` without an earlier `backward`, and for a pair whose first element is not a parameter.
+        Args:
+            params_grads: The pairs of `backward`. Gradients may be replaced, and pairs left out.
+
+        Raises:
+            ValueError: Without an earlier `backward`, and for a pair whose first element is not a parameter.
         """
         program = self._program()
         if program is None:
@@ -130,8 +144,9 @@ class RecomputeOptimizer:
     def apply_optimize(
         self, loss: Loss, startup_program: Program | None, params_grads: Sequence[tuple[Any, Any]]
     ) -> Program:
-        """Apply gradients to this program, as `apply_gradients` does. The loss is not run; its value is that of
-        `backward`, if it ran."""
+        """Return the program after a step on this program, as `apply_gradients` does.
+
+        The loss is not run: its value is that of the last `backward` on this program, if there was one."""
         return self._apply(_program("apply_optimize", startup_program), params_grads)
 
     def minimize(
@@ -141,17 +156,24 @@ class RecomputeOptimizer:
         parameter_list: Any = None,
         no_grad_set: Any = None,
     ) -> tuple[Program, Pairs]:
-        """Run `backward`, then `apply_gradients`. Returns the updated program, which holds the loss, and the
-        (parameter, gradient) pairs.
+        """Run `backward`, then `apply_gradients`.
 
-        A jitted step that donates its program must return only the program: the pairs hold the old parameters.
+        Args:
+            loss: As in `backward`.
+            startup_program: As in `backward`.
+            parameter_list: As in `backward`.
+            no_grad_set: As in `backward`.
+
+        Returns:
+            The updated program, which holds the loss, and the (parameter, gradient) pairs. A jitted step that donates
+            its program must return the program alone: the pairs hold the old parameters.
         """
         program = _program("minimize", startup_program)
         value, pairs = self._differentiate(loss, program, parameter_list, no_grad_set, None, None)
         return applied(self._optimizer, program, paired(program.parameters, pairs), value), pairs
 
     def load(self, state: Any) -> None:
-        """Raise `NotImplementedError`, as Paddle's does."""
+        """Raise `NotImplementedError`, as in Paddle."""
         raise NotImplementedError(
             "load function is not supported by Recompute Optimizer for now: the state is in the program, so create "
             "Program(parameters, state) from the saved values"
@@ -161,10 +183,10 @@ class RecomputeOptimizer:
         self, loss: Any, program: Program, parameter_list: Any, no_grad_set: Any, callbacks: Any, checkpoints: Any
     ) -> tuple[Any, Pairs]:
         if not callable(loss):
-            raise TypeError(f"the loss must be a function from the parameters to a scalar, not {kind_of(loss)}")
+            raise TypeError(f"the loss must be a function from the parameters to a scalar, not {type_name(loss)}")
         hooks = _hooks(callbacks)
-        numbers = chosen(program.parameters, parameter_list, no_grad_set)
-        leaves, names = _JAX.tree.leaves(program.parameters), names_of(program.parameters)
+        numbers = differentiated_leaves(program.parameters, parameter_list, no_grad_set)
+        leaves, names = _JAX.tree.leaves(program.parameters), leaf_names(program.parameters)
         value, gradients = gradients_of(self._checkpoints, loss, program.parameters, numbers, checkpoints)
         pairs = [
             (leaves[number], _run_hooks(hooks, names[number], leaves[number], gradient))
@@ -173,8 +195,8 @@ class RecomputeOptimizer:
         return value, pairs
 
     def _remember(self, program: Program, value: Any) -> None:
-        """Keep program and loss for `apply_gradients`. A traced program is held weakly, as tracers must not outlive
-        their trace."""
+        """Keep the program and the loss for `apply_gradients`. A traced program is held weakly: a tracer must not
+        outlive its trace."""
         traced = is_traced(program)
         self._kept = None if traced else program
         self._program = weakref.ref(program)
@@ -197,7 +219,9 @@ def _program(caller: str, program: Any) -> Program:
     if program is None:
         raise ValueError(f"{caller}: JAX has no default program: give startup_program=optimizer.startup(parameters)")
     if not isinstance(program, Program):
-        raise TypeError(f"{caller}: startup_program must be the result of startup(parameters), not {kind_of(program)}")
+        raise TypeError(
+            f"{caller}: startup_program must be the result of startup(parameters), not {type_name(program)}"
+        )
     if not all(hasattr(leaf, "dtype") for leaf in _JAX.tree.leaves(program.parameters)):
         raise TypeError(
             f"{caller}: the parameters of startup_program must be arrays, as startup(parameters) returns them"
@@ -209,7 +233,7 @@ def _hooks(callbacks: Any) -> Sequence[Callable[[str, Any, Any], Any]]:
     if callbacks is None:
         return ()
     if not isinstance(callbacks, list | tuple):
-        raise TypeError(f"backward: callbacks must be a list of functions, not {kind_of(callbacks)}")
+        raise TypeError(f"backward: callbacks must be a list of functions, not {type_name(callbacks)}")
     for hook in callbacks:  # pyright: ignore[reportUnknownVariableType]
         if not callable(hook):  # pyright: ignore[reportUnknownArgumentType]
             raise TypeError(f"backward: callbacks must be a list of functions, but contains {hook!r}")

@@ -1,8 +1,7 @@
-"""The program of a Paddle optimizer: parameters with their names, the gradient of a loss with respect to some of them,
-and one step of the inner optimizer.
+"""The program of a Paddle optimizer: parameters and state, the gradients of a loss, a step of the inner optimizer.
 
-The mark is on the cotangent that the backward pass begins with: every gradient depends on it, while the value of the
-loss may be unused.
+The checkpoints are marked on the cotangent with which the backward pass begins: every gradient depends on it, while the
+value of the loss may be unused.
 """
 
 from __future__ import annotations
@@ -18,12 +17,14 @@ from jax.core import Tracer
 from jax.extend import source_info_util
 
 from .. import marks
-from ..checked import kind_of
+from ..checked import type_name
 from .checkpoints import Checkpoints
 
 _JAX: Any = jax
 """Partly unknown to type checkers."""
 
+# Operations of the optimizer get the location of the user's line, not of this file.
+source_info_util.register_exclusion(__file__)
 _COLLECTION: Any = Collection
 _NO_COLLECTION: Any = (str, bytes, jax.Array, np.ndarray)
 _PLAIN: Any = (list, tuple)
@@ -32,13 +33,13 @@ _PLAIN: Any = (list, tuple)
 @_JAX.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A pytree that can be an argument of a jitted step, and be donated.
+    """The state of training as a pytree, which a jitted step can take and donate.
 
     Attributes:
         parameters: Any pytree of arrays.
         state: The state of the inner optimizer.
-        loss: A scalar, the value of the loss before the last step. NaN before the first step, so that a step is
-            compiled once and can be in a loop of JAX.
+        loss: The value of the loss before the last step, a scalar. It is NaN before the first step, so that a step is
+            compiled once and can be the body of a loop of JAX.
     """
 
     parameters: Any
@@ -46,21 +47,25 @@ class Program:
     loss: Any = None
 
 
-def names_of(parameters: Any) -> list[str]:
-    """Return the names of the leaves, in their order, as `layers/0/w`."""
+def leaf_names(parameters: Any) -> list[str]:
+    """Return the names of the leaves in their order, such as `layers/0/w`."""
     paths = [path for path, _ in _JAX.tree.leaves_with_path(parameters)]
     return [_JAX.tree_util.keystr(path, simple=True, separator="/") for path in paths]
 
 
-def chosen(parameters: Any, parameter_list: object, no_grad_set: object) -> list[int]:
-    """Return the numbers of the leaves to differentiate by: those of `parameter_list`, without those of `no_grad_set`.
+def differentiated_leaves(parameters: Any, parameter_list: object, no_grad_set: object) -> list[int]:
+    """Return the numbers of the leaves with respect to which the loss is differentiated.
 
-    With None for a list: all floating-point or complex leaves; with None for a set: the empty set.
+    Args:
+        parameters: The parameters.
+        parameter_list: The names and parameters to include; None for all floating-point and complex leaves.
+        no_grad_set: The names and parameters to exclude; None for none.
 
-    Raises `TypeError` for anything but a collection of names and parameters, and `ValueError` for an unknown parameter,
-    for one without a gradient, and if none is left.
+    Raises:
+        TypeError: For anything but collections of names and parameters.
+        ValueError: For an unknown parameter, for one without a gradient, and if none is left.
     """
-    leaves, names = _JAX.tree.leaves(parameters), names_of(parameters)
+    leaves, names = _JAX.tree.leaves(parameters), leaf_names(parameters)
     listed = _numbers("parameter_list", parameter_list, leaves, names)
     excluded = _numbers("no_grad_set", no_grad_set, leaves, names) or set[int]()
     inexact = {number for number, leaf in enumerate(leaves) if _JAX.numpy.issubdtype(leaf.dtype, np.inexact)}
@@ -77,18 +82,18 @@ def _numbers(argument: str, parameters: Any, leaves: Sequence[Any], names: Seque
     if parameters is None:
         return None
     if not isinstance(parameters, _COLLECTION) or isinstance(parameters, _NO_COLLECTION):
-        raise TypeError(f"{argument} must be a collection of names and parameters, not {kind_of(parameters)}")
+        raise TypeError(f"{argument} must be a collection of names and parameters, not {type_name(parameters)}")
     return {number for parameter in parameters for number in _find(argument, parameter, leaves, names)}
 
 
 def _find(argument: str, parameter: Any, leaves: Sequence[Any], names: Sequence[str]) -> list[int]:
-    """Return the leaf numbers of a name or an array. An array is compared by identity, and may be several leaves."""
+    """Return the leaf numbers of a name or an array. Arrays are compared by identity, and may be several leaves."""
     if isinstance(parameter, str):
         numbers = [number for number, name in enumerate(names) if name == parameter]
     elif isinstance(parameter, jax.Array | np.ndarray):
         numbers = [number for number, leaf in enumerate(leaves) if leaf is parameter]
     else:
-        raise TypeError(f"{argument} must hold names or parameters, not {kind_of(parameter)}")
+        raise TypeError(f"{argument} must hold names or parameters, not {type_name(parameter)}")
     if not numbers:
         raise ValueError(f"{argument} has {_spell(parameter)}, which is not a parameter; {_suggest(parameter, names)}")
     return numbers
@@ -107,12 +112,12 @@ def _suggest(parameter: Any, names: Sequence[str]) -> str:
 
 
 def paired(parameters: Any, params_grads: object) -> dict[int, Any]:
-    """Return the gradients of (parameter, gradient) pairs, by leaf number. A pair with the gradient None is ignored.
+    """Return the gradients of (parameter, gradient) pairs, by leaf number. Pairs with the gradient None are ignored.
 
-    Raises `TypeError` for anything but a list of pairs, and `ValueError` for an unknown parameter, for one with several
-    pairs, and for a gradient of another shape.
+    Raises `TypeError` for anything but a list of pairs, and `ValueError` for an unknown parameter, for several pairs of
+    one parameter, and for a gradient of another shape.
     """
-    leaves, names = _JAX.tree.leaves(parameters), names_of(parameters)
+    leaves, names = _JAX.tree.leaves(parameters), leaf_names(parameters)
     gradients: dict[int, Any] = {}
     for parameter, gradient in _pairs(params_grads):
         number = _next_number(parameter, leaves, names, gradients)
@@ -125,7 +130,9 @@ def paired(parameters: Any, params_grads: object) -> dict[int, Any]:
 def _pairs(pairs: Any) -> Sequence[tuple[Any, Any]]:
     wrong = [pairs] if not isinstance(pairs, _PLAIN) else [pair for pair in pairs if not _is_pair(pair)]
     if wrong:
-        raise TypeError(f"params_grads must be a list of pairs (parameter, gradient), but contains {kind_of(wrong[0])}")
+        raise TypeError(
+            f"params_grads must be a list of pairs (parameter, gradient), but contains {type_name(wrong[0])}"
+        )
     return pairs
 
 
@@ -134,7 +141,7 @@ def _is_pair(value: Any) -> bool:
 
 
 def _next_number(parameter: Any, leaves: Sequence[Any], names: Sequence[str], taken: dict[int, Any]) -> int:
-    """Return the first leaf number of a parameter that is not taken: an array may be several leaves."""
+    """Return the first free leaf number of a parameter: an array may occur in several leaves."""
     numbers = [number for number, leaf in enumerate(leaves) if leaf is parameter]
     if not numbers:
         raise ValueError(
@@ -150,19 +157,22 @@ def is_traced(tree: Any) -> bool:
     return any(isinstance(leaf, Tracer) for leaf in _JAX.tree.leaves(tree))
 
 
-source_info_util.register_exclusion(__file__)
-
-
 def gradients_of(
     checkpoints: Checkpoints, loss: Callable[[Any], Any], parameters: Any, numbers: Sequence[int], set_here: Any
 ) -> tuple[Any, list[Any]]:
-    """Return the value, and the gradients with respect to the leaves of these numbers; the others are constants of the
-    loss.
+    """Return the value of the loss, and its gradients with respect to some leaves; the other leaves are constants.
 
-    set_here: Checkpoints for this run; with None, those that are set.
+    Args:
+        checkpoints: The checkpoints of the optimizer.
+        loss: The loss.
+        parameters: The parameters.
+        numbers: The numbers of the leaves.
+        set_here: The checkpoints for this run; None for those that are set.
 
-    Raises `TypeError` if the loss is not a scalar, and `ValueError` for a checkpoint that is not a value of the loss
-    itself; under an outer `jax.jit`, JAX may raise its own error for the latter.
+    Raises:
+        TypeError: If the loss is not a scalar.
+        ValueError: For a checkpoint that is not a value of the loss itself. Under an outer `jax.jit`, JAX may raise an
+            error of its own.
     """
     leaves, tree = _JAX.tree.flatten(parameters)
     names = list[str]()
@@ -196,14 +206,11 @@ NOT_OF_THE_LOSS = (
 )
 
 
-source_info_util.register_exclusion(__file__)
-
-
 def applied(optimizer: Any, program: Program, gradients: Mapping[int, Any], loss: Any) -> Program:
-    """Return the program after the update, with this loss. `gradients`: by leaf number.
+    """Return the program after a step of the inner optimizer, with this loss. `gradients`: by leaf number.
 
-    Parameters without a gradient keep their values: the inner optimizer gets zeros for them, and its updates are
-    discarded.
+    Parameters without a gradient keep their values: the inner optimizer gets zeros for them, and its updates of them
+    are discarded.
     """
     leaves, tree = _JAX.tree.flatten(program.parameters)
     padded = [gradients[n] if n in gradients else _JAX.numpy.zeros_like(leaf) for n, leaf in enumerate(leaves)]
@@ -220,8 +227,8 @@ def _add(parameter: Any, update: Any) -> Any:
 
 
 def _merge_states(tree: Any, gradients: Mapping[int, Any], old: Any, new: Any) -> Any:
-    """Return the new state, but the old one of parameters without a gradient, in each part that is a pytree like
-    theirs."""
+    """Return the new state, with the old state of parameters without a gradient in each part that has the structure of
+    the parameters."""
 
     def is_like_parameters(part: Any) -> bool:
         return _JAX.tree.structure(part) == tree

@@ -15,7 +15,7 @@
 // NEAR:       error: segment-budgets: no segment matches 'blok0'; similar segments are: block0, block1
 // FAR:        error: segment-budgets: no segment matches 'attention'; the scopes are: block0, block1
 // APPLES:     error: segment-budgets: block0: invalid budget '2apples': expected bytes ('8GiB', '500MB')
-// NONE:       error: segment-budgets: invalid budget of a segment 'block0': expected layer*:30% or head:8MiB
+// NONE:       error: segment-budgets: invalid segment budget 'block0': expected layer*:30% or head:8MiB
 // PLAN:       error: give segment_budgets, or a plan or planner, not both
 // OUTPUT:     error: segment 'block0' cannot save as little as 1024 bytes (block0:1KiB): the proven minimum is 4096 bytes;
 // OUTPUT-SAME: stablehlo.tanh %c, 4096 bytes: the forward pass reads it after the segment, so it is kept

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +14,12 @@ import recompute
 from recompute.analysis.step.direction import Direction
 from recompute.analysis.step.phase_sources import PhaseSource, register_source
 from recompute.analysis.step.phase_sources import registrations_undone as sources_undone
-from recompute.driver import cache
-from recompute.driver.cache import (
-    StoredRewrite,
-    key_of,
-    key_of_options,
-    own_version,
-    record_of,
-    spelled_as,
-    spelling_of,
-)
+from recompute.driver import cache_keys
+from recompute.driver.cache_keys import cache_key, options_key, own_version
+from recompute.driver.stored_rewrite import RewriteRecord, StoredRewrite, spelled_as, spelling_of
 from recompute.interpreters import register_pure
 from recompute.interpreters import registrations_undone as purity_undone
+from recompute.interpreters.proof import Proof
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.selection import Selection
@@ -37,20 +32,20 @@ STEP = (ROOT / "examples" / "stablehlo" / "mlp.small.mlir").read_text()
 
 
 def key(*parts: object) -> str:
-    found = key_of("rewrite", *parts)
+    found = cache_key("rewrite", *parts)
     assert found is not None
     return found
 
 
 def of_options(**fields: Any) -> str:
-    return key(key_of_options(recompute.RecomputeOptions(**fields)))
+    return key(options_key(recompute.RecomputeOptions(**fields)))
 
 
 def test_a_key_covers_input_kind_and_options(tmp_path: Path):
     file = tmp_path / "costs.json"
     file.write_text("{}")
     keys = [
-        *(key(b"one"), key(b"two"), key_of("plan", b"one"), of_options(), of_options(copies=3)),
+        *(key(b"one"), key(b"two"), cache_key("plan", b"one"), of_options(), of_options(copies=3)),
         *(of_options(selection=Selection(segments="block*")), of_options(segment_budgets={"layer*": 0.3})),
         *(of_options(budget="50%"), of_options(loops="keep(50%)"), of_options(cost=str(file))),
     ]
@@ -86,22 +81,22 @@ def test_what_cannot_be_compared_has_no_key():
     unknown = object()
     with registrations_undone():
         register("acme.swish", pure(flops=lambda op: id(unknown)))
-        assert key_of("rewrite", b"") is None
+        assert cache_key("rewrite", b"") is None
     for options in (
         recompute.RecomputeOptions(planner=lambda graph: recompute.Plan()),
         recompute.RecomputeOptions(measure=lambda module: 0),
         recompute.RecomputeOptions(pipeline="recompute-inline"),
     ):
         with pytest.raises(NoFingerprint):
-            key_of_options(options)
+            options_key(options)
 
 
 def test_a_key_covers_versions_and_numba(monkeypatch: pytest.MonkeyPatch):
     before = key(b"")
-    versions = {**cache.versions(), "xdsl": "0.0.1"}
-    monkeypatch.setattr(cache, "versions", lambda: versions)
+    versions = {**cache_keys.versions(), "xdsl": "0.0.1"}
+    monkeypatch.setattr(cache_keys, "versions", lambda: versions)
     other = key(b"")
-    monkeypatch.setattr(cache, "is_compiled", lambda: None)
+    monkeypatch.setattr(cache_keys, "is_compiled", lambda: None)
     assert len({before, other, key(b"")}) == 3
 
 
@@ -136,7 +131,8 @@ def test_a_stored_rewrite():
     placed = [Remark(op, f"remark on {op.name}") for op in done.module.walk()]
     fresh = replace(done, remarks=(*placed, Remark(ModuleOp([]), "remark without a position")))
     module, original = print_module(fresh.module, debuginfo=True), parse_module(STEP)
-    stored = StoredRewrite(record_of(fresh), lambda: parse_module(module), lambda: original)
+    record = RewriteRecord.from_json(json.loads(json.dumps(RewriteRecord.of(fresh).to_json())))
+    stored = StoredRewrite(record, lambda: parse_module(module), lambda: original)
     assert fresh.copies > 0 and fresh.proof is not None
     assert stored.text == fresh.text and stored.plan_text == fresh.plan_text and stored.plans == fresh.plans
     assert list(map(str, stored.remarks)) == list(map(str, fresh.remarks))
@@ -144,14 +140,32 @@ def test_a_stored_rewrite():
     assert stored.predicted_saving == fresh.predicted_saving
     assert stored.memory() == fresh.memory()
     with pytest.raises(AttributeError, match="'StoredRewrite' object has no attribute 'unknown'"):
-        _ = stored.unknown  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        _ = stored.unknown  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportAttributeAccessIssue]
+
+
+def test_the_record_has_every_field_of_a_proof():
+    others: dict[str, Any] = {
+        "proved": True,
+        "difference": None,
+        "believed": ("acme.swish",),
+        "composites": ("acme.gelu",),
+    }
+    values = {field.name: others.get(field.name, _other(field.default)) for field in fields(Proof)}
+    proof = Proof(**values)
+    record = RewriteRecord.of(replace(recompute.rewrite(STEP), proof=proof))
+    assert RewriteRecord.from_json(json.loads(json.dumps(record.to_json()))).proof == proof
+
+
+def _other(default: Any) -> Any:
+    """A value that is not the default."""
+    return not default if isinstance(default, bool) else default + 7 if isinstance(default, int) else "text"
 
 
 def test_a_stored_rewrite_reads_its_module_once_and_late():
     def fail() -> Any:
         raise AssertionError("nothing is read yet")
 
-    stored = StoredRewrite(record_of(recompute.rewrite(STEP)), fail, fail)
+    stored = StoredRewrite(RewriteRecord.of(recompute.rewrite(STEP)), fail, fail)
     assert stored.copies and stored.predicted_saving
     with pytest.raises(AssertionError, match="nothing is read yet"):
         _ = stored.module

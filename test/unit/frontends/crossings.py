@@ -31,7 +31,7 @@ _SPLIT = re.compile(r"^// -----.*$", re.MULTILINE)
 
 def theirs(text: str) -> Any:
     """Return MLIR's module of a text. Raises what MLIR raises."""
-    return private.parsed(text)
+    return private.parse_mlir(text)
 
 
 def generic(module: Any) -> str:

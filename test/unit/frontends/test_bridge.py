@@ -12,7 +12,7 @@ from recompute.dialects.chlo import CHLO
 from recompute.dialects.sdy import SDY
 from recompute.dialects.stablehlo import STABLEHLO
 from recompute.frontends.jax.bridge import read
-from recompute.frontends.jax.bridge.bindings import DEFAULTS
+from recompute.frontends.jax.bridge.bindings import DEFAULT_PROPERTIES
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.support.locations import RangeEnd
@@ -137,10 +137,10 @@ def test_handmade(text: str):
     crosses(theirs(text))
 
 
-@pytest.mark.parametrize("name", sorted(DEFAULTS.keys() - {"stablehlo.custom_call"}))
+@pytest.mark.parametrize("name", sorted(DEFAULT_PROPERTIES.keys() - {"stablehlo.custom_call"}))
 def test_defaults(name: str):
     """Drop default properties, which the text omits."""
-    ((default, value),) = DEFAULTS[name].items()
+    ((default, value),) = DEFAULT_PROPERTIES[name].items()
     given = f'%1 = "{name}"(%0) <{{{default} = {value}}}> : (tensor<4xf32>) -> tensor<4xf32>'
     module = crosses(theirs(f"func.func @f(%0: tensor<4xf32>) {{ {given} return }}"))
     assert default not in print_module(module, generic=True)

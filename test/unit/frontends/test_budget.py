@@ -14,7 +14,8 @@ import pytest
 
 import recompute
 from recompute.frontends.jax import budget as budgets
-from recompute.frontends.jax.budget import COMPILES
+from recompute.frontends.jax import budget_option
+from recompute.frontends.jax.budget import MOST_COMPILED
 from recompute.frontends.jax.warning import BarriersDropped
 from recompute.search.pool import Pool, forget_pools
 from recompute.support.diagnostics import Refusal
@@ -40,7 +41,7 @@ def plain() -> Any:
 def test_a_share_of_what_xla_allocates(share: float, plain: Any) -> None:
     lowered = recompute.jax.jit(STEP, budget=share).lower(*five_layers())
     compiled, within = lowered.compile(), lowered.within
-    assert within is not None and 1 <= len(within.rounds) <= COMPILES
+    assert within is not None and 1 <= len(within.rounds) <= MOST_COMPILED
     assert temporaries(compiled) <= share * temporaries(plain) == pytest.approx(within.temporaries, abs=1)
     assert temporaries(compiled) == min(one.needs for one in within.rounds if one.fits and one.needs is not None)
     assert lowered.rewritten is not None and lowered.rewritten.proof is not None and lowered.rewritten.proof.proved
@@ -119,7 +120,7 @@ def test_what_was_reached_is_said() -> None:
         recompute.jax.jit(STEP, budget=0.05)(*five_layers())
     first, *rounds = refused.value.reason.splitlines()
     size = r"\d+\.\d [KM]iB"
-    least = rf"the least of \d compiled needs {size} \(\d+ bytes\)"
+    least = rf"the smallest of \d compiled candidates needs {size} \(\d+ bytes\)"
     assert re.fullmatch(rf"no plan keeps the budget 0\.05, {size} of {size} of temporaries: {least}", first)
     assert rounds and all(
         re.fullmatch(rf"  .*: {size} predicted, {size} by .*; \S+ FLOPs more", line) for line in rounds
@@ -134,7 +135,7 @@ def test_the_device_has_to_say_what_is_free(monkeypatch: pytest.MonkeyPatch, pla
             step(*five_layers())
     analysis = plain.memory_analysis()
     around = analysis.argument_size_in_bytes + analysis.output_size_in_bytes
-    monkeypatch.setattr(budgets, "free_bytes", lambda _: around + temporaries(plain) * 6 // 10)
+    monkeypatch.setattr(budget_option, "free_bytes", lambda _: around + temporaries(plain) * 6 // 10)
     assert temporaries(step.lower(*five_layers()).compile()) <= 0.6 * temporaries(plain)
 
 
@@ -143,7 +144,7 @@ def test_each_round_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "recompute")
     text = recompute.jax.jit(STEP, budget=0.5).report(*five_layers()).details()
     assert " predicted, " in text and "by the compiler, within the budget" in text
-    assert f"step: 1 of {COMPILES}: " in caplog.text
+    assert f"step: 1 of {MOST_COMPILED}: " in caplog.text
 
 
 @pytest.mark.slow
@@ -244,7 +245,7 @@ def test_explain_searches_for_what_fits(share: float | str) -> None:
 def test_explain_says_that_no_plan_fits() -> None:
     explained = recompute.jax.explain(STEP, *five_layers(), budget="1%")
     (line,) = [line for line in str(explained).splitlines() if line.startswith("no plan: ")]
-    assert "the least of" in line and "by the compiler" not in line
+    assert "the smallest of" in line and "by the compiler" not in line
     assert "no plan keeps the budget 1%" in explained.refused and "no plan: " in str(explained)
     assert "fits in 1%" in str(explained)
     assert "arguments and results" in recompute.jax.explain(STEP, *five_layers(), budget="1KiB").refused

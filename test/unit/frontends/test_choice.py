@@ -46,7 +46,7 @@ def test_operations_come_from_the_users_lines():
     step = recompute.jax.jit(mlp().step)
     text = step.lower(weights(), batch()).plain.as_text(debug_info=True)
     assert "steps.py" in text and __file__ in text
-    assert "frontends/jax/jit.py" not in text
+    assert "frontends/jax/jitted.py" not in text
 
 
 def test_the_plain_executable_is_not_taken_for_the_other():

@@ -18,7 +18,7 @@ from .steps import batch, jax, jnp, mlp, weights
 
 def test_the_step_is_rewritten_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Share the rewrite between `report`, `lower` and calls, including a call for shapes."""
-    module: Any = sys.modules["recompute.frontends.jax.jit"]
+    module: Any = sys.modules["recompute.frontends.jax.jitted"]
     rewritten, done = module.rewritten, list[str]()
 
     def counted(name: str, *rest: Any) -> Any:

@@ -84,7 +84,7 @@ def test_on_a_cpu_nothing_is_moved_and_that_is_said() -> None:
     several: Any = ({"offload": "marked"}, {"offload": "25GB/s", "cost": "roofline(cpu)", "budget": 0.6})
     for options in several:
         lowered = recompute.jax.jit(mlp().step, **options).lower(weights(5, 16, 64), batch(512, 16))
-        assert any("moves nothing here: on cpu the device's memory is the host's" in one for one in remarks(lowered))
+        assert any("has no effect: on cpu the device's memory is the host's" in one for one in remarks(lowered))
         assert "annotate_device_placement" not in lowered.as_text()
         assert temporaries(lowered.compile()) > 0
 

@@ -234,7 +234,7 @@ def test_a_pipeline_that_does_not_lower(is_nested: bool):
     called: Any = jax.jit(step) if is_nested else step
     place = r"^@main \(recompute\.token\)" if is_nested else r"\.py:\d+:\d+"
     with pytest.raises(
-        recompute.Refusal, match=f"{place}: error: recompute.token is left, .* end with recompute-lower"
+        recompute.Refusal, match=f"{place}: error: recompute.token is unknown to JAX: .* end with recompute-lower"
     ):
         called(weights(), batch())
     lowered = recompute.jax.jit(

@@ -180,5 +180,5 @@ def test_a_value_that_is_most_of_the_step_is_named() -> None:
     step = recompute.jax.jit(jax.value_and_grad(loss))
     lines = str(step.report(jax.numpy.ones((8, 4096)), jax.numpy.ones((64, 8)))).splitlines()
     start = next(at for at, line in enumerate(lines) if line.startswith("next: "))
-    assert "saves 1.0 MiB: compute what it belongs to in parts" in " ".join(" ".join(lines[start:]).split())
+    assert "saves 1.0 MiB: compute that part of the model in microbatches" in " ".join(" ".join(lines[start:]).split())
     assert max(map(len, lines)) <= 100

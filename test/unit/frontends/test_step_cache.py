@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import recompute
-from recompute.driver import cache
+from recompute.driver import cache_keys
 from recompute.frontends.jax import budget, choice, lowered, merged
 from recompute.frontends.jax.choice import Variant
 from recompute.frontends.jax.lowered import Lowered
@@ -124,8 +124,8 @@ def test_a_damaged_entry_is_ignored(damage: Callable[[bytes], bytes], folder: Pa
 
 def test_an_entry_of_another_version_is_ignored(folder: Path, rewrites: list[str], monkeypatch: pytest.MonkeyPatch):
     lower(mlp().step, weights(), batch())
-    versions = {**cache.versions(), "recompute": "of yesterday"}
-    monkeypatch.setattr(cache, "versions", lambda: versions)
+    versions = {**cache_keys.versions(), "recompute": "of yesterday"}
+    monkeypatch.setattr(cache_keys, "versions", lambda: versions)
     lower(mlp().step, weights(), batch())
     assert rewrites == ["lowered"] * 2 and len(entries(folder)) == 2
 

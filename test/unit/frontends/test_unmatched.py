@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import recompute
-from recompute.frontends.jax.marks import UnknownName
+from recompute.frontends.jax.name_check import UnknownName
 
 from .steps import batch, forward, jax, jnp, mlp, weights
 

@@ -183,7 +183,7 @@ def test_what_nobody_vouches_for_is_named(
     Path("acme_rules.py").write_text(RULES.replace('"acme.swish", "acme.swish_grad"', '"acme.swish_grad"'))
     assert recompute_opt.main(["step.mlir", "-p", "recompute{target=none}", "--load-rules", "acme_rules.py"]) == 1
     said = capsys.readouterr()
-    assert "the proof takes acme.swish for an effect: declare it pure with recompute.interpreters" in said.err
+    assert "the proof assumes effects of acme.swish: declare it pure with recompute.interpreters" in said.err
     assert said.out == ""
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import pytest
 
 from recompute.tools import command_line, recompute_check, recompute_run
-from recompute.tools.command_line import explain_pass
 from recompute.tools.option_help import Option, options_of, summary
+from recompute.tools.pass_help import explain_pass
 from recompute.transforms.mark import MarkPass
 from recompute.universe import PASSES, TARGETS
 

@@ -10,7 +10,7 @@ import pytest
 from recompute.support.timing import TimedPart, part, timed
 from recompute.test.unit.tools.test_recompute_opt import EXAMPLE
 from recompute.tools.recompute_opt import main
-from recompute.tools.statistics import times
+from recompute.tools.timings import times
 
 
 @dataclass(frozen=True)

@@ -212,7 +212,7 @@ def test_the_plan_leads_to_the_same_program() -> None:
         ("all", "flops", "offload must be marked, auto, or a speed such as 25GB/s, not 'all'"),
         ("0GB/s", "roofline(cpu)", "not '0GB/s'"),
         ("25 GB", "roofline(cpu)", "not '25 GB'"),
-        ("auto", "flops", "weighs moves against work in seconds: give cost=roofline"),
+        ("auto", "flops", "compares moves with work in seconds: give cost=roofline"),
         ("auto", "roofline(cpu)", "the transfer speed of cpu to its host is unknown"),
         ("auto", "roofline(zz)", "unknown device 'zz'"),
     ],

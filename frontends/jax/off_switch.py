@@ -1,4 +1,4 @@
-"""The off switch: inside of `disabled()`, and with `RECOMPUTE=off` in the environment, steps run as under `jax.jit`."""
+"""Switch recomputation off: inside of `disabled()`, or with `RECOMPUTE=off` in the environment."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-VARIABLE = "RECOMPUTE"
+SWITCH_VARIABLE = "RECOMPUTE"
 OFF, ON = ("off", "0", "false"), ("", "on", "1", "true")
-WHY = f"recomputation is switched off, by {VARIABLE}=off or recompute.jax.disabled()"
+WHY = f"recomputation is switched off, by {SWITCH_VARIABLE}=off or recompute.jax.disabled()"
 _is_disabled: ContextVar[bool] = ContextVar("whether recomputation is switched off", default=False)
 
 
 @contextmanager
 def disabled() -> Generator[None, None, None]:
-    """Run steps as `jax.jit` does inside of the context: nothing is rewritten, and nothing of the cache is lost.
+    """Run steps as `jax.jit` does within the context: nothing is rewritten, and compiled steps are kept.
 
     Example:
         >>> with recompute.jax.disabled():  # doctest: +SKIP
@@ -29,9 +29,9 @@ def disabled() -> Generator[None, None, None]:
 
 
 def is_disabled() -> bool:
-    """Return whether steps run as under `jax.jit`. Raises `ValueError` for another value of the environment
+    """Return whether recomputation is switched off. Raises `ValueError` for an unknown value of the environment
     variable."""
-    value = os.environ.get(VARIABLE, "")
+    value = os.environ.get(SWITCH_VARIABLE, "")
     if value and value.lower() not in (*OFF, *ON):
-        raise ValueError(f"{VARIABLE}={value}: expected 'off' or 'on'")
+        raise ValueError(f"{SWITCH_VARIABLE}={value}: expected 'off' or 'on'")
     return _is_disabled.get() or value.lower() in OFF

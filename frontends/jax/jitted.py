@@ -1,4 +1,4 @@
-"""`jax.jit` for training steps: lowered by JAX, rewritten, compiled by JAX, once for calls that are alike."""
+"""`recompute.jax.jit`: lower a step with JAX, rewrite it, and compile it with JAX, once for calls of equal types."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ...support.progress import progress
 from . import private, warning
 from .calls import Call, key_of
 from .crossing import module_of
-from .disabled import is_disabled
 from .flax_modules import without_lost_updates
 from .keywords import Keywords
 from .lowered import Lowered
 from .lowering import lowered_for_us, not_rewritten, rewritten
 from .nested import CallableStep, call_nested, nested_step
+from .off_switch import is_disabled
 from .options import Options, options_of, signature
 from .report import Report, report
 
@@ -35,13 +35,19 @@ source_info_util.register_exclusion(__file__)
 
 
 class Jitted(Generic[P, R]):
-    """The result of `jit`: called like the function, with the compiled steps of all calls so far."""
+    """The result of `recompute.jax.jit`: a callable like the function, which holds the compiled steps of its calls."""
 
     __name__: str
     __wrapped__: Callable[P, R]
 
     def __init__(self, function: Callable[P, R], options: Options, jitted: Any = None):
-        """Wrap a function. jitted: the result of `jax.jit` to lower and run; by default `jax.jit` of the function."""
+        """Wrap a function.
+
+        Args:
+            function: The step.
+            options: The checked options.
+            jitted: The result of `jax.jit` that is lowered and run; by default `jax.jit` of the function.
+        """
         self._options = options
         name = str(getattr(function, "__name__", type(function).__name__))
         checked = without_lost_updates(function, name) if callable(function) else function
@@ -55,8 +61,7 @@ class Jitted(Generic[P, R]):
         update_wrapper(self, function, updated=())
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run the step. Raises what `jax.jit` raises, and see `rewritten`. Warns `NothingSaved` if the plain
-        step runs."""
+        """Run the step. Raises as `jax.jit` and `lower` do. Warns `NothingSaved` if the plain step runs."""
         if _JAX.config.jax_disable_jit or is_disabled():
             return self._plain(*args, **kwargs)
         if self._dispatch is None:
@@ -64,7 +69,7 @@ class Jitted(Generic[P, R]):
         return cast(R, self._dispatch(*args, **kwargs))
 
     def _miss(self, *args: Any, **kwargs: Any) -> private.Missed:
-        """Serve a call unlike those that JAX's dispatch has seen."""
+        """Serve a call that is not in the cache of JAX's dispatch."""
         call = Call.of(self._statics, args, kwargs)
         key = key_of(call)
         if call.is_traced:
@@ -89,16 +94,30 @@ class Jitted(Generic[P, R]):
         return self if instance is None else MethodType(self, instance)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """Lower and rewrite the step, for arrays or `jax.ShapeDtypeStruct`. Warns `NothingSaved`; raises as a call
-        does."""
+        """Lower and rewrite the step. Warns `NothingSaved` if the plain step runs.
+
+        Args:
+            *args: The arguments of the step, arrays or `jax.ShapeDtypeStruct`.
+            **kwargs: The keyword arguments of the step.
+
+        Returns:
+            The lowered step, which has `compile`, `as_text`, the remarks and the rewrite.
+
+        Raises:
+            ValueError: For a selection that does not fit the step.
+            Refusal: For a budget that no candidate keeps, and with `strict` or a plan, for a step that cannot be
+                rewritten.
+            NotProved: With `strict` or a plan, for a result that is not proved equal.
+        """
         lowered = self.lower_quietly(*args, **kwargs)
         if lowered.why is not None and self._options.budget is None:
             warning.warn(lowered.why)
         return lowered
 
     def lower_quietly(self, *args: Any, **kwargs: Any) -> Lowered:
-        """Lower as `lower` does, without the warning, which is in `why`. Calls, `report` and `lower` share the result
-        for arguments of equal types."""
+        """Lower as `lower` does, without the warning, which is in `why`.
+
+        Calls, `report` and `lower` share the result for arguments of equal types."""
         if is_disabled():
             return not_rewritten(self._name, self._plain.lower(*args, **kwargs), self._options)
         key = key_of(Call.of(self._statics, args, kwargs))
@@ -110,20 +129,21 @@ class Jitted(Generic[P, R]):
         return self._lowered[key]
 
     def within(self, budget: str) -> Jitted[P, R]:
-        """Return the same step, rewritten within a budget."""
+        """Return the same step with a budget, in place of a plan, a planner or a pipeline."""
         rewrite = replace(self._options.rewrite, plan=None, planner=None, pipeline=None)
         options = replace(self._options, rewrite=rewrite, budget=budget, search=0)
         return Jitted(self.__wrapped__, options, self._plain)
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
-        """Explain what the step saves, and what recomputing each segment would change. Raises `Refusal` without a
-        gradient."""
+        """Explain what the step saves, and what recomputing each segment would change.
+
+        Raises `Refusal` for a step without a gradient."""
         module = module_of(lowered_for_us(self._plain.trace(*args, **kwargs)), self._name)
         return explain(module, self._options.rewrite.selection)
 
     def report(self, *args: Any, **kwargs: Any) -> Report:
-        """Compile the plain step and the rewritten one, and report what each needs, what is saved and why, and what is
-        recomputed."""
+        """Compile the plain step and the rewritten one, and report the memory and the work of both, the saved values
+        with the reasons, and the recomputed operations."""
         with progress(f"recompute.jax: {self._name}"):
             return report(self.lower_quietly(*args, **kwargs))
 
@@ -136,7 +156,7 @@ class Jitted(Generic[P, R]):
         return self._plain.eval_shape(*args, **kwargs)
 
     def clear_cache(self) -> None:
-        """Clear the compiled steps."""
+        """Delete the compiled steps, as `jax.jit` does."""
         self._compiled.clear()
         self._lowered.clear()
         self._steps.clear()
@@ -144,7 +164,7 @@ class Jitted(Generic[P, R]):
         self._dispatch = private.dispatched(self._name, self._miss, self._statics)
 
     def _nested(self, call: Call, key: Hashable, args: Any, kwargs: Any) -> Any:
-        """Run the step while another transformation of JAX traces the caller."""
+        """Run the step under another transformation of JAX, which traces the caller."""
         if key is None:
             return self._plain(*args, **kwargs)
         if key not in self._steps:
@@ -161,28 +181,28 @@ def jit(*fn: Any, **keywords: Any) -> Any:
     """Wrap a training step, gradient included, as `jax.jit` does, in less memory.
 
     The rewritten step is proved to compute each result by the same operations on the same values as the plain one, so
-    that the results are equal, bit for bit, wherever operations run one by one. Compiled code may round the two steps
+    that the results are equal bit for bit if operations run one by one. Compiled code may round the two steps
     differently, as with `jax.checkpoint` (docs/bits.md).
 
     Args:
         fn: The step. Without it, `jit` is a decorator.
-        segments, policy, save, ...: The fields of `recompute.Selection`: what is recomputed. A policy may be a function
-            of `jax.checkpoint_policies`.
-        budget: `"8GiB"` of the device, or that number of bytes, `0.5` or `"50%"` of the temporaries of the plain step,
-            `"min"`, or `"device"`: what the device reports as free. Candidates are compiled until XLA's own count is
-            within it, at the least extra work.
+        segments, policy, save, ...: The fields of `recompute.Selection`, which select the operations to recompute. A
+            policy may be one of `jax.checkpoint_policies`, or a function.
+        budget: A limit on memory, kept at the least extra work: bytes of the device (`"8GiB"` or an int), a share of
+            the temporaries of the plain step (`0.5` or `"50%"`), `"min"`, or `"device"` for the free memory of the
+            device. Candidates are compiled until the bytes that XLA reports are within it.
         time_limit: Seconds after which the search for a budget ends with the best plan so far.
-        plan, planner, pipeline: A plan of `recompute.rewrite` (or its text), a function Graph -> Plan, or passes by
-            name or as objects. Each replaces the selection; give at most one of them and of `budget`.
-        copies, stagger, calls, loops, attempts, proof, strict, cost, offload: As in `recompute.RecomputeOptions`. On a
-            CPU, whose memory is that of the host, nothing is offloaded, and a remark says so.
-        measure: Compile the plain step too, and run the one that needs fewer temporary bytes: `True`, `False`, or
-            `"auto"`, where the predicted saving is small.
-        search: The number of candidates to compile; the one with the fewest temporary bytes, then FLOPs, runs.
+        plan, planner, pipeline: A plan of `recompute.rewrite` or its text, a function Graph -> Plan, or passes by name
+            or as objects. Each replaces the selection. At most one of these and `budget` may be given.
+        copies, loops, cost, proof, ...: As in `recompute.RecomputeOptions`. On a CPU, whose memory is that of the host,
+            `offload` has no effect, and a remark says so.
+        measure: Whether to compile the plain step too, and to run the variant with fewer bytes of temporaries: `True`,
+            `False`, or `"auto"` for steps with a small predicted saving.
+        search: The number of candidates to compile; the one with the fewest bytes of temporaries, then FLOPs, runs.
         static_argnums, donate_argnums, ...: The keywords of `jax.jit`.
 
     Returns:
-        A function like that of `jax.jit`, with `lower`, `trace`, `report` and `explain`.
+        A function like the result of `jax.jit`, with `lower`, `trace`, `report` and `explain`.
 
     Raises:
         TypeError: For a keyword of the wrong type, before anything is compiled.

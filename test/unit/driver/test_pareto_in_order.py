@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from recompute.analysis.step.step import Step
-from recompute.driver.pareto import Sweeping, Swept, swept_steps
+from recompute.driver.pareto_in_order import SweepOptions, SweptStep, swept_steps
 from recompute.planning.liveness import peak_bytes
 from recompute.planning.pairs import plan_of_pairs
 from recompute.planning.simulate import as_graph, simulate
@@ -31,8 +31,8 @@ GRAPHS = sorted((Path(__file__).resolve().parents[3] / "benchmarks" / "graphs").
 COUNT = 20
 
 
-def swept(name: str, count: int = COUNT, solver: str = "greedy") -> list[Swept]:
-    how = Sweeping(count, solver, Effort.brief(), None, lambda _: None, never)
+def swept(name: str, count: int = COUNT, solver: str = "greedy") -> list[SweptStep]:
+    how = SweepOptions(count, solver, Effort.brief(), None, lambda _: None, never)
     return swept_steps(original(name), how)
 
 
@@ -123,7 +123,7 @@ def test_the_sweep_of_a_step_can_be_stopped() -> None:
     def stop() -> bool:
         return sum(line.startswith("budget") for line in said) >= 3
 
-    how = Sweeping(5, "greedy", Effort.brief(), None, said.append, stop)
+    how = SweepOptions(5, "greedy", Effort.brief(), None, said.append, stop)
     (one,) = swept_steps(original("chain.small.mlir"), how)
     assert [result.finished for result in one.outcomes if isinstance(result, Result)][-2:] == [False, False]
     assert not one.curve.points[-1].finished and one.curve.points[0].finished

@@ -1,0 +1,105 @@
+"""Keys of the disk cache: digests of the inputs that an answer depends on.
+
+A key covers the input, the options, everything that was registered (rules, bytes of types, purity, phase sources) and
+the versions of this package and of those that it computes with. Objects without an identity across processes have no
+key, and answers that depend on them are not cached: planners, policies and measurements that are Python functions,
+pipelines, and registered functions that refer to objects without comparable content.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from ..analysis.request.policies import SelectionByFunction
+from ..analysis.step.phase_sources import registered_sources
+from ..interpreters.user_kernels import registered_pure
+from ..options.option_facts import facts_of
+from ..options.recompute_options import RecomputeOptions
+from ..planning.solvers.effort import is_compiled
+from ..rules.registry import registrations
+from ..support.fingerprint import NoFingerprint, fingerprint
+
+PACKAGES = ("xdsl", "jax", "jaxlib", "numpy", "numba", "highspy", "scipy", "ortools")
+"""The packages that an answer may depend on, installed or not."""
+ROOT = Path(__file__).resolve().parent.parent
+"""The folder of this package."""
+NOT_SOURCES = frozenset({"test", "docs", "examples", "benchmarks", "typings", "build"})
+
+
+def cache_key(kind: str, *parts: object) -> str | None:
+    """Return the key of an answer; None if it cannot be cached.
+
+    Args:
+        kind: The kind of the answer, such as "rewrite".
+        parts: The values that it depends on, which have a fingerprint.
+    """
+    try:
+        return fingerprint((kind, versions(), is_compiled(), _registered(), parts))
+    except (NoFingerprint, RecursionError):
+        return None
+
+
+def options_key(options: RecomputeOptions) -> str:
+    """Return the part of a key that stands for the options.
+
+    Raises `NoFingerprint` for options without comparable content: functions, passes and time limits."""
+    without_key = [
+        option.name
+        for option in fields(options)
+        if not facts_of(option).is_plain_data and getattr(options, option.name) is not None
+    ]
+    if isinstance(options.selection, SelectionByFunction):
+        without_key.append("policy")
+    if without_key:
+        raise NoFingerprint(f"the result cannot be cached: the option {without_key[0]} has no comparable content")
+    return fingerprint((options, content_of(options.cost)))
+
+
+def content_of(path: str) -> str | None:
+    """Return the digest of the content of a file; None if the path names no readable file."""
+    try:
+        return sha256(Path(path).read_bytes()).hexdigest()
+    except (OSError, ValueError):
+        return None
+
+
+def _registered() -> object:
+    """Return the declarations of users that change how a step is read, rewritten or proved."""
+    return registrations(), registered_pure(), tuple(registered_sources().items())
+
+
+@cache
+def versions() -> Mapping[str, str | None]:
+    """Return the versions of this package and of `PACKAGES`; None for a package that is not installed."""
+    packages = {name: _version_of(name) for name in PACKAGES}
+    return {"python": platform.python_version(), "recompute": own_version(ROOT), **packages}
+
+
+def _version_of(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def own_version(root: Path) -> str:
+    """Return the digest of the sources of this package: of the record of an installed wheel, or else of the files.
+
+    `root`: the folder of the package."""
+    records = [path / "RECORD" for path in root.parent.glob("xdsl_recompute-*.dist-info")]
+    digest = sha256()
+    for path in records if len(records) == 1 and records[0].is_file() else _sources(root):
+        digest.update(f"{path.relative_to(root.parent)}\n".encode() + sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _sources(root: Path) -> list[Path]:
+    folders = [path for path in root.iterdir() if path.is_dir() and path.name not in NOT_SOURCES]
+    inside = [path for folder in folders if not folder.name.startswith(".") for path in folder.rglob("*.py")]
+    return sorted([*root.glob("*.py"), *inside])

@@ -1,0 +1,149 @@
+"""Curves of memory and cost by the model of XLA:CPU: each budget is kept by a plan that was carried out and measured.
+
+The plans are those that a budget by that model chooses from; a rewrite for one budget is reused for all. No lower bound
+is proved. Loops are cut first, as under a budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from ..analysis.memory.timeline import Labels, described
+from ..options.memory_model import XLA
+from ..options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
+from ..planning.calibrated_search import CalibratedSearch
+from ..planning.plan_file import StepPlan
+from ..planning.solvers.result import Progress, Stop
+from ..reports.curve import SegmentRecomputation, Curve, Point, RefusedBudget
+from ..search.budget.limits import ERROR
+from ..search.pool import ModuleCandidate, Pool, pool_of
+from ..search.prepare import prepare
+from ..search.rewrite import recomputed_once
+from ..support.diagnostics import Refusal
+from ..transforms.phase import numbered_steps
+from ..transforms.preparation.timelines import timelines_of
+from .fit import plain_flops
+
+NO_BOUND = "no bound proved in this model"
+REWRITES_PER_BUDGET = 3
+"""The maximum number of plans written for each budget, in addition to those written for other budgets."""
+NAMED_VALUES = 3
+"""The number of values of a segment that are named, the most expensive first."""
+
+
+@dataclass
+class _MeasuredRewrites:
+    """The rewrites that were carried out and measured, by the number of their candidate in the pool.
+
+    Attributes:
+        module: The plain step.
+        pool: The candidates.
+        stop: A predicate that ends the search.
+        plain: The temporaries of each function of the plain step, in bytes.
+        shares: The temporaries of each rewrite, as a share of those of the plain step.
+        flops: The extra FLOPs of each rewrite.
+    """
+
+    module: ModuleOp
+    pool: Pool
+    stop: Stop
+    plain: Mapping[str, int]
+    shares: dict[int, float] = field(default_factory=dict[int, float])
+    flops: dict[int, int] = field(default_factory=dict[int, int])
+
+    def _measure(self, number: int) -> float | None:
+        """Rewrite by a candidate and return its share of temporaries; None if the candidate cannot be carried out."""
+        candidate = self.pool.candidates[number]
+        try:
+            rewritten, outcome = recomputed_once(
+                self.module, RecomputeOptions(plan=candidate.plans, loops=candidate.loops)
+            )
+        except Refusal:
+            return None
+        peaks = {name: line.peak_bytes for name, line in timelines_of(rewritten or self.module, XLA)}
+        self.flops[number] = outcome.extra_flops
+        return max(peaks[name] / max(before, 1) for name, before in self.plain.items())
+
+    def search(self, share: float) -> None:
+        """Measure candidates that may keep a budget, a share of the temporaries, at fewer FLOPs than the known
+        rewrites."""
+        search = partial(self.pool.search, stop=self.stop)
+        CalibratedSearch(self.pool.predictions, share, (1.0, 1.0), self.shares).run(
+            self._measure, REWRITES_PER_BUDGET, search
+        )
+
+    def best(self, share: float) -> int | None:
+        """Return the rewrite with the fewest extra FLOPs, then bytes, of those that keep the budget; None if none
+        does."""
+        within = [number for number, needed in self.shares.items() if needed <= share]
+        return min(within, key=lambda number: (self.flops[number], self.shares[number]), default=None)
+
+    @property
+    def smallest_share(self) -> float:
+        return min(self.shares.values(), default=1.0)
+
+
+def swept_by_model(module: ModuleOp, count: int, progress: Progress, stop: Stop) -> Curve:
+    """Return the curve over budgets 1/count, 2/count, … of the plain step's temporaries, by the model of XLA:CPU.
+
+    Args:
+        module: The step, which is left unchanged.
+        count: The number of budgets.
+        progress: The callback for progress messages.
+        stop: A predicate that ends the search with the results so far.
+
+    Raises:
+        Refusal: For a module without a gradient, and for dynamic shapes.
+    """
+    plain = {name: line.peak_bytes for name, line in timelines_of(module, XLA)}
+    rewrites = _MeasuredRewrites(module, pool_of(module, DEFAULT_OPTIONS, stop), stop, plain)
+    shares = [at / count for at in range(1, count)]
+    for share in reversed(shares):
+        progress(f"budget {share:.4f} of the temporaries, by the model of XLA:CPU")
+        if not stop():
+            rewrites.search(share)
+    plain_bytes = max(plain.values(), default=0)
+    points, refused = list[Point](), list[RefusedBudget]()
+    for share in shares:
+        point = _outcome(rewrites, share, plain_bytes, finished=not stop())
+        (points if isinstance(point, Point) else refused).append(point)  # pyright: ignore[reportArgumentType]
+    points.append(Point(plain_bytes, plain_bytes, 0.0, 0.0, "nothing runs again", "plain", True))
+    name = f"{', '.join(f'@{function}' for function in plain)} by the model of XLA:CPU, {ERROR}"
+    return Curve(name, plain_bytes, 0, (), tuple(points), tuple(refused))
+
+
+def _outcome(rewrites: _MeasuredRewrites, share: float, plain_bytes: int, finished: bool) -> Point | RefusedBudget:
+    budget = max(1, int(share * plain_bytes))
+    if (number := rewrites.best(share)) is None:
+        best = f"best of {len(rewrites.shares)} candidates: {rewrites.smallest_share:.4f} of the plain temporaries"
+        reason = f"{best} (no lower bound is known)"
+        return RefusedBudget(budget, reason if finished else f"stopped: {reason}", proved=False)
+    total, candidate = max(1, plain_flops(rewrites.module)), rewrites.pool.candidates[number]
+    again = tuple(_recomputed_by_segment(rewrites.module, candidate, total))
+    peak_bytes, percent = int(rewrites.shares[number] * plain_bytes), 100 * rewrites.flops[number] / total
+    return Point(budget, peak_bytes, percent, None, NO_BOUND, candidate.words, finished, again)
+
+
+def _recomputed_by_segment(module: ModuleOp, candidate: ModuleCandidate, total: int) -> Iterator[SegmentRecomputation]:
+    """Yield the recomputed operations by segment, the most expensive segments first, without those that loop bodies
+    recompute."""
+    plans = {plan.function: plan for plan in candidate.plans}
+    runs = dict[str, list[tuple[int, Operation]]]()
+    for function, step in numbered_steps(prepare(module, RecomputeOptions(loops=candidate.loops)).module):
+        labels = Labels.of(step.phases)
+        for op in _copied(plans.get(function.sym_name.data)):
+            operation = step.operation(op)
+            runs.setdefault(labels.segment_of(operation), []).append((step.graph.flops[op], operation))
+    for segment, operations in sorted(runs.items(), key=lambda run: (-sum(cost for cost, _ in run[1]), run[0])):
+        by_cost = sorted(operations, key=lambda cost_and_operation: -cost_and_operation[0])
+        values = tuple(dict.fromkeys(described(op) for _, op in by_cost))[:NAMED_VALUES]
+        yield SegmentRecomputation(segment, len(operations), 100 * sum(cost for cost, _ in operations) / total, values)
+
+
+def _copied(plan: StepPlan | None) -> Iterable[int]:
+    return [] if plan is None else [op for group in plan.plan.groups for op in group.operations]

@@ -1,0 +1,136 @@
+"""Curves of memory and cost in program order: for each block with a gradient, the plan of a solver for each budget.
+
+Peaks are counted on the graph of the rewritten step (`planning/simulate.py`), and a lower bound on the cost is proved.
+Loops are cut first, as under a budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ..analysis.memory.timeline import Labels
+from ..analysis.step.step import Step
+from ..planning.liveness import peak_bytes
+from ..planning.solvers.effort import Effort
+from ..planning.solvers.incumbent import Incumbent
+from ..planning.solvers.problem import Pair, Problem
+from ..planning.solvers.result import Infeasible, Progress, Result, Stop
+from ..planning.solvers.solve_graph import carried_within, problem_of_graph
+from ..planning.solvers.solvers_by_name import solve
+from ..planning.solvers.sweep import Outcome, sweep
+from ..reports.curve import Curve, SegmentRecomputation, Sweep, curve_of
+from ..rules.costs.cost import FLOPS
+from ..search.checked_options import cost_option
+from ..search.prepare import prepare
+from ..transforms.phase import numbered_steps
+from .fit import lower_bound, operation_text
+
+NAMED_VALUES = 3
+"""The number of values of a segment that are named, the most expensive first."""
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """Options of a curve.
+
+    Attributes:
+        count: The number of budgets: 1/count, 2/count, … of the plain peak.
+        solver: The name of the solver.
+        effort: The effort of the solver.
+        seconds: The time limit for each budget; None for no limit.
+        progress: The callback for progress messages.
+        stop: A predicate that ends the search with the results so far.
+    """
+
+    count: int
+    solver: str
+    effort: Effort
+    seconds: float | None
+    progress: Progress
+    stop: Stop
+
+
+@dataclass(frozen=True)
+class SweptStep:
+    """A block with a gradient, solved for several budgets.
+
+    Attributes:
+        name: The name of the function, with the cost of cutting its loops.
+        problem: The problem that was solved.
+        plain_peak_bytes: The peak of the unchanged block.
+        budgets: The budgets in bytes.
+        outcomes: The outcome for each budget.
+        curve: The curve of these outcomes.
+    """
+
+    name: str
+    problem: Problem
+    plain_peak_bytes: int
+    budgets: tuple[int, ...]
+    outcomes: tuple[Outcome, ...]
+    curve: Curve
+
+
+def swept_steps(module: ModuleOp, options: SweepOptions, cost: str = FLOPS) -> list[SweptStep]:
+    """Return a curve for each block with a gradient.
+
+    Args:
+        module: The step, which is left unchanged.
+        options: The budgets, and how they are solved.
+        cost: The cost that plans minimize, as in `RecomputeOptions`.
+
+    Raises:
+        Refusal: For a module without a gradient, for dynamic shapes, and for an unknown cost.
+    """
+    prepared = prepare(module)
+    steps = numbered_steps(prepared.module, costs=cost_option(prepared.module, cost).of)
+    loops = f", loops cut for {prepared.rolled.extra_flops} FLOPs more" if prepared.rolled.copies else ""
+    return [_swept(f"@{function.sym_name.data}{loops}", step, options) for function, step in steps]
+
+
+def _swept(name: str, step: Step, options: SweepOptions) -> SweptStep:
+    problem, plain = problem_of_graph(step.graph), peak_bytes(step.graph)
+    budgets = tuple(max(1, plain * at // options.count) for at in range(1, options.count + 1))
+    outcomes = tuple(
+        sweep(budgets, lambda budget, starts: _solved(step, problem, budget, starts, options), options.stop)
+    )
+    labels = Labels.of(step.phases)
+
+    def again(result: Result) -> tuple[SegmentRecomputation, ...]:
+        return tuple(_again(step, problem, labels, result.pairs))
+
+    holding = tuple(lower_bound(step).lines())
+    curve = curve_of(name, Sweep(problem, plain, budgets, outcomes), again=again, holding=holding)
+    return SweptStep(name, problem, plain, budgets, outcomes, curve)
+
+
+def _solved(
+    step: Step, problem: Problem, budget: int, starts: Iterable[frozenset[Pair]], options: SweepOptions
+) -> Outcome:
+    options.progress(f"budget {budget} bytes of temporaries")
+    starts = tuple(starts)
+
+    def solved(limit: int) -> Outcome:
+        best = Incumbent(problem, limit, options.seconds, options.progress, options.stop)
+        return solve(problem, limit, options.solver, best, starts, options.effort)
+
+    carried = carried_within(step.graph, problem, budget, solved)
+    return carried if isinstance(carried, Infeasible) else carried.result
+
+
+def _again(step: Step, problem: Problem, labels: Labels, pairs: Iterable[Pair]) -> Iterator[SegmentRecomputation]:
+    """Yield the recomputed operations by segment, the most expensive segments first."""
+    runs = dict[str, list[int]]()
+    for _, op in pairs:
+        runs.setdefault(labels.segment_of(step.operation(op)), []).append(op)
+
+    def cost(operations: Iterable[int]) -> int:
+        return sum(int(problem.costs[op]) for op in operations)
+
+    for segment, operations in sorted(runs.items(), key=lambda run: (-cost(run[1]), run[0])):
+        largest = sorted(set(operations), key=lambda op: (-int(problem.costs[op]), op))[:NAMED_VALUES]
+        values = tuple(operation_text(step, op) for op in largest)
+        yield SegmentRecomputation(segment, len(operations), problem.percent(cost(operations)), values)

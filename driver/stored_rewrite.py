@@ -1,0 +1,205 @@
+"""The stored form of a rewrite in the disk cache.
+
+A stored rewrite is not proved again: it is the answer that was proved when it was stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
+from xdsl.ir import SSAValue
+
+from ..interpreters.proof import Proof
+from ..planning.plan_file import StepPlan, from_json
+from ..support.diagnostics import UNKNOWN, Remark, RemarkKind, Topic, place_of, position_of
+from .api import Rewritten
+
+
+@dataclass(frozen=True)
+class RewriteRecord:
+    """A rewrite without its modules, which the caller stores.
+
+    Attributes:
+        plans: The text of the plans, as in `Rewritten.plan_text`.
+        remarks: The remarks of the rewrite.
+        proof: The proof, which has succeeded; None for a rewrite without one.
+        copies: The number of copies of operations.
+        extra_flops: The FLOPs of the copies.
+        spelling: The spelling of the rewritten module, as of `spelling_of`; None without copies.
+        saving: The predicted saving of the peak, as a share; None without copies.
+    """
+
+    plans: str
+    remarks: tuple[Remark, ...]
+    proof: Proof | None
+    copies: int
+    extra_flops: int
+    spelling: Mapping[str, Any] | None
+    saving: float | None
+
+    @classmethod
+    def of(cls, rewritten: Rewritten) -> RewriteRecord:
+        """Return the record of a rewrite, which is proved unless its options ask for no proof."""
+        assert rewritten.proof is None or rewritten.proof.proved, "a rewrite that is not proved is an error"
+        return cls(
+            plans=rewritten.plan_text,
+            remarks=rewritten.remarks,
+            proof=rewritten.proof,
+            copies=rewritten.copies,
+            extra_flops=rewritten.extra_flops,
+            spelling=spelling_of(rewritten.module) if rewritten.copies else None,
+            saving=rewritten.predicted_saving if rewritten.copies else None,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record as values of JSON."""
+        return {
+            "plans": self.plans,
+            "remarks": [remark_to_json(remark) for remark in self.remarks],
+            "proof": None if self.proof is None else _proof_to_json(self.proof),
+            "copies": self.copies,
+            "extra_flops": self.extra_flops,
+            "spelling": self.spelling,
+            "saving": self.saving,
+        }
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> RewriteRecord:
+        """Return the record that `to_json` wrote."""
+        return cls(
+            plans=record["plans"],
+            remarks=tuple([remark_from_json(remark) for remark in record["remarks"]]),
+            proof=None if record["proof"] is None else _proof_from_json(record["proof"]),
+            copies=record["copies"],
+            extra_flops=record["extra_flops"],
+            spelling=record["spelling"],
+            saving=record["saving"],
+        )
+
+
+class StoredRewrite(Rewritten):
+    """A rewrite read from the cache. Its modules and its plans are read when they are first used."""
+
+    def __init__(
+        self, record: RewriteRecord, read_module: Callable[[], ModuleOp], read_original: Callable[[], ModuleOp]
+    ):
+        """Make the rewrite of a record.
+
+        Args:
+            record: The record.
+            read_module: Returns the rewritten module.
+            read_original: Returns the module that was rewritten.
+        """
+        # The base class is frozen, and its constructor would set `module`, `plans` and `_original` too.
+        for name, value in (
+            ("remarks", record.remarks),
+            ("proof", record.proof),
+            ("copies", record.copies),
+            ("extra_flops", record.extra_flops),
+            ("_saving", record.saving),
+            ("_plan_text", record.plans),
+            ("_read_module", read_module),
+            ("_read_original", read_original),
+        ):
+            object.__setattr__(self, name, value)
+
+    _plan_text: str
+    _read_module: Callable[[], ModuleOp]
+    _read_original: Callable[[], ModuleOp]
+
+    @cached_property
+    def module(self) -> ModuleOp:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The rewritten module."""
+        return self._read_module()
+
+    @cached_property
+    def plans(self) -> tuple[StepPlan, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The plans of the steps."""
+        return from_json(self._plan_text)
+
+    @cached_property
+    def _original(self) -> ModuleOp:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self._read_original()
+
+
+def _proof_to_json(proof: Proof) -> dict[str, Any]:
+    """Return a proof that has succeeded, so that it names no difference, as values of JSON."""
+    return {
+        "reason": proof.reason,
+        "where": proof.where,
+        "results": proof.results,
+        "operations_before": proof.operations_before,
+        "operations_after": proof.operations_after,
+        "believed": list(proof.believed),
+        "identical": proof.identical,
+        "tier": proof.tier,
+        "added_constraints": proof.added_constraints,
+        "flattened_results": proof.flattened_results,
+        "composites": list(proof.composites),
+    }
+
+
+def _proof_from_json(record: Mapping[str, Any]) -> Proof:
+    return Proof(
+        proved=True,
+        reason=record["reason"],
+        where=record["where"],
+        results=record["results"],
+        operations_before=record["operations_before"],
+        operations_after=record["operations_after"],
+        believed=tuple(record["believed"]),
+        identical=record["identical"],
+        tier=record["tier"],
+        added_constraints=record["added_constraints"],
+        flattened_results=record["flattened_results"],
+        composites=tuple(record["composites"]),
+    )
+
+
+def spelling_of(module: ModuleOp) -> dict[str, Any]:
+    """Return what MLIR does not preserve of a module's text: the order of attributes, and the names of values.
+
+    Both are tables of distinct entries, with a number for each operation and for each value in program order.
+    """
+    orders, names = dict[tuple[str, ...], int](), dict[str | None, int]()
+    order_of = [orders.setdefault(tuple(op.attributes), len(orders)) for op in module.walk()]
+    name_of = [names.setdefault(value.name_hint, len(names)) for value in _values(module)]
+    return {"orders": list(map(list, orders)), "order_of": order_of, "names": list(names), "name_of": name_of}
+
+
+def spelled_as(module: ModuleOp, spelling: Mapping[str, Any]) -> ModuleOp:
+    """Return the module, changed in place, with a spelling that `spelling_of` returned."""
+    for op, number in zip(module.walk(), spelling["order_of"], strict=True):
+        op.attributes = {name: op.attributes[name] for name in spelling["orders"][number]}
+    for value, number in zip(_values(module), spelling["name_of"], strict=True):
+        value.name_hint = spelling["names"][number]
+    return module
+
+
+def _values(module: ModuleOp) -> Iterator[SSAValue]:
+    """Yield the results of each operation, and the arguments of its blocks."""
+    for op in module.walk():
+        yield from op.results
+        for region in op.regions:
+            for block in region.blocks:
+                yield from block.args
+
+
+def remark_to_json(remark: Remark) -> list[str]:
+    """Return position, reason, kind, topic and place of a remark. The place is for remarks without a position."""
+    operation = remark.operation
+    return [position_of(operation), remark.reason, remark.kind.value, remark.topic.value, place_of(operation)]
+
+
+def remark_from_json(record: tuple[str, str, str, str, str]) -> Remark:
+    """Return the remark of a record, at an empty module that stands at the position of the operation."""
+    position, reason, kind, topic, place = record
+    module = ModuleOp([])
+    if position != UNKNOWN:
+        file, line, column = position.rsplit(":", 2)
+        module.location = FileLineColLoc(StringAttr(file), IntAttr(int(line)), IntAttr(int(column)))
+    return Remark(module, reason, RemarkKind(kind), Topic(topic), place)

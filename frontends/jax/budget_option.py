@@ -1,0 +1,75 @@
+"""The option `budget` of `recompute.jax`: its values, and the bytes that it allows on the device of a compiled step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+from xdsl.dialects.builtin import ModuleOp
+
+from ...search.budget.limits import temporaries_limit
+from ...support.diagnostics import Refusal
+from ...support.units import budget_text, parse_budget
+from .allocation import fixed_bytes, reported_bytes
+
+_JAX: Any = jax
+"""JAX's own types are partly unknown to type checkers."""
+DEVICE = "device"
+"""The budget of the memory that the device reports as free."""
+
+
+def checked_budget(budget: Any, caller: str = "recompute.jax.jit") -> str:
+    """Return the option `budget` as text.
+
+    Args:
+        budget: The option as the user wrote it.
+        caller: The function that messages name.
+
+    Raises:
+        TypeError: For a value that is not a str, an int or a float.
+        ValueError: For an invalid budget.
+    """
+    if isinstance(budget, bool) or not isinstance(budget, str | int | float):
+        raise TypeError(f"{caller}: budget must be a str, a share or bytes, not {type(budget).__name__}")
+    try:
+        text = budget_text(budget)
+        if text.lower() == DEVICE:
+            return DEVICE
+        parse_budget(text, 1)
+    except ValueError as error:
+        raise ValueError(f'{caller}: {error}; budget="device" takes the free memory of the device') from error
+    return text
+
+
+def device_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> int | None:
+    """Return the bytes of the device that a budget allows, arguments and results included; None for the budget `min`.
+
+    Raises as `limit_of_step`.
+    """
+    limit = limit_of_step(module, budget, plain)
+    return None if limit is None else limit + fixed_bytes(plain)
+
+
+def limit_of_step(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> int | None:
+    """Return the bytes that a budget leaves for temporaries; None for the budget `min`.
+
+    Args:
+        module: The step, for the place of an error.
+        budget: A budget, as `checked_budget` returns it.
+        plain: The plain step, compiled.
+
+    Raises:
+        Refusal: If the compiler or the device reports no sizes, and if arguments and results alone need more.
+    """
+    plain_bytes = reported_bytes(module, plain, "a budget")
+    text = f"{max(1, free_bytes(module))}B" if budget == DEVICE else budget
+    return temporaries_limit(module, text, plain_bytes, fixed_bytes(plain))
+
+
+def free_bytes(module: ModuleOp) -> int:
+    """Return the bytes that the device reports as free. Raises `Refusal` if it reports none."""
+    device: Any = _JAX.local_devices()[0]
+    stats: Any = device.memory_stats()
+    if not stats or "bytes_limit" not in stats:
+        raise Refusal(module, f'budget="device": {device.platform} does not report its memory: give bytes or a share')
+    return int(stats["bytes_limit"]) - int(stats.get("bytes_in_use", 0))

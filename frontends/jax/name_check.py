@@ -1,0 +1,53 @@
+"""Refuse names in the options `save` and `names` that no value of the step has: a misspelt name would save nothing,
+silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from ...analysis.request.segments import SIMILAR_NAMES
+from ...analysis.request.value_names import named_by, names_of
+from ...driver.api import as_module
+from ...options.selection import BadSelection
+from ...support.operations import every_operation
+from ...transforms.inline import inline
+
+_NAME_VALUES = "name values with jax.ad_checkpoint.checkpoint_name, or blocks with recompute.jax.block"
+
+
+class UnknownName(BadSelection):
+    """A name that no value of the step has."""
+
+
+def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[str]]) -> None:
+    """Check that every pattern matches an operation of the module, functions inlined.
+
+    Args:
+        step: The name of the step, for the message.
+        module: The step, with or without calls of marks. It is left unchanged.
+        patterns: Names and shell-style patterns, by option.
+
+    Raises:
+        UnknownName: For a pattern that matches nothing; the message lists similar names.
+    """
+    requested = [(option, pattern) for option, names in patterns.items() for pattern in names]
+    if not requested or not _without_match(every_operation(module), requested):
+        return
+    # Scopes of a called function are complete only after inlining.
+    flat = as_module(module).clone()
+    inline(flat)
+    operations = every_operation(flat)
+    for option, pattern in _without_match(operations, requested):
+        near = get_close_matches(pattern, {name for op in operations for name in names_of(op)}, SIMILAR_NAMES)
+        similar = f"similar names are: {', '.join(near)}" if near else _NAME_VALUES
+        raise UnknownName(f"{step}: {option}={pattern!r} matches no value of the step; {similar}")
+
+
+def _without_match(operations: Sequence[Operation], requested: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    matches = named_by(operations, [pattern for _, pattern in requested])
+    return [(option, pattern) for option, pattern in requested if not matches[pattern]]

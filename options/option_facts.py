@@ -1,0 +1,55 @@
+"""Facts about each option, as metadata of its field, from which passes, frontends and the cache derive their lists.
+
+copies: int = field(default=2, metadata=facts(JIT, RECOMPUTE_PASS, PLAN_PASS, minimum=1))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, dataclass, fields
+from enum import Enum
+from typing import Any
+
+_KEY = "recompute"
+
+
+class EntryPoint(Enum):
+    """An interface whose signature repeats options; a test compares it with the fields."""
+
+    RECOMPUTE_PASS = "recompute"
+    PLAN_PASS = "recompute-plan"
+    JIT = "recompute.jax.jit"
+
+
+@dataclass(frozen=True)
+class OptionFacts:
+    """The facts about an option.
+
+    Attributes:
+        entry_points: The interfaces with this option. Empty for the fields of `Selection`, which all interfaces have.
+        minimum: The least value of a number; None if every value is valid.
+        is_plain_data: Whether the value can be part of a cache key: it determines the result in every process.
+        selects: Whether the option selects the operations to recompute, so that a plan replaces it.
+    """
+
+    entry_points: frozenset[EntryPoint] = frozenset()
+    minimum: int | None = None
+    is_plain_data: bool = True
+    selects: bool = True
+
+
+def facts(
+    *entry_points: EntryPoint, minimum: int | None = None, is_plain_data: bool = True, selects: bool = True
+) -> Mapping[str, OptionFacts]:
+    """Return the metadata of a field; see `OptionFacts`."""
+    return {_KEY: OptionFacts(frozenset(entry_points), minimum, is_plain_data, selects)}
+
+
+def facts_of(option: Field[Any]) -> OptionFacts:
+    """Return the facts about an option from its field."""
+    return option.metadata.get(_KEY, OptionFacts())
+
+
+def options_with(options: type[Any], entry_point: EntryPoint) -> Iterator[Field[Any]]:
+    """Yield the fields of an options class that an interface has, in their order."""
+    return (option for option in fields(options) if entry_point in facts_of(option).entry_points)

@@ -1,0 +1,50 @@
+"""Public names of a package that are imported at their first use (PEP 562), so that importing the package is cheap.
+
+    if TYPE_CHECKING:  # For type checkers and editors.
+        from .driver.api import rewrite as rewrite
+
+    __all__ = ["rewrite"]
+    __getattr__, __dir__ = lazy_names(__name__, {"driver.api": "rewrite"})
+
+A public name must differ from the names of the package's own modules: importing the module `jit` sets the attribute
+`jit` of its package to the module.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def lazy_names(
+    package: str, names: Mapping[str, str], modules: Iterable[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the functions `__getattr__` and `__dir__` of a package.
+
+    The first access to a name imports its module and stores the value in the package. Several threads may access names
+    at once: the import system executes each module once, and the other threads wait for it.
+
+    Args:
+        package: The `__name__` of the package, which has an `__all__`.
+        names: Public names, separated by spaces, by the module in the package that defines them.
+        modules: Public modules of the package.
+    """
+    places = {name: module for module, listed in names.items() for name in listed.split()}
+    public_modules = frozenset(modules)
+
+    def __getattr__(name: str) -> Any:
+        if name in public_modules:
+            return import_module(f"{package}.{name}")
+        if name not in places:
+            raise AttributeError(f"module '{package}' has no attribute '{name}'")
+        value = getattr(import_module(f"{package}.{places[name]}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def __dir__() -> list[str]:
+        module = sys.modules[package]
+        return sorted({*vars(module), *module.__all__})
+
+    return __getattr__, __dir__

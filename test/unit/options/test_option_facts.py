@@ -1,0 +1,69 @@
+"""The signatures of the entry points agree with the options that the dataclasses declare for them."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from xdsl.passes import ModulePass
+
+from recompute.driver.pipeline import passes_of
+from recompute.options.option_facts import EntryPoint, facts_of, options_with
+from recompute.options.recompute_options import RecomputeOptions
+from recompute.options.selection import Selection
+from recompute.transforms.plan import PlanPass
+from recompute.transforms.recompute import RecomputePass
+from recompute.universe import PASSES, TARGETS
+
+
+@pytest.mark.parametrize(
+    ("pass_class", "entry_point"),
+    [(RecomputePass, EntryPoint.RECOMPUTE_PASS), (PlanPass, EntryPoint.PLAN_PASS)],
+)
+def test_a_pass_has_the_declared_options(pass_class: type[ModulePass], entry_point: EntryPoint) -> None:
+    # The plan of a pass is the name of a file, which is empty without one.
+    own = {field.name: field.default or None for field in fields(pass_class)}
+    declared = {field.name: field.default or None for field in options_with(RecomputeOptions, entry_point)}
+    assert own.keys() - {field.name for field in fields(Selection)} == declared.keys()
+    # The plan of a pass is the name of a file, which is empty without one.
+    assert {name: own[name] or None for name in declared} == {
+        name: default or None for name, default in declared.items()
+    }
+
+
+def test_jit_has_the_declared_options() -> None:
+    pytest.importorskip("jax", reason="the frontend for JAX")
+    from recompute.frontends.jax.keywords import OfOptions, OfSelection
+
+    assert OfSelection.__annotations__.keys() == {field.name for field in fields(Selection)}
+    declared = {field.name for field in options_with(RecomputeOptions, EntryPoint.JIT)}
+    assert OfOptions.__annotations__.keys() == declared
+
+
+def test_the_least_values() -> None:
+    minima = {
+        field.name: facts_of(field).minimum
+        for field in (*fields(Selection), *fields(RecomputeOptions))
+        if facts_of(field).minimum is not None
+    }
+    assert minima == {"segment_count": 0, "copies": 1, "attempts": 1}
+    with pytest.raises(ValueError, match="copies must be at least 1, not 0"):
+        RecomputeOptions(copies=0).validated()
+
+
+@pytest.mark.parametrize("name", [*PASSES, *TARGETS])
+def test_a_float_option_accepts_a_whole_number(name: str) -> None:
+    """xDSL reads `60` as an int, and takes no int for a float."""
+    kind = ({**PASSES, **TARGETS})[name]()
+    types: list[Any] = [str(field.type).split(" | ") for field in fields(kind)]
+    assert all("int" in alternatives for alternatives in types if "float" in alternatives)
+
+
+def test_a_time_limit_in_whole_seconds() -> None:
+    for text in ("60", "0.5"):
+        (parsed,) = passes_of(f"recompute{{budget=min time-limit={text}}}")
+        assert isinstance(parsed, RecomputePass)
+        assert RecomputeOptions.of_pass(parsed).time_limit == float(text)
+    with pytest.raises(ValueError, match="option 'time-limit' is a number, not fast"):
+        passes_of("recompute{time-limit=fast}")
