@@ -28,12 +28,11 @@ from ..support.diagnostics import Refusal
 from ..transforms.phase import numbered_steps
 from ..transforms.preparation.timelines import timelines_of
 from .fit import plain_flops
+from .pareto_in_order import NAMED_VALUES
 
 NO_BOUND = "no bound proved in this model"
 REWRITES_PER_BUDGET = 3
 """The maximum number of plans written for each budget, in addition to those written for other budgets."""
-NAMED_VALUES = 3
-"""The number of values of a segment that are named, the most expensive first."""
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .options import Options
+from .options import JitOptions
 
 NO_HOST = (
     "offload={offload!r} has no effect: on {platform} the device's memory is the host's, and XLA drops the moves; "
@@ -13,7 +13,7 @@ NO_HOST = (
 )
 
 
-def supported_options(options: Options, platforms: Sequence[str]) -> tuple[Options, tuple[str, ...]]:
+def supported_options(options: JitOptions, platforms: Sequence[str]) -> tuple[JitOptions, tuple[str, ...]]:
     """Return the options for these platforms, without an `offload` that has no effect there, and a remark if it is
     dropped.
 

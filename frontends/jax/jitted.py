@@ -18,12 +18,12 @@ from . import private, warning
 from .calls import Call, key_of
 from .crossing import module_of
 from .flax_modules import without_lost_updates
-from .keywords import Keywords
+from .keywords import JitKeywords
 from .lowered import Lowered
 from .lowering import lowered_for_us, not_rewritten, rewritten
 from .nested import CallableStep, call_nested, nested_step
 from .off_switch import is_disabled
-from .options import Options, options_of, signature
+from .options import JitOptions, options_of, signature
 from .report import Report, report
 
 P = ParamSpec("P")
@@ -40,7 +40,7 @@ class Jitted(Generic[P, R]):
     __name__: str
     __wrapped__: Callable[P, R]
 
-    def __init__(self, function: Callable[P, R], options: Options, jitted: Any = None):
+    def __init__(self, function: Callable[P, R], options: JitOptions, jitted: Any = None):
         """Wrap a function.
 
         Args:
@@ -174,9 +174,9 @@ class Jitted(Generic[P, R]):
 
 
 @overload
-def jit(fn: Callable[P, R], /, **keywords: Unpack[Keywords]) -> Jitted[P, R]: ...
+def jit(fn: Callable[P, R], /, **keywords: Unpack[JitKeywords]) -> Jitted[P, R]: ...
 @overload
-def jit(**keywords: Unpack[Keywords]) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
+def jit(**keywords: Unpack[JitKeywords]) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 def jit(*fn: Any, **keywords: Any) -> Any:
     """Wrap a training step, gradient included, as `jax.jit` does, in less memory.
 

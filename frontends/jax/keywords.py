@@ -73,7 +73,7 @@ class OfJax(TypedDict, total=False):
     compiler_options: dict[str, Any] | None
 
 
-class Keywords(OfSelection, OfOptions, OfCompilation, OfJax, total=False):
+class JitKeywords(OfSelection, OfOptions, OfCompilation, OfJax, total=False):
     """The keywords of `recompute.jax.jit`."""
 
 

@@ -24,7 +24,7 @@ from .budget import BudgetedCompile
 from .choice import CompiledStep, chosen
 from .compiler_options import keeping_barriers
 from .merged import merged
-from .options import Options
+from .options import JitOptions
 from .step_cache import StepCache
 
 NOT_CACHED = StepCache("")
@@ -54,7 +54,7 @@ class Lowered:
     """
 
     name: str
-    options: Options
+    options: JitOptions
     plain: jax.stages.Lowered
     less: jax.stages.Lowered
     rewritten: Rewritten | None
@@ -127,7 +127,7 @@ class Lowered:
 
 
 def keeping_options(
-    plain: jax.stages.Lowered, options: Options, compiler_options: Mapping[str, Any] | None
+    plain: jax.stages.Lowered, options: JitOptions, compiler_options: Mapping[str, Any] | None
 ) -> dict[str, Any] | None:
     """Return the compiler options that keep barriers, merged with those of `recompute.jax.jit` and of this call."""
     return keeping_barriers(private.platforms(plain), options.jit.get("compiler_options"), compiler_options)
@@ -137,7 +137,7 @@ def compile_lowered(lowered: Any, compiler_options: dict[str, Any] | None) -> ja
     return lowered.compile(compiler_options)
 
 
-def searching_options(options: Options, plain: jax.stages.Lowered) -> RecomputeOptions:
+def searching_options(options: JitOptions, plain: jax.stages.Lowered) -> RecomputeOptions:
     """Return the options of the rewrite. With the option `search`, the compiler measures the candidates."""
     if not options.search:
         return options.rewrite

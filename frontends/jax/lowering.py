@@ -32,7 +32,7 @@ from .lowered import Lowered, compile_lowered, keeping_options, searching_option
 from .marks import WRITTEN_AS_CALLS
 from .name_check import demand_names
 from .off_switch import WHY
-from .options import Options
+from .options import JitOptions
 from .step_cache import StepCache, StoredStep
 
 _LOG = logging.getLogger("recompute.jax")
@@ -46,7 +46,7 @@ def lowered_for_us(traced: jax.stages.Traced) -> jax.stages.Lowered:
     return private.lower_with_rules(traced, WRITTEN_AS_CALLS)
 
 
-def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered:
+def rewritten(name: str, traced: jax.stages.Traced, options: JitOptions) -> Lowered:
     """Lower and rewrite the step. If it cannot be rewritten, return the plain step with the reason in `why`.
 
     Raises:
@@ -69,7 +69,7 @@ def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered
 
 
 def _rewritten(
-    name: str, traced: jax.stages.Traced, marked: jax.stages.Lowered, options: Options, cache: StepCache
+    name: str, traced: jax.stages.Traced, marked: jax.stages.Lowered, options: JitOptions, cache: StepCache
 ) -> Lowered:
     """Rewrite as `rewritten` does, without the cache. `marked`: the step, lowered with its marks."""
     try:
@@ -106,7 +106,7 @@ def _rewritten(
     )
 
 
-def not_rewritten(name: str, plain: jax.stages.Lowered, options: Options) -> Lowered:
+def not_rewritten(name: str, plain: jax.stages.Lowered, options: JitOptions) -> Lowered:
     """Return the plain step for a call with recomputation switched off."""
     return Lowered(name, options, plain, plain, None, (WHY,), f"{name}: the plain step runs: {WHY}")
 
@@ -156,7 +156,7 @@ def _from_cache(
     name: str,
     traced: jax.stages.Traced,
     marked: jax.stages.Lowered,
-    options: Options,
+    options: JitOptions,
     cache: StepCache,
     stored: StoredStep,
 ) -> Lowered | None:
@@ -202,7 +202,7 @@ class _PlainStep:
     """A step that runs unchanged if its rewrite is refused."""
 
     name: str
-    options: Options
+    options: JitOptions
     plain: jax.stages.Lowered
     drops_barriers: bool
     module: ModuleOp | None

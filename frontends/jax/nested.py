@@ -34,7 +34,7 @@ from .calls import Call, completed
 from .compiler_options import are_kept_by_flags
 from .crossing import demand_lowered
 from .marks import WRITTEN_AS_CALLS
-from .options import Options
+from .options import JitOptions
 
 source_info_util.register_exclusion(__file__)
 _JAX: Any = jax
@@ -58,7 +58,7 @@ class CallableStep:
     """
 
     name: str
-    options: Options
+    options: JitOptions
     flat: Any
     out: tuple[Any, ...]
     tree: Any
@@ -71,7 +71,7 @@ class CallableStep:
             warning.warn(words, kind)
 
 
-def nested_step(name: str, options: Options, plain: Callable[..., Any], call: Call) -> CallableStep | None:
+def nested_step(name: str, options: JitOptions, plain: Callable[..., Any], call: Call) -> CallableStep | None:
     """Make the step for these arguments; None, with a warning, if it has effects or closes over traced values.
 
     Args:
@@ -168,7 +168,7 @@ def _rewrite(step: CallableStep, exported: Any) -> Callable[..., Any] | None:
     return replace(exported, mlir_module_serialized=serialized).call
 
 
-def _rewrite_options(options: Options) -> RecomputeOptions:
+def _rewrite_options(options: JitOptions) -> RecomputeOptions:
     """Return the options of the rewrite. A budget is kept by the model of XLA:CPU: the step is not compiled alone."""
     if options.budget is None:
         return options.rewrite

@@ -26,9 +26,9 @@ from typing_extensions import Unpack
 from ...driver.api import Explanations
 from ...support.progress import progress
 from .jitted import Jitted
-from .keywords import Keywords
+from .keywords import JitKeywords
 from .lowered import Lowered
-from .options import Options, demand_known, options_of
+from .options import JitOptions, demand_known, options_of
 from .report import Report, report
 from .scopes import module_scopes
 
@@ -54,7 +54,7 @@ class NnxJitted(Generic[P, R]):
     __name__: str
     __wrapped__: Callable[P, R]
 
-    def __init__(self, function: Callable[P, R], options: Options, of_flax: Mapping[str, Any]):
+    def __init__(self, function: Callable[P, R], options: JitOptions, of_flax: Mapping[str, Any]):
         _demand_no_compiler_options(options)
         self._flax: Any = _NNX.jit(_with_scopes(function), **options.jit, **of_flax)
         if not hasattr(self._flax, "jitted_fn"):
@@ -125,16 +125,16 @@ def _with_scopes(function: Callable[..., Any]) -> Callable[..., Any]:
     return scoped
 
 
-def _demand_no_compiler_options(options: Options) -> None:
+def _demand_no_compiler_options(options: JitOptions) -> None:
     """Raise `TypeError` for a keyword of `jax.jit` that `nnx.jit` lacks."""
     if "compiler_options" in options.jit:
         raise TypeError("recompute.nnx.jit: nnx.jit takes no compiler_options; set XLA_FLAGS, or split the module")
 
 
 @overload
-def jit(fn: Callable[P, R], /, **keywords: Unpack[Keywords]) -> NnxJitted[P, R]: ...
+def jit(fn: Callable[P, R], /, **keywords: Unpack[JitKeywords]) -> NnxJitted[P, R]: ...
 @overload
-def jit(**keywords: Unpack[Keywords]) -> Callable[[Callable[P, R]], NnxJitted[P, R]]: ...
+def jit(**keywords: Unpack[JitKeywords]) -> Callable[[Callable[P, R]], NnxJitted[P, R]]: ...
 def jit(*fn: Any, **keywords: Any) -> Any:
     """Wrap a training step, gradient and update included, as `nnx.jit` does, in less memory.
 

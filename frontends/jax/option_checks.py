@@ -162,10 +162,10 @@ def _wrong_type(name: str, expected: str, value: Any) -> TypeError:
     return TypeError(f"recompute.jax.jit: {name} must be {expected}, not {type(value).__name__}")
 
 
-Check = Callable[[str, Any], Any]
+OptionCheck = Callable[[str, Any], Any]
 """A function of the name and the value of a keyword. It returns the value, converted, and raises `TypeError` and
 `ValueError`."""
-_BY_TYPE: Mapping[str, Check] = {
+_BY_TYPE: Mapping[str, OptionCheck] = {
     "bool": _flag,
     "str": _text,
     "tuple[str, ...]": _texts,
@@ -173,7 +173,7 @@ _BY_TYPE: Mapping[str, Check] = {
     "tuple[int, ...]": _numbers,
 }
 """The checks of options, by the type of their field."""
-_BY_NAME: Mapping[str, Check] = {
+_BY_NAME: Mapping[str, OptionCheck] = {
     "policy": _policy,
     "segment_budgets": _segment_budgets,
     "budget": _budget,
@@ -190,14 +190,14 @@ _BY_NAME: Mapping[str, Check] = {
 """The checks of options with a syntax or a type of their own."""
 
 
-def _check_of(option: Field[Any]) -> Check:
+def _check_of(option: Field[Any]) -> OptionCheck:
     facts = facts_of(option)
     if option.name in _BY_NAME:
         return _BY_NAME[option.name]
     return _BY_TYPE[str(option.type)] if facts.minimum is None else partial(_count, least=facts.minimum)
 
 
-CHECKS: Mapping[str, Check] = {
+OPTION_CHECKS: Mapping[str, OptionCheck] = {
     **_BY_NAME,
     **{
         option.name: _check_of(option)

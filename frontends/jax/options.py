@@ -18,8 +18,8 @@ from ...options.selection import Selection
 from ...rules.costs.cost import FLOPS
 from ...support.suggestions import did_you_mean
 from ...transforms.phase import NoGradient
-from .keywords import OWN_KEYWORDS, Keywords
-from .option_checks import CHECKS
+from .keywords import OWN_KEYWORDS, JitKeywords
+from .option_checks import OPTION_CHECKS
 from .policies import selection_with
 
 SELECTION = tuple(option.name for option in fields(Selection))
@@ -29,7 +29,7 @@ SELECTING = tuple(option.name for option in fields(Selection) if facts_of(option
 
 
 @dataclass(frozen=True)
-class Options:
+class JitOptions:
     """The options of one step.
 
     Attributes:
@@ -56,7 +56,7 @@ class Options:
         return rewrite.strict or self.budget is not None or (is_planned and not isinstance(error, NoGradient))
 
 
-def options_of(keywords: Mapping[str, Any]) -> Options:
+def options_of(keywords: Mapping[str, Any]) -> JitOptions:
     """Check the keywords of `recompute.jax.jit`.
 
     Raises:
@@ -65,13 +65,15 @@ def options_of(keywords: Mapping[str, Any]) -> Options:
     """
     demand_known(keywords, "recompute.jax.jit")
     ours = {name: value for name, value in keywords.items() if name in OWN_KEYWORDS}
-    checked = {name: CHECKS[name](name, value) for name, value in ours.items()}
+    checked = {name: OPTION_CHECKS[name](name, value) for name, value in ours.items()}
     selection = selection_with(**_only(checked, SELECTION))
     _check_agreement(selection, checked)
     jit = {name: value for name, value in keywords.items() if name not in ours}
     rewrite = RecomputeOptions(selection, **_only(checked, REWRITE))
     named = _only(checked, ("save", "names"))
-    return Options(rewrite, checked.get("measure", "auto"), checked.get("search", 0), jit, checked.get("budget"), named)
+    return JitOptions(
+        rewrite, checked.get("measure", "auto"), checked.get("search", 0), jit, checked.get("budget"), named
+    )
 
 
 def demand_known(keywords: Iterable[str], caller: str, more: Iterable[str] = ()) -> None:
@@ -82,7 +84,11 @@ def demand_known(keywords: Iterable[str], caller: str, more: Iterable[str] = ())
         caller: The function that messages name.
         more: Names that the caller accepts in addition to those of `recompute.jax.jit`.
     """
-    known = [*Keywords.__annotations__, *(name for name in _OF_JAX if name not in Keywords.__annotations__), *more]
+    known = [
+        *JitKeywords.__annotations__,
+        *(name for name in _OF_JAX if name not in JitKeywords.__annotations__),
+        *more,
+    ]
     for name in keywords:
         if name not in known:
             raise TypeError(f"{caller} got an unexpected keyword argument '{name}'{did_you_mean(name, known)}")
@@ -98,7 +104,7 @@ def signature() -> inspect.Signature:
     }
     keywords = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=kind)
-        for name, kind in get_type_hints(Keywords).items()
+        for name, kind in get_type_hints(JitKeywords).items()
         if name in defaults
     ]
     function = inspect.Parameter("fn", inspect.Parameter.POSITIONAL_ONLY, default=None, annotation=Callable[..., Any])

@@ -25,7 +25,7 @@ from ...support.diagnostics import Remark
 from ...support.disk_cache import DiskCache, Entry, disk_cache
 from ...support.fingerprint import NoFingerprint, fingerprint
 from . import crossing, private
-from .options import Options
+from .options import JitOptions
 
 _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
@@ -101,7 +101,7 @@ class StepCache:
     disk: DiskCache | None = None
 
     @classmethod
-    def of(cls, name: str, lowered: jax.stages.Lowered, options: Options) -> StepCache:
+    def of(cls, name: str, lowered: jax.stages.Lowered, options: JitOptions) -> StepCache:
         """Make the cache of a step; one that stores nothing if the disk cache is off or the step has no key.
 
         `lowered`: the step as it was lowered with marks."""
@@ -192,7 +192,7 @@ class StepCache:
         return None if self.key is None else fingerprint((self.key, kind, parts))
 
 
-def _compiler(platforms: tuple[str, ...], options: Options) -> str:
+def _compiler(platforms: tuple[str, ...], options: JitOptions) -> str:
     """Return the digest of the settings on which the compiler's measurements depend, the module apart. Raises
     `NoFingerprint` for compiler options without a comparable content."""
     devices: list[Any] = _JAX.local_devices()

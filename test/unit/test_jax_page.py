@@ -13,7 +13,7 @@ import recompute
 
 pytest.importorskip("jax", reason="the pages are about JAX")
 
-from recompute.frontends.jax.keywords import OURS
+from recompute.frontends.jax.keywords import OWN_KEYWORDS
 
 PHASE_HINTS = {"primal_results", "primal_values", "cotangents"}
 
@@ -95,5 +95,6 @@ def test_the_tables_of_options_name_options():
         rows = re.findall(r"^\| (`[^|]*) \|", PAGES[name].read_text(), re.MULTILINE)
         names |= {option for row in rows for option in re.findall(r"`(\w+)(?:=[^`]*)?`", row)}
     assert (
-        OURS - names <= {"names", "outputs", "exclude", "collectives", "preserve_rng_state", "repeatable"} | PHASE_HINTS
+        OWN_KEYWORDS - names
+        <= {"names", "outputs", "exclude", "collectives", "preserve_rng_state", "repeatable"} | PHASE_HINTS
     )

@@ -17,7 +17,7 @@ from xdsl.passes import ModulePass
 
 import recompute
 from recompute.frontends.jax.allocation import temporary_bytes
-from recompute.frontends.jax.keywords import Keywords, OfJax, OfOptions, OfSelection
+from recompute.frontends.jax.keywords import JitKeywords, OfJax, OfOptions, OfSelection
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.test.unit.frontends.steps import batch, descent, forward, jax, mlp, weights
@@ -106,7 +106,7 @@ def test_wrong(options: dict[str, Any], kind: type[Exception], words: str):
 
 def test_the_signature_lists_every_keyword():
     parameters = inspect.signature(recompute.jax.jit).parameters
-    assert list(parameters) == ["fn", *Keywords.__annotations__]
+    assert list(parameters) == ["fn", *JitKeywords.__annotations__]
     assert parameters["budget"].annotation == str | float | None and parameters["budget"].default is None
     assert (parameters["segments"].default, parameters["attempts"].default) == ("auto", RecomputeOptions().attempts)
     defaults = {name: parameter.default for name, parameter in parameters.items() if name != "fn"}
