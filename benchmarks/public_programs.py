@@ -49,7 +49,7 @@ from ..test.unit.dialects.judge import Judge
 
 LIMIT_S = 60
 OPERATION = re.compile(r'^[ \t]*(?:%[^=]*= )?"(\w+)\.[\w.]+"\(', re.MULTILINE)
-RESOURCE = re.compile(r"(dense_resource<\w+?)(?:_\d+)*>")
+RESOURCE = re.compile(r"(dense_resource<\w+?|^ +\w+?)(?:_\d+)*(>|: \"0x)", re.MULTILINE)
 LABEL = re.compile(r"\b[CI]\d+: ")
 CHECK = re.compile(
     r"^[ \t]*check\.expect_(?:[^\n<]|<[^\n>]*>)*(?:dense<.*?>[ \t]*)?[^\n]*:[^\n]*\n", re.MULTILINE | re.DOTALL
@@ -171,7 +171,7 @@ class Comparison:
 
 def _unnumbered(text: str) -> str:
     """Return the text without the numbers of resources, which jaxlib increments with every program that it reads."""
-    return RESOURCE.sub(r"\1>", text)
+    return RESOURCE.sub(r"\1\2", text)
 
 
 class ExpectOp(IRDLOperation):

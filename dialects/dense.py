@@ -181,7 +181,7 @@ def _without_check(type: RankedStructure[AnyDenseElement], data: BytesAttr) -> A
 
 
 def parse_constant(parser: AttrParser) -> DenseAttr:
-    """Parse what follows the keyword `dense` as the value of a `stablehlo.constant`."""
+    """Parse the text after the keyword `dense` as the value of a `stablehlo.constant`."""
     start = parser.pos
     type, raw = parse_dense(parser)
     if not is_tensor(type):

@@ -85,7 +85,7 @@ KNOWN: dict[str, AttributeRule] = {
         "any operation",
         "a name, or a list of names",
         _is_name,
-        "what policies and checkpoints call it, as `checkpoint_name` does in JAX",
+        "the name for policies and checkpoints, as `checkpoint_name` in JAX",
     ),
     Names.PHASE: AttributeRule(
         "any operation",

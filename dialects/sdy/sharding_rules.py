@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Attribute, Data, Operation
@@ -44,14 +44,14 @@ class ShardingRule:
     operands: tuple[TensorMapping, ...]
     results: tuple[TensorMapping, ...]
     sizes: tuple[int, ...] = ()
-    groups: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
-    """The factors that are treated specially, by the names in `GROUPS`."""
+    groups: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """The factors that are treated specially, after their name in `GROUPS`."""
     is_custom: bool = False
 
     def __str__(self) -> str:
         mappings = ["(" + ", ".join(map(_mapping_text, tensors)) + ")" for tensors in (self.operands, self.results)]
         sizes = ", ".join(f"{factor_symbol(index)}={size}" for index, size in enumerate(self.sizes))
-        groups = [f"{name}={{{', '.join(map(factor_symbol, factors))}}}" for name, factors in self.groups.items()]
+        groups = [f"{name}={{{', '.join(map(factor_symbol, factors))}}}" for name, factors in self.groups]
         parts = [f"{mappings[0]}->{mappings[1]}", *([f"{{{sizes}}}"] if sizes else []), *groups]
         return " ".join(parts) + (", custom" if self.is_custom else "")
 
@@ -73,7 +73,7 @@ class OpShardingRuleAttr(Data[ShardingRule]):
             parser.parse_punctuation("->")
             results = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: _parse_mapping(parser))
             sizes = _parse_sizes(parser)
-            groups = {name: factors for name in GROUPS if (factors := _parse_group(parser, name))}
+            groups = tuple((name, factors) for name in GROUPS if (factors := _parse_group(parser, name)))
             is_custom = parser.parse_optional_punctuation(",") is not None
             if is_custom:
                 parser.parse_keyword("custom")
@@ -158,14 +158,14 @@ def check_sharding_rule(op: Operation, attribute: Attribute) -> None:
             raise VerifyException(
                 f"has factor {factor_symbol(index)}={size} that isn't used in operand and result mappings"
             )
-    for factors in rule.groups.values():
+    for _, factors in rule.groups:
         _check_group(factors, len(rule.sizes))
-    exclusive = [factor for name in _EXCLUSIVE for factor in rule.groups.get(name, ())]
+    exclusive = [factor for name, factors in rule.groups if name in _EXCLUSIVE for factor in factors]
     if len(set(exclusive)) != len(exclusive):
         raise VerifyException(
             "a factor can only be in one of the reduction, need replication, or permutation factor sets"
         )
-    if in_results.intersection(rule.groups.get("reduction", ())):
+    if in_results.intersection(dict(rule.groups).get("reduction", ())):
         raise VerifyException("reduction factor cannot be in result mappings")
 
 

@@ -107,7 +107,7 @@ def check_dimensions(subject: str, dimensions: Sequence[int], rank: int) -> None
 
 def check_within(subject: str, dimensions: Sequence[int], rank: int) -> None:
     if any(not 0 <= dimension < rank for dimension in dimensions):
-        raise VerifyException(f"{subject} {list(dimensions)} are not all within the rank {rank}")
+        raise VerifyException(f"{subject} {list(dimensions)} must be within the rank {rank}")
 
 
 def check_distinct(subject: str, dimensions: Sequence[int]) -> None:

@@ -146,7 +146,7 @@ def _within(name: str) -> Check:
 
 
 def _agreeing(lhs: str, rhs: str) -> Check:
-    return lambda op: check_shape(f"what {rhs} name", _extents(op, rhs), _extents(op, lhs))
+    return lambda op: check_shape(f"the part along {rhs}", _extents(op, rhs), _extents(op, lhs))
 
 
 def _free(op: DotGeneralOp, value: SSAValue, *names: str) -> list[int]:

@@ -124,7 +124,7 @@ def batched_alike(of_sliced: str, of_indices: str) -> Check:
         sliced, indices = shape_of(op.sliced), shape_of(op.indices)
         actual = [sliced[dimension] for dimension in op.dimensions(of_sliced)]
         expected = [indices[dimension] for dimension in op.dimensions(of_indices)]
-        check_shape(f"what {of_sliced} name", actual, expected)
+        check_shape(f"the part along {of_sliced}", actual, expected)
 
     return check
 

@@ -93,3 +93,16 @@ def test_values_agree_to_the_tolerance_of_their_expectation() -> None:
     assert agree("close", one, near, 3)
     assert not agree("close", one, near, 1)
     assert not agree("almost_eq", np.array([1]), np.array([2]), 1)
+
+
+def test_the_numbers_of_resources_are_not_compared(tmp_path: Path) -> None:
+    program = """
+func.func @f() -> tensor<2xf32> {
+  %0 = stablehlo.constant dense_resource<weights> : tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+{-# dialect_resources: { builtin: { weights: "0x0400000000000000000000C0" } } #-}
+"""
+    (tmp_path / "resources.mlir").write_text("// -----\n".join([program, program]))
+    counts = measure(tmp_path, ["resources.mlir"]).counts
+    assert counts["read as written, printed the same"] == counts["read in generic form, printed the same"] == 2

@@ -29,7 +29,7 @@ CHANNEL = ", channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>"
 @pytest.mark.parametrize(
     ("label", "changed", "words"),
     [
-        ("C1", {"dim": "2"}, r"all_gather_dim \[2\] are not all within the rank 2"),
+        ("C1", {"dim": "2"}, r"all_gather_dim \[2\] must be within the rank 2"),
         ("I3", {"groups": "dense<0> : tensor<1xi64>"}, "replica_groups have 1 dimensions, expected 2"),
         ("C4", {"groups": "dense<[[0, -1]]> : tensor<1x2xi64>"}, "groups of different lengths"),
         ("C2", {"groups": "dense<[[0, 0]]> : tensor<1x2xi64>"}, "replica_groups have device 0 twice"),
@@ -123,7 +123,7 @@ SCATTER = Template(
             {"groups": "dense<[[0, 1, 2]]> : tensor<1x3xi64>"},
             "an extent of 8 cannot be split evenly among 3 devices",
         ),
-        ("C2", {"dim": "2"}, "not all within the rank 2"),
+        ("C2", {"dim": "2"}, "must be within the rank 2"),
         ("C3", {"groups": "dense<[[0, 0]]> : tensor<1x2xi64>"}, "device 0 twice"),
         ("C5", {"groups": "dense<[[0, 2]]> : tensor<1x2xi64>"}, "not device 1"),
         ("C6", {"more": GLOBAL}, "the channel has number 0"),

@@ -46,7 +46,7 @@ SHORT, INTEGERS = "tensor<7xf32>", "tensor<8xi32>"
 @pytest.mark.parametrize(
     ("template", "label", "changed", "words"),
     [
-        *((template, "C1", {"index": "2"}, "not all within the rank 2") for template in (TRAINING, INFERENCE, GRAD)),
+        *((template, "C1", {"index": "2"}, "must be within the rank 2") for template in (TRAINING, INFERENCE, GRAD)),
         *((template, "C2", {"scale": "tensor<8xf64>"}, "type f64, expected f32") for template in (TRAINING, INFERENCE)),
         *(
             (template, "I1", {"scale": INTEGERS}, "not defined for elements of type i32")

@@ -8,6 +8,7 @@ import pytest
 from xdsl.utils.exceptions import ParseError
 
 from recompute.driver.verified import verify_module
+from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.support.diagnostics import Refusal
@@ -114,6 +115,14 @@ def test_a_rule_with_wrong_syntax_is_refused(rule: str, words: str) -> None:
 def test_a_rule_that_does_not_fit_the_operation_is_refused(rule: str, words: str) -> None:
     with pytest.raises(Refusal, match=re.escape(words)):
         _verify(_product(rule))
+
+
+def test_rules_and_edges_are_compared_by_the_proof() -> None:
+    program = _product("([i, j], [i, j])->([i, j]) {i=2, j=4} need_replication={j}, custom")
+    assert prove(parse_module(program), parse_module(program)).proved
+    assert not prove(parse_module(program), parse_module(program.replace("{j}", "{i}"))).proved
+    program = _sum(f"{EDGES}<[{{step-1 = {ENTRY}}}]>, {SHARDING}")
+    assert prove(parse_module(program), parse_module(program)).proved
 
 
 def test_a_rule_needs_static_shapes() -> None:

@@ -65,7 +65,7 @@ def test_the_body_counts_once_for_each_slice() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("dimension=1", "dimension=2", "not all within the rank"),
+        ("dimension=1", "dimension=2", "must be within the rank"),
         ("ATTRIBUTES", "attributes {scan_dim_size = 3 : i64} ", "there are 4 slices of a value, expected 3"),
         ("^bb0(%x: tensor<2xf32>, %c", "^bb0(%x: tensor<2xf32>, %more: tensor<2xf32>, %c", "arguments of the body"),
         (

@@ -1,0 +1,107 @@
+"""The benchmark in IREE: commands, peaks and bars, with programs that stand for IREE's."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax", reason="the benchmark runs JAX")
+
+COMPILE = """#!/bin/sh
+for last; do :; done
+for word; do
+  case $word in
+    *.mlir) program=$word ;;
+  esac
+done
+if grep -q BAD "$program"; then
+  echo "f.mlir:1:1: error: bad program" >&2
+  exit 1
+fi
+cp "$program" "$last"
+"""
+# The result is the input, and the peaks are those that IREE prints.
+RUN = """#!/bin/sh
+for word; do
+  case $word in
+    --input=*) from=${word#*@} ;;
+    --output=*) cp "$from" "${word#*@}" ;;
+  esac
+done
+echo "  HOST_LOCAL:           12B peak /           12B allocated /           12B freed /            0B live" >&2
+echo "DEVICE_LOCAL:          400B peak /         4000B allocated /         4000B freed /            0B live" >&2
+"""
+
+
+@pytest.fixture(scope="module")
+def benchmark() -> Any:
+    return import_module("recompute.benchmarks.iree")
+
+
+@pytest.fixture
+def tools(benchmark: Any, tmp_path: Path) -> Any:
+    for name, text in (("iree-compile", COMPILE), ("iree-run-module", RUN)):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    return benchmark.Tools.found(str(tmp_path))
+
+
+def test_the_peak_is_the_sum_of_both_memories(benchmark: Any, tools: Any) -> None:
+    value = np.arange(6, dtype=np.float32).reshape(2, 3)
+    ran = benchmark.run_in_iree(tools, "GOOD", [value], [value])
+    np.testing.assert_array_equal(ran.results[0], value)
+    assert ran.peak_bytes == 412
+
+
+def test_a_program_that_iree_refuses(benchmark: Any, tools: Any) -> None:
+    with pytest.raises(benchmark.NotRun, match=r"iree-compile: f.mlir:1:1: error: bad program"):
+        benchmark.run_in_iree(tools, "BAD", [], [])
+
+
+def test_missing_tools_are_named(benchmark: Any, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="pip install iree-base-compiler iree-base-runtime"):
+        benchmark.Tools.found(str(tmp_path))
+
+
+def test_types_are_those_of_iree(benchmark: Any) -> None:
+    types = [benchmark._type(np.zeros(shape, dtype)) for shape, dtype in (((2, 3), "f4"), ((), "u4"), ((4,), "?"))]
+    assert types == ["2x3xf32", "i32", "4xi1"]
+
+
+ROW = {
+    "name": "mlp",
+    "plain_bytes": 1000,
+    "ours_bytes": 640,
+    "fixed_bytes": 100,
+    "xla_ratio": 0.5,
+    "recomputed": 0.0,
+    "in_xla": 0.0,
+    "xla": 2.0,
+    "numpy": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "bars"),
+    [
+        ({}, []),
+        ({"ours_bytes": 641}, ["temporaries 0.601 of plain, in XLA 0.500"]),
+        ({"ours_bytes": 1000, "xla_ratio": 0.7}, []),
+        ({"ours_bytes": 1030, "xla_ratio": 0.7}, ["peak 1.030 of plain"]),
+        ({"recomputed": 2.0}, []),
+        ({"recomputed": 41.0, "in_xla": 3.0}, ["41 units from plain, in XLA 3"]),
+    ],
+)
+def test_each_bar_can_be_missed(benchmark: Any, changed: dict[str, Any], bars: list[str]) -> None:
+    assert benchmark.Row(**{**ROW, **changed}).missed() == bars
+
+
+def test_a_row_has_a_cell_for_each_heading(benchmark: Any) -> None:
+    cells = benchmark.Row(**ROW).cells()
+    assert len(cells) == len(benchmark.HEADER)
+    assert cells[:7] == ["mlp", "1,000", "640", "100", "0.640", "0.600", "0.500"]
+    assert cells[-1] == "not executed"
