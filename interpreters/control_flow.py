@@ -23,8 +23,11 @@ from .kernels.table import ELEMENTWISE
 
 
 class Programs(Protocol):
-    """Compiler from blocks to programs, as the kernels of loops and branches use it. `views`: values that alias other
-    buffers.
+    """Interface of the compiler from blocks to executable programs, for the kernels of loops and branches.
+
+    Attributes:
+        observer: Observer of the run, or None.
+        views: Values that alias the buffer of another value.
     """
 
     @property
@@ -128,7 +131,7 @@ def _scan(programs: Programs, op: Operation) -> Kernel:
 
 
 def _started(programs: Programs, op: Operation) -> Kernel:
-    """Make the kernel of `stablehlo.async_start`: the region runs at once, and its results are the future."""
+    """Make the kernel of `stablehlo.async_start`: the region runs at once, and its results form the future."""
     body = _body(programs, op, op.regions[0])
     return lambda *values: (tuple(body.yielded(body.program.run(*values))),)  # pyright: ignore[reportReturnType]
 

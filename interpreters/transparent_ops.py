@@ -148,7 +148,10 @@ class Wrapping:
         return list(values)
 
     def wrapped_state(self, around: Sequence[Head], state: int, numbers: Sequence[int]) -> int:
-        """Wrap the state in the heads, together with the values that cross the boundary with it."""
+        """Apply the attributes of surrounding calls to the effect state, and so to the effects inside.
+
+        An attribute that does not apply to each value alone also takes the values that enter or leave the call.
+        """
         for head in around:
             values = () if self._is_for_each_value(head) else numbers
             state = self._terms.term(head, (state, *values))

@@ -127,8 +127,10 @@ class Numbering(TransparentOperations):
         return term in others
 
     def is_covered(self, term: int, others: Collection[int]) -> bool:
-        """Return whether a term in `others` includes all operations that the term stands for. Tier 2 also compares
-        iterations."""
+        """Return whether one of `others` stands for at least the operations of `term`.
+
+        In tier 1 the two must be equal; tier 2 overrides this and compares the iterations of loops.
+        """
         return term in others
 
     def top_level(self, other: ModuleOp) -> int:

@@ -139,7 +139,7 @@ def token(op: Operation) -> ValueKernel:
 
 
 def finished(op: Operation) -> ValueKernel:
-    """Return copies of the arrays of a future, which is a tuple of them."""
+    """Make the kernel of `stablehlo.async_done`, which returns copies of the arrays of the future."""
 
     def run(future: tuple[Array, ...]) -> tuple[Array, ...]:
         return tuple(array.copy() for array in future)

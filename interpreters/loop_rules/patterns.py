@@ -36,7 +36,7 @@ class Patterns:
         self._no_state = rules.terms.term(Head("state", "nothing"))  # Noted terms have no effects.
 
     def of_iterations(self, loop: OpenLoop, trips: int, term: int) -> int:
-        """Return the pattern of a term in all iterations of a counting loop."""
+        """Return the pattern for a term of a loop body over all `trips` iterations of the loop."""
         # A carry that is the same in all iterations is its initial value already.
         carries = {bound: place for place, bound in enumerate(loop.bound) if bound != loop.initial[place]}
         number, captures = self._terms.close(OpenRegion((loop.lead, *carries, loop.state), (term,)), (), -1, loop.depth)

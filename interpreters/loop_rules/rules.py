@@ -284,8 +284,11 @@ def continued(rules: LoopTermRules, loop: OpenLoop, index: int, at: int) -> int 
 
 
 def flattened(rules: LoopTermRules, loop: OpenLoop, index: int, at: int) -> int | None:
-    """Return carry `index` at the start of iteration `at` of a loop whose iterations each run an inner loop, or
-    None."""
+    """Return carry `index` at the start of iteration `at`, expressed as a carry of a single loop over all inner
+    iterations.
+
+    Applies to a loop whose iterations each run an inner loop; None otherwise.
+    """
     terms, integers = rules.terms, rules.integers
     if terms.head_of(loop.next[index]).kind != "history":
         return None

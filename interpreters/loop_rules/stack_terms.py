@@ -118,7 +118,8 @@ def keeps_order(terms: Terms, number: int) -> bool:
 
 
 class RowTerms(Protocol):
-    """Interface of `LoopRules` on which the rules for rows depend."""
+    """Interface of `LoopRules` for the rules on rows of stacks: instances of loop bodies, and slices that they
+    store."""
 
     terms: Terms
     integers: Integers

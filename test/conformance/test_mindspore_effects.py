@@ -125,7 +125,7 @@ def test_mindspore_30_unseeded_random_is_kept() -> None:
 def test_mindspore_30_a_mark_on_unseeded_random_is_refused_with_the_reason() -> None:
     module = with_effect(RNG.replace("MARK", "recompute.recompute = true, "), "%n")
     result = recomputed(module, "cell")
-    assert any("hidden random state: a copy would draw other numbers" in text for text in result.remarks)
+    assert any("hidden random state: a copy would draw different numbers" in text for text in result.remarks)
     assert "rng" not in result.copies
 
 

@@ -1,4 +1,4 @@
-"""Part of the long run, and its ledger."""
+"""A short part of the long run of structural tests, and the ledger in which the long run keeps its results."""
 
 from __future__ import annotations
 

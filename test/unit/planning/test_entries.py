@@ -19,7 +19,10 @@ BACK_RIGHT = (f"%g = stablehlo.multiply %ct, %d {PHASE}", f"%h = stablehlo.multi
 
 
 def starts(*lines: str) -> list[int]:
-    """Return where the later entries into the segment begin; it holds all forward operations but `negate`."""
+    """Return the positions in the backward pass where copies of the second and later entries into the segment are due.
+
+    The segment holds all forward operations but `negate`.
+    """
     body = "".join(f"  {line} : {T}\n" for line in lines)
     text = f"func.func @f(%x: {T}, %y: {T}, %w: {T}, %ct: {T}) -> {T} {{\n{body}  func.return %j : {T}\n}}"
     found = phases(functions_of(parse_module(text))[0])
