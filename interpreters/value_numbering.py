@@ -140,7 +140,8 @@ class Numbering(TransparentOperations):
         """
         scope = self._outermost("start of the module")
         scope.literal = True
-        ignored = unused_meshes(self.module).keys() - meshes_of(other).keys()
+        lacking = meshes_of(self.module).keys() - meshes_of(other).keys()
+        ignored = unused_meshes(self.module).keys() & lacking if lacking else lacking
         for op in self.module.ops:
             if name_of(op) != "func.func" and not (name_of(op) == MESH and symbol_of(op) in ignored):
                 self._operation(op, scope)

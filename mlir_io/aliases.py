@@ -324,6 +324,11 @@ class LocationParser(AliasParser):
         """Return the first location that is equal to this one, whose parts are shared already."""
         return self._shared.setdefault(key_of_location(location, id), location)
 
+    def named_location(self, text: str, alias: str) -> LocationAttr:
+        """Return the location `"text"(#alias)`, or `#alias` itself without a text."""
+        named = self.aliased_location(alias)
+        return self._share(NameLoc(StringAttr(text), named)) if text else named
+
     def parse_optional_location(self) -> LocationAttr | None:
         match = _USE.match(self.lexer.input.content, self.pos)
         if match is None:

@@ -3,6 +3,15 @@
 
 Types and properties of such a line depend only on its text without the names. The next line with the same text becomes
 an operation with the same types and properties, and its own operands.
+
+An operation in generic form with one short region, such as a reduction, counts as a line too. The region reads nothing
+from outside, and its names are numbered:
+
+    %7 = "stablehlo.reduce"(%5, %6) <{dimensions = array<i64: 0>}> ({
+    ^bb0(%8: tensor<f32>, %9: tensor<f32>):
+      %10 = "stablehlo.add"(%8, %9) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%10) : (tensor<f32>) -> ()
+    }) : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
 """
 
 from __future__ import annotations
@@ -11,10 +20,11 @@ import re
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import LocationAttr
-from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.utils.lexer import Position, Span
 
 from .aliases import LocationParser
@@ -25,24 +35,34 @@ _NAME = r"[0-9]+|[a-zA-Z$._-][\w$.-]*"
 _PLAIN = r"[^\n\"{}/]*+"
 _CUSTOM = rf"(?:(?:stablehlo|chlo)\.|call ){_PLAIN}"
 _GENERIC = rf'"(?:stablehlo\.|chlo\.|func\.call)\w*"\([%\w$.#, -]*\) (?:<{{{_PLAIN}}}> )?{_PLAIN}'
+_WITH_REGION = rf'("(?:stablehlo|chlo)\.\w*"\([%\w$.#, -]*\) (?:<{{{_PLAIN}}}> )?)\(\{{\n([^{{}}]*+)(\}}\) : {_PLAIN})'
 _NEXT = r"(?=[ \t\r\n]*(?:[%}^\"]|(?!loc\b)[a-z]))"
 _LINE = re.compile(rf"(?:(%(?:{_NAME})) = )?({_CUSTOM}|{_GENERIC})\n{_NEXT}", re.ASCII)
+_REGION_LINE = re.compile(rf"(?:(%(?:{_NAME})) = )?(?:{_WITH_REGION})\n{_NEXT}", re.ASCII)
 _LOCATION = " loc(#"
+_INNER_LOCATION = re.compile(r' loc\((?:"([^"\\\n\v\f]*)"\()?(#[\w$-]+)\)?\)', re.ASCII)
+_LOCATED = " @@"
+"""In place of a location in the text of a region."""
+_DEFINED = re.compile(rf"%({_NAME})(?=: | = )", re.ASCII)
+_INNER_OPERATION = re.compile(rf'^[ \t]*(?:%(?:{_NAME}) = )?(?=")', re.ASCII | re.MULTILINE)
 _OPERAND = re.compile(rf"%({_NAME})(#[0-9]+)?", re.ASCII)
 # An alias, which `.` and `<` never follow, may expand to anything; other locations are parsed by tokens.
 _UNUSUAL = re.compile(r"[#!](?!\w+[.<])|\bloc\b", re.ASCII)
 
 
-@dataclass(frozen=True)
-class SimpleLine:
+class SimpleLine(NamedTuple):
     """A simple line.
 
     Attributes:
         result: The span of the name of its result; None without a result.
-        text: The line without its result and location, with `%` in place of each operand.
+        text: The line without its result and locations, with `%` in place of each operand.
         operands: The name and the result index, such as `#1`, of each operand.
         location: The alias of its location; empty without one.
         name, end: The positions of the operation's name and of the end of the line.
+        inner_names: The names of the values that its region defines, in order.
+        inner_operations: The positions of the names of the operations in its region.
+        inner_locations: The locations of the arguments and the operations in its region: a text, which may be empty,
+            and an alias. Empty without locations.
     """
 
     result: Span | None
@@ -51,6 +71,9 @@ class SimpleLine:
     location: str
     name: Position
     end: Position
+    inner_names: Sequence[str] = ()
+    inner_operations: Sequence[Position] = ()
+    inner_locations: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True)
@@ -62,7 +85,7 @@ class LineTemplate:
     result_types: Sequence[Attribute]
     properties: dict[str, Attribute]
     body: Region | None
-    """The region that `applies` expands to, all at the location of the operation."""
+    """Its region: the one of the line, or the one that `applies` expands to, all at the location of the operation."""
 
 
 class RepeatedLineParser(LocationParser, CustomSyntaxParser):
@@ -83,6 +106,10 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
             return None
         if line.location and not self.is_location(line.location):
             return None
+        if line.inner_names and any(map(self._is_taken, line.inner_names)):
+            return None
+        if not all(self.is_location(alias) for _, alias in line.inner_locations):
+            return None
         operands = list[SSAValue]()
         for (operand, index), type_ in zip(line.operands, template.operand_types, strict=True):
             values = self.ssa_values.get(operand)
@@ -96,13 +123,35 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
             operands=operands,
             result_types=template.result_types,
             properties=template.properties,
-            regions=[] if template.body is None else [_body_at(location, template.body)],
+            regions=[] if template.body is None else [self._body(line, location, template.body)],
             location=location,
         )
         if line.result is not None:
             self._register_ssa_definition(name, op.results, line.result)
         self._resume_from(line.end)
         return op
+
+    def _is_taken(self, name: str) -> bool:
+        return name in self.ssa_values or name in self.forward_ssa_references
+
+    def _body(self, line: SimpleLine, location: LocationAttr, body: Region) -> Region:
+        """Return a copy of the body with the locations and the value names of the line."""
+        copy = body.clone()
+        for block in copy.blocks:
+            for place, inner in zip(_places_of(block), self._inner_locations(line, location, block), strict=True):
+                place.location = inner
+            for value, name in zip(_values_of(block), line.inner_names, strict=False):
+                value.name_hint = name if SSAValue.is_valid_name(name) else None
+        return copy
+
+    def _inner_locations(self, line: SimpleLine, location: LocationAttr, block: Block) -> Sequence[LocationAttr]:
+        """Return the locations of the arguments and operations of the line's block."""
+        if not line.inner_operations:
+            return [location for _ in _places_of(block)]
+        if line.inner_locations:
+            return [self.named_location(text, alias) for text, alias in line.inner_locations]
+        # An argument has no position.
+        return [*(argument.location for argument in block.args), *map(self.location_at, line.inner_operations)]
 
     @abstractmethod
     def location_at(self, position: Position) -> LocationAttr:
@@ -112,22 +161,46 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
         """Return the simple line that begins here; None for another one."""
         match = _LINE.match(self.lexer.input.content, start)
         if match is None:
-            return None
-        body, location = match[2], ""
-        if body.endswith(")") and (cut := body.rfind(_LOCATION)) >= 0:
-            body, location = body[:cut], body[cut + len(_LOCATION) - 1 : -1]
+            return self._region_line_at(start)
+        body, location = _without_location(match[2])
         text = _OPERAND.sub("%", body)
         if _UNUSUAL.search(text):
             return None
         result = Span(*match.span(1), self.lexer.input) if match[1] else None
         return SimpleLine(result, text, _OPERAND.findall(body), location, match.start(2), match.end())
 
+    def _region_line_at(self, start: Position) -> SimpleLine | None:
+        """Return the operation with a short region that begins here, as one line; None for another one."""
+        match = _REGION_LINE.match(self.lexer.input.content, start)
+        if match is None:
+            return None
+        header, region, (tail, location) = match[2], match[3], _without_location(match[4])
+        inner = _INNER_LOCATION.sub(_LOCATED, region)
+        defined, used = _DEFINED.findall(inner), _OPERAND.findall(inner)
+        numbers = {name: f"%{number}" for number, name in enumerate(defined)}
+        if len(numbers) != len(defined) or any(index or name not in numbers for name, index in used):
+            return None
+        text = _OPERAND.sub("%", header) + _OPERAND.sub(lambda operand: numbers[operand[1]], inner) + tail
+        if "/" in text or _UNUSUAL.search(text):
+            return None
+        return SimpleLine(
+            Span(*match.span(1), self.lexer.input) if match[1] else None,
+            text,
+            _OPERAND.findall(header),
+            location,
+            match.start(2),
+            match.end(),
+            defined,
+            [match.start(3) + op.end() for op in _INNER_OPERATION.finditer(region)],
+            _INNER_LOCATION.findall(region),
+        )
+
     def learn(self, line: SimpleLine, op: Operation) -> None:
         """Store the operation of the line as a template for later lines with the same text."""
         # With a name twice, the text does not determine which operand is which.
         distinct = len(set(line.operands)) == len(line.operands) and not any(index for _, index in line.operands)
         ends_here = not self.lexer.input.content[line.end : self.pos].strip(" \t\r\n") and self.pos >= line.end
-        if not distinct or not ends_here or op.attributes or not _has_implied_body(op, line):
+        if not distinct or not ends_here or op.attributes or not self._has_known_body(op, line):
             return
         if len(op.results) != (line.result is not None):
             return
@@ -138,19 +211,35 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
             template = LineTemplate(type(op), *types, dict(op.properties), body)
             self._templates[(*self._parser_state.dialect_stack, line.text)] = template
 
+    def _has_known_body(self, op: Operation, line: SimpleLine) -> bool:
+        """Return whether the operation has no region, or one with the locations and the names that `_body` sets."""
+        if not op.regions:
+            return not line.inner_operations
+        blocks = op.regions[0].blocks
+        if len(op.regions) != 1 or len(blocks) != 1 or not (line.location or line.inner_operations):
+            return False
+        places = _places_of(blocks[0])
+        if line.inner_operations:
+            if len(_values_of(blocks[0])) != len(line.inner_names) or len(blocks[0].ops) != len(line.inner_operations):
+                return False
+            if line.inner_locations and len(line.inner_locations) != len(places):
+                return False
+        locations = self._inner_locations(line, op.location, blocks[0])
+        return all(place.location == location for place, location in zip(places, locations, strict=True))
 
-def _has_implied_body(op: Operation, line: SimpleLine) -> bool:
-    """Return whether the operation has no region, or one that the line does not spell, all at the operation's
-    location."""
-    if not op.regions:
-        return True
-    places = [place.location for block in op.regions[0].blocks for place in (*block.args, *block.ops)]
-    return len(op.regions) == 1 and bool(line.location) and all(place is op.location for place in places)
+
+def _without_location(line: str) -> tuple[str, str]:
+    """Split the end of a line into its text and the alias of its location, which may be empty."""
+    if line.endswith(")") and (cut := line.rfind(_LOCATION)) >= 0:
+        return line[:cut], line[cut + len(_LOCATION) - 1 : -1]
+    return line, ""
 
 
-def _body_at(location: LocationAttr, body: Region) -> Region:
-    copy = body.clone()
-    for block in copy.blocks:
-        for place in (*block.args, *block.ops):
-            place.location = location
-    return copy
+def _places_of(block: Block) -> Sequence[BlockArgument | Operation]:
+    """Return what has a location in the block, in textual order."""
+    return [*block.args, *block.ops]
+
+
+def _values_of(block: Block) -> list[SSAValue]:
+    """Return the values that are defined in the block, in textual order."""
+    return [*block.args, *(result for op in block.ops for result in op.results)]

@@ -78,31 +78,42 @@ class StorageRanges:
         return zip(*columns, strict=True)  # pyright: ignore[reportReturnType]
 
 
-def storages(graph: Graph, order: Sequence[int] | None = None, returned_too: bool = False) -> StorageRanges:
+def storages(
+    graph: Graph,
+    order: Sequence[int] | None = None,
+    returned_too: bool = False,
+    counted: CountedStorages | None = None,
+) -> StorageRanges:
     """Return the temporaries with their live ranges.
 
     Args:
         order: The operations in the order in which they run; program order if not given.
         returned_too: Whether returned values count, as in the body of a loop.
+        counted: The storages of the graph, if they are already computed.
     """
-    counted, step_of = CountedStorages.of(graph, returned_too), _steps(graph, order)
+    counted, step_of = counted or CountedStorages.of(graph, returned_too), _steps(graph, order)
     first = step_of[counted.makers]
     last = first.copy()
     np.maximum.at(last, counted.read, step_of[counted.reader])
     return StorageRanges(counted.owners, counted.sizes, first, last)
 
 
-def live_bytes(graph: Graph, order: Sequence[int] | None = None, returned_too: bool = False) -> Numbers:
+def live_bytes(
+    graph: Graph,
+    order: Sequence[int] | None = None,
+    returned_too: bool = False,
+    counted: CountedStorages | None = None,
+) -> Numbers:
     """Return the bytes of live temporaries at each step of the order, with the memory of the regions of the operation
-    that runs there."""
+    that runs there. The arguments are those of `storages`."""
     inner = np.array(graph.inner_bytes, np.int64)
     steps = inner if order is None else inner[np.array(order, np.int64)]
-    return bytes_at_each_step(storages(graph, order, returned_too), steps)
+    return bytes_at_each_step(storages(graph, order, returned_too, counted), steps)
 
 
-def peak_bytes(graph: Graph, order: Sequence[int] | None = None) -> int:
-    """Return the maximum of the live bytes of temporaries over all steps."""
-    return int(live_bytes(graph, order).max(initial=0))
+def peak_bytes(graph: Graph, order: Sequence[int] | None = None, counted: CountedStorages | None = None) -> int:
+    """Return the maximum of the live bytes of temporaries over all steps. The arguments are those of `storages`."""
+    return int(live_bytes(graph, order, counted=counted).max(initial=0))
 
 
 def bytes_at_each_step(storages: StorageRanges, inner: Numbers) -> Numbers:

@@ -32,4 +32,5 @@ def _collect(op: Operation, operations: list[Operation]) -> None:
                 operations.append(inner)
                 if inner.regions:
                     _collect(inner, operations)
-                inner = inner.next_op
+                # Not by the property `next_op`: this loop runs for every operation, dozens of times.
+                inner = inner._next_op  # pyright: ignore[reportPrivateUsage]

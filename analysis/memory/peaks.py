@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 from ...options.recompute_options import DEFAULT_OPTIONS, Emission
 from ...planning.by_segment.early_parts import early_parts
 from ...planning.graph import Graph
-from ...planning.liveness import live_bytes, peak_bytes
+from ...planning.liveness import CountedStorages, live_bytes, peak_bytes
 from ...planning.objective import EAGER_SHARE
 from ...planning.orders import eager
 from ...planning.plan import Plan
@@ -39,10 +39,11 @@ class Peaks:
     @classmethod
     @part("peaks")
     def of(cls, graph: Graph, ask_xla: Callable[[], int]) -> Peaks:
-        live = live_bytes(graph)
+        counted = CountedStorages.of(graph)
+        live = live_bytes(graph, counted=counted)
         highest = int(live.argmax()) if len(live) else 0
         in_update = bool(len(live)) and graph.update[highest]
-        return cls(int(live.max(initial=0)), peak_bytes(graph, eager(graph)), in_update, ask_xla)
+        return cls(int(live.max(initial=0)), peak_bytes(graph, eager(graph), counted), in_update, ask_xla)
 
     @classmethod
     def written(cls, function: FuncOp, step: Step) -> Peaks:

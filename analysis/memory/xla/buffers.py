@@ -81,9 +81,10 @@ class Life:
     last: int
 
 
-def lives(fused: Fusion, schedule: Sequence[int]) -> list[Life]:
-    """Return the live range of each storage that is made in the block, in the order of the schedule."""
-    program, owners = fused.program, storage_owners(fused)
+def lives(fused: Fusion, schedule: Sequence[int], owners: Mapping[int, int]) -> list[Life]:
+    """Return the live range of each storage that is made in the block, in the order of the schedule. `owners`: see
+    `storage_owners`."""
+    program = fused.program
     position = {op: index for index, op in enumerate(schedule)}
     last = dict[int, int]()
     for op in schedule:
@@ -102,11 +103,11 @@ def lives(fused: Fusion, schedule: Sequence[int]) -> list[Life]:
 def storage_owners(fused: Fusion) -> Mapping[int, int]:
     """Return the values that pass a barrier or a loop, or are updated in place, with the value whose place each
     shares."""
-    program, readers, owners = fused.program, _readers(fused), dict[int, int]()
-    for op in fused.kernels:
+    program, owners = fused.program, dict[int, int]()
+    sharing = [op for op in fused.reads if program.names[op] in FORWARDS or program.names[op] in WRITES_OVER]
+    readers = _readers(fused) if any(program.names[op] not in FORWARDS for op in sharing) else dict[int, Set[int]]()
+    for op in sharing:
         forwards = program.names[op] in FORWARDS
-        if not forwards and program.names[op] not in WRITES_OVER:
-            continue
         unchanged = program.handed_on.get(op, frozenset())
         values = [program.root[operand] for operand in program.operands[op]]
         for index, (result, value) in enumerate(zip(program.makes[op], values, strict=False)):
@@ -122,10 +123,12 @@ def storage_owners(fused: Fusion) -> Mapping[int, int]:
 def all_before(op: int, others: Set[int], fused: Fusion) -> bool:
     """Return whether use-def edges order all `others` before `op`."""
     remaining, pending, visited = set(others), [op], set[int]()
+    # Operands are made earlier in program order: nothing before the first of the others leads to one of them.
+    first = min(others, default=op)
     while pending and remaining:
         for value in fused.reads[pending.pop()]:
             maker = fused.program.maker[value]
-            if maker in fused.reads and maker not in visited:
+            if maker >= first and maker in fused.reads and maker not in visited:
                 visited.add(maker)
                 remaining.discard(maker)
                 pending.append(maker)
@@ -140,8 +143,7 @@ def _readers(fused: Fusion) -> Mapping[int, Set[int]]:
     return readers
 
 
-def returned_storages(fused: Fusion) -> set[int]:
-    owners = storage_owners(fused)
+def returned_storages(fused: Fusion, owners: Mapping[int, int]) -> set[int]:
     return {owners.get(value, value) for value in fused.program.returned}
 
 

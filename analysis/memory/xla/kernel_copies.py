@@ -69,9 +69,13 @@ def _is_captured(program: KernelProgram, op: int, number: int) -> bool:
 
 def _all_before(program: KernelProgram, op: int, others: Set[int]) -> bool:
     remaining, pending, visited = set(others), [op], set[int]()
+    # Operands are made earlier in program order: nothing before the first of the others leads to one of them.
+    first = min(others, default=op)
     while pending and remaining:
-        for source in program.sources[pending.pop()]:
-            if source != NO_MAKER and source not in visited:
+        for value in program.reads[pending.pop()]:
+            owner = program.root[value]
+            source = program.maker[owner]
+            if source >= first and source not in visited and owner not in program.constants:
                 visited.add(source)
                 remaining.discard(source)
                 pending.append(source)

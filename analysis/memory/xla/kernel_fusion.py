@@ -168,12 +168,12 @@ class _Descendants:
     def add(self, op: int) -> None:
         for unneeded in self._last_needed[op + 1] if op + 1 < len(self._last_needed) else ():
             del self._rows[unneeded]
-        row = 0
+        row, sources, rows = 0, self._program.sources, self._rows
         for reader in self._program.readers[op]:
             # A reshape and a constant are no sources of their readers.
-            if op in self._program.sources[reader]:
-                row |= (self._rows[reader] << 1 | 1) << (reader - op - 1)
-        self._rows[op] = row
+            if op in sources[reader]:
+                row |= (rows[reader] << 1 | 1) << (reader - op - 1)
+        rows[op] = row
 
     def include(self, op: int, producer: int) -> bool:
         """Return whether `op` reads the producer, which was added last, directly or through other operations."""
@@ -253,12 +253,14 @@ class _Rules:
 
     def kernels(self, op: int) -> frozenset[int]:
         """Return the kernels that compute an operation: itself, or all kernels that it is fused into."""
-        if op not in self.computed_in:
-            self.computed_in[op] = frozenset([op])
+        kernels = self.computed_in.get(op)
+        if kernels is None:
+            # Set before the readers are asked, in case one of them asks for this operation.
+            kernels = self.computed_in[op] = frozenset([op])
             if op not in self.library and not self.is_stored(op):
                 inside = [self.kernels(reader) for reader in self.program.readers[op]]
-                self.computed_in[op] = frozenset().union(*inside)
-        return self.computed_in[op]
+                kernels = self.computed_in[op] = inside[0] if len(inside) == 1 else frozenset[int]().union(*inside)
+        return kernels
 
     @cached_property
     def in_reductions(self) -> set[int]:
@@ -274,16 +276,18 @@ class _Rules:
     def do_not_duplicate(self, producer: int) -> bool:
         """Return whether to fuse into all readers or none: duplicates would read more memory than the result
         occupies."""
-        if producer not in self.shared_everywhere:
+        is_shared = self.shared_everywhere.get(producer)
+        if is_shared is None:
             program = self.program
             self.shared_everywhere[producer] = False
-            self.shared_everywhere[producer] = (
-                len(self.large_operands(producer)) > 1
-                and sum(program.sizes[operand] for operand in set(program.operands[producer]))
+            is_shared = self.shared_everywhere[producer] = (
+                len(program.operands[producer]) > 1
+                and sum([program.sizes[operand] for operand in set(program.operands[producer])])
                 > program.sizes[program.makes[producer][0]]
+                and len(self.large_operands(producer)) > 1
                 and not all(self.fuses_on_all_paths(producer, reader) for reader in program.readers[producer])
             )
-        return self.shared_everywhere[producer]
+        return is_shared
 
     def fuses_on_all_paths(self, producer: int, reader: int) -> bool:
         """Return whether the producer, which was placed last, is fused into the reader directly and on all paths
@@ -305,23 +309,26 @@ class _Rules:
     def large_operands(self, op: int) -> Sequence[int]:
         """Return the operands of at least the rank of the result, without broadcasts and constants."""
         program = self.program
-        rank = program.ranks[program.makes[op][0]]
+        root, ranks, constants, broadcasts = program.root, program.ranks, program.constants, program.broadcasts
+        rank = ranks[program.makes[op][0]]
         return [
             value
-            for value in (program.root[operand] for operand in program.operands[op])
-            if value not in program.constants and value not in program.broadcasts and program.ranks[value] >= rank
+            for operand in program.operands[op]
+            if (value := root[operand]) not in constants and value not in broadcasts and ranks[value] >= rank
         ]
 
     def reads(self, op: int) -> tuple[int, ...]:
         """Return the stored values that the kernel of `op` reads, including those of operations fused into it."""
         program, stored = self.program, dict[int, None]()
         pending, visited = [op], {op}
+        root, reads, constants, makers = program.root, program.reads, program.constants, program.maker
         while pending:
             current = pending.pop()
-            for value in (program.root[read] for read in program.reads[current]):
-                if value in program.constants:
+            for read in reads[current]:
+                value = root[read]
+                if value in constants:
                     continue
-                maker = program.maker[value]
+                maker = makers[value]
                 if maker != NO_MAKER and self.is_inside(maker, current):
                     if maker not in visited:
                         visited.add(maker)

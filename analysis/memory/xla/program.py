@@ -175,11 +175,14 @@ class KernelProgram:
             for value in values:
                 direct[value].append(op)
         all_readers: list[tuple[int, ...]] = [()] * len(self)
-        reshapes = self.reshapes.keys()
+        reshapes, makes = self.reshapes.keys(), self.makes
         for op in reversed(range(len(self))):
-            made = self.makes[op]
-            # Fast path: nearly every operation makes one value.
+            made = makes[op]
+            # Fast paths: nearly every operation makes one value, and most values have one reader.
             readers = direct[made[0]] if len(made) == 1 else [reader for result in made for reader in direct[result]]
+            if len(readers) == 1:
+                all_readers[op] = all_readers[readers[0]] if readers[0] in reshapes else (readers[0],)
+                continue
             if not reshapes.isdisjoint(readers):
                 ends = (all_readers[reader] if reader in reshapes else (reader,) for reader in readers)
                 readers = [end for group in ends for end in group]
@@ -189,9 +192,18 @@ class KernelProgram:
     @cached_property
     def sources(self) -> tuple[tuple[int, ...], ...]:
         """For each operation the producers of its operands, looking through reshapes, without constants."""
-        looked_through = ([self.root[value] for value in values] for values in self.reads)
+        root, maker, constants = self.root, self.maker, self.constants
         return tuple(
-            tuple([self.maker[value] for value in values if self.is_made_here(value)]) for values in looked_through
+            [
+                tuple(
+                    [
+                        maker[owner]
+                        for value in values
+                        if (owner := root[value]) not in constants and maker[owner] != NO_MAKER
+                    ]
+                )
+                for values in self.reads
+            ]
         )
 
 

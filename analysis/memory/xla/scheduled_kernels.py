@@ -20,7 +20,7 @@ from xdsl.dialects.func import FuncOp
 
 from ....planning.liveness import StorageRanges, bytes_at_each_step
 from ....planning.orders import Ready
-from .buffers import Life, copied_bytes, lives, returned_storages, written_in_place
+from .buffers import Life, copied_bytes, lives, returned_storages, storage_owners, written_in_place
 from .kernel_copies import with_kernel_copies
 from .kernel_fusion import Fusion, fusion
 from .program import KernelProgram
@@ -74,7 +74,8 @@ class ScheduledKernels:
             if op != program.terminator
         }
         schedule = [*breadth_first(needs, program.names), program.terminator]
-        return cls(fused, needs, schedule, lives(fused, schedule), returned_storages(fused))
+        owners = storage_owners(fused)
+        return cls(fused, needs, schedule, lives(fused, schedule, owners), returned_storages(fused, owners))
 
     @property
     def program(self) -> KernelProgram:
@@ -129,9 +130,9 @@ def donations(donated: Mapping[int, int], run: ScheduledKernels) -> Iterator[Don
     """Yield the donations of a run. `donated`: arguments, and the numbers of the results that they are donated for."""
     if not donated:
         return
-    readers, needed = _readers(run), _all_needed(run)
+    readers, needed, returned = _readers(run), _all_needed(run), run.program.returned
     for argument, number in donated.items():
-        result = run.program.returned[number]
+        result = returned[number]
         before = needed.get(run.program.maker[result], 0)
         yield _donation(argument, result, run, readers.get(argument, []), before)
 

@@ -138,3 +138,70 @@ def test_a_permuted_format_is_learned_in_its_order(monkeypatch: pytest.MonkeyPat
     reduce = "\n".join(f"%{name} = stablehlo.reduce(%a init: %z) {body} loc(#loc1)" for name in "pq")
     text = START + f"%z = stablehlo.constant dense<0.0> : tensor<f32>\n{reduce}\n" + END
     assert outcome(text) == line_by_line(text, monkeypatch)
+
+
+REDUCE = """{result} = "stablehlo.reduce"({operand}, %z) <{{dimensions = array<i64: 0>}}> ({{
+  ^bb0({x}: tensor<f32>{x_location}, {y}: tensor<f32>{y_location}):
+    {sum} = "stablehlo.add"({left}, {y}) : (tensor<f32>, tensor<f32>) -> tensor<f32>{sum_location}
+    "stablehlo.return"({sum}) : (tensor<f32>) -> (){return_location}
+  }}) : (tensor<4xf32>, tensor<f32>) -> tensor<f32>{location}
+"""
+NO_LOCATIONS = dict.fromkeys(("location", "x_location", "y_location", "sum_location", "return_location"), "")
+LOCATED = {name: " loc(#loc1)" for name in NO_LOCATIONS} | {"x_location": ' loc("x"(#loc2))'}
+NAMES = {"result": "%p", "operand": "%a", "x": "%x", "y": "%y", "sum": "%s"}
+SECOND = [
+    {"result": "%q", "operand": "%b", "x": "%u", "y": "%v", "sum": "%7"},
+    {"result": "%q", "x": "%arg8", "y": "%arg9"},
+    {"result": "%q", "left": "%y"},
+    {"result": "%q", "left": "%z"},
+    {"result": "%q", "left": "%nowhere"},
+    {"result": "%q", "left": "%x#0"},
+    {"result": "%q", "x": "%y"},
+    {"result": "%q", "x": "%a"},
+    {"result": "%q", "sum": "%q"},
+    {"result": "%q", "sum": "%z"},
+    {"result": "%p"},
+    {"result": "%q:1"},
+    {"result": "%q", "operand": "%c"},
+    {"result": "%q", "sum_location": " loc(#loc2)"},
+    {"result": "%q", "sum_location": ""},
+    {"result": "%q", "location": ""},
+    {"result": "%q", "location": " loc(#loc2)", "y_location": ' loc("y"(#loc1))'},
+    {"result": "%q", "y_location": ' loc("%y"(#loc1))'},
+    {"result": "%q", "y_location": ' loc("y")'},
+    {"result": "%q", "y_location": " loc(#loc3)"},
+    {"result": "%q", "y_location": ' loc("y"(#loc3))'},
+    {"result": "%q", "sum_location": " // loc(#loc2)"},
+]
+
+
+@pytest.mark.parametrize("locations", [NO_LOCATIONS, LOCATED], ids=["positions", "located"])
+@pytest.mark.parametrize("second", SECOND, ids=str)
+def test_a_reduction_behind_one_that_is_like_it(
+    second: dict[str, str], locations: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A region is part of the line; the third reduction repeats the second."""
+    words = NAMES | locations
+    last = {"result": "%r", "x": "%i", "y": "%j", "sum": "%k"}
+    reductions = [{"left": each["x"]} | each for each in (words, words | second, words | second | last)]
+    text = START + "%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+    text += "".join(REDUCE.format_map(each) for each in reductions) + END
+    assert outcome(text) == line_by_line(text, monkeypatch)
+
+
+@pytest.mark.parametrize("locations", [NO_LOCATIONS, LOCATED], ids=["positions", "located"])
+def test_a_region_is_parsed_once(locations: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [{"result": f"%r{n}", "x": f"%x{n}", "y": f"%y{n}", "sum": f"%s{n}"} for n in range(9)]
+    reductions = [REDUCE.format_map(NAMES | locations | each | {"left": each["x"]}) for each in names]
+    text = START + "%z = stablehlo.constant dense<0.0> : tensor<f32>\n" + "".join(reductions) + END
+    parsed = list[str]()
+    by_tokens = parser.ModuleParser._parse_by_tokens  # pyright: ignore[reportPrivateUsage]
+
+    def counted(self: parser.ModuleParser) -> object:
+        op = by_tokens(self)
+        parsed.append(op.name)
+        return op
+
+    monkeypatch.setattr(parser.ModuleParser, "_parse_by_tokens", counted)
+    parser.parse_module(text)
+    assert parsed.count("stablehlo.reduce") == 1
