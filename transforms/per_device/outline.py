@@ -28,15 +28,9 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, Use
 
 from ...analysis.step.jax_paths import path_of, split_path
 from ...analysis.step.order import functions_of
-<<<<<<< HEAD
-from ...dialects.recompute import Names
+from ...dialects.names import Names
 from ...dialects.sdy.computations import ManualComputationOp, ShardyReturnOp
 from ...dialects.sdy.shardings import ShardingPerValueAttr
-=======
-from ...dialects.computations import ManualComputationOp, ShardyReturnOp
-from ...dialects.names import Names
-from ...dialects.shardings import ShardingPerValueAttr
->>>>>>> e778f8db (Import the attribute names from one module)
 from ...support.operations import every_operation
 from .device_pairs import Arrival, DevicePair, arrive, come_late, held_between, pairs_of
 
