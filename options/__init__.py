@@ -1,1 +1,1 @@
-"""The options of users, as data: parsed and validated at the edge, passed whole."""
+"""The options of users as data, parsed and validated once, and passed whole."""

@@ -1,4 +1,4 @@
-"""Passes that have the fields of an options class as their own options.
+"""Declare the fields of an options class as options of a pass.
 
     @dataclass(frozen=True)
     @has_options(Selection)

@@ -1,6 +1,7 @@
-"""Budgets of segments, parsed: `layer*:30%,head:8MiB`.
+"""Parse the option `segment_budgets`: `layer*:30%,head:8MiB`.
 
-After the last colon stand bytes, a share of what the segment saves without recomputation, or `min`.
+After the last colon of an entry stands its budget: bytes, a share of the bytes that the segment saves without
+recomputation, or `min`.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ class SegmentBudget:
     text: str
 
     def most(self, plain: int) -> int | None:
-        """Return the limit in bytes for a segment that saves `plain` bytes by itself; None for the least possible."""
+        """Return the limit in bytes for a segment that saves `plain` bytes without recomputation; None for `min`."""
         return parse_budget(self.text, plain)
 
 
 def read_budgets(texts: Sequence[str]) -> tuple[SegmentBudget, ...]:
-    """Parse budgets. Raises `BadSelection` for an invalid one."""
+    """Parse the budgets of segments. Raises `BadSelection` for an invalid one."""
     budgets = [_read(budget) for text in texts for part in text.split(",") if (budget := part.strip())]
     if texts and not budgets:
         raise BadSelection("segment-budgets is empty; expected layer*:30%,head:8MiB")
@@ -44,8 +45,8 @@ def _read(text: str) -> SegmentBudget:
 
 
 def spelled(budgets: Mapping[str, str | float]) -> tuple[str, ...]:
-    """Return a mapping as the option of a pass: `{"layer*": "30%"}`; whole numbers are bytes, others shares. Raises
-    `BadSelection`."""
+    """Return a mapping such as `{"layer*": "30%"}` in the form of the option of passes. Whole numbers are bytes, others
+    shares. Raises `BadSelection` for an invalid budget."""
     texts = tuple(f"{pattern}:{_text(pattern, budget)}" for pattern, budget in budgets.items())
     read_budgets(texts)
     return texts
