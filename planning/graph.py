@@ -154,7 +154,7 @@ class Graph:
 
     @cached_property
     def lives_on(self) -> frozenset[int]:
-        """Storages that the update or the caller reads: they are live after the backward pass in any case."""
+        """Storages that the update or the caller reads: they are live after the backward pass anyway."""
         return frozenset(
             self.root[value]
             for op, values in enumerate(self.reads)

@@ -40,6 +40,7 @@ class JsonFields:
         return fields
 
     def text(self, name: str) -> str:
+        """Read a string."""
         value = self._value(name)
         if not isinstance(value, str):
             raise self.wrong(name, "string")
@@ -63,12 +64,14 @@ class JsonFields:
         return tuple(cast(list[int], value))
 
     def flag(self, name: str) -> bool:
+        """Read a boolean."""
         value = self._value(name)
         if not isinstance(value, bool):
             raise self.wrong(name, "boolean")
         return value
 
     def objects(self, name: str, names: Iterable[str]) -> list[JsonFields]:
+        """Read a list of objects whose fields are in `names`."""
         value = self._value(name)
         if not isinstance(value, list):
             raise self.wrong(name, "list")
@@ -76,9 +79,11 @@ class JsonFields:
         return [JsonFields.of(entry, f"{self.where}.{name}[{index}]", names) for index, entry in enumerate(entries)]
 
     def object(self, name: str, names: Iterable[str]) -> JsonFields:
+        """Read an object whose fields are in `names`."""
         return JsonFields.of(self._value(name), f"{self.where}.{name}", names)
 
     def wrong(self, name: str, expected: str) -> BadPlan:
+        """Make the error for a field of another type than expected."""
         return BadPlan(f"{self.where}.{name} must be a {expected}, not {self.data[name]!r}"[:200])
 
     def _value(self, name: str) -> object:

@@ -158,6 +158,7 @@ class _GraphWriter:
         self.written.append(Instruction(op, graph.phases[op], False, reads, graph.makes[op]))
 
     def add(self, group: CopyGroup) -> None:
+        """Append the copies of a group, batch by batch."""
         mapping = {
             value: made[0]
             for value in group.inputs

@@ -144,6 +144,7 @@ class _AttemptPlanner:
         return named_segments(self.step.phases, self.options.selection)
 
     def plan(self, attempt: Attempt) -> PlannedAttempt:
+        """Plan an attempt. Raises `BadSelection` for a selection that does not apply to the step."""
         selection, segmentation = self.options.selection, (attempt.cuts, attempt.own_outputs)
         if segmentation not in self._targets:
             named = None if attempt.cuts or selection.segment_count else self.named

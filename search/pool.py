@@ -88,6 +88,7 @@ class _Variant:
     steps: dict[str, StepCandidates]
 
     def candidates(self) -> Iterator[ModuleCandidate]:
+        """Yield the combinations of the candidates of all steps."""
         for together in _together([step.forecasts for step in self.steps.values()]):
             plans = tuple(
                 StepPlan(name, step.graph.fingerprint, chosen.plan, chosen.notes, self.offload)

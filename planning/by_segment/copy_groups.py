@@ -167,6 +167,7 @@ class _Planner:
     next_place: dict[int, int] = field(default_factory=dict[int, int])
 
     def run(self) -> None:
+        """Serve all copy requests."""
         outputs = outputs_of(self.graph, self.targets)
         requests = copy_requests(self.graph, self.targets, outputs, self.options.copies)
         places = sorted({request.before for request in requests})
@@ -210,7 +211,7 @@ class _Planner:
     def _gates(self, request: CopyRequest, replaced: Sequence[int], released: Sequence[int]) -> tuple[int, ...]:
         """Return gates that delay the `released` values and those that the first reader reads.
 
-        With the option `joined`, also the cotangents that join them later, which are stored thereby.
+        With the option `joined`, also the cotangents that join them later, so that these are stored.
         """
         graph, before = self.graph, request.before
         readers = {before, *(reader for value in replaced for reader in self.targets.gradient_readers(graph, value))}

@@ -77,7 +77,7 @@ class StorageRestrictions:
     Attributes:
         stays: Storages that turned out not to be recomputable, with the reason.
         again: Storages that must be recomputed.
-        read: Storages that are saved in any case, because other segments read them.
+        read: Storages that must be saved, because other segments read them.
     """
 
     stays: dict[int, str] = field(default_factory=dict[int, str])

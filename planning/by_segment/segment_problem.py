@@ -26,7 +26,7 @@ class SegmentProblem:
     """The problem of one segment.
 
     Attributes:
-        needed: The storages that the backward pass reads in any case.
+        needed: The storages that the backward pass reads.
         sizes: The bytes of the storages that the segment makes, without constants and returned values.
         needs: For each recomputable storage, the storages of the segment that its operation reads.
         maker: The operation that makes each storage.

@@ -159,6 +159,7 @@ class FlowBounds:
     best_cut: int = -1
 
     def single_cuts(self) -> None:
+        """Compute the bound at the cuts around the start of the backward pass, and starts at the best of them."""
         if not available():
             self.by = "nothing is free; scipy is not installed"
             return

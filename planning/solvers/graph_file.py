@@ -282,6 +282,7 @@ FORMAT_VERSION = 1
 
 
 def result_text(result: Result, graph: str) -> str:
+    """Write a result as JSON. `graph`: the name of the graph."""
     problem = result.problem
     labels = (*problem.labels, "end")
     head = {

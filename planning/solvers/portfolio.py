@@ -90,6 +90,7 @@ def _before_the_gradient(best: Incumbent, effort: Effort) -> Result | Infeasible
 
 
 def result_of(best: Incumbent, bound: float, by: str) -> Result:
+    """Make the result of an incumbent with a plan. `bound`: the lower bound in percent, proved by the method `by`."""
     assert best.evaluation is not None and best.pairs is not None, "a result needs a plan"
     return Result(
         problem=best.problem,

@@ -6,6 +6,7 @@ from .compiled import compiled
 from .state import HEAP, HEAP_STAGE, HEAP_VALUE, HEAP_VERSION, SEED, Board, Keys
 
 MODULUS = 2147483647
+"""The modulus of the generator of random numbers, 2**31 - 1."""
 
 
 @compiled

@@ -52,6 +52,7 @@ HEAP_VALUE, HEAP_STAGE, HEAP_VERSION, HEAP_VALID, SAVED_PAIRS = range(55, 60)
 """HEAP_…: the candidates on the heap. HEAP_VALID: by storage, the valid version of its candidates. SAVED_PAIRS: the
 best copies."""
 END = 60
+"""The number of scalars and parts."""
 
 
 @compiled
