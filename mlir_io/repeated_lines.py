@@ -1,8 +1,8 @@
-"""Parse lines that differ only in value names once: a step has hundreds of `%7 = stablehlo.add %5, %6 : …`, or of
-`%7 = "stablehlo.add"(%5, %6) : …` in generic form.
+"""A fast path of the parser for lines that differ from an earlier line only in value names.
 
-Types and properties of such a line depend only on its text without the names. The next line with the same text becomes
-an operation with the same types and properties, and its own operands.
+A step has hundreds of lines such as `%7 = stablehlo.add %5, %6 : …`, or `%7 = "stablehlo.add"(%5, %6) : …` in generic
+form. Types and properties of such a line depend only on its text without the names, so a line with the same text as an
+earlier one becomes an operation with the same types and properties, and its own operands.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _UNUSUAL = re.compile(r"[#!](?!\w+[.<])|\bloc\b", re.ASCII)
 
 @dataclass(frozen=True)
 class SimpleLine:
-    """A simple line.
+    """A line that holds one operation without regions, attributes, strings or comments.
 
     Attributes:
-        result: The span of the name of its result; None without a result.
+        result: The span of the result's name; None without a result.
         text: The line without its result and location, with `%` in place of each operand.
-        operands: The name and the result index, such as `#1`, of each operand.
-        location: The alias of its location; empty without one.
+        operands: Name and result index, such as `#1`, of each operand.
+        location: The alias of the location; empty without one.
         name, end: The positions of the operation's name and of the end of the line.
     """
 
@@ -55,18 +55,18 @@ class SimpleLine:
 
 @dataclass(frozen=True)
 class LineTemplate:
-    """The operation of lines with one text; its operands are those of the text, in order."""
+    """The operation that lines with one text stand for, apart from its operands."""
 
     kind: type[Operation]
     operand_types: Sequence[Attribute]
     result_types: Sequence[Attribute]
     properties: dict[str, Attribute]
     body: Region | None
-    """The region that `applies` expands to, all at the location of the operation."""
+    """The region that the short form `applies` stands for, with the location of the operation throughout."""
 
 
 class RepeatedLineParser(LocationParser, CustomSyntaxParser):
-    """xDSL's parser, which parses only the value names of a line that repeats an earlier one."""
+    """xDSL's parser with templates: a line that repeats an earlier one is parsed for its value names alone."""
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, text, name)
@@ -74,7 +74,7 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
         """By the default dialects around the line, whose prefix it may omit, and its text."""
 
     def parse_repeated(self, line: SimpleLine) -> Operation | None:
-        """Return the operation of the line; None if it has no template, or must be parsed by tokens."""
+        """Create the operation of the line from its template; return None if the line must be parsed by tokens."""
         template = self._templates.get((*self._parser_state.dialect_stack, line.text))
         name = "" if line.result is None else line.result.text[1:]
         if template is None or name in self.ssa_values or name in self.forward_ssa_references:
@@ -106,10 +106,10 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
 
     @abstractmethod
     def location_at(self, position: Position) -> LocationAttr:
-        """Return the location of an operation without one, from the position of its name."""
+        """Return the location for an operation without a written one, from the position of its name."""
 
     def line_at(self, start: Position) -> SimpleLine | None:
-        """Return the simple line that begins here; None for another one."""
+        """Return the simple line that begins at `start`; None if the text there is not a simple line."""
         match = _LINE.match(self.lexer.input.content, start)
         if match is None:
             return None
@@ -123,7 +123,7 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
         return SimpleLine(result, text, _OPERAND.findall(body), location, match.start(2), match.end())
 
     def learn(self, line: SimpleLine, op: Operation) -> None:
-        """Store the operation of the line as a template for later lines with the same text."""
+        """Store the operation of the line as the template for later lines with the same text."""
         # With a name twice, the text does not determine which operand is which.
         distinct = len(set(line.operands)) == len(line.operands) and not any(index for _, index in line.operands)
         ends_here = not self.lexer.input.content[line.end : self.pos].strip(" \t\r\n") and self.pos >= line.end
@@ -140,8 +140,10 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
 
 
 def _has_implied_body(op: Operation, line: SimpleLine) -> bool:
-    """Return whether the operation has no region, or one that the line does not spell, all at the operation's
-    location."""
+    """Return whether the operation has no region, or one region that the line implies.
+
+    All of an implied region is at the operation's location.
+    """
     if not op.regions:
         return True
     places = [place.location for block in op.regions[0].blocks for place in (*block.args, *block.ops)]
