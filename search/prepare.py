@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ..analysis.request.checkpoints import as_stated
+from ..analysis.request.checkpoints import with_stated_checkpoints
 from ..analysis.request.value_names import named_by
 from ..analysis.step.order import functions_of
 from ..dialects.dead_code import drop_dead_code
@@ -137,7 +137,7 @@ def _flat(module: ModuleOp, selection: Selection) -> _Flat:
         inline_segments(work)
     state_repeatable(work, selection.repeatable)
     guessed = state_phases(work, selection.phase_hint)
-    selection, overridden = as_stated(work, selection)
+    selection, overridden = with_stated_checkpoints(work, selection)
     for function in functions_of(work):
         function.attributes.pop(Names.CHECKPOINTS, None)
     selection, dead = _without_dead_checkpoints(work, selection)

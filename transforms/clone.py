@@ -30,11 +30,11 @@ from xdsl.passes import ModulePass
 from ..analysis.copies.copying import (
     DEFAULT_COPYING,
     CloneOptions,
+    ineffective_marks,
     kept_results,
     plan_of_marks,
-    refused,
     refused_marks,
-    without_effect,
+    unrepeatable,
 )
 from ..analysis.memory.peaks import Peaks
 from ..analysis.step.marks import with_kept
@@ -159,7 +159,7 @@ def clone_by(
         if not isinstance(plan, Plan):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Refusal(function, f"the planner must return a Plan for each step, not {type(plan).__name__}")
         _demand_fit(function, step, plan, permission)
-        remarks.extend(without_effect(step, plan))
+        remarks.extend(ineffective_marks(step, plan))
         applied.append(_apply(function, step, plan, numbers))
     return Cloned(tuple(applied), tuple(remarks))
 
@@ -174,7 +174,7 @@ def _apply(function: FuncOp, step: Step, plan: Plan, numbers: Numbers) -> Cloned
 
 
 def _demand_fit(function: FuncOp, step: Step, plan: Plan, permission: Permission) -> None:
-    for violation in violations(step.graph, plan, refused(step, permission)):
+    for violation in violations(step.graph, plan, unrepeatable(step, permission)):
         raise Refusal(function, f"the plan cannot be carried out: {violation}")
 
 
@@ -187,7 +187,7 @@ def _refused(step: Step, permission: Permission) -> Iterator[Remark]:
 
 def _without_effect(step: Step, plan: Plan) -> Iterator[Remark]:
     """Yield remarks on marked values that are kept; correct the marks of operations with other copied results."""
-    yield from without_effect(step, plan)
+    yield from ineffective_marks(step, plan)
     for op, index, reason in list(kept_results(step, plan)):
         op.attributes[Names.RECOMPUTE] = with_kept(op, [op.results[index]])
         yield Remark(op, f"result {index} of {name_of(op)} is kept: {reason}")

@@ -22,8 +22,8 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from ..analysis.request.value_names import hand_on_names
-from ..analysis.step.marks import say
+from ..analysis.request.value_names import propagate_names
+from ..analysis.step.marks import mark_result
 from ..analysis.step.order import single_block
 from ..dialects.context import tell
 from ..dialects.names import Names
@@ -157,7 +157,7 @@ def _inline_call(call: CallOp, callee: FuncOp, inherited: Inherited, origins: Or
         origins.inlined(call, zip(single_block(callee).ops, copies, strict=False), mapping)
     inlined = set(copies)
     _inherit_by_result(call, returned, inlined)
-    hand_on_names(call, returned, inlined)
+    propagate_names(call, returned, inlined)
     for result, value in zip(call.results, returned, strict=True):
         result.replace_all_uses_with(value)
     block.insert_ops_before(copies, call)
@@ -173,7 +173,7 @@ def _inherit_by_result(call: CallOp, returned: Iterable[SSAValue], inlined: Cont
     for mark, value in zip(cast(ArrayAttr[Attribute], marks), returned, strict=True):
         owner = value.owner
         if isinstance(owner, Operation) and owner in inlined and not isinstance(mark, UnitAttr):
-            say(value, mark)
+            mark_result(value, mark)
 
 
 def _drop_uncalled(module: ModuleOp, staying: Container[str]) -> None:

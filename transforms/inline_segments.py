@@ -23,9 +23,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from ..analysis.copies.decide import explicit_mark, stays
-from ..analysis.request.switches import hand_on, switches_in
-from ..analysis.request.value_names import hand_on_names
+from ..analysis.copies.decide import explicit_mark, kept_results_of
+from ..analysis.request.switches import propagate_switches, switches_in
+from ..analysis.request.value_names import propagate_names
 from ..analysis.step.order import Order
 from ..analysis.step.phases import Phases, phases
 from ..analysis.step.step import Step
@@ -95,13 +95,13 @@ def _flatten(segment: SegmentOp, outer: str, taken: set[str]) -> list[FlattenedS
     """Flatten a segment and those inside of it, the outermost first."""
     attributes = dict(segment.attributes)
     region = _region(segment, outer, taken)
-    hand_on_names(segment, segment.terminator.operands, set(segment.body.block.ops))
+    propagate_names(segment, segment.terminator.operands, set(segment.body.block.ops))
     operations = splice(segment)
     own = tuple(op for op in operations if not isinstance(op, SegmentOp))
     for op in operations:
         if Names.PHASE in attributes:
             op.attributes.setdefault(Names.PHASE, attributes[Names.PHASE])
-    hand_on(own, switches_in(attributes))
+    propagate_switches(own, switches_in(attributes))
     for op in own:
         op.attributes.setdefault(Names.SEGMENT, StringAttr(region))
     inner = [op for op in operations if isinstance(op, SegmentOp)]
@@ -128,7 +128,7 @@ def _mark(function: FuncOp, instances: Sequence[FlattenedSegment]) -> None:
     for instance in instances:
         kept = set[SSAValue]()
         if not instance.is_kept and not instance.recomputes_outputs:
-            kept = set(step.numbered.values_of(stays(step.graph, step.positions(instance.operations))))
+            kept = set(step.numbered.values_of(kept_results_of(step.graph, step.positions(instance.operations))))
         for op in instance.operations:
             if explicit_mark(op) is not None:
                 continue

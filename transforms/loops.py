@@ -18,9 +18,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from ..analysis.copies.loop_chunks import SavedCarries, held_of
-from ..analysis.copies.loop_cuts import SMALLEST, LoopCut, MayRepeat, corner_within, left_alone, loop_cut
-from ..analysis.request.in_loops import asked_whole, repeatable
+from ..analysis.copies.loop_chunks import SavedCarries, saved_carries_of
+from ..analysis.copies.loop_cut_curve import corner_within
+from ..analysis.copies.loop_cuts import SMALLEST, LoopCut, MayRepeat, loop_cut, loops_left_uncut
+from ..analysis.request.in_loops import is_recomputed_whole, repeatable
 from ..analysis.step.crossings import Crossings
 from ..analysis.step.exchanges import holds_collective
 from ..analysis.step.order import functions_of, single_block
@@ -77,7 +78,7 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
                 joined, before = block
                 split_branches(joined, copies > before, replaced)
                 continue
-            remarks.extend(_loop_left(op, reason) for op, reason in left_alone(block, crossings))
+            remarks.extend(_loop_left(op, reason) for op, reason in loops_left_uncut(block, crossings))
             links = partial(crossings.links_of, block)
             whole = _run_again_whole(links(), find, selection)
             remarks.extend(_not_worth_it(links(), may_repeat, find, whole))
@@ -154,7 +155,7 @@ def _next_checkpointed(
     block: Block, crossings: Crossings, schedule: LoopSchedule, unpaired: Collection[Operation]
 ) -> SavedCarries | None:
     links = (link for link in crossings.links_of(block) if {link.writer.op, link.reader.op} <= set(unpaired))
-    candidates = (held_of(link, block, schedule) for link in links)
+    candidates = (saved_carries_of(link, block, schedule) for link in links)
     return next((held for held in candidates if held is not None), None)
 
 
@@ -167,7 +168,7 @@ HELD = (
 def _run_again_whole(links: Iterable[LoopPair], find: Find, selection: Selection) -> frozenset[Operation]:
     """Return the loops in segments that need less if each is recomputed as a whole, one after the other, than if the
     stacks that their cuts keep are live together."""
-    links = [link for link in links if asked_whole(link.writer.op, selection)]
+    links = [link for link in links if is_recomputed_whole(link.writer.op, selection)]
     cuts = [cut for link in links if (cut := find(link)).why_not is None]
     held = sum(cut.kept_bytes for cut in cuts)
     largest = max((sum(stack.bytes for stack in link.stacks) for link in links), default=0)

@@ -22,7 +22,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
 from ..analysis.copies.decide import Decision, Decisions, decide, explicit_mark
-from ..analysis.request.checkpoints import as_stated
+from ..analysis.request.checkpoints import with_stated_checkpoints
 from ..analysis.step.marks import Policy, is_forced
 from ..dialects.context import tell
 from ..dialects.names import Names
@@ -51,7 +51,7 @@ def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
     inline_segments(module)
     guessed = state_phases(module, selection.phase_hint)
     state_repeatable(module, selection.repeatable)
-    selection, overridden = as_stated(module, selection)
+    selection, overridden = with_stated_checkpoints(module, selection)
     steps, without_budgeted = numbered_steps(module), of_rest(selection)
     demands = mark_segment_budgets(steps, selection) if selection.segment_budgets else StepLimits()
     return [*guessed, *overridden, *demands.remarks, *mark_steps(steps, without_budgeted)]

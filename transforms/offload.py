@@ -30,7 +30,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..analysis.request.policies import OFFLOADING
 from ..analysis.request.resolved import resolve
-from ..analysis.step.marks import Policy, asks_to_recompute, mark_of, say
+from ..analysis.step.marks import Policy, asks_to_recompute, mark_of, mark_result
 from ..analysis.step.order import constants_only
 from ..analysis.step.phases import Phases
 from ..analysis.step.unplaced import unplaced_values
@@ -220,7 +220,7 @@ def mark_moved(module: ModuleOp) -> None:
     """Mark the values whose fetches are marked for recomputation as `offload`, and remove the moves."""
     for op in every_operation(module):
         if is_offload(op) and is_from_host(op) and asks_to_recompute(op):
-            say(_owner(op.operands[0]).operands[0], StringAttr(Policy.OFFLOAD.value))
+            mark_result(_owner(op.operands[0]).operands[0], StringAttr(Policy.OFFLOAD.value))
     withdraw(module)
 
 

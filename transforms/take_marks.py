@@ -25,7 +25,7 @@ from xdsl.passes import ModulePass
 
 from ..analysis.request.checkpoints import state_checkpoints
 from ..analysis.request.value_names import add_names
-from ..analysis.step.marks import Policy, say
+from ..analysis.step.marks import Policy, mark_result
 from ..analysis.step.order import functions_of
 from ..dialects.context import tell
 from ..dialects.mark_calls import CHECKPOINTS, NAME, POLICY_OF, is_mark, is_named_as_mark, name_in, why_malformed
@@ -89,7 +89,7 @@ def _take(mark: CustomCallOp, callers: Mapping[str, list[CallOp]]) -> Iterator[s
         if target == NAME:
             add_names(definition.owner, [name_in(mark)])
         else:
-            say(definition, StringAttr(POLICY_OF[target]))
+            mark_result(definition, StringAttr(POLICY_OF[target]))
     mark_name = target.removeprefix(Names.PREFIX)
     yield from (f"'{mark_name}' has no effect here: {reason}" for reason in reasons)
     if POLICY_OF.get(target) == Policy.OFFLOAD.value:

@@ -22,9 +22,9 @@ from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from ..analysis.request.scope_names import Called, CallTreatment, Switches, read
+from ..analysis.request.scope_names import CallTreatment, MarkedCall, Switches, parse_scope
 from ..analysis.request.segments import numbered_repetitions
-from ..analysis.request.switches import hand_on
+from ..analysis.request.switches import propagate_switches
 from ..analysis.step.direction import Direction
 from ..analysis.step.jax_paths import path_of, scope_of
 from ..analysis.step.marks import Policy
@@ -44,8 +44,8 @@ DECISIONS = {
 class _Scopes:
     """The scopes of an operation: that of its segment, and the one that decides about it."""
 
-    segment: Called | None
-    decision: Called | None
+    segment: MarkedCall | None
+    decision: MarkedCall | None
 
 
 def take_scopes(module: ModuleOp) -> int:
@@ -61,7 +61,7 @@ def take_scopes(module: ModuleOp) -> int:
 
 def _scopes_of(op: Operation) -> _Scopes | None:
     """Return the scopes of an operation; None if it has none, or is in the backward pass."""
-    calls, inside = list(_calls(op)), list[list[Called]]()
+    calls, inside = list(_calls(op)), list[list[MarkedCall]]()
     if op.regions:
         inside = [inner_calls for inner in every_operation(op)[1:] if (inner_calls := list(_calls(inner)))]
     if not calls and inside and name_of(op) in BRANCHES:
@@ -84,7 +84,7 @@ def _scopes_of(op: Operation) -> _Scopes | None:
     return _Scopes(segment, decision)
 
 
-def _calls(op: Operation) -> Iterator[Called]:
+def _calls(op: Operation) -> Iterator[MarkedCall]:
     """Yield the scopes around the operation that mark a call, from the outside in."""
     if ":" not in path_of(op.location):
         return
@@ -93,7 +93,7 @@ def _calls(op: Operation) -> Iterator[Called]:
         return
     for part in scope.path:
         try:
-            call = read(part)
+            call = parse_scope(part)
         except ValueError as error:
             raise Refusal(op, str(error)) from error
         if call is not None:
@@ -107,12 +107,12 @@ def _write(scopes_of: Mapping[Operation, _Scopes]) -> None:
             op.attributes.setdefault(Names.RECOMPUTE, DECISIONS[scopes.decision.kind])
         if scopes.segment is not None:
             op.attributes.setdefault(Names.SEGMENT, StringAttr(segments[op]))
-            hand_on([op], _as_attributes(scopes.segment.switches))
+            propagate_switches([op], _as_attributes(scopes.segment.switches))
             if scopes.segment.switches.output_recompute:
                 op.attributes.setdefault(Names.RECOMPUTE, BoolAttr.from_bool(True))
 
 
-def _segments(called: Mapping[Operation, Called]) -> dict[Operation, str]:
+def _segments(called: Mapping[Operation, MarkedCall]) -> dict[Operation, str]:
     """Return a segment for each call, in the order of the program: `block`, `block#1`, and so on."""
     calls = numbered_repetitions({op: (call.name, str(call.number)) for op, call in called.items()})
     names, taken = dict[str, str](), dict[str, int]()

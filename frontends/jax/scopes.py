@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import jax
 from jax.extend import source_info_util
 
-from ...analysis.request.scope_names import DEFAULT, Called, CallTreatment, Switches, spelled
+from ...analysis.request.scope_names import DEFAULT, CallTreatment, MarkedCall, Switches, format_scope
 
 if TYPE_CHECKING:
 
@@ -63,7 +63,7 @@ def called(
 
     `recompute.jax.jit` recomputes its operations accordingly; `jax.jit` ignores the scope.
     """
-    with jax.named_scope(spelled(Called(name_of(function), next(_NUMBERS), kind, switches))):
+    with jax.named_scope(format_scope(MarkedCall(name_of(function), next(_NUMBERS), kind, switches))):
         return function(*args, **kwargs)
 
 

@@ -19,9 +19,9 @@ from xdsl.dialects.builtin import ArrayAttr, BoolAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from ...analysis.copies.copying import CloneOptions, plan_of_marks, refused
+from ...analysis.copies.copying import CloneOptions, plan_of_marks, unrepeatable
 from ...analysis.memory.timeline import described
-from ...analysis.request.segments import BudgetedSegment, budgeted, why_none
+from ...analysis.request.segments import BudgetedSegment, budgeted, why_unmatched
 from ...analysis.step.marks import Policy, mark_of
 from ...analysis.step.order import functions_of
 from ...analysis.step.step import Step
@@ -141,7 +141,7 @@ def _refuse_unknown(steps: Steps, budget: SegmentBudget) -> None:
     """Raise `Refusal` at the first function without a stand-in: a stand-in hides segments."""
     preferred = [pair for pair in steps if not any(map(is_stand_in, every_operation(pair[0])))] or list(steps)
     function, step = preferred[0]
-    error = BadSelection(why_none(step.phases, budget))
+    error = BadSelection(why_unmatched(step.phases, budget))
     raise BadRequest(function, str(error)) from error
 
 
@@ -161,7 +161,7 @@ class _Chooser:
         step, graph = self.step, self.step.graph
         segments = {target.name: self._segment(target) for target in self.targets}
         members = frozenset[int]().union(*(segment.operations for segment in segments.values()))
-        once, constraints = refused(step, self.selection.permission), self._marked(members)
+        once, constraints = unrepeatable(step, self.selection.permission), self._marked(members)
         copying = CloneOptions(permission=self.selection.permission)
         for _ in range(MAX_SELECTIONS):
             solutions = plan_segments_within(graph, segments, once, self.selection.outputs, constraints)

@@ -28,7 +28,7 @@ from itertools import accumulate
 from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint
 
-from ...analysis.copies.loop_chunks import Chunks, SavedCarries, Slots, demand
+from ...analysis.copies.loop_chunks import Chunks, SavedCarries, Slots, needed_part
 from ...analysis.step.counted_loops import CountedLoop
 from ...dialects.stablehlo.checks import element_of, shape_of
 from ...planning.binomial import Advance, Backwards, Reversal, reversal
@@ -129,7 +129,7 @@ def _forward_in_slots(slots: Slots, schedule: Reversal, numbers: Numbers, replac
     """Build the forward loop, which also fills the first slots; returns the slots."""
     loop, dropped = slots.link.writer, {stack.index for stack in slots.dropped}
     read = {result.index for result in loop.op.results if any(result.uses)} - dropped
-    needs = demand(loop, [], read | set(slots.checkpoints))
+    needs = needed_part(loop, [], read | set(slots.checkpoints))
     kept = [needs.carries.index(index) for index in slots.checkpoints]
     run, place = Iterations(loop, needs), builder_before(loop)
     values = [loop.op.operands[index] for index in needs.carries]
@@ -170,7 +170,7 @@ def _backward_in_slots(
     writer, loop = slots.link.writer, slots.link.reader
     steps = [Backwards(slots.slots, loop.trips - 1, (), 0), *schedule.steps[1:]]
     read = {result.index for result in loop.op.results if any(result.uses)}
-    needs = demand(loop, [], read, {reading.op.result for reading in slots.readings})
+    needs = needed_part(loop, [], read, {reading.op.result for reading in slots.readings})
     run, gradient, place = Iterations(writer, slots.again), Iterations(loop, needs), builder_before(loop)
     entries = [advance for step in steps for advance in step.advances]
     first = [0, *accumulate(len(step.advances) for step in steps)][:-1]
@@ -231,7 +231,7 @@ class _Checkpoints:
 def _forward_in_chunks(chunks: Chunks, numbers: Numbers, replaced: Replaced) -> _Checkpoints:
     loop, gone = chunks.link.writer, {stack.index for stack in chunks.dropped}
     read = {result.index for result in loop.op.results if any(result.uses)} - gone
-    needs = demand(loop, [], read | set(chunks.checkpoints))
+    needs = needed_part(loop, [], read | set(chunks.checkpoints))
     iterations, place = Iterations(loop, needs), builder_before(loop)
     initial = [loop.op.operands[index] for index in needs.carries]
     kept = [needs.carries.index(index) for index in chunks.checkpoints]
@@ -258,7 +258,7 @@ def _forward_in_chunks(chunks: Chunks, numbers: Numbers, replaced: Replaced) -> 
 def _backward_in_chunks(chunks: Chunks, numbers: Numbers, kept: _Checkpoints, replaced: Replaced) -> None:
     loop, readings = chunks.link.reader, chunks.readings
     read = {result.index for result in loop.op.results if any(result.uses)}
-    needs = demand(loop, [], read, {reading.op.result for reading in readings})
+    needs = needed_part(loop, [], read, {reading.op.result for reading in readings})
     place, whole, every, remainder = builder_before(loop), chunks.whole, chunks.every, chunks.remainder
     writer = chunks.link.writer
     rerun, iterations = Rerun(writer, chunks.again, chunks.dropped), Iterations(loop, needs)

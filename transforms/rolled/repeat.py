@@ -27,7 +27,7 @@ from xdsl.dialects.builtin import LocationAttr, TensorType
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...analysis.copies.loop_cuts import LoopCut, given, seen_through
+from ...analysis.copies.loop_cuts import LoopCut, invariant_source, look_through_reshapes
 from ...analysis.step.counted_loops import Affine, CountedLoop
 from ...analysis.step.jax_paths import path_of
 from ...analysis.step.order import captured_values, read_values
@@ -175,7 +175,7 @@ class _Repetition:
         Rewriter.insert_op(copies, InsertPoint.before(place))
         for reading in readings:
             slice_ = mapping[reading.stack.slice]
-            _read_unsliced(reading.op.result, seen_through(slice_))
+            _read_unsliced(reading.op.result, look_through_reshapes(slice_))
             reading.op.result.replace_all_uses_with(slice_)
             reading.op.detach()
             reading.op.erase()
@@ -187,7 +187,7 @@ class _Repetition:
         read = dict.fromkeys(value for op in self.cut.again for value in read_values(op))
         inputs = [*read, *(reading.stack.slice for reading in self.cut.replaced)]
         for value in dict.fromkeys(inputs):
-            if (outside := given(value, writer)) is not None:
+            if (outside := invariant_source(value, writer)) is not None:
                 mapping[value] = outside
         counter = writer.block.args[writer.counter]
         if counter in read:
