@@ -46,7 +46,7 @@ from ..support.diagnostics import Refusal, Remark
 from ..support.operations import every_operation
 from ..support.suggestions import suggestion
 from ..transforms.merge_remat import without_remat
-from ..transforms.plans.limit_segments import of_rest
+from ..transforms.plans.limit_segments import selection_without_budgets
 from ..transforms.take_marks import take_marks, without_move_remarks
 from .pipeline import passes_of
 from .queries import MODELS, explanations_of, still_saved_of, timelines_of
@@ -176,7 +176,7 @@ def _through(
 def _least(original: ModuleOp, options: RecomputeOptions, measure: Callable[[ModuleOp], int]) -> Rewritten:
     """Rewrite every candidate, measure each, and return the cheapest; the original if none improves on it."""
     plans = attempt_plans(_start(original, options), replace(options, offload=""))
-    without_budgeted = replace(options, selection=of_rest(options.selection))
+    without_budgeted = replace(options, selection=selection_without_budgets(options.selection))
     choices = [
         (str(plan.attempt), replace(without_budgeted, plan=plan.plans, measure=None)) for plan in plans if plan.copies
     ]

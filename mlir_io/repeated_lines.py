@@ -106,7 +106,7 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
 
     @abstractmethod
     def location_at(self, position: Position) -> LocationAttr:
-        """Return the location for an operation without a written one, from the position of its name."""
+        """Return the location for an operation that has no written one, given the position of its name."""
 
     def line_at(self, start: Position) -> SimpleLine | None:
         """Return the simple line that begins at `start`; None if the text there is not a simple line."""

@@ -76,7 +76,7 @@ SOME_NAN: dict[type[AnyFloat], int] = {
     BFloat16Type: 0x7F81,
     Float8E4M3FNType: 0xFF,
 }
-"""For each type, a NaN that xDSL does not parse exactly."""
+"""For each type, a NaN with which `converts_exactly` tests the conversions."""
 _ROUNDED_TWICE = 1.0 + 2.0**-8 + 2.0**-30
 """A number that becomes a tie for bf16 if it is first rounded to f32, and then rounds down instead of up."""
 _xdsl_prints = Printer.print_float

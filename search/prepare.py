@@ -28,10 +28,10 @@ from ..transforms.loops import Rolled, recompute_loops
 from ..transforms.offload import offered
 from ..transforms.per_device.outline import DeviceStep, outline_device_steps
 from ..transforms.per_device.split import split_device_steps
-from ..transforms.phase import numbered_steps, state_phases
-from ..transforms.plans.limit_segments import StepLimits, mark_segment_budgets, of_rest
+from ..transforms.phase import numbered_steps, write_phases
+from ..transforms.plans.limit_segments import StepLimits, mark_segment_budgets, selection_without_budgets
 from ..transforms.preparation.nested_steps import NestedStep, outline_nested_steps, put_back
-from ..transforms.preparation.repeatable import state_repeatable
+from ..transforms.preparation.repeatable import mark_repeatable
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Pr
     flat = _flat(module, options.selection)
     work, selection = flat.module, flat.selection
     per_device = outline_device_steps(work)
-    without_budgeted = of_rest(selection)
+    without_budgeted = selection_without_budgets(selection)
     rolled = _roll(work, without_budgeted, options.loops)
     if rolled.copies:
         flat.origins.follow_loops(rolled.replaced)
@@ -135,8 +135,8 @@ def _flat(module: ModuleOp, selection: Selection) -> _Flat:
         read_elements(work)
         structured = inline_gradient(work) > 0
         inline_segments(work)
-    state_repeatable(work, selection.repeatable)
-    guessed = state_phases(work, selection.phase_hint)
+    mark_repeatable(work, selection.repeatable)
+    guessed = write_phases(work, selection.phase_hint)
     selection, overridden = with_stated_checkpoints(work, selection)
     for function in functions_of(work):
         function.attributes.pop(Names.CHECKPOINTS, None)

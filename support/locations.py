@@ -218,9 +218,9 @@ class KnowsPosition(Protocol):
 
 
 def trailing_location(parser: AttrParser) -> LocationAttr:
-    """Return the location at the end of an operation, for formats that need it early.
+    """Parse the location at the end of an operation, for formats that need it before the operation is complete.
 
-    It is the written location, otherwise the operation's position in the text if the parser knows it.
+    Without a written location, return the operation's position in the text if the parser knows it, else `loc(unknown)`.
     """
     written = parser.parse_optional_location()
     if written is not None:

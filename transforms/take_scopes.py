@@ -1,15 +1,17 @@
-"""recompute-take-scopes: turn segments that a framework marks by scopes around calls into attributes.
+"""recompute-take-scopes: turn scopes that a framework opens around marked calls into attributes.
 
     %0 = stablehlo.sine %x loc("jit(step)/jvp(recompute:block@3)/sin")
     %1 = stablehlo.exponential %0 loc("jit(step)/jvp(recompute:block@3)/recompute.save:exp@4/exp")
 
+becomes
+
     %0 = stablehlo.sine %x {recompute.segment = "block"}
     %1 = stablehlo.exponential %0 {recompute.segment = "block", recompute.recompute = false}
 
-`analysis/request/scope_names.py` lists the names of such scopes. Of nested segments the outermost counts; the innermost
-scope decides whether an operation inside is kept or recomputed. Operations that are recomputed outside of every segment
-form a segment of their own. A conditional belongs to the segment of one of its branches. An operation whose region
-contains a kept operation is kept: it is copied as a unit.
+`analysis/request/scope_names.py` defines the names of such scopes. The outermost of nested segments applies; the
+innermost scope decides whether an operation is kept or recomputed. Operations outside of every segment that are to be
+recomputed form a segment of their own. A conditional belongs to the segment of one of its branches. An operation whose
+region contains a kept operation is kept, because it is copied as a unit.
 """
 
 from __future__ import annotations
@@ -42,14 +44,19 @@ DECISIONS = {
 
 @dataclass(frozen=True)
 class _Scopes:
-    """The scopes of an operation: that of its segment, and the one that decides about it."""
+    """The marked calls that apply to an operation: the one that gives its segment, and the one that keeps or recomputes
+    it."""
 
     segment: MarkedCall | None
     decision: MarkedCall | None
 
 
 def take_scopes(module: ModuleOp) -> int:
-    """Write the attributes; returns the number of operations with scopes. Raises `Refusal` for an unknown switch."""
+    """Write the attributes, and return the number of operations with scopes.
+
+    Raises:
+        Refusal: A scope has an unknown switch.
+    """
     taken = 0
     for function in functions_of(module):
         scopes = {op: scope for op in every_operation(function) if (scope := _scopes_of(op)) is not None}
@@ -60,7 +67,7 @@ def take_scopes(module: ModuleOp) -> int:
 
 
 def _scopes_of(op: Operation) -> _Scopes | None:
-    """Return the scopes of an operation; None if it has none, or is in the backward pass."""
+    """Return the scopes of an operation; None if it has none or is in the backward pass."""
     calls, inside = list(_calls(op)), list[list[MarkedCall]]()
     if op.regions:
         inside = [inner_calls for inner in every_operation(op)[1:] if (inner_calls := list(_calls(inner)))]
@@ -85,7 +92,7 @@ def _scopes_of(op: Operation) -> _Scopes | None:
 
 
 def _calls(op: Operation) -> Iterator[MarkedCall]:
-    """Yield the scopes around the operation that mark a call, from the outside in."""
+    """Yield the marked calls whose scopes contain the operation, from the outside in."""
     if ":" not in path_of(op.location):
         return
     scope = scope_of(op.location)
@@ -113,7 +120,7 @@ def _write(scopes_of: Mapping[Operation, _Scopes]) -> None:
 
 
 def _segments(called: Mapping[Operation, MarkedCall]) -> dict[Operation, str]:
-    """Return a segment for each call, in the order of the program: `block`, `block#1`, and so on."""
+    """Return a segment name for each call, in program order: `block`, `block#1`, and so on."""
     calls = numbered_repetitions({op: (call.name, str(call.number)) for op, call in called.items()})
     names, taken = dict[str, str](), dict[str, int]()
     for op, call in calls.items():

@@ -93,7 +93,7 @@ def plan_of_marks(step: Step, copying: CloneOptions, without: Iterable[Operation
 
 
 def with_dependent_targets(step: Step, targets: Targets, marked: Collection[int]) -> Targets:
-    """Extend the targets by views of them, and by values that are computed from them for the backward pass alone.
+    """Extend the targets by their views, and by values computed from them that only the backward pass reads.
 
     `marked`: operations that the user has marked, which are not added.
     """

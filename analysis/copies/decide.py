@@ -133,7 +133,7 @@ def _outside(step: Step, resolved: Resolved, decider: _Decider) -> list[Decision
 
 @dataclass(frozen=True)
 class _Decider:
-    """The inputs that all decisions of a step share.
+    """Decides segment by segment, for one step and one candidate.
 
     `scopes`: for each gradient operation, the name of the segment whose gradient it computes.
     """

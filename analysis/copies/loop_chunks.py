@@ -154,7 +154,7 @@ class SavedCarries(ABC):
             return OTHER_TRIPS.format(writer=writer.trips, reader=reader.trips)
         if {reading.written for reading in self.readings} not in ({Affine(1, 0)}, {Affine(-1, writer.trips - 1)}):
             return OTHER_ORDER
-        # Constants of the body are free.
+        # Operations without operands and regions are constants, which may always be repeated.
         once = [op for op in self.again.operations if (op.operands or op.regions) and not may_repeat(op)]
         if once:
             return NOT_AGAIN.format(name=name_of(once[0]))

@@ -110,7 +110,7 @@ def loop_cut(link: LoopPair, may_repeat: MayRepeat, price: Fraction | None = Non
     staying = set[int]()
     by_value = {
         look_through_reshapes(stack.slice): stack
-        for stack in sorted(link.standing, key=lambda stack: _is_held(stack, link))
+        for stack in sorted(link.all_stacks, key=lambda stack: _is_held(stack, link))
     }
     standing, new = list[tuple[SSAValue, Stack]](), list[SSAValue]()
     for value in sorted((value for value in kept if _is_inside(value, writer)), key=flow.order_of):
@@ -139,7 +139,7 @@ class _Flow:
         self._link, self._may_repeat = link, may_repeat
         self._order = Order.of(link.writer.block)
         self._constants = self._order.constants
-        staying = [stack for stack in link.standing if stack.index not in link.only_read]
+        staying = [stack for stack in link.all_stacks if stack.index not in link.only_read]
         self._free = {value for stack in staying for value in (stack.slice, look_through_reshapes(stack.slice))}
 
     def order_of(self, value: SSAValue) -> tuple[int, int]:

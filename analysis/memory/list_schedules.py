@@ -298,7 +298,7 @@ def _constants_where_used(order: list[int], precedence: Precedence) -> list[int]
     for operation in order:
         if operation not in precedence.constants:
             write(operation)
-    # Constants that only a later stretch reads.
+    # Append the constants that only a later stretch reads.
     return [*placed, *(operation for operation in order if operation not in placed)]
 
 

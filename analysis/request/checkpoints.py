@@ -28,7 +28,7 @@ from ..step.phases import Phases
 from .value_names import is_named, named_by, names_of
 
 
-def state_checkpoints(function: FuncOp, names: list[str]) -> None:
+def add_checkpoints(function: FuncOp, names: list[str]) -> None:
     """Append names to the checkpoints in the function's attribute `recompute.checkpoints`."""
     checkpoints = dict.fromkeys([*stated_checkpoints(function), *names])
     function.attributes[Names.CHECKPOINTS] = ArrayAttr(map(StringAttr, checkpoints))
@@ -68,7 +68,7 @@ class NoSuchCheckpoint(BadSelection):
 
 @dataclass(frozen=True)
 class Segments:
-    """Segments between checkpoints.
+    """The division of a forward pass into segments by checkpoints.
 
     Attributes:
         segment: The segment of each operation that is in one.

@@ -41,7 +41,12 @@ moves, and each takes time proportional to the length of the program."""
 
 @dataclass(frozen=True)
 class Guess:
-    """The guessed end of the forward pass: `hint` has the index of a primal result, or `turn` is its last operation."""
+    """The guessed end of the forward pass.
+
+    Attributes:
+        hint: The index of the result that is assumed to be the loss; empty if no result looks like one.
+        turn: In that case, the last operation of the forward pass.
+    """
 
     hint: PhaseHint
     turn: Operation | None = None
@@ -104,7 +109,7 @@ def _turn(order: Order) -> _Turn | None:
         return None
     behind = live_bytes.index(max(live_bytes))
     for _ in range(MOST_MOVES):
-        crossing = _crossing(spans, behind)
+        crossing = _read_on_both_sides(spans, behind)
         # The backward pass reads the newest value first. A value that is read before it, as at the end of a residual
         # block, is still read by the forward pass.
         read_of_newest, _ = max(crossing, key=itemgetter(1))
@@ -122,9 +127,11 @@ def _turn(order: Order) -> _Turn | None:
     return _Turn(deepest, frozenset(read for _, number in crossing for read in spans[number][1] if read >= behind))
 
 
-def _crossing(spans: Sequence[tuple[int, list[int]]], behind: int) -> list[tuple[int, int]]:
-    """Return the values that are read both before the position and from it on: the position of the next read, and the
-    index in `spans`."""
+def _read_on_both_sides(spans: Sequence[tuple[int, list[int]]], behind: int) -> list[tuple[int, int]]:
+    """Return the values that are read both before the position `behind` and from it on.
+
+    Each is a pair: the position of its next read, and its index in `spans`.
+    """
     return sorted(
         (next(read for read in reads if read >= behind), number)
         for number, (_, reads) in enumerate(spans)

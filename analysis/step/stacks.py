@@ -70,7 +70,7 @@ class LoopPair:
     Attributes:
         writer, reader: The two loops.
         readings: The reads of stacks in the reading loop.
-        standing: All stacks that the writing loop writes.
+        all_stacks: All stacks that the writing loop writes.
         only_read: The indices of the stacks whose only uses, in any loop, are reads of slices.
         outputs: The indices of the stacks that a forward loop reads, if the directions of loops are known.
     """
@@ -78,7 +78,7 @@ class LoopPair:
     writer: CountedLoop
     reader: CountedLoop
     readings: tuple[StackRead, ...]
-    standing: tuple[Stack, ...]
+    all_stacks: tuple[Stack, ...]
     only_read: frozenset[int]
     outputs: frozenset[int] = frozenset()
 
@@ -86,7 +86,7 @@ class LoopPair:
     def stacks(self) -> tuple[Stack, ...]:
         """The stacks that the reading loop reads."""
         read = {reading.stack.index for reading in self.readings}
-        return tuple(stack for stack in self.standing if stack.index in read)
+        return tuple(stack for stack in self.all_stacks if stack.index in read)
 
 
 def links_of(block: Block) -> Iterator[LoopPair]:

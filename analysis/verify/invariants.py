@@ -148,7 +148,7 @@ def gates_of(function: Recomputed, delay: Operation) -> list[SSAValue]:
 
 
 def is_gradient_value(function: Recomputed, value: SSAValue) -> bool:
-    """Return whether the backward pass computes the value, which must be neither a constant nor a delayed forward
+    """Return whether the backward pass computes the value, which must not be a copy, a constant, or a delayed forward
     value."""
     while (delay := function.delays(value)) is not None:
         value = delay.operands[delay.results.index(value)]

@@ -78,7 +78,7 @@ def _all_before(program: KernelProgram, op: int, others: Set[int]) -> bool:
 
 @dataclass
 class Pools:
-    """Expands gradients of maxima over windows.
+    """Expands the gradient of a maximum over windows into a windowed reduction and a scatter.
 
     `iotas`: the index arrays, by shape and dimension, which are shared by all operands of one shape.
     """

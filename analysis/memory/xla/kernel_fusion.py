@@ -187,7 +187,7 @@ class _Rules:
     computed_in: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
 
     def place(self, op: int) -> bool:
-        """Compute all properties of an operation, whose readers were placed before; return whether its result is
+        """Decide how an operation is fused, given the decisions for its readers; return whether its result is
         stored."""
         # Filling the caches from the end prevents recursion over the length of the program.
         self.descendants.add(op)
@@ -288,8 +288,10 @@ class _Rules:
         return self.shared_everywhere[producer]
 
     def fuses_on_all_paths(self, producer: int, reader: int) -> bool:
-        """Return whether the producer, which was placed last, is fused into the reader on every use-def path between
-        them."""
+        """Return whether the producer is fused into the reader on every use-def path between them.
+
+        `place` must have been called for the producer last, because only its descendants are known.
+        """
         pending, visited = [reader], {reader}
         while pending:
             current = pending.pop()

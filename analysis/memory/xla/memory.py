@@ -110,9 +110,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Plain:
-    """A step without copies as a program, whose operations and values are numbered as in the step's graph.
+    """The unchanged step as a program of the model.
 
-    `donated`: see `donations`.
+    Operations and values have the numbers of the step's graph. `donated`: see `donations`.
     """
 
     program: KernelProgram
@@ -192,7 +192,7 @@ def _at(places: Sequence[Sequence[int]], attributes: Mapping[int, T]) -> dict[in
 
 
 def _operands(plain: KernelProgram, instruction: Instruction) -> tuple[int, ...]:
-    """Return the operands of an instruction, repeated as in the original operation."""
+    """Return the operands of an instruction, repeated as in the operation from which it originates."""
     origin = instruction.origin
     if origin == BARRIER_ORIGIN or plain.operands[origin] == plain.reads[origin]:
         return instruction.reads

@@ -215,7 +215,8 @@ class _ProgramReader:
                     self._from_outside(value)
 
     def _from_outside(self, value: SSAValue) -> int:
-        """Number a value from outside of the block and, if it is a reshape, its operand."""
+        """Add a value from outside of the block and, if it is a reshape, its operand; return the number of the
+        value."""
         if id(value) in self.number:
             return self.number[id(value)]
         source = _reshaped(value)
@@ -263,7 +264,7 @@ class _ProgramReader:
         return self.spread_numbers.setdefault(key, len(self.spread_numbers))
 
     def _make(self, maker: int, result: SSAValue, source: SSAValue | None, is_constant: bool) -> int:
-        """Number a result.
+        """Add a result and return its number.
 
         `source`: the operand whose memory it shares; None if it has its own.
         """
