@@ -1,5 +1,4 @@
-"""recompute-take-marks: turn marks that a framework writes as calls into attributes of the operations that define the
-values.
+"""recompute-take-marks: turn marks that a framework writes as calls into attributes of the marked values' operations.
 
     %1 = stablehlo.tanh %0
     %2 = stablehlo.custom_call @recompute.save(%1)
