@@ -266,7 +266,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
     def _parse_dialect_resource_handle(self, dialect_name: str, interface: OpAsmDialectInterface) -> str:
         """Return the unique name of a resource.
 
-        xDSL renames a resource whose name is taken where it is used, but not where it is defined.
+        If the name is taken, xDSL would rename the uses of the resource, but not its definition.
         """
         key = dialect_name, self.parse_identifier(" for resource handle")
         if key[1] == ELIDED:

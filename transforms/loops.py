@@ -209,7 +209,7 @@ def _remark_on_cut(cut: LoopCut) -> Remark:
 
 
 def _remarks_on_unrepeated(cut: LoopCut) -> Iterator[Remark]:
-    """Yield a remark for each reason why an operation in the loop is not repeated."""
+    """Yield, for each reason why operations of the loop are not repeated, a remark at the first such operation."""
     reasons = dict[str, Operation]()
     for op in cut.link.writer.block.ops:
         if op is not cut.link.writer.block.last_op and (reason := why_impure(op)) is not None:

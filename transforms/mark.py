@@ -63,7 +63,9 @@ def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
 
 @part("mark")
 def mark_steps(steps: Steps, selection: Selection) -> list[Remark]:
-    """Mark the operations of flattened steps, which stay valid; return remarks as `mark` does.
+    """Mark the operations of flattened steps; return remarks as `mark` does.
+
+    The graphs of the steps stay valid, since only attributes change.
 
     Raises:
         Refusal: The selection does not apply to any step.
@@ -116,9 +118,10 @@ def _no_segments(selection: Selection) -> str:
 
 
 def _crossing(decided: Decisions, selection: Selection) -> Iterable[Remark]:
-    """Yield remarks on values that are saved because later segments read them past the checkpoints.
+    """Yield a remark for each value that is saved because operations of a later segment read it, although it is no
+    checkpoint.
 
-    Other checkpoints avoid this.
+    Such a value can be avoided by placing the checkpoints differently.
     """
     for decision in decided.decisions if selection.checkpoints is not None else ():
         for op in decision.outputs if decision.recomputed else ():

@@ -51,7 +51,7 @@ def merge_remat(module: ModuleOp) -> int:
     for barrier in barriers:
         _remove(barrier)
     # Twins are equal now as expressions, and the first stands before the other in the same block or around it.
-    merged = merge_into_first(module, _may_go)
+    merged = merge_into_first(module, _may_be_merged)
     for function in functions_of(module):
         _move_to_the_first(single_block(function))
     return len(barriers) + merged
@@ -69,8 +69,11 @@ def is_of_remat(op: Operation) -> bool:
     return isinstance(op, OptimizationBarrierOp) and split_path(path_of(op.location))[-1] in _PRIMITIVES
 
 
-def _may_go(op: Operation) -> bool:
-    """Return whether the operation belongs to a second forward pass, or costs nothing."""
+def _may_be_merged(op: Operation) -> bool:
+    """Return whether the operation may be replaced by an earlier twin.
+
+    It may if it belongs to a second forward pass, or if it is a constant, whose live range costs nothing.
+    """
     return is_constant(op) or _runs_again(op)
 
 

@@ -1,7 +1,7 @@
 """recompute-phase: write the phase of every operation of a training step as the attribute `recompute.phase`.
 
-%1 = stablehlo.tanh %0 {recompute.phase = "primal"}
-%2 = stablehlo.multiply %ct, %1 {recompute.phase = "gradient"}
+%1 = stablehlo.tanh %0                       %1 = stablehlo.tanh %0 {recompute.phase = "primal"}
+%2 = stablehlo.multiply %ct, %1       ->     %2 = stablehlo.multiply %ct, %1 {recompute.phase = "gradient"}
 """
 
 from __future__ import annotations

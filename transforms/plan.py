@@ -135,9 +135,9 @@ class PlanPass(ModulePass):
             ctx.plans.append(to_json(outcome.plans))
 
     def _mark(self, module: ModuleOp, options: RecomputeOptions, outcome: Recomputation) -> list[Remark]:
-        """Mark the operations that the outcome recomputes.
+        """Mark the operations that the search has decided to recompute.
 
-        `options`: the options, with the outcome's loop schedule and its moves to the host.
+        `options`: the options, with the loop schedule and the moves to the host that the search has chosen.
         """
         prepared, loops = prepare(module, options), options.loop_schedule
         remarks = mark_as_planned(prepared, outcome)

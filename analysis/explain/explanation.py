@@ -272,7 +272,14 @@ def _inner_blocks(block: Block) -> Iterator[Block]:
 class SegmentRow:
     """One segment instance and the effect of recomputing it.
 
-    Byte counts are of temporaries. `reason`: the reason that the segment is not recomputed; None if it is.
+    Attributes:
+        segment, position: The name, and the source position of the first operation.
+        operations: The number of operations.
+        saved_bytes: Bytes of the forward values that the segment saves for the backward pass.
+        copies, tokens, gates: The numbers of copies, tokens and gates that recomputation needs.
+        freed_bytes, pinned_bytes: Bytes of temporaries that recomputation frees, and that it keeps alive instead.
+        extra_flops, extra_cost: The additional work, in FLOPs and in the unit of the cost model.
+        reason: The reason that the segment is not recomputed; None if it is.
     """
 
     segment: str

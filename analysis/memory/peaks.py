@@ -113,7 +113,7 @@ class Forecast:
         return self.of_program(simulate(self.graph, Plan()))
 
     def of_plan(self, plan: Plan, segments: Mapping[int, str]) -> Peaks:
-        """Return the peaks under a plan.
+        """Return the peaks that the step would have under a plan.
 
         `segments`: the segment of each operation whose early parts may be delayed.
         """

@@ -81,10 +81,10 @@ def guessed_phases(function: FuncOp) -> Guess | None:
 
 @dataclass(frozen=True)
 class _Turn:
-    """The end of the forward pass, as positions in program order.
+    """The turn from the forward to the backward pass, as positions in program order.
 
     Attributes:
-        deepest: The deepest operation before the turn.
+        deepest: The operation with the longest use-def chain before the turn.
         readers: The operations after the turn that read residuals again.
     """
 

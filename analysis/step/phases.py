@@ -199,7 +199,8 @@ def _refuse_position(
 def _phases_between(
     order: Order, direction: Mapping[Operation, Direction], start: int, end: int
 ) -> dict[Operation, str]:
-    """Return the phases of one step; without a gradient, all operations are forward."""
+    """Return the phases of the step from position `start` to `end`; without a gradient, all of its operations are
+    forward."""
     operations = order.operations[start:end]
     backward = (index for index, op in enumerate(operations, start) if direction[op] is Direction.BACKWARD)
     boundary = next(backward, end)

@@ -49,8 +49,8 @@ def late_operations(order: Order, hint: PhaseHint, named: Sequence[Operation]) -
 
     Returns:
         The position of the last operation on which both primal results and other operations depend, and the positions
-            of the later operations on which only primal results depend. The list is empty if at most half of the other
-            operations stand between the two, as in a step that computes its loss before the gradient.
+        of the later operations on which only primal results depend. The list is empty if at most half of the other
+        operations stand between the two, as in a step that computes its loss before the gradient.
 
     Raises:
         Refusal: The hint has a number that is out of range.

@@ -113,7 +113,7 @@ def _duplicate_copies(function: Recomputed) -> Iterator[Violation]:
 
 
 def _misplaced_copies(function: Recomputed) -> Iterator[Violation]:
-    """Yield copies outside of the backward pass."""
+    """Yield copies that are not in the backward pass."""
     for op in function.copies:
         if not function.phases.is_gradient(op):
             yield op, f"this copy of {name_of(op)} stands in phase '{function.phases.phase[op]}', not in the gradient"

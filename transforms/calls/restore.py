@@ -71,7 +71,7 @@ NOTHING_RESTORED = Restored(0, 0, {})
 
 
 def nothing_restored(module: ModuleOp) -> Restored:
-    """Return the result for the case that all calls stay inlined.
+    """Return the result that `restore_calls` would have if every call stayed inlined.
 
     `module`: the module before inlining.
     """

@@ -52,7 +52,7 @@ class Builder:
         return self.add(op).results[0]
 
     def number(self, number: int) -> SSAValue:
-        """Emit a constant of the type of counters."""
+        """Emit an integer constant that has the type of the loop counter."""
         return self.value(ConstantOp(DenseAttr.from_numpy(np.array(number), self._element)))
 
     def plus(self, value: SSAValue, number: int) -> SSAValue:
@@ -71,7 +71,7 @@ class Builder:
         return self.value(AddOp(left, right))
 
     def table(self, numbers: Sequence[int]) -> SSAValue:
-        """Emit a constant vector of these numbers."""
+        """Emit a vector constant of integers that have the element type of the loop counter."""
         return self.value(ConstantOp(DenseAttr.from_numpy(np.array(numbers), self._element)))
 
     def empty(self, slices: int, shape: Sequence[int], element: Attribute) -> SSAValue:

@@ -47,7 +47,8 @@ _SHAPES = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape", "stableh
 
 
 def sink_broadcasts(loop: WhileOp) -> None:
-    """Sink values into the loop's body that shape operations alone make larger than their operands."""
+    """Sink chains of shape operations whose result is larger than their operand, such as broadcasts, into the loop's
+    body."""
     for outside, inside in list(_read_in_body(loop)):
         chain = _chain(outside)
         first = loop.body.block.first_op
@@ -82,8 +83,10 @@ def _is_read_in(loop: WhileOp, op: Operation) -> bool:
 
 
 def _chain(value: SSAValue) -> list[Operation]:
-    """Return the shape operations that compute the value from the smallest of their operands; empty if none is
-    smaller."""
+    """Return the reshapes, broadcasts and casts that compute the value from their smallest operand, in program order.
+
+    Empty if no operand in the chain is smaller than the value.
+    """
     chain, smallest, best = list[Operation](), value_bytes(value), 0
     while isinstance(value, OpResult) and name_of(value.op) in _SHAPES:
         chain.append(value.op)
@@ -159,8 +162,11 @@ def _constant(number: int, like: SSAValue) -> ConstantOp:
 
 @dataclass(frozen=True)
 class _Repetition:
-    """Builder of the copies that recompute, in the reading body, the iteration of the writing loop given by
-    `written`."""
+    """Builder of the copies in the reading body.
+
+    They recompute the iteration of the writing loop given by `written`, a function of the reading loop's iteration
+    number.
+    """
 
     cut: LoopCut
     numbers: Numbers

@@ -242,9 +242,9 @@ _OFTEN_NOTHING = frozenset(f"stablehlo.{name}" for name in ("pad", "slice", "con
 
 
 def does_nothing(op: Operation) -> bool:
-    """Return whether XLA:CPU removes the operation because it has no effect.
+    """Return whether XLA:CPU removes the operation as a no-op.
 
-    These are moves to the host, which is the device, and padding, slices and casts without effect, which
+    No-ops are moves to the host, which is the device, and padding, slices and casts that change nothing, which
     differentiation generates.
     """
     if is_placement(op):
