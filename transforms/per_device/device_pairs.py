@@ -33,17 +33,10 @@ from ...analysis.step.direction import Direction
 from ...analysis.step.order import Order
 from ...analysis.step.phase_sources import sources
 from ...analysis.step.views import value_bytes
-<<<<<<< HEAD
-from ...dialects.recompute import Names
+from ...dialects.names import Names
 from ...dialects.sdy.computations import ManualComputationOp
 from ...dialects.sdy.operations import axes_of_mesh
 from ...dialects.sdy.shardings import layout_of
-=======
-from ...dialects.computations import ManualComputationOp
-from ...dialects.names import Names
-from ...dialects.sdy import axes_of_mesh
-from ...dialects.shardings import layout_of
->>>>>>> e778f8db (Import the attribute names from one module)
 from ...rules.effects import is_constant
 from ...support.operations import every_operation
 
@@ -168,7 +161,7 @@ def insert_arrival(cotangents: Sequence[SSAValue], needed: Sequence[SSAValue], h
 
     Args:
         cotangents: The cotangents.
-        needed: The results of the forward pass, which must be defined before the cotangents insert_arrival.
+        needed: The results of the forward pass, which must be defined before the cotangents arrive.
         held: The bytes of other values that are live at this moment.
         before: The first operation of the gradient.
     """

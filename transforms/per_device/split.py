@@ -25,15 +25,9 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ...analysis.step.marks import is_copy
 from ...analysis.step.order import read_values
-<<<<<<< HEAD
-from ...dialects.recompute import Names
+from ...dialects.names import Names
 from ...dialects.sdy.computations import ShardyReturnOp
 from ...dialects.sdy.operations import axes_of_mesh
-=======
-from ...dialects.computations import ShardyReturnOp
-from ...dialects.names import Names
-from ...dialects.sdy import axes_of_mesh
->>>>>>> e778f8db (Import the attribute names from one module)
 from ...dialects.stablehlo.shapes import ReshapeOp
 from ...rules.effects import is_constant
 from ...support.diagnostics import Refusal
