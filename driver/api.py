@@ -49,7 +49,7 @@ from ..support.diagnostics import Refusal, Remark
 from ..support.operations import every_operation
 from ..support.suggestions import suggestion
 from ..transforms.merge_remat import without_remat
-from ..transforms.plans.limit_segments import of_rest
+from ..transforms.plans.limit_segments import selection_without_budgets
 from ..transforms.preparation.timelines import timelines_of
 from ..transforms.take_marks import take_marks, without_move_remarks
 from .pipeline import passes_of
@@ -194,7 +194,7 @@ def _least(original: ModuleOp, options: RecomputeOptions, measure: Callable[[Mod
     """Rewrite by every candidate, measure each result, and return the one with the fewest bytes, then FLOPs; the
     original if none saves enough."""
     plans = attempt_plans(_start(original, options), replace(options, offload=""))
-    without_budgeted = replace(options, selection=of_rest(options.selection))
+    without_budgeted = replace(options, selection=selection_without_budgets(options.selection))
     choices = [
         (str(plan.attempt), replace(without_budgeted, plan=plan.plans, measure=None)) for plan in plans if plan.copies
     ]

@@ -19,7 +19,7 @@ from ..options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from ..planning.calibrated_search import CalibratedSearch
 from ..planning.plan_file import StepPlan
 from ..planning.solvers.result import Progress, Stop
-from ..reports.curve import SegmentRecomputation, Curve, Point, RefusedBudget
+from ..reports.curve import Curve, Point, RefusedBudget, SegmentRecomputation
 from ..search.budget.limits import ERROR
 from ..search.pool import ModuleCandidate, Pool, pool_of
 from ..search.prepare import prepare

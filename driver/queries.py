@@ -8,7 +8,7 @@ from functools import partial
 from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.explain.explanation import Explanation, SavedValue, explain, still_saved
-from ..analysis.request.checkpoints import as_stated
+from ..analysis.request.checkpoints import with_stated_checkpoints
 from ..options.selection import Selection
 from ..rules.costs.cost import FLOPS, BadCost, cost_named
 from ..support.diagnostics import BadRequest
@@ -31,7 +31,7 @@ def explanations_of(module: ModuleOp, selection: Selection, cost: str = FLOPS) -
     copy = flat(module)
     outline_device_steps(copy)
     outline_nested_steps(copy)
-    selection, _ = as_stated(copy, selection)
+    selection, _ = with_stated_checkpoints(copy, selection)
     explanations, misfits = list[Explanation](), Misfits()
     for function, step in steps_of(copy):
         explanation = misfits.fitted(function, partial(explain, function, step, selection, cost))

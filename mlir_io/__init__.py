@@ -1,1 +1,1 @@
-"""Reading and printing MLIR text: parser, printer, aliases, numbers, and workarounds for xDSL."""
+"""Parsing and printing of MLIR text: parser, printer, aliases, exact numbers, and workarounds for xDSL."""

@@ -1,9 +1,10 @@
-"""Aliases of attributes, types and locations, and MLIR's syntax of locations.
+"""Aliases of attributes, types and locations, and the syntax of MLIR's locations.
 
-Aliases `#map = affine_map<…>` and `!t = tensor<4xf32>` are defined between the outermost operations, each once, and may
-be used after their definition. Only aliases of locations, which MLIR prints at the end (`#loc7 = loc("jit(step)/tanh")`
-for `loc(#loc7)`), may be used before. Therefore all definitions are located in the text and parsed first, in order;
-the parser later skips exactly that text. The expansion of aliases is bounded.
+An alias, `#map = affine_map<…>` or `!t = tensor<4xf32>`, is defined once, between the outermost operations, and may be
+used only after its definition. Aliases of locations are the exception: MLIR prints their definitions at the end (`#loc7
+= loc("jit(step)/tanh")` for `loc(#loc7)`), so they may be used earlier. Therefore the parser first finds all
+definitions in the text and parses them in order, and later skips them. The total expansion of aliases is bounded, since
+nested aliases grow exponentially.
 """
 
 from __future__ import annotations
@@ -48,13 +49,15 @@ _IN_BODY = re.compile(
 
 _RELATION = re.compile(rf"{_STRING}|([<>]=)")
 MOST_NESTED = 100
-"""The maximum nesting of an alias's value, so that Python's recursion can print and compare it."""
+"""The maximum nesting depth of an alias's value, which keeps printing and comparing it within Python's recursion
+limit."""
 MOST_EXPANDED = 2**22
-"""Characters that aliases may expand to in any module, in addition to `MOST_TIMES` the length of its text."""
+"""The number of characters to which aliases may expand in any module, in addition to `MOST_TIMES` the length of its
+text."""
 MOST_TIMES = 16
 
 OF_NUMBERS = {"stablehlo.channel_handle"}
-"""Attributes of known dialects that stay text here, with numbers as members, which no alias can define."""
+"""Attributes of known dialects that are stored as text and contain numbers, which no alias can define."""
 
 COMPLETE_DIALECTS = {"stablehlo", "chlo", "sdy"}
 """Dialects of which all types are known here."""
@@ -66,13 +69,13 @@ _RESOURCE = "an attribute of an unknown dialect would lose the content of its re
 
 @dataclass
 class Definition:
-    """The definition of an alias.
+    """The definition of an alias in the text.
 
     Attributes:
-        start, value: The positions of its name and of its value.
-        end: The position of the token after it, once it is parsed.
-        attribute: Its value, once it is parsed.
-        expanded: Characters of the value with all aliases in it expanded.
+        start, value: The positions of the alias's name and of its value.
+        end: The position of the token after the definition, once it is parsed.
+        attribute: The value, once it is parsed.
+        expanded: The number of characters of the value with all of its aliases expanded.
     """
 
     start: Position
@@ -83,7 +86,7 @@ class Definition:
 
 
 class AliasParser(Parser):
-    """xDSL's parser with MLIR's aliases, also inside attributes of unregistered dialects."""
+    """xDSL's parser extended by MLIR's aliases, which it also expands inside attributes of unregistered dialects."""
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, "", name)
@@ -109,7 +112,7 @@ class AliasParser(Parser):
         self._definitions[alias] = definition
 
     def read_definitions(self) -> None:
-        """Parse all definitions, each with the aliases that are defined before it."""
+        """Parse all definitions in the order of the text, before any operation."""
         for alias, definition in self._definitions.items():
             before = self._expanded
             if (value := self.read_at_once(definition)) is None:
@@ -128,7 +131,8 @@ class AliasParser(Parser):
         self._resume_from(0)
 
     def _depth(self, attribute: Attribute) -> int:
-        """Return the nesting of the attribute, cached by identity: the values of aliases are kept alive."""
+        """Return the nesting depth of the attribute, cached by id, which is safe because the definitions keep it
+        alive."""
         if (depth := self._depths.get(id(attribute))) is None:
             match attribute:
                 case ArrayAttr():
@@ -144,7 +148,7 @@ class AliasParser(Parser):
         return depth
 
     def _expand(self, alias: str, start: Position) -> None:
-        """Count the characters that the alias expands to."""
+        """Add the length of the alias's expansion to the total."""
         attribute = self.attribute_aliases[alias]
         end = start + len(alias)
         if isinstance(attribute, LocationAttr):
@@ -170,8 +174,10 @@ class AliasParser(Parser):
         return attribute
 
     def _count_location(self, location: LocationAttr, start: Position, end: Position) -> None:
-        """Count the characters of a location in an attribute, which is printed in full; a location that is being
-        defined does not count."""
+        """Add the length of a location inside an attribute, which is printed in full, to the total.
+
+        The value of the definition that is being parsed does not count.
+        """
         if start == self._value_start:
             return
         for part in parts_first(location, self._lengths):
@@ -181,7 +187,7 @@ class AliasParser(Parser):
         self._count_expanded(self._lengths[id(location)], start, end)
 
     def read_at_once(self, definition: Definition) -> Attribute | None:
-        """Parse a common form of value without the lexer, and set the end of the definition; None for other values."""
+        """Parse a definition of a common form without the lexer, and set its end; return None for any other form."""
         return None
 
     def _parse_alias_def(self) -> None:
@@ -208,7 +214,11 @@ class AliasParser(Parser):
         return definition is not None and isinstance(definition.attribute, LocationAttr)
 
     def aliased_location(self, alias: str) -> LocationAttr:
-        """Return the location of this alias, defined before or after. Raises `ParseError` if there is none."""
+        """Return the location that the alias stands for, wherever the alias is defined.
+
+        Raises:
+            ParseError: The alias is undefined, or not a location.
+        """
         definition = self._definitions.get(alias)
         if definition is None or definition.attribute is None:
             self.raise_error(f"undefined location alias '{alias}'")
@@ -217,7 +227,7 @@ class AliasParser(Parser):
         return definition.attribute
 
     def _parse_extended_type_or_attribute(self, attr_or_dialect_name: str, is_type: bool) -> Any:
-        """Parse the rest of an alias or of an attribute of a dialect, after its name."""
+        """Parse the part of an alias or a dialect attribute that follows its name."""
         alias = f"{'!' if is_type else '#'}{attr_or_dialect_name}"
         has_body = self._current_token.kind == MLIRTokenKind.LESS and self._follows_directly(alias)
         if "." not in alias and not has_body:
@@ -231,7 +241,8 @@ class AliasParser(Parser):
         return parsed
 
     def _check_comments(self, start: Position) -> None:
-        """Raise `ParseError` for a bracket in a comment: MLIR counts it when it searches for the end of the body."""
+        """Raise `ParseError` for a bracket in a comment, because MLIR counts it when it looks for the end of the
+        body."""
         end = self._raw_scan_balanced(start + len("<")) + len(">")
         if self._position_after_gap(end) != self.pos:
             self.raise_error(
@@ -269,7 +280,7 @@ class AliasParser(Parser):
         return parsed
 
     def _expand_aliases(self, body: str, start: Position, of_numbers: bool) -> str:
-        """Return the body of an attribute that stays text, with aliases expanded: the output does not have their
+        """Return the body of a textual attribute with all aliases expanded, because the output has no alias
         definitions."""
 
         def expand(match: re.Match[str]) -> str:
@@ -297,13 +308,13 @@ _USE = re.compile(rf"loc{_SPACE}\((?:{_SPACE}(#[\w$.-]+){_SPACE}\))?", re.ASCII)
 _SIMPLE = re.compile(
     r'loc\((?:"([^"\\\n\v\f]*)"\((#[\w$-]+)\)|callsite\((#[\w$-]+) at (#[\w$-]+)\))\)[ \t\r\n]*(?=#|\Z)', re.ASCII
 )
-"""The form of nearly every definition: a name of another location, or a call site; then the next definition."""
+"""The form of nearly every definition: a named child location or a call site, followed by the next definition."""
 _MOST = 2**32 - 1
 """The maximum line and column of a location in MLIR."""
 
 
 class LocationParser(AliasParser):
-    """xDSL's parser with all of MLIR's locations."""
+    """xDSL's parser extended by all of MLIR's locations."""
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, text, name)
@@ -321,7 +332,7 @@ class LocationParser(AliasParser):
         return self._share(CallSiteLoc(*parts) if text is None else NameLoc(StringAttr(text), *parts))
 
     def _share(self, location: LocationAttr) -> LocationAttr:
-        """Return the first location that is equal to this one, whose parts are shared already."""
+        """Return the unique object for this location, whose parts are already unique."""
         return self._shared.setdefault(key_of_location(location, id), location)
 
     def named_location(self, text: str, alias: str) -> LocationAttr:
@@ -353,7 +364,7 @@ class LocationParser(AliasParser):
         return self._share(location)
 
     def _parse_optional_text(self) -> str | None:
-        """Return a string literal, if there is one; xDSL treats one with escaped UTF-8 as bytes."""
+        """Return a string literal as text if there is one; xDSL returns a literal with escaped UTF-8 as bytes."""
         start = self.pos
         raw = self.parse_optional_bytes_literal()
         if raw is None:
@@ -384,7 +395,7 @@ class LocationParser(AliasParser):
                 self.raise_error("expected a location", start)
 
     def _parse_after_text(self, text: str) -> LocationAttr:
-        """Parse the rest after a file name or another name: `:line:column`, a range, or the named location."""
+        """Parse the part of a location that follows its string: `:line:column`, a range, or a named child location."""
         if self.parse_optional_punctuation("(") is not None:
             named = self._parse_location()
             self.parse_punctuation(")")

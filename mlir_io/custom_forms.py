@@ -1,7 +1,7 @@
-"""Custom forms of xDSL's operations that lose information, as xDSL 0.73 and 0.74 read and print them.
+"""Protection against custom forms in which xDSL 0.73 and 0.74 lose information.
 
-Parsing: an attribute that xDSL would drop is an error. Printing: operations with a lossy custom form are printed in
-generic form.
+When parsing, an attribute that xDSL would drop is an error. When printing, an operation whose custom form would lose
+something is printed in generic form.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _RESULTS = re.compile(r"(?:%[^=]*=\s*)?")
 
 
 def start_of_name(text: str, start: Position) -> Position:
-    """Return the position of the name of the operation that begins at `start`, after its results."""
+    """Return the position of the name of the operation that begins at `start`, which follows the operation's
+    results."""
     match = _RESULTS.match(text, start)
     assert match is not None, "the pattern matches the empty text"
     return match.end()
@@ -37,7 +38,7 @@ ElementT = TypeVar("ElementT")
 
 
 class CustomSyntaxParser(Parser):
-    """Checks that xDSL keeps all attributes in the text of an operation."""
+    """xDSL's parser with a check that no attribute in the text of an operation is dropped."""
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, text, name)
@@ -81,7 +82,7 @@ class CustomSyntaxParser(Parser):
         return not text.startswith("(", self.pos) and _ARROW.search(text, max(self.pos - 80, 0), self.pos) is not None
 
     def _check_kept(self, op: Operation, written: dict[str, Position]) -> None:
-        """Raise `ParseError` for an attribute in the text that the operation does not have."""
+        """Raise `ParseError` for an attribute in the text that the parsed operation does not have."""
         if not type(op).__module__.startswith("xdsl.") or isinstance(op, FuncOp):
             # Our operations keep all attributes; the dictionaries in the signature of a function are not its own.
             return
@@ -96,29 +97,33 @@ LEAVE_ATTRIBUTES_OUT = frozenset(
     scf.execute_region scf.parallel tensor.empty
     """.split()
 )
-"""Operations that print no attributes."""
+"""Operations whose custom form omits the attributes."""
 
 ATTRIBUTES_ELSEWHERE = frozenset({"memref.dim", "tensor.reshape"})
-"""Operations whose attributes MLIR expects in another place than xDSL prints them."""
+"""Operations whose custom form has the attributes in a different place than MLIR expects."""
 
 RESULT_IS_SCALAR = frozenset({"arith.cmpf", "arith.cmpi"})
-"""Operations that are parsed as if the operands were scalars, regardless of their type."""
+"""Operations whose custom form is parsed with scalar result types, whatever the type of the operands."""
 
 ELIDE_TERMINATORS = frozenset({"scf.execute_region", "scf.for", "scf.if", "scf.parallel"})
-"""Operations that omit a terminator without operands, together with its attributes."""
+"""Operations whose custom form omits a terminator without operands, and with it the terminator's attributes."""
 
 MOVE_ELEMENTS = frozenset({"linalg.broadcast", "linalg.transpose"})
-"""Operations whose form does not print the region, which yields its first argument."""
+"""Operations whose custom form omits the region, which yields its first argument by default."""
 
 NOT_SHOWN_BY_LINALG = ("indexing_maps", "linalg.memoized_indexing_maps", "iterator_types", "doc", "library_call")
+"""Attributes that the custom form of named linalg operations omits."""
 
 
 NEVER_PRINTED = "operandSegmentSizes"
-"""xDSL treats it as its own in the form of every operation, even if it is an ordinary attribute."""
+"""An attribute that xDSL omits from every custom form, even if it is an ordinary attribute."""
 
 
 def is_lossless(op: Operation, with_locations: bool = False) -> bool:
-    """Return whether the custom form parses back to the same operation. `with_locations`: locations are printed."""
+    """Return whether the custom form parses back to the same operation.
+
+    `with_locations`: whether locations are printed too.
+    """
     if NEVER_PRINTED in op.attributes:
         return False
     return _is_never_lossy(type(op)) or _has_lossless_form(op, with_locations)
@@ -126,7 +131,7 @@ def is_lossless(op: Operation, with_locations: bool = False) -> bool:
 
 @cache
 def _is_never_lossy(kind: type[Operation]) -> bool:
-    """Return whether the custom form of no operation of the class loses anything."""
+    """Return whether the custom form is lossless for every operation of the class."""
     special = (FuncOp, CallOp, scf.ExecuteRegionOp, scf.WhileOp, WhileOp, OptimizationBarrierOp, NamedOperation)
     names = MOVE_ELEMENTS | RESULT_IS_SCALAR | LEAVE_ATTRIBUTES_OUT | ATTRIBUTES_ELSEWHERE | ELIDE_TERMINATORS
     return not issubclass(kind, special) and kind.name not in names
@@ -161,8 +166,7 @@ def _has_lossless_form(op: Operation, with_locations: bool) -> bool:
 
 
 def _is_a_function(types: Sequence[Attribute]) -> bool:
-    """Return whether there is a single result of function type, which is printed without the parentheses that
-    it needs."""
+    """Return whether the only result has function type, which xDSL prints without the parentheses that it needs."""
     return len(types) == 1 and isinstance(types[0], FunctionType)
 
 
@@ -182,7 +186,7 @@ def _loses_terminator(op: Operation) -> bool:
 
 
 def _has_default_body(op: NamedOperation) -> bool:
-    """Return whether its body and its maps are the defaults of the named operation."""
+    """Return whether the body and the indexing maps are those that the named operation implies."""
     definitions = op.get_irdl_definition().properties
     has_defaults = all(
         (op.properties | op.attributes).get(name)

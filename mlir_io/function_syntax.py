@@ -1,4 +1,4 @@
-"""The complete custom form of functions. xDSL's drops the attributes of arguments and results of declarations.
+"""The complete custom form of `func.func`, of which xDSL drops the attributes of a declaration's arguments and results.
 
 func.func private @f(f32 {a.b}, %x: f32 loc("x")) -> (f32 {a.c}) attributes {…} {…}
 """
@@ -30,7 +30,7 @@ class _Argument:
 
 
 class FunctionSyntax(FuncOp):
-    """Parses the custom form of functions into xDSL's `FuncOp`."""
+    """Parser of the custom form of functions; creates xDSL's `FuncOp`."""
 
     @classmethod
     def parse(cls, parser: Parser) -> FuncOp:
@@ -60,7 +60,7 @@ class FunctionSyntax(FuncOp):
 
 
 def _parse_argument(parser: Parser) -> _Argument:
-    """Parse `%x: type {…} loc(…)`; without the name in a declaration."""
+    """Parse one argument, `%x: type {…} loc(…)`, or `type {…} loc(…)` in a declaration."""
     named = parser.parse_optional_argument()
     type = parser.parse_type() if named is None else named.type
     attributes = parser.parse_optional_attr_dict()
@@ -86,7 +86,11 @@ def _if_any(attributes: Sequence[dict[str, Attribute]]) -> ArrayAttr[DictionaryA
 
 
 def verify_functions(operations: Iterable[Operation]) -> None:
-    """Check what xDSL assumes of every function. Raises `Refusal` at the first malformed one."""
+    """Check the invariants that xDSL assumes of functions but does not verify.
+
+    Raises:
+        Refusal: A function is malformed; the error is reported at the first one.
+    """
     for op in operations:
         if not isinstance(op, FuncOp):
             continue
@@ -105,7 +109,11 @@ def _verify_ends(function: FuncOp) -> None:
 
 
 def verify_function(function: FuncOp) -> None:
-    """Check what the custom form assumes. Raises `VerifyException`."""
+    """Check the properties that printing the custom form relies on.
+
+    Raises:
+        VerifyException: The function has no name, type or single region, or its visibility or attributes are malformed.
+    """
     if len(function.regions) != 1:
         raise VerifyException(
             f"a function must have one region, which is empty in a declaration, not {len(function.regions)}"

@@ -1,8 +1,8 @@
-"""xDSL's lexer, with linear-time detection of unterminated strings, and only ASCII outside strings.
+"""xDSL's lexer, corrected: it rejects unterminated strings in linear time, and non-ASCII characters outside strings.
 
-On an unterminated string the pattern of xDSL 0.74 backtracks exponentially, from forty characters on without end; a
-truncated file usually ends in one. Outside strings xDSL accepts letters and digits of any script, `५` for 5, and a form
-feed as white space; MLIR accepts only ASCII, with blanks, tabs and line ends.
+On an unterminated string of forty characters or more, the regular expression of xDSL 0.74 backtracks practically
+without end, and a truncated file usually ends in one. Outside strings, xDSL accepts letters and digits of any script,
+such as `५` for 5, and a form feed as white space; MLIR accepts only ASCII, with blanks, tabs and line ends.
 """
 
 from __future__ import annotations
@@ -25,10 +25,13 @@ _KIND_OF_GROUP = (None, None, MLIRTokenKind.BARE_IDENT, MLIRTokenKind.PERCENT_ID
 
 
 class Lexer(MLIRLexer):
+    """xDSL's lexer with a fast path for common tokens and stricter rules for characters and strings."""
+
     _whitespace_regex = re.compile(r"(?://[^\n]*+\n?|[ \t\r\n]++)*+")
 
     def lex(self) -> MLIRToken:
-        """Return the next token. One pattern matches the most common tokens; xDSL examines each character in turn."""
+        """Return the next token. One regular expression matches the most common tokens, where xDSL inspects each
+        character."""
         match = _COMMON.match(self.input.content, self.pos)
         if match is None or (group := match.lastindex) is None:
             return super().lex()
@@ -45,8 +48,10 @@ class Lexer(MLIRLexer):
         return super()._lex_bare_identifier(start_pos)
 
     def _refuse_other_scripts(self, start: Position) -> None:
-        """Raise `ParseError` if the first character, which xDSL has consumed, is not ASCII; its patterns check the
-        others."""
+        """Raise `ParseError` if the character at `start`, which xDSL has consumed already, is not ASCII.
+
+        xDSL's regular expressions check the characters after it.
+        """
         if not (first := self.input.content[start]).isascii():
             raise ParseError(Span(start, start + 1, self.input), f"Unexpected character: {first}")
 
@@ -62,7 +67,7 @@ class Lexer(MLIRLexer):
 
 
 def _is_utf8(token: MLIRToken) -> bool:
-    """Return whether the bytes are text: xDSL prints non-ASCII text with escapes, and parses these as bytes."""
+    """Return whether the bytes are UTF-8 text: xDSL prints non-ASCII text with escapes, but parses these as bytes."""
     assert isinstance(token.span, StringLiteral), "xDSL makes a token of bytes of a string literal"
     try:
         token.span.bytes_contents.decode()

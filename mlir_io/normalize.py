@@ -1,4 +1,4 @@
-"""Normalize parsed operations to one form, and check what xDSL assumes when it prints but checks late or never."""
+"""Normalize parsed operations, and check early the invariants that xDSL assumes when it prints."""
 
 from __future__ import annotations
 
@@ -22,11 +22,16 @@ UNKNOWN_PROPERTIES: dict[type[Operation], str] = {
     ModuleOp: "sym_visibility",
     TruncIOp: OVERFLOW,
 }
-"""MLIR's properties that xDSL lacks. They become attributes, which are printed; MLIR reads them as properties again."""
+"""MLIR properties that xDSL does not know. They are stored as attributes, which are printed, and MLIR parses them as
+properties again."""
 
 
 def normalize(op: Operation) -> None:
-    """Normalize a parsed operation. Raises `VerifyException` if it is not well-formed."""
+    """Move properties to where xDSL expects them, and verify the operation.
+
+    Raises:
+        VerifyException: The operation is malformed.
+    """
     if op.attributes and isinstance(op, IRDLOperation):
         _move_to_properties(op)
     if (name := UNKNOWN_PROPERTIES.get(type(op))) in op.properties:
@@ -99,3 +104,4 @@ CHECKS: dict[type[Operation], Callable[[Any], None]] = {
     TruncIOp: _truncation,
     CmpfOp: _comparison(16),
 }
+"""The additional check of each class of operations."""

@@ -1,10 +1,11 @@
-"""Bit-exact numbers in attributes, parsed as in MLIR: floats, integers of all widths, and arrays of them.
+"""Bit-exact numbers in attributes, parsed as MLIR parses them: floats, integers of all widths, and arrays.
 
-`0x7FC00001 : f32` is a bit pattern, `1.0e40 : f32` is infinity; likewise in `array<f32: 0x7F800000, 1.0>`.
+`0x7FC00001 : f32` is a bit pattern and `1.0e40 : f32` is infinity; the same holds in `array<f32: 0x7F800000, 1.0>`.
 
-xDSL stores every float as a double, which represents the numbers of all narrower types exactly. A NaN becomes a double
-with its payload, quiet bit included, in the top bits of the double's payload. Hardware and `struct` quiet NaNs in
-conversions, and xDSL drops payloads below sixteen bits, so NaNs are converted as integers here.
+xDSL stores every float as a double, which represents all numbers of the narrower types exactly. A NaN is stored as a
+double with the NaN's payload, including the quiet bit, in the top bits of the double's payload. NaNs are converted with
+integer arithmetic here, because hardware and `struct` set the quiet bit in conversions, and xDSL drops all but the top
+sixteen payload bits.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ PAYLOAD_BITS: dict[type[Attribute], int] = {
     Float8E4M3Type: 3,
     Float8E3M4Type: 4,
 }
-"""Payload bits of the types with the NaNs of IEEE 754, of any non-zero payload."""
+"""The number of payload bits for the types with IEEE 754 NaNs, in which every non-zero payload is a NaN."""
 FEW_NANS: dict[type[Attribute], tuple[int, ...]] = {
     Float8E4M3FNType: (0x7F, 0xFF),
     Float8E5M2FNUZType: (0x80,),
@@ -70,7 +71,7 @@ FEW_NANS: dict[type[Attribute], tuple[int, ...]] = {
     Float8E4M3B11FNUZType: (0x80,),
     Float8E8M0FNUType: (0xFF,),
 }
-"""All NaNs of other types, the positive one first. Types in neither table have no NaN."""
+"""All NaN bit patterns of the other types, the positive one first. Types in neither table have no NaN."""
 
 _NEGATIVE = 1 << 63
 _INFINITY = 0x7FF << 52
@@ -78,16 +79,19 @@ _QUIET = 1 << 51
 
 
 def bits_of(attribute: FloatAttr) -> int:
-    """Return the bits of the number in its own type, with NaN payload and sign of zero.
+    """Return the bit pattern of the number in its own type, with NaN payload and sign of zero.
 
-    For f80 and f128, which xDSL parses from decimals only, the bits of the double that it stores.
+    For f80 and f128, which xDSL parses from decimal numbers only, return the bit pattern of the double that xDSL
+    stores.
     """
     return encode_float(attribute.value.data, attribute.type)
 
 
 def encode_float(value: float, kind: AnyFloat) -> int:
-    """Return the bits of the number, rounded to the type once; out of range to the type's infinity or its
-    substitute."""
+    """Return the bit pattern of the number after a single rounding to the type.
+
+    A number out of range becomes the type's infinity, or what the type has instead.
+    """
     if value != value and has_nan(kind):
         return _narrow(double_bits(value), kind)
     if isinstance(kind, Float64Type) or is_wide(kind):
@@ -98,7 +102,7 @@ def encode_float(value: float, kind: AnyFloat) -> int:
 
 
 def is_wide(kind: Attribute) -> TypeIs[Float80Type | Float128Type]:
-    """Return whether the type has more numbers than a double. Only those that are doubles can be stored."""
+    """Return whether the type has numbers that a double cannot represent; xDSL cannot store these."""
     return isinstance(kind, Float80Type | Float128Type)
 
 
@@ -107,13 +111,13 @@ def has_nan(kind: AnyFloat) -> bool:
 
 
 def decode_float(bits: int, kind: AnyFloat) -> float:
-    """Return the number with these bits, of any type but f80 and f128."""
+    """Return the number with this bit pattern, for any type except f80 and f128."""
     nan = decode_nan(bits, kind)
     return kind.unpack(bits.to_bytes(kind.compile_time_size, "little"), 1)[0] if nan is None else nan
 
 
 def pack_floats(values: Sequence[float], kind: AnyFloat) -> bytes:
-    """Return the concatenated bits of numbers of type f16, bf16 or f32."""
+    """Return the concatenated little-endian bit patterns of f16, bf16 or f32 numbers."""
     doubles = np.array(values, np.float64)
     dtype = FLOATS[type(kind)]
     nans = np.isnan(doubles)
@@ -124,7 +128,7 @@ def pack_floats(values: Sequence[float], kind: AnyFloat) -> bytes:
 
 
 def decode_nan(bits: int, kind: AnyFloat) -> float | None:
-    """Return the double that represents these bits if they are a NaN; None if they are a number."""
+    """Return the double that represents the NaN with these bits; None if they are not a NaN."""
     payload_bits = PAYLOAD_BITS.get(type(kind))
     if payload_bits is None:
         nans = FEW_NANS.get(type(kind), ())
@@ -136,8 +140,10 @@ def decode_nan(bits: int, kind: AnyFloat) -> float | None:
 
 
 def _narrow(double: int, kind: AnyFloat) -> int:
-    """Return the NaN of the type with the sign and the top payload bits of a double NaN; quiet if these bits
-    are zero."""
+    """Return the NaN of the type with the sign and the top payload bits of a double NaN.
+
+    If these payload bits are zero, which would be an infinity, the quiet bit is set.
+    """
     negative = bool(double & _NEGATIVE)
     payload_bits = PAYLOAD_BITS.get(type(kind))
     if payload_bits is None:
@@ -147,7 +153,7 @@ def _narrow(double: int, kind: AnyFloat) -> int:
 
 
 def _infinity(kind: AnyFloat) -> int:
-    """Return the bits of infinity: all ones between sign and payload."""
+    """Return the bit pattern of infinity: all exponent bits set."""
     return (1 << kind.bitwidth - 1) - (1 << PAYLOAD_BITS[type(kind)])
 
 
@@ -169,14 +175,24 @@ _xdsl_reads_array = AttrParser._parse_builtin_densearray_attr  # pyright: ignore
 
 @dataclass(frozen=True)
 class NumberLiteral:
-    """A number literal, before its type is known."""
+    """A number literal whose type is not known yet.
+
+    Attributes:
+        value: The number; for a hexadecimal literal, its bit pattern.
+        hexadecimal: Whether the literal is written in hexadecimal.
+        negative: Whether the literal has a minus sign.
+    """
 
     value: float | int
     hexadecimal: bool
     negative: bool
 
     def of_type(self, kind: Attribute) -> FloatAttr | IntegerAttr[IntegerType | IndexType]:
-        """Return the attribute of the type. Raises `ValueError` if the literal is no number of the type."""
+        """Return the literal as an attribute of the type.
+
+        Raises:
+            ValueError: The literal is not a number of the type.
+        """
         if isinstance(kind, AnyFloat):
             return self.as_float(kind)
         if isinstance(kind, IndexType) or is_integer_type(kind):
@@ -184,7 +200,11 @@ class NumberLiteral:
         raise ValueError(f"{kind} is not a type of numbers")
 
     def as_float(self, kind: AnyFloat) -> FloatAttr:
-        """Return the attribute. Raises `ValueError` if this is no float of the type, or xDSL would lose bits of it."""
+        """Return the literal as a float attribute.
+
+        Raises:
+            ValueError: The literal is not a float of the type, or xDSL would not keep its bits.
+        """
         bits = self.bits(kind)
         attribute = FloatAttr(self.value if isinstance(self.value, float) else decode_float(bits, kind), kind)
         if bits_of(attribute) != bits:
@@ -192,8 +212,11 @@ class NumberLiteral:
         return attribute
 
     def bits(self, kind: AnyFloat) -> int:
-        """Return the bits of the type; of a double if the type is wider. Raises `ValueError` for no float of
-        the type."""
+        """Return the bit pattern of the literal in the type; for f80 and f128, in a double.
+
+        Raises:
+            ValueError: The literal is not a float of the type.
+        """
         if isinstance(self.value, int):
             return self._bit_pattern(self.value, kind)
         if math.isinf(self.value) and (is_wide(kind) or not has_nan(kind)):
@@ -214,7 +237,11 @@ class NumberLiteral:
         return bits
 
     def as_integer(self, kind: IntegerType | IndexType) -> IntegerAttr[IntegerType | IndexType]:
-        """Return the attribute. Raises `ValueError` if this is not an integer, or out of range."""
+        """Return the literal as an integer attribute.
+
+        Raises:
+            ValueError: The literal is not an integer, or is out of range.
+        """
         if isinstance(self.value, float):
             raise ValueError(f"a float is not a number of type {kind}")
         if isinstance(kind, IndexType) and self.value not in INDICES:
@@ -235,7 +262,7 @@ def parse_optional_number(parser: AttrParser) -> NumberLiteral | None:
 
 
 def parse_dense_array(self: AttrParser) -> DenseArrayBase | None:
-    """Parse the text after the keyword `array`. Replaces xDSL's method, which accepts only decimal floats."""
+    """Parse an array attribute after the keyword `array`. Replaces xDSL's method, which accepts only decimal floats."""
     start = self.pos
     self.parse_punctuation("<", " in dense array")
     kind = self.parse_type()
@@ -260,7 +287,7 @@ def _parse_float_bits(parser: AttrParser, kind: AnyFloat) -> int:
 
 
 class NumberParser(Parser):
-    """xDSL's parser with MLIR's numbers."""
+    """xDSL's parser with the number syntax of MLIR."""
 
     def parse_optional_builtin_int_or_float_attr(self) -> IntegerAttr[IntegerType | IndexType] | FloatAttr | None:
         if (boolean := self.try_parse_builtin_boolean_attr()) is not None:

@@ -1,4 +1,4 @@
-"""Parse MLIR text as JAX prints it, also with `as_text(debug_info=True)`, into xDSL."""
+"""Parser of MLIR text into xDSL, for the text that JAX prints, with or without `as_text(debug_info=True)`."""
 
 from __future__ import annotations
 
@@ -43,21 +43,30 @@ _PLAIN_NAME = re.compile(r"[\w.$-]+", re.ASCII)
 _GAP = r"(?:[ \t\r\n]++|//[^\n]*+\n)*+"
 _EMPTY = re.compile(r"(?:[ \t\r\n]++|//[^\n]*+)*+")
 _BLOB = re.compile(rf'(?:"[^"]*"|[\w.$-]+){_GAP}:{_GAP}"0x[0-9A-Fa-f]*"', re.ASCII)
-"""A resource, with its name."""
+"""A resource entry: its name and its content in hexadecimal."""
 BRANCHES = frozenset({"cf.br", "cf.cond_br", "cf.switch"})
-"""Operations of functions with several blocks."""
+"""Terminators of functions with several blocks, which are not supported."""
 NAME_OF_UNKNOWN = "op_name__"
 """The attribute in which xDSL stores the name of an unregistered operation."""
 
 
 def parse_module(text: str, name: str = "<input>", context: Context | None = None) -> ModuleOp:
-    """Parse a module. Raises `ParseError`, with a position in the text, for every fault."""
+    """Parse a module.
+
+    Args:
+        text: MLIR in custom or generic form.
+        name: The file name for locations and errors.
+        context: The dialects; by default, those of this project.
+
+    Raises:
+        ParseError: The text is malformed. The error has a position in the text.
+    """
     install()
     return ModuleParser(context or make_context(), text, name).parse_module()
 
 
 ELIDED = "__elided__"
-"""The name that MLIR prints for a resource that it leaves out: it has no content, and is the same in all texts."""
+"""The name that MLIR prints for a resource whose content it leaves out; the same in all texts."""
 
 
 @cache
@@ -68,7 +77,7 @@ def _elided_resource(interface: OpAsmDialectInterface) -> str:
 class ModuleParser(NumberParser, RepeatedLineParser):
     """xDSL's parser with exact dense constants and a location for every operation.
 
-    As in MLIR, the location of an operation without one is its position in the text.
+    As in MLIR, an operation without a written location gets its position in the text.
     """
 
     def __init__(self, context: Context, text: str, name: str = "<input>"):
@@ -109,8 +118,11 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return module
 
     def _parse_top_level(self, allow_implicit_module: bool) -> ModuleOp:
-        """Parse as xDSL does; a text of aliases of types or attributes alone is an empty module, as in MLIR. A text of
-        location aliases alone is not: it is the rest of a truncated module."""
+        """Parse the module, and accept a text that consists of type or attribute aliases alone as an empty module, as
+        MLIR does.
+
+        A text of location aliases alone is an error, because it is the end of a truncated module.
+        """
         try:
             return super().parse_module(allow_implicit_module)
         except ParseError:
@@ -123,8 +135,11 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return module
 
     def _explained(self, error: ParseError) -> ParseError:
-        """Replace xDSL's error for undefined values, at the end of the file, by one at the first use, and its error for
-        a text without operations."""
+        """Return an error that replaces two of xDSL's.
+
+        An undefined value is reported at its first use, not at the end of the file; a text without operations gets a
+        hint.
+        """
         if error.msg.startswith("Could not parse entire input"):
             is_empty = _EMPTY.fullmatch(self.lexer.input.content) is not None
             start = "the file is empty: " if is_empty else ""
@@ -171,7 +186,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
             self.raise_error(f"{op.name}: {error}", start, start + len(op.name))
 
     def operation_location(self) -> LocationAttr:
-        """Return the position of the name of the innermost open operation."""
+        """Return the position of the name of the innermost operation that is being parsed."""
         return self.location_at(self._name_start())
 
     def _name_start(self) -> int:
@@ -183,7 +198,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return FileLineColLoc(self._file, IntAttr(line), IntAttr(position - self._line_starts[line - 1] + 1))
 
     def _why_unknown(self, name: str) -> str:
-        """Return the reason that the custom form of the operation is not read, with a remedy."""
+        """Return the reason that the custom form of the operation cannot be parsed, and the remedy."""
         if name in BRANCHES:
             return (
                 f"'{name}' branches between blocks, and only functions of one block are read: express the control flow "
@@ -197,8 +212,8 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return f"unknown operation '{name}': {generic}"
 
     def _close_operation(self, name: str) -> str | None:
-        """Return the operation that was probably meant: one of the same dialect, or of the same name in one spelt
-        alike."""
+        """Return the operation that was probably meant: a similar name in the same dialect, or the same name in a
+        dialect that is spelt similarly; None if there is neither."""
         dialects = {dialect.name: dialect for dialect in self.ctx.loaded_dialects}
         prefix, _, suffix = name.partition(".")
         dialect = prefix if prefix in dialects else close_name(prefix, dialects)
@@ -249,8 +264,10 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return parsed
 
     def _parse_dialect_resource_handle(self, dialect_name: str, interface: OpAsmDialectInterface) -> str:
-        """Return the unique name of a resource. xDSL renames a resource whose name is taken, but not at its
-        definition."""
+        """Return the unique name of a resource.
+
+        If the name is taken, xDSL would rename the uses of the resource, but not its definition.
+        """
         key = dialect_name, self.parse_identifier(" for resource handle")
         if key[1] == ELIDED:
             return _elided_resource(interface)
@@ -259,13 +276,14 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return self._resources[key]
 
     def _parse_resource(self, dialect_name: str, interface: OpAsmDialectInterface) -> None:
-        """Raise `ParseError` for white space between the digits, which xDSL accepts and prints unchanged."""
+        """Raise `ParseError` for white space between the hexadecimal digits, which xDSL accepts and prints
+        unchanged."""
         if _BLOB.match(self.lexer.input.content, self.pos) is None:
             self.raise_error("expected 'name: \"0x…\"', hexadecimal digits in one string")
         super()._parse_resource(dialect_name, interface)
 
     def _parse_external_resources(self) -> None:
-        """Skip resources for tools, such as a reproducer's pipeline: MLIR's tools drop those of others, too."""
+        """Skip resources of other tools, such as the pipeline of a reproducer, as MLIR's own tools do."""
 
         def parse_entry() -> None:
             self.parse_identifier(" for a resource")

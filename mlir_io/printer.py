@@ -1,6 +1,6 @@
-"""Print modules as text that MLIR and this project parse back to the same program, with bit-exact constants.
+"""Printer of modules as text that MLIR and this project parse back to the same program, with bit-exact constants.
 
-With debug information every location is an alias, `loc(#loc7)`, defined at the end of the file, as in MLIR.
+With debug information, every location is printed as an alias, `loc(#loc7)`, defined at the end of the file, as in MLIR.
 """
 
 from __future__ import annotations
@@ -19,13 +19,20 @@ from ..support.type_guards import is_standard_dense
 from .custom_forms import is_lossless
 
 EMPTY_BODY = "<>"
-"""The text of an opaque attribute of an unregistered dialect, `#foo<set<>>`, which is printed as `#foo.set<>`."""
+"""The text by which xDSL's attribute stores the empty body of `#foo.set<>`, an opaque attribute of an unregistered
+dialect."""
 LONGEST_KNOWN = 200
-"""The maximum length of a cached attribute text; longer attributes, such as weights, occur only once."""
+"""The maximum length of an attribute text to cache; longer ones, such as weights, occur only once."""
 
 
 def print_module(module: ModuleOp, *, generic: bool = False, debuginfo: bool = False) -> str:
-    """Return the text of the module, the same bytes on every call."""
+    """Print the module; the same module always gives the same bytes.
+
+    Args:
+        module: The module to print.
+        generic: Print all operations in generic form.
+        debuginfo: Print locations.
+    """
     stream = StringIO()
     printer = ModulePrinter(stream, print_generic_format=generic, print_debuginfo=debuginfo)
     printer.print_op(module)
@@ -37,7 +44,7 @@ def print_module(module: ModuleOp, *, generic: bool = False, debuginfo: bool = F
 
 
 def attribute_text(attribute: Attribute) -> str:
-    """Return the attribute as printed in a module."""
+    """Return the text of the attribute as it appears in a module."""
     stream = StringIO()
     ModulePrinter(stream).print_attribute(attribute)
     return stream.getvalue()
@@ -45,17 +52,18 @@ def attribute_text(attribute: Attribute) -> str:
 
 @dataclass(eq=False, repr=False)
 class ModulePrinter(RememberingPrinter):
-    """xDSL's printer with exact constants and locations as aliases."""
+    """xDSL's printer with bit-exact constants and location aliases."""
 
     definitions: list[str] = field(default_factory=list[str], init=False)
-    """`#loc3 = loc(…)`, each after the definitions of its parts."""
+    """The alias definitions to print at the end, `#loc3 = loc(…)`, each after the definitions that it refers to."""
 
     _alias_of_text: dict[str, str] = field(default_factory=dict[str, str], init=False)
     _alias_of_object: dict[int, str] = field(default_factory=dict[int, str], init=False)
     _attribute_texts: dict[tuple[int, bool], tuple[Attribute, str]] = field(
         default_factory=dict[tuple[int, bool], tuple[Attribute, str]], init=False
     )
-    """Texts of attributes, by identity and by whether they are inside others: a module repeats few attributes."""
+    """Texts of attributes, by id and by whether they are nested in other attributes: a module repeats few
+    attributes."""
     _in_attributes: bool = field(default=False, init=False)
 
     def print_attribute(self, attribute: Attribute) -> None:
@@ -91,7 +99,7 @@ class ModulePrinter(RememberingPrinter):
             super().print_string_literal(string)
 
     def print_op(self, op: Operation) -> None:
-        """Print the operation, in generic form if xDSL's custom form would lose information."""
+        """Print the operation, in generic form if its custom form would lose information."""
         outer = self.print_generic_format
         self.print_generic_format = outer or not is_lossless(op, self.print_debuginfo)
         super().print_op(op)
@@ -103,14 +111,14 @@ class ModulePrinter(RememberingPrinter):
         self._in_attributes = outer
 
     def _alias(self, location: Attribute) -> str:
-        """Return the alias of a location, as `#loc3`; its parts are defined before it."""
+        """Return the alias of the location, such as `#loc3`, after defining those of its nested locations."""
         # Look up the object, then the text: nested locations are slow to hash.
         for part in parts_first(location, self._alias_of_object):
             self._alias_of_object[id(part)] = self._define(part)
         return self._alias_of_object[id(location)]
 
     def _define(self, location: Attribute) -> str:
-        """Return the alias of a location whose parts have aliases already."""
+        """Return the alias of a location whose nested locations already have aliases."""
         if isinstance(location, UnknownLoc):
             return "unknown"
         pieces = location_pieces(location)

@@ -1,5 +1,4 @@
-"""Parse lines that differ only in value names once: a step has hundreds of `%7 = stablehlo.add %5, %6 : …`, or of
-`%7 = "stablehlo.add"(%5, %6) : …` in generic form.
+"""A fast path of the parser for lines that differ from an earlier line only in value names.
 
 Types and properties of such a line depend only on its text without the names. The next line with the same text becomes
 an operation with the same types and properties, and its own operands.
@@ -78,7 +77,7 @@ class SimpleLine(NamedTuple):
 
 @dataclass(frozen=True)
 class LineTemplate:
-    """The operation of lines with one text; its operands are those of the text, in order."""
+    """The operation that lines with one text stand for, apart from its operands."""
 
     kind: type[Operation]
     operand_types: Sequence[Attribute]
@@ -89,7 +88,7 @@ class LineTemplate:
 
 
 class RepeatedLineParser(LocationParser, CustomSyntaxParser):
-    """xDSL's parser, which parses only the value names of a line that repeats an earlier one."""
+    """xDSL's parser with templates: a line that repeats an earlier one is parsed for its value names alone."""
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, text, name)
@@ -97,7 +96,7 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
         """By the default dialects around the line, whose prefix it may omit, and its text."""
 
     def parse_repeated(self, line: SimpleLine) -> Operation | None:
-        """Return the operation of the line; None if it has no template, or must be parsed by tokens."""
+        """Create the operation of the line from its template; return None if the line must be parsed by tokens."""
         template = self._templates.get((*self._parser_state.dialect_stack, line.text))
         name = "" if line.result is None else line.result.text[1:]
         if template is None or name in self.ssa_values or name in self.forward_ssa_references:
@@ -155,10 +154,10 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
 
     @abstractmethod
     def location_at(self, position: Position) -> LocationAttr:
-        """Return the location of an operation without one, from the position of its name."""
+        """Return the location for an operation that has no written one, given the position of its name."""
 
     def line_at(self, start: Position) -> SimpleLine | None:
-        """Return the simple line that begins here; None for another one."""
+        """Return the simple line that begins at `start`; None if the text there is not a simple line."""
         match = _LINE.match(self.lexer.input.content, start)
         if match is None:
             return self._region_line_at(start)
@@ -196,7 +195,7 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
         )
 
     def learn(self, line: SimpleLine, op: Operation) -> None:
-        """Store the operation of the line as a template for later lines with the same text."""
+        """Store the operation of the line as the template for later lines with the same text."""
         # With a name twice, the text does not determine which operand is which.
         distinct = len(set(line.operands)) == len(line.operands) and not any(index for _, index in line.operands)
         ends_here = not self.lexer.input.content[line.end : self.pos].strip(" \t\r\n") and self.pos >= line.end

@@ -1,7 +1,7 @@
-"""xDSL's verifier over a module, which verifies equal operations once: a step has thousands of additions of one type.
+"""Verification of a module in which equal operations are verified once: a step has thousands of additions of one type.
 
-The verification of a StableHLO or CHLO operation without regions depends only on its class, the types of its operands
-and results, and its properties.
+Whether a StableHLO or CHLO operation without regions is valid depends only on its class, the types of its operands and
+results, and its properties.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ _LOCAL = (Commutative, ConstantLike, Pure)
 
 
 def verify_nested(root: Operation) -> None:
-    """Verify as `root.verify()` does, with the same errors, for the first of equal operations."""
+    """Verify the operation and all nested ones, with the same errors as `root.verify()` but in less time."""
     with symbols_remembered():
         _Verifier().verify(root)
 
 
 class _Verifier:
-    """`verified`: the keys of verified operations. They have ids of types and properties, which the operations keep
-    alive."""
+    """xDSL's verifier with a set of keys of operations that are known to be valid.
+
+    The keys contain ids of types and properties, which the operations keep alive.
+    """
 
     def __init__(self) -> None:
         self.verified = set[tuple[object, ...]]()
@@ -63,8 +65,11 @@ def _is_local(kind: type[Operation]) -> bool:
 
 
 def key_of(op: Operation) -> tuple[object, ...] | None:
-    """Return a key that is equal for operations that verify alike, while the types and properties whose ids it has are
-    alive. None if the verification depends on more."""
+    """Return a key that is equal for operations of which either all or none are valid; None if validity depends on
+    more.
+
+    The key contains ids of types and properties, and is meaningful only while these are alive.
+    """
     if op.regions or not _is_local(type(op)):
         return None
     operands, results = op.operands, op.results

@@ -1,4 +1,4 @@
-"""Custom forms of operations that xDSL 0.73 and 0.74 read differently from MLIR, parsed into xDSL's operations.
+"""Parsers of custom forms that xDSL 0.73 and 0.74 parse differently from MLIR; they create xDSL's operations.
 
 %1 = arith.trunci %0 overflow<nsw> : i64 to i32
 %3 = tensor.reshape %2(%shape) {tag = "a"} : (tensor<8xf32>, tensor<2xindex>) -> tensor<?x?xf32>
@@ -18,7 +18,7 @@ OVERFLOW = "overflowFlags"
 
 
 class TruncISyntax(TruncIOp):
-    """Parses `arith.trunci`, whose property `overflowFlags` xDSL lacks: it becomes an attribute."""
+    """Parser of `arith.trunci`, whose property `overflowFlags` xDSL lacks: it is stored as an attribute."""
 
     @classmethod
     def parse(cls, parser: Parser) -> TruncIOp:
@@ -38,7 +38,7 @@ class TruncISyntax(TruncIOp):
 
 
 class ReshapeSyntax(ReshapeOp):
-    """Parses `tensor.reshape`, whose attributes xDSL expects before the operands."""
+    """Parser of `tensor.reshape`, whose attributes xDSL expects before the operands."""
 
     @classmethod
     def parse(cls, parser: Parser) -> ReshapeOp:
@@ -61,4 +61,4 @@ SYNTAXES: dict[type[Operation], type[Operation]] = {
     TruncIOp: TruncISyntax,
     ReshapeOp: ReshapeSyntax,
 }
-"""The class that parses the custom form of an operation in place of its own."""
+"""The class that parses the custom form of each of these operations."""

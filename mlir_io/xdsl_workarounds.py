@@ -1,23 +1,23 @@
-"""Workarounds for faults of xDSL 0.73 and 0.74: `install()` applies them.
+"""Workarounds for bugs of xDSL 0.73 and 0.74: `install()` applies them.
 
-They concern floats, dense constants, symbol look-up and `tensor.reshape`. Each is applied only if a test of its fault
-fails, and changes only what xDSL gets wrong. docs/upstream.md describes the faults for xDSL's developers.
+Each workaround is applied only if a test shows that the bug is present, and changes only the behaviour that is wrong.
+docs/upstream.md describes the bugs for xDSL's developers.
 
-Floats: xDSL reads `0x7F800001 : f32`, a signalling NaN, as 0x7FC00001, and every 8-bit NaN as one; rejects
-`1.0e40 : f32`, which MLIR reads as infinity; prints infinity in `array<f32: 0x7f800000>` but does not read it; and
-fails on `1.0 : f80` with a traceback. 0.73 also rounds bf16 twice and treats all NaNs as equal. The workaround replaces
-the conversions in the types, which fixes attributes, arrays and dense constants together.
+Floats: xDSL parses `0x7F800001 : f32`, a signalling NaN, as 0x7FC00001, and every 8-bit NaN as the same one; it rejects
+`1.0e40 : f32`, which MLIR parses as infinity; it prints infinity in `array<f32: 0x7f800000>` but cannot parse it; and
+it fails on `1.0 : f80` with a traceback. Version 0.73 also rounds bf16 twice and treats all NaNs as equal. The
+workaround replaces the conversions in the float types, which fixes attributes, arrays and dense constants together.
 
-Dense constants: xDSL reads `dense<0xFF800000> : tensor<f32>`, minus infinity, as the integer 4286578688; writes
-`dense<[0.0, -0.0]>` as `dense<0.0>`; and quiets NaNs when it writes them, all without an error.
+Dense constants: xDSL parses `dense<0xFF800000> : tensor<f32>`, minus infinity, as the integer 4286578688; prints
+`dense<[0.0, -0.0]>` as `dense<0.0>`; and sets the quiet bit of NaNs when it prints them, all without an error.
 
-Symbols: xDSL treats every unregistered operation as a symbol table and stops there: `func.call @f` in the region of a
-`"sdy.manual_computation"`, where JAX's `shard_map` puts calls, finds no function. The workaround continues the look-up
-outside the operation. xDSL also walks the whole table for each symbol: `symbols_remembered` caches the names while a
-module is verified.
+Symbols: xDSL treats every unregistered operation as a symbol table and stops the look-up there. So `func.call @f` in
+the region of a `"sdy.manual_computation"`, where JAX's `shard_map` puts calls, finds no function. The workaround
+continues the look-up outside the operation. xDSL also walks the whole table for each symbol; `symbols_remembered`
+caches the tables while a module is verified.
 
-`tensor.reshape`: xDSL multiplies unknown extents as if they were -1, and refuses to reshape `tensor<128xf32>` to
-`tensor<?x?xf32>`.
+`tensor.reshape`: xDSL multiplies unknown extents as if they were -1, and therefore refuses to reshape `tensor<128xf32>`
+to `tensor<?x?xf32>`.
 """
 
 from __future__ import annotations
@@ -76,13 +76,15 @@ SOME_NAN: dict[type[AnyFloat], int] = {
     BFloat16Type: 0x7F81,
     Float8E4M3FNType: 0xFF,
 }
+"""For each type, a NaN with which `converts_exactly` tests the conversions."""
 _ROUNDED_TWICE = 1.0 + 2.0**-8 + 2.0**-30
-"""Rounded to f32 first, it becomes a tie for bf16, and is rounded down."""
+"""A number that becomes a tie for bf16 if it is first rounded to f32, and then rounds down instead of up."""
 _xdsl_prints = Printer.print_float
 
 
 def repair_floats() -> None:
-    """Apply the workarounds for floats. Never raises: on unexpected xDSL internals, warns on standard error."""
+    """Apply the workarounds for floats. Never raises: if xDSL's internals are not as expected, warns on standard
+    error."""
     try:
         for kind in (Float16Type(), BFloat16Type(), Float32Type()):
             if not converts_exactly(kind):
@@ -116,7 +118,7 @@ def _pack(value: float, kind: AnyFloat) -> int | None:
 
 
 def _repair_type(kind: Any) -> None:
-    """Replace the conversion methods of f16, bf16 or f32. Numbers that are not NaN are unpacked as before."""
+    """Replace the conversion methods of f16, bf16 or f32. Numbers other than NaNs are unpacked as before."""
     unpacks, iterates = kind.unpack, kind.iter_unpack
 
     def pack(self: AnyFloat, values: Sequence[float]) -> bytes:
@@ -132,7 +134,7 @@ def _repair_type(kind: Any) -> None:
 
 
 def _with_nans(values: Iterable[float], buffer: bytes, kind: AnyFloat) -> Iterator[float]:
-    """Yield the values, with each NaN decoded from the buffer."""
+    """Yield the values, replacing each NaN by the one decoded from the buffer."""
     for index, value in enumerate(values):
         nan = None if value == value else decode_nan(_bits_at(index, buffer, kind.size), kind)
         yield value if nan is None else nan
@@ -143,7 +145,7 @@ def _bits_at(index: int, buffer: bytes, size: int) -> int:
 
 
 def _repair_small_types() -> None:
-    """Replace the conversions of types that xDSL converts bit by bit: those of at most eight bits, and tf32."""
+    """Replace the conversions of the types that xDSL converts bit by bit: those of at most eight bits, and tf32."""
     xdsl_decodes, xdsl_encodes = ReducedPrecisionFloatType.decode_bits, ReducedPrecisionFloatType.encode_bits
 
     def decode(self: Any, bits: int) -> float:
@@ -179,7 +181,8 @@ def prints_wide_floats() -> bool:
 
 
 def _print(self: Printer, value: float, type: AnyFloat) -> None:
-    """Replace `Printer.print_float`: f80 and f128, which are stored as doubles, are printed as doubles."""
+    """Replace `Printer.print_float`: numbers of type f80 and f128, which are stored as doubles, are printed as
+    doubles."""
     if not is_wide(type):
         return _xdsl_prints(self, value, type)
     if not math.isfinite(value):
@@ -207,7 +210,8 @@ _xdsl_prints_dense = DenseIntOrFPElementsAttr.print_without_type
 
 
 def repair_dense() -> None:
-    """Apply the workarounds for dense constants. Never raises: on unexpected internals, warns on standard error."""
+    """Apply the workarounds for dense constants. Never raises: if xDSL's internals are not as expected, warns on
+    standard error."""
     try:
         if not reads_exactly():
             AttrParser.parse_dense_int_or_fp_elements_attr = _parse
@@ -237,7 +241,8 @@ def _text(attribute: AnyDense) -> str:
 
 
 def _parse(self: AttrParser, type: RankedStructure[AnyDenseElement] | None) -> DenseIntOrFPElementsAttr:
-    """Replace `AttrParser.parse_dense_int_or_fp_elements_attr`: hexadecimal numbers are bits of the element type."""
+    """Replace `AttrParser.parse_dense_int_or_fp_elements_attr`: hexadecimal numbers are bit patterns of the element
+    type."""
     from ..dialects.dense import to_standard
     from ..dialects.dense_literal import parse_dense
 
@@ -254,7 +259,8 @@ def _parse(self: AttrParser, type: RankedStructure[AnyDenseElement] | None) -> D
 
 
 def _parse_integers(parser: AttrParser, type: RankedStructure[AnyDenseElement] | None) -> AnyDense | None:
-    """Parse with xDSL, for integers of widths that numpy lacks; None for floats, which xDSL gets wrong."""
+    """Parse with xDSL's method, for integers of widths that numpy lacks; None for floats, which xDSL parses
+    incorrectly."""
     try:
         parsed = _xdsl_parses(parser, type)
     except (ParseError, NotImplementedError):
@@ -263,7 +269,7 @@ def _parse_integers(parser: AttrParser, type: RankedStructure[AnyDenseElement] |
 
 
 def _print_dense(self: AnyDense, printer: Printer) -> None:
-    """Replace `DenseIntOrFPElementsAttr.print_without_type`: NaNs keep their bits, zeros their sign."""
+    """Replace `DenseIntOrFPElementsAttr.print_without_type`: NaNs keep their bits, and zeros their sign."""
     from ..dialects.dense import standard_text
 
     is_stored_once = isinstance(self.data, SplatBytes)
@@ -281,7 +287,8 @@ def _holds_floats(attribute: AnyDense) -> bool:
 
 
 def _loses_bits(attribute: AnyDense) -> bool:
-    """Return whether a value is a NaN, or all values compare equal but differ in their bits."""
+    """Return whether xDSL would print the constant inexactly: a value is a NaN, or all values compare equal but differ
+    in bits."""
     values, data = attribute.get_values(), attribute.data.data
     if not values:
         return False
@@ -299,7 +306,7 @@ _CACHED_TABLES: ContextVar[dict[Operation, Symbols] | None] = ContextVar("cached
 
 @contextmanager
 def symbols_remembered() -> Generator[None, None, None]:
-    """Cache symbol tables inside. No operation with a symbol may be added, removed or renamed meanwhile."""
+    """Cache symbol tables within the context, in which no symbol may be added, removed or renamed."""
     token = _CACHED_TABLES.set({})
     try:
         yield
@@ -308,7 +315,8 @@ def symbols_remembered() -> Generator[None, None, None]:
 
 
 def repair_symbols() -> None:
-    """Apply the workaround for symbols. Never raises: on unexpected xDSL internals, warns on standard error."""
+    """Apply the workaround for symbols. Never raises: if xDSL's internals are not as expected, warns on standard
+    error."""
     try:
         if not looks_around_unknown_operations():
             SymbolTable.lookup_symbol = staticmethod(_lookup)
@@ -325,7 +333,7 @@ def looks_around_unknown_operations() -> bool:
 
 
 def _lookup(op: Operation, name: str | StringAttr | SymbolRefAttr) -> Operation | None:
-    """Replace `SymbolTable.lookup_symbol`: tries unregistered operations as tables, up to the nearest registered
+    """Replace `SymbolTable.lookup_symbol`: continue outside of unregistered operations, up to the nearest registered
     table."""
     table = _nearest_table(op)
     while isinstance(table, UnregisteredOp) and (outer := table.parent_op()) is not None:
@@ -336,7 +344,7 @@ def _lookup(op: Operation, name: str | StringAttr | SymbolRefAttr) -> Operation 
 
 
 def _look_up_in(table: Operation, name: str | StringAttr | SymbolRefAttr) -> Operation | None:
-    """Look up a name in one table as xDSL does; in the cached table if there is one."""
+    """Look up a name in one symbol table as xDSL does, using the cached table if there is one."""
     tables = _CACHED_TABLES.get()
     if tables is None or not _is_like_a_table(table) or (isinstance(name, SymbolRefAttr) and name.nested_references):
         return _xdsl_looks_up(table, name)
@@ -346,7 +354,7 @@ def _look_up_in(table: Operation, name: str | StringAttr | SymbolRefAttr) -> Ope
 
 
 def _symbols_of(table: Operation) -> Symbols:
-    """Return the operations of the table by their symbols; of two with the same symbol the first."""
+    """Return the operations of the table by symbol name; of several with the same name, the first."""
     symbols: Symbols = {}
     for op in table.regions[0].block.ops:
         if (trait := op.get_trait(SymbolOpInterface)) is not None and (name := trait.get_sym_attr_name(op)) is not None:
@@ -390,7 +398,7 @@ def accepts_unknown_extents() -> bool:
 
 
 def _verify_reshape(self: ReshapeOp) -> None:
-    """Replace `ReshapeOp.verify_`: only known extents are multiplied."""
+    """Replace `ReshapeOp.verify_`: the numbers of elements are compared only if all extents are known."""
     shapes = [cast(TensorType, value.type).get_shape() for value in (self.source, self.shape, self.result)]
     if all(DYNAMIC_INDEX not in shape for shape in shapes):
         return _xdsl_verifies_reshape(self)
@@ -408,7 +416,7 @@ def _verify_reshape(self: ReshapeOp) -> None:
 
 
 def install() -> None:
-    """Apply the workarounds to xDSL, each only where a test of its fault fails. Repeated calls do nothing."""
+    """Apply the workarounds to xDSL, each only if its bug is present. Repeated calls do nothing."""
     repair_floats()
     repair_dense()
     repair_symbols()

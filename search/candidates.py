@@ -165,7 +165,7 @@ class StepCandidates:
         for plan, candidate in self._by_plan:
             if plan == unscored.plan:
                 return candidate
-        if self.demand is not None and self.demand.broken(self.graph, unscored.plan):
+        if self.demand is not None and self.demand.violation(self.graph, unscored.plan):
             return None
         need = self.share(peaks or self.forecast.of_plan(unscored.plan, unscored.segments))
         work = unscored.plan.extra_cost(self.graph.cost)

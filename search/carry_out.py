@@ -10,7 +10,7 @@ from itertools import chain
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ..analysis.copies.copying import refused
+from ..analysis.copies.copying import unrepeatable
 from ..analysis.memory.peaks import Forecast, Peaks
 from ..analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_again
 from ..analysis.step.order import functions_of
@@ -74,7 +74,7 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cu
 def _exchanges(step: Step, permission: Permission) -> Iterator[Remark]:
     """Yield a remark for each reason why operations with collectives are not recomputed."""
     reported = set[str]()
-    for number in sorted(refused(step, permission)):
+    for number in sorted(unrepeatable(step, permission)):
         op = step.operation(number)
         reason = why_not_again(op, permission)
         if reason in (WITH_COLLECTIVES, NOT_ALIKE) and reason not in reported:

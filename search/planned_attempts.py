@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from ..analysis.copies.attempts import Attempt
-from ..analysis.copies.copying import CloneOptions, completed, refused_marks
+from ..analysis.copies.copying import CloneOptions, refused_marks, with_dependent_targets
 from ..analysis.copies.decide import Decisions, decide, explicit_mark
 from ..analysis.step.marks import asks_to_recompute, is_forced, is_to_recompute
 from ..analysis.step.step import Step
@@ -64,7 +64,7 @@ class AttemptTargets:
         decided = decide(step, selection, attempt, named, staged=False)
         unrepeatable = frozenset(op for op, _ in refused_marks(step, selection.permission))
         targets, marked = _targets_of_decisions(step, decided, unrepeatable)
-        return cls(decided, completed(step, targets, marked))
+        return cls(decided, with_dependent_targets(step, targets, marked))
 
 
 @part("plan")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ..analysis.request.checkpoints import as_stated
+from ..analysis.request.checkpoints import with_stated_checkpoints
 from ..analysis.request.value_names import named_by
 from ..analysis.step.order import functions_of
 from ..dialects.dead_code import drop_dead_code
@@ -28,10 +28,10 @@ from ..transforms.loops import Rolled, recompute_loops
 from ..transforms.offload import offered
 from ..transforms.per_device.outline import DeviceStep, outline_device_steps
 from ..transforms.per_device.split import split_device_steps
-from ..transforms.phase import numbered_steps, state_phases
-from ..transforms.plans.limit_segments import StepLimits, mark_segment_budgets, of_rest
+from ..transforms.phase import numbered_steps, write_phases
+from ..transforms.plans.limit_segments import StepLimits, mark_segment_budgets, selection_without_budgets
 from ..transforms.preparation.nested_steps import NestedStep, outline_nested_steps, put_back
-from ..transforms.preparation.repeatable import state_repeatable
+from ..transforms.preparation.repeatable import mark_repeatable
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Pr
     flat = _flat(module, options.selection)
     work, selection = flat.module, flat.selection
     per_device = outline_device_steps(work)
-    without_budgeted = of_rest(selection)
+    without_budgeted = selection_without_budgets(selection)
     rolled = _roll(work, without_budgeted, options.loops)
     if rolled.copies:
         flat.origins.follow_loops(rolled.replaced)
@@ -135,9 +135,9 @@ def _flat(module: ModuleOp, selection: Selection) -> _Flat:
         read_elements(work)
         structured = inline_gradient(work) > 0
         inline_segments(work)
-    state_repeatable(work, selection.repeatable)
-    guessed = state_phases(work, selection.phase_hint)
-    selection, overridden = as_stated(work, selection)
+    mark_repeatable(work, selection.repeatable)
+    guessed = write_phases(work, selection.phase_hint)
+    selection, overridden = with_stated_checkpoints(work, selection)
     for function in functions_of(work):
         function.attributes.pop(Names.CHECKPOINTS, None)
     selection, dead = _without_dead_checkpoints(work, selection)

@@ -1,1 +1,1 @@
-"""Utilities without knowledge of MLIR operations: diagnostics, locations, walking, timing, byte counts."""
+"""Utilities that know nothing of individual MLIR operations: diagnostics, locations, timing, byte units, caching."""

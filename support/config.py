@@ -1,7 +1,7 @@
-"""Settings of the process that change no result: where answers are cached on disk, and how much of them.
+"""Process-wide settings that never change a result: the location and the maximum size of the disk cache.
 
-recompute.config.cache_dir = "/scratch/me"    # another folder
-recompute.config.cache_dir = ""               # no cache on disk
+recompute.config.cache_dir = "/scratch/me"    # use this folder
+recompute.config.cache_dir = ""               # switch the cache off
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ FOLDER = "recompute"
 
 @dataclass
 class Config:
-    """The settings of the process.
+    """Settings of the disk cache for this process.
 
     Attributes:
-        cache_dir: The folder of the disk cache; "" switches the cache off. None: the environment variable
-            `RECOMPUTE_CACHE_DIR`, and without it a folder in the user's folder of caches.
-        cache_bytes: The maximum size of the folder; the least recently used entries are deleted beyond it.
+        cache_dir: The folder of the disk cache. "" switches the cache off. None uses the environment variable
+            `RECOMPUTE_CACHE_DIR` or, if it is not set, the operating system's cache folder for the user.
+        cache_bytes: The maximum size of the folder in bytes; beyond it, the least recently used entries are deleted.
     """
 
     cache_dir: str | None = None
     cache_bytes: int = 1 << 30
 
     def cache_folder(self) -> Path | None:
-        """Return the folder of the disk cache, which need not exist; None if the cache is off."""
+        """Return the folder of the disk cache, whether it exists or not; None if the cache is off."""
         text = os.environ.get(VARIABLE) if self.cache_dir is None else self.cache_dir
         if text is None:
             return _user_caches()
@@ -37,7 +37,7 @@ class Config:
 
 
 def _user_caches() -> Path | None:
-    """Return the folder `recompute` in the user's folder of caches; None for a user without a home."""
+    """Return the folder `recompute` in the operating system's cache folder; None if the user has no home directory."""
     try:
         home = Path.home()
     except RuntimeError:
@@ -47,9 +47,9 @@ def _user_caches() -> Path | None:
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / FOLDER / "cache"
     stated = os.environ.get("XDG_CACHE_HOME", "")
-    # The specification has relative paths ignored.
+    # The XDG base directory specification says that relative paths are to be ignored.
     return (Path(stated) if os.path.isabs(stated) else home / ".cache") / FOLDER
 
 
 config = Config()
-"""The settings of this process: `recompute.config`."""
+"""The settings of this process, exported as `recompute.config`."""

@@ -1,4 +1,4 @@
-"""Errors and remarks that point to the source: `file:line:col: error: what is wrong and what to do`."""
+"""Errors and remarks with a source position: `file:line:col: error: what is wrong and what to do`."""
 
 from __future__ import annotations
 
@@ -18,17 +18,23 @@ UNKNOWN = "<unknown>"
 
 
 def position_of(op: Operation) -> str:
-    """Return `file:line:col` of the operation, or of the nearest one that has a position: around it, behind it, or
-    inside of it."""
-    for near in _near(op):
-        if (position := source_position(near.location)) is not None:
+    """Return `file:line:col` of the operation, or of the nearest operation with a position.
+
+    Enclosing operations are tried first, then the operations that follow in the same block, then nested ones. Returns
+    `<unknown>` if none has a position.
+    """
+    for candidate in _by_distance(op):
+        if (position := source_position(candidate.location)) is not None:
             return ":".join(str(part) for part in position)
     return UNKNOWN
 
 
 def place_of(op: Operation) -> str:
-    """`file:line:col` as of `position_of`; without one, as under stock `xdsl-opt`, the function and the operation:
-    `@step (stablehlo.tanh %y)`."""
+    """Return the place of the operation for a message.
+
+    This is `file:line:col` if `position_of` knows it. Otherwise, as for text that stock `xdsl-opt` has parsed without
+    positions, it is the function and the operation: `@step (stablehlo.tanh %y)`.
+    """
     position = position_of(op)
     function = op
     while not isinstance(function, FuncOp):
@@ -44,22 +50,26 @@ def place_of(op: Operation) -> str:
     return f"@{name.data}{inside}" if isinstance(name, StringAttr) else position
 
 
-def _near(op: Operation) -> Iterator[Operation]:
-    around = [op]
-    while (parent := around[-1].parent_op()) is not None:
-        around.append(parent)
-    yield from around
-    for operation in around:
-        # A function after a function is another one.
-        behind = operation.next_op if operation.parent_op() is not None else None
-        while behind is not None and not behind.regions:
-            yield behind
-            behind = behind.next_op
+def _by_distance(op: Operation) -> Iterator[Operation]:
+    """Yield the operation and its ancestors, then the operations that follow each of these, then the nested ones."""
+    ancestors = [op]
+    while (parent := ancestors[-1].parent_op()) is not None:
+        ancestors.append(parent)
+    yield from ancestors
+    for ancestor in ancestors:
+        # The position of the next function would be misleading, so stop at operations with regions.
+        following = ancestor.next_op if ancestor.parent_op() is not None else None
+        while following is not None and not following.regions:
+            yield following
+            following = following.next_op
     yield from (inner for inner in op.walk() if inner is not op)
 
 
 class Refusal(PassFailedException):
-    """A request that is not carried out. `str()` is one line with the position, the reason and the remedy."""
+    """An error that stops a pass because it cannot do what was requested.
+
+    `str()` gives one line with the position, the reason and the remedy.
+    """
 
     def __init__(self, op: Operation, reason: str):
         self.operation = op
@@ -68,16 +78,22 @@ class Refusal(PassFailedException):
 
 
 class BadRequest(Refusal):
-    """A refusal of the request itself: an option or a name that no step, or not this one, has. Tools report it at the
-    input file, not at a line of the model."""
+    """A refusal caused by the request rather than by the program: an invalid option, or a name that the step does not
+    have.
+
+    Tools report it at the input file, not at a line of the model.
+    """
 
 
 class DynamicShape(Refusal):
-    """A refusal because of an extent that is not known."""
+    """A refusal because the size of a dimension is not known at compile time."""
 
 
 class RemarkKind(StrEnum):
-    """The kind of a remark, in LLVM's terms: a change, a change that was not made, a fact, or a request that failed."""
+    """The kind of a remark, in LLVM's terms.
+
+    `passed`: a change was made. `missed`: a change was not made. `analysis`: a fact. `failure`: a request that failed.
+    """
 
     PASSED = "passed"
     MISSED = "missed"
@@ -114,9 +130,12 @@ class Topic(StrEnum):
 
 @dataclass(frozen=True)
 class Remark:
-    """A decision and its reason, at the operation that it is about.
+    """A decision of the compiler and its reason, attached to the operation that it concerns.
 
-    `place`: as of `place_of`, for a remark read from a cache, whose operation is not at hand; "" otherwise."""
+    Attributes:
+        place: The position as text, for a remark from a cache, whose operation no longer exists; if "", `place_of` the
+            operation is printed.
+    """
 
     operation: Operation
     reason: str

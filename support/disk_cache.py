@@ -1,10 +1,10 @@
-"""A cache of answers on disk: one file for each key, shared by concurrent processes.
+"""A persistent cache: one file per key in a folder that concurrent processes share.
 
     file:   magic, SHA-256 of the rest, key, length of the record, record (JSON), attachment (bytes)
 
-A file appears under its name only when it is complete, so a process that is killed leaves at most a temporary file,
-which is deleted later. A file that is damaged, or that belongs to another key, counts as absent and is replaced by the
-next answer. Errors of the file system never reach the caller: without a usable folder nothing is cached.
+A file is renamed to its final name only when it is complete, so a process that is killed leaves at most a temporary
+file, which a later process deletes. A file that is damaged or belongs to another key counts as a miss and is
+overwritten. File system errors never reach the caller: if the folder cannot be used, nothing is cached.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from .strict_json import BadJson, parsed
 MAGIC = b"recompute cache 1\n"
 SUFFIX, TEMPORARY = ".entry", ".tmp"
 ABANDONED = 3600.0
-"""Seconds after which a temporary file belongs to a process that was killed."""
+"""Age in seconds from which a temporary file is assumed to belong to a process that was killed."""
 KEPT_SHARE = 0.9
-"""The share of the maximum size that stays when entries are deleted."""
+"""The share of the maximum size that remains after an eviction."""
 _DIGEST = sha256().digest_size
 _LENGTH = 8
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A cached answer. `record`: values of JSON. `attachment`: bytes, such as a module."""
+    """A cached result: a JSON object and, optionally, bytes such as the text of a module."""
 
     record: Mapping[str, Any]
     attachment: bytes = b""
@@ -43,13 +43,18 @@ class Entry:
 
 @dataclass(frozen=True)
 class DiskCache:
-    """The cache in a folder. `maximum`: the total size of its files in bytes."""
+    """The cache in one folder.
+
+    Attributes:
+        folder: The folder, which is created when the first entry is stored.
+        maximum: The limit on the total size of its files, in bytes.
+    """
 
     folder: Path
     maximum: int
 
     def get(self, key: str) -> Entry | None:
-        """Return the answer stored under the key, a hexadecimal digest; None without an intact one."""
+        """Return the entry for the key, a hexadecimal digest; None if there is none or its file is damaged."""
         path = self._path(key)
         try:
             entry = _unpacked(path.read_bytes(), key)
@@ -61,7 +66,7 @@ class DiskCache:
         return entry
 
     def put(self, key: str, entry: Entry) -> None:
-        """Store the answer under the key, and delete the least recently used ones beyond the maximum size."""
+        """Store the entry under the key, and evict the least recently used entries beyond the maximum size."""
         data = _packed(key, entry)
         if len(data) > self.maximum:
             return
@@ -83,7 +88,7 @@ class DiskCache:
     def _evict(self, newest: str) -> None:
         """Delete abandoned temporary files, then the least recently used entries beyond the maximum size.
 
-        `newest`: the key of the entry that stays, whatever the resolution of the clock.
+        The entry with the key `newest` is never deleted, even if its timestamp ties with older ones.
         """
         entries = list[tuple[float, int, Path]]()
         for path, status in _files(self.folder):
@@ -103,13 +108,13 @@ class DiskCache:
 
 
 def disk_cache() -> DiskCache | None:
-    """Return the cache that `recompute.config` and the environment name; None if it is off."""
+    """Return the cache that `recompute.config` and the environment configure; None if it is off."""
     folder = config.cache_folder()
     return None if folder is None else DiskCache(folder, config.cache_bytes)
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield the files of a folder with their status. Other processes may delete some meanwhile."""
+    """Yield the files of the folder with their status; files that another process deletes meanwhile are skipped."""
     for path in folder.iterdir():
         with suppress(FileNotFoundError):
             yield path, path.stat()
@@ -122,7 +127,7 @@ def _packed(key: str, entry: Entry) -> bytes:
 
 
 def _unpacked(data: bytes, key: str) -> Entry | None:
-    """Return the entry in the bytes of a file; None if the file is damaged, of another format, or of another key."""
+    """Decode the content of a cache file; None if it is damaged, has another format, or belongs to another key."""
     start = len(MAGIC) + _DIGEST
     body = data[start:]
     if not data.startswith(MAGIC) or sha256(body).digest() != data[len(MAGIC) : start]:

@@ -1,10 +1,10 @@
-"""A digest of a Python value that is the same in every process, to key what is computed from it.
+"""Digests of Python values that are the same in every process, for use in cache keys.
 
-Data counts by its content. A function counts by its code, its defaults, and the values that the code refers to; a class
-or a module by its name and the source file. Functions and classes of the packages in `VERSIONED` count by their name:
-a key must contain the versions of these packages as well.
+Data is identified by its content; a function by its code, its defaults and the values that its code refers to; a class
+or a module by its name and its source file. Functions and classes of the packages in `VERSIONED` are identified by name
+alone, so a cache key must also contain the versions of these packages.
 
-Values that have no such content raise `NoFingerprint`: what depends on them cannot be cached.
+A value that cannot be identified this way raises `NoFingerprint`; results that depend on it cannot be cached.
 """
 
 from __future__ import annotations
@@ -20,19 +20,27 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 from typing import Any, cast
 
 VERSIONED = (__name__.partition(".")[0], "xdsl", "builtins")
+"""Packages whose functions and classes are identified by name."""
 
 
 class NoFingerprint(ValueError):
-    """The value has no content that identifies it across processes."""
+    """Raised for a value without content that identifies it across processes."""
 
 
 def fingerprint(value: object) -> str:
-    """Return the hexadecimal digest of the value. Raises `NoFingerprint`."""
+    """Return the hexadecimal digest of the value.
+
+    Raises:
+        NoFingerprint: The value, or a value that it refers to, has no content to digest.
+    """
     return _Digest(()).of(value).hex()
 
 
 class _Digest:
-    """Digests values; `around` are the functions and objects that refer to the value, against endless recursion."""
+    """Computes digests recursively.
+
+    `around` holds the ids of the values that are being digested, so that a cycle of references ends.
+    """
 
     def __init__(self, around: tuple[int, ...]):
         self._around = around
@@ -44,7 +52,7 @@ class _Digest:
         return sha256(b"".join(_framed(inner.parts(value)))).digest()
 
     def parts(self, value: object) -> Iterator[bytes]:
-        """Yield the content of a value: its kind, then its parts."""
+        """Yield the content of a value as bytes: its type, then the digests of its components."""
         yield type(value).__qualname__.encode()
         match value:
             case None | bool() | int() | float() | str() | bytes() | complex():
@@ -102,13 +110,13 @@ def _content(cell: Any) -> object:
 
 
 def _names_in(code: CodeType) -> list[str]:
-    """Return the names that the code and the functions inside of it look up, sorted."""
+    """Return the names that the code and its nested functions look up, sorted."""
     inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
-    return sorted({*code.co_names, *(name for each in inner for name in _names_in(each))})
+    return sorted({*code.co_names, *(name for nested in inner for name in _names_in(nested))})
 
 
 def _parts_of_named(value: type | ModuleType | BuiltinFunctionType) -> Iterator[bytes]:
-    """Yield a class, a module or a function without Python code: its name, and the source file that defines it."""
+    """Yield the name and the digest of the source file of a class, a module or a built-in function."""
     module = value.__name__ if isinstance(value, ModuleType) else str(value.__module__)
     yield from (module.encode(), getattr(value, "__qualname__", "").encode())
     if not _is_versioned(module):
@@ -130,7 +138,7 @@ def _is_versioned(module: str) -> bool:
 
 
 def _framed(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the parts with their lengths, so that different sequences of parts differ as bytes."""
+    """Yield each part after its length, so that different sequences of parts never concatenate to the same bytes."""
     for part in parts:
         yield len(part).to_bytes(8, "big")
         yield part

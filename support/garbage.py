@@ -1,7 +1,7 @@
-"""Python's collector of cycles: off while a module is made or rewritten, since nearly all that is made lives, and with
-higher thresholds while a tool runs.
+"""Control of Python's cyclic garbage collector, which costs much and frees little while modules are built.
 
-Looking for garbage finds little, and with the objects of JAX in memory it takes as long as the work.
+Nearly all objects that are created live as long as the module; with the objects of JAX in memory, traversing them takes
+as long as the work itself.
 """
 
 from __future__ import annotations
@@ -14,24 +14,26 @@ from contextlib import contextmanager
 @contextmanager
 def no_collection() -> Generator[None, None, None]:
     """Disable the garbage collector within the context, and restore its state afterwards."""
-    was = gc.isenabled()
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if was:
+        if was_enabled:
             gc.enable()
 
 
 THRESHOLDS = (1_000_000, 20, 20)
+"""Arguments of `gc.set_threshold` while a tool runs."""
 
 
 @contextmanager
 def rare_collections() -> Generator[None]:
-    """Collect cyclic garbage rarely inside; restore the thresholds afterwards.
+    """Run the garbage collector rarely within the context, and restore its thresholds afterwards.
 
-    A module consists of cycles, few of which become garbage before the tool ends. With Python's default thresholds the
-    collector traverses all of them repeatedly: a fifth of the time for 30,000 operations, and more for larger modules.
+    A module consists of reference cycles, few of which become garbage before the tool ends. With Python's default
+    thresholds the collector traverses all of them repeatedly: a fifth of the run time for 30,000 operations, and more
+    for larger modules.
     """
     before = gc.get_threshold()
     gc.set_threshold(*THRESHOLDS)

@@ -1,4 +1,4 @@
-"""Ctrl-C and time limits as predicates that a long search polls, rather than exceptions in the middle of it."""
+"""Ctrl-C and time limits as predicates that a long search polls, instead of exceptions in the middle of its work."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Interrupt:
     """A context in which the first Ctrl-C sets a flag and prints a line; the second one raises `KeyboardInterrupt`."""
 
     count: ClassVar[int] = 0
-    """The number of interrupts so far, of all contexts: results that were found meanwhile may be incomplete."""
+    """The number of interrupts in this process. A search during which it grew may have stopped early."""
 
     def __init__(self) -> None:
         self._is_set = False
@@ -44,7 +44,7 @@ class Interrupt:
 
 @contextmanager
 def stopping(seconds: float | None = None) -> Generator[Callable[[], bool], None, None]:
-    """Yield a predicate that becomes true after a Ctrl-C, and once `seconds` have passed, if given."""
+    """Yield a predicate that becomes true after a Ctrl-C, or once `seconds` have passed if a limit is given."""
     end = None if seconds is None else monotonic() + seconds
     with Interrupt() as interrupt:
         yield lambda: interrupt.is_set() or (end is not None and monotonic() > end)

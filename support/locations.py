@@ -1,8 +1,10 @@
-"""Source locations: ranges, which xDSL does not have, and the position that a location names first.
+"""Source locations: ranges, which xDSL lacks; traversal of nested locations; and the source position to report.
 
 JAX writes `loc("model.py":37:27 to :49)`. xDSL admits only its own location classes inside names, call sites and
-fusions, so a range is a `FusedLoc` of its start with the end as metadata; printers that do not know ranges still print
-valid MLIR, `fused<"to 37:49">["model.py":37:27]`.
+fusions, so a range is stored as a `FusedLoc` of its start with the end as metadata. A printer that does not know ranges
+still prints valid MLIR: `fused<"to 37:49">["model.py":37:27]`.
+
+Locations are deeply nested and share parts, so all traversals are iterative and visit each object once.
 """
 
 from __future__ import annotations
@@ -31,12 +33,12 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-_PLAIN = re.compile(r"[ !#-\[\]-~]*")
+_UNESCAPED = re.compile(r"[ !#-\[\]-~]*")
 
 
 @irdl_attr_definition
 class RangeEnd(ParametrizedAttribute, BuiltinAttribute):
-    """The end of a range of the source, line and column; metadata of the `FusedLoc` that stands for the range."""
+    """The line and column at which a source range ends: metadata of the `FusedLoc` that represents the range."""
 
     name = "recompute.range_end"
 
@@ -48,14 +50,17 @@ class RangeEnd(ParametrizedAttribute, BuiltinAttribute):
 
 
 def file_range(file: str, start: tuple[int, int], end: tuple[int, int]) -> LocationAttr:
-    """Make the location from one line and column to another of a file; a plain position if both are equal."""
+    """Create the location of a range in a file from (line, column) to (line, column); a plain position if both are
+    equal."""
     position = FileLineColLoc(StringAttr(file), IntAttr(start[0]), IntAttr(start[1]))
     return position if start == end else FusedLoc((position,), RangeEnd(IntAttr(end[0]), IntAttr(end[1])))
 
 
 def source_position(location: Attribute) -> tuple[str, int, int] | None:
-    """Find file, line and column of the innermost call in the user's code: the first position, the callee's before the
-    caller's, that is not in an installed library; the first one if all are. None if the location names none.
+    """Return file, line and column of the innermost user code in a location.
+
+    This is the first position, callees before callers, that is not in an installed library; the first position of all
+    if every one is in a library; None if the location contains no position.
     """
     innermost = None
     for part in each_part(location):
@@ -69,7 +74,7 @@ def source_position(location: Attribute) -> tuple[str, int, int] | None:
 
 @lru_cache(maxsize=10_000)
 def is_library(file: str) -> bool:
-    """Return whether the file is part of an installed package, or of the frontends of this one."""
+    """Return whether the file belongs to an installed package, or to the frontends of this one."""
     return any(folder in file for folder in _LIBRARIES) or file.startswith(_FRONTENDS)
 
 
@@ -78,7 +83,7 @@ _FRONTENDS = str(Path(__file__).resolve().parents[1] / "frontends")
 
 
 def parts_of(location: Attribute) -> tuple[Attribute, ...]:
-    """Return the locations that the location is directly made of."""
+    """Return the locations directly inside this one: the child of a name, callee and caller, or the fused locations."""
     match location:
         case NameLoc(location=NoneAttr() | UnknownLoc()):
             return ()
@@ -93,9 +98,9 @@ def parts_of(location: Attribute) -> tuple[Attribute, ...]:
 
 
 def each_part(location: Attribute) -> Iterator[Attribute]:
-    """Yield the location and all that it is made of, at every depth, each object once, in the order of the text.
+    """Yield the location and all locations nested in it, in the order of the text, each object once.
 
-    Without recursion: stacks of calls are deeper than Python's, and parts are shared.
+    Iterative, because call stacks in locations are deeper than Python's recursion limit.
     """
     seen, ahead = set[int](), [location]
     while ahead:
@@ -107,9 +112,9 @@ def each_part(location: Attribute) -> Iterator[Attribute]:
 
 
 def parts_first(location: Attribute, seen: Container[int]) -> Iterator[Attribute]:
-    """Yield the location and all that it is made of, each after its own parts; none whose id is in `seen`.
+    """Yield the location and all locations nested in it in post-order, except those whose id is in `seen`.
 
-    The caller adds the id of each part to `seen` before it takes the next one.
+    The caller must add the id of each location to `seen` before it requests the next one.
     """
     ahead = [location]
     while ahead:
@@ -120,8 +125,11 @@ def parts_first(location: Attribute, seen: Container[int]) -> Iterator[Attribute
 
 
 def key_of_location(location: Attribute, key_of_part: Callable[[Attribute], int]) -> tuple[object, ...]:
-    """Return a key that is equal for equal locations, if the keys of their parts are; hashing a nested location would
-    recurse."""
+    """Return a key that is equal for structurally equal locations.
+
+    `key_of_part` gives the keys of the nested locations, so that the key is computed without recursion, unlike xDSL's
+    hash.
+    """
     match location:
         case FileLineColLoc():
             return FileLineColLoc, location.filename.data, location.line.data, location.column.data
@@ -138,7 +146,10 @@ def key_of_location(location: Attribute, key_of_part: Callable[[Attribute], int]
 
 
 class LocationNumbers:
-    """A number for each location, the same for equal ones. Holds the locations: ids stay theirs."""
+    """Assigns a number to each location, equal for structurally equal ones.
+
+    Keeps the locations alive, so that their ids, by which numbers are cached, are not reused.
+    """
 
     def __init__(self) -> None:
         self._number_of_key: dict[tuple[object, ...], int] = {}
@@ -146,6 +157,7 @@ class LocationNumbers:
         self._held: list[Attribute] = []
 
     def of(self, location: Attribute) -> int:
+        """Return the number of the location."""
         for part in parts_first(location, self._numbers):
             key = key_of_location(part, lambda inner: self._numbers[id(inner)])
             self._numbers[id(part)] = self._number_of_key.setdefault(key, len(self._number_of_key))
@@ -154,7 +166,7 @@ class LocationNumbers:
 
 
 def location_text(location: Attribute) -> str:
-    """Return the text between `loc(` and `)`, in full."""
+    """Return the text of the location between `loc(` and `)`, without aliases."""
     text, ahead = list[str](), list[str | Attribute]([location])
     while ahead:
         piece = ahead.pop()
@@ -166,7 +178,7 @@ def location_text(location: Attribute) -> str:
 
 
 def location_pieces(location: Attribute) -> list[str | Attribute]:
-    """Return the pieces between `loc(` and `)`: text, and the nested locations in their places."""
+    """Return the text between `loc(` and `)` as pieces: strings, and nested locations in place of their texts."""
     match location:
         case FileLineColLoc():
             return [f"{_literal(location.filename)}:{location.line.data}:{location.column.data}"]
@@ -188,8 +200,8 @@ def location_pieces(location: Attribute) -> list[str | Attribute]:
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a string is written as it is, without escapes."""
-    return _PLAIN.fullmatch(text) is not None
+    """Return whether MLIR prints the string without escapes."""
+    return _UNESCAPED.fullmatch(text) is not None
 
 
 def _literal(string: StringAttr) -> str:
@@ -198,15 +210,17 @@ def _literal(string: StringAttr) -> str:
 
 @runtime_checkable
 class KnowsPosition(Protocol):
-    """A parser that knows the position of the current operation in the text."""
+    """A parser that knows where in the text the current operation begins."""
 
-    def operation_location(self) -> LocationAttr: ...
+    def operation_location(self) -> LocationAttr:
+        """Return the position of the current operation."""
+        ...
 
 
 def trailing_location(parser: AttrParser) -> LocationAttr:
-    """Return the location at the end of an operation, for formats that need it early.
+    """Parse the location at the end of an operation, for formats that need it before the operation is complete.
 
-    It is the written location, otherwise the operation's position in the text if the parser knows it.
+    Without a written location, return the operation's position in the text if the parser knows it, else `loc(unknown)`.
     """
     written = parser.parse_optional_location()
     if written is not None:

@@ -1,4 +1,7 @@
-"""Memoize printed operations: two of one kind differ only in their SSA names, so the remaining text is cached."""
+"""Cache the printed text of types and properties.
+
+The operations of one kind differ mostly in their SSA names, so the remaining text is printed once and reused.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ Key = tuple[object, ...]
 
 @dataclass(eq=False, repr=False)
 class RememberingPrinter(Printer):
-    """xDSL's printer. The ids in the keys are those of types and properties, which live while a module is printed."""
+    """A printer that caches texts.
+
+    Keys contain ids of types and properties, which are valid because a module keeps them alive while it is printed.
+    """
 
     _texts: dict[Key, str] = field(default_factory=dict[Key, str], init=False)
 
@@ -25,7 +31,7 @@ class RememberingPrinter(Printer):
         self.stream.write(text)
 
     def text_of(self, write: Callable[[Printer], None]) -> str:
-        """Return the text that `write` prints, from the first column on."""
+        """Return the text that `write` prints, starting at column 0 without indentation."""
         state, self.stream = (self.stream, self._current_line, self._current_column, self._indent), StringIO()
         self._indent = 0
         write(self)
@@ -34,6 +40,7 @@ class RememberingPrinter(Printer):
         return text
 
     def print_once(self, key: Key, write: Callable[[Printer], None]) -> None:
+        """Print the cached text for the key; on the first call, compute it with `write`."""
         if (text := self._texts.get(key)) is None:
             text = self._texts[key] = self.text_of(write)
         self.print_string(text, indent=0)
@@ -42,7 +49,8 @@ class RememberingPrinter(Printer):
 def print_alike(
     printer: Printer, what: str, depends_on: tuple[Attribute, ...], write: Callable[[Printer], None]
 ) -> None:
-    """Print a text that depends only on `what` and these attributes; a `RememberingPrinter` caches it."""
+    """Print a text that depends only on the label `what` and on the given attributes; a `RememberingPrinter` caches
+    it."""
     if isinstance(printer, RememberingPrinter):
         printer.print_once((what, *map(id, depends_on)), write)
     else:

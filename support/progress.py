@@ -1,4 +1,4 @@
-"""Progress of long work on standard error: the phase, the share done and an estimate of the rest, from two seconds on.
+"""A progress line on standard error for work that takes more than two seconds: phase, share done, time left.
 
     with progress("recompute.jax: train_step") as line:
         ...                             # the parts of `timing.py` are the phases
@@ -8,7 +8,7 @@
     recompute.jax: train_step: proving, about 90 % done, 1 s left
     recompute.jax: train_step: 580 operations are computed again, after 14 s
 
-On a terminal the line is rewritten in place. Elsewhere it is printed once, and then once a minute.
+On a terminal the line is overwritten in place. Otherwise it is printed once, and then once a minute.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from time import monotonic
 from .timing import watched
 
 FIRST_SECONDS = 2.0
+"""Seconds until the first line is printed."""
 TERMINAL_SECONDS, FILE_SECONDS = 0.5, 60.0
-"""Seconds until the first line, and between lines."""
+"""Seconds between lines, on a terminal and elsewhere."""
 PHASES = {
     "parse": ("reading", 0.0),
     "prepare": ("preparing", 0.1),
@@ -36,16 +37,25 @@ PHASES = {
     "prove": ("proving", 0.9),
     "print": ("printing", 0.97),
 }
-"""The phases of a rewrite by the names of their parts, and the share of the time before them in a small GPT."""
+"""For each part that `timing.py` reports: its name in the progress line, and the share of the total time that precedes
+it, measured on a small GPT."""
 LEAST_SHARE = 0.1
-"""Below this share an estimate of the rest means nothing."""
+"""The smallest share done from which the remaining time is estimated."""
 _LOG = logging.getLogger("recompute.progress")
 _shown: ContextVar[ProgressLine | None] = ContextVar("the line of progress that is shown", default=None)
 
 
 @dataclass
 class ProgressLine:
-    """The state of the work. `result`: the text of the last line; without it there is no last line."""
+    """The state of the work that the progress line shows.
+
+    Attributes:
+        task: The name of the work.
+        phase: The current phase.
+        share: The share of the work that is done, from 0 to 1.
+        result: The text of the last line; if it is empty, no last line is printed.
+        start: The start time, as of `time.monotonic`.
+    """
 
     task: str
     phase: str = ""
@@ -54,12 +64,12 @@ class ProgressLine:
     start: float = field(default_factory=monotonic)
 
     def at(self, phase: str, share: float | None = None) -> None:
-        """Enter a phase. The share never falls: attempts may repeat phases."""
+        """Enter a phase. The displayed share never decreases, although several candidates may repeat a phase."""
         self.phase, self.share = phase, max(self.share, share or 0.0)
         _LOG.debug("%s: %s after %.1f s", self.task, phase, monotonic() - self.start)
 
     def enter(self, part: str) -> None:
-        """Enter the phase of a part of `timing.py`; parts of parts are none."""
+        """Enter the phase that belongs to a part of `timing.py`; parts without a phase are ignored."""
         if part in PHASES:
             self.at(*PHASES[part])
 
@@ -72,9 +82,13 @@ class ProgressLine:
 
 @contextmanager
 def progress(task: str, only_on_terminal: bool = False) -> Generator[ProgressLine, None, None]:
-    """Show a line for the work inside, if it takes longer than `FIRST_SECONDS`. Inside of another one it is that line.
+    """Show a progress line while the context is open, if that takes longer than `FIRST_SECONDS`.
 
-    only_on_terminal: For tools, whose standard error is read by scripts.
+    A nested call yields the outer line instead of opening a second one.
+
+    Args:
+        task: The name of the work.
+        only_on_terminal: Print nothing if standard error is not a terminal, because scripts read it.
     """
     if (outer := _shown.get()) is not None:
         yield outer
@@ -105,7 +119,7 @@ def _show(line: ProgressLine, finished: threading.Event, is_terminal: bool) -> N
 
 
 def _end(line: ProgressLine, is_terminal: bool) -> None:
-    """Print the result, if a line was shown."""
+    """Print the result, if a progress line was shown."""
     seconds = monotonic() - line.start
     _LOG.info("%s: %s after %.1f s", line.task, line.result or "ended", seconds)
     if seconds < FIRST_SECONDS:

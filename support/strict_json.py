@@ -1,7 +1,7 @@
-"""JSON as the files of this project hold it: nothing is dropped or changed in silence.
+"""A JSON parser that rejects ambiguous and non-standard input.
 
-Python's reader keeps the last of two values with one key, and reads `NaN`, `Infinity` and `1e999`, which JSON does not
-have. Here they are errors, as is text that is nested too deeply or whose numbers have thousands of digits.
+Python's parser silently keeps the last of several values with one key and accepts `NaN`, `Infinity` and `1e999`, which
+are not JSON. Here they are errors, as are texts that are nested too deeply and numbers with thousands of digits.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from math import isfinite
 from typing import Any
 
 EXACT = 2**53
-"""Whole numbers below it are exact as doubles, too."""
+"""The bound below which every whole number is exact as a double."""
 
 
 class BadJson(ValueError):
-    """Text that is not JSON; `line` and `column` where they are known, counted from 1."""
+    """Raised for text that is not JSON. `line` and `column` count from 1."""
 
     def __init__(self, reason: str, line: int = 1, column: int = 1):
         super().__init__(reason)
@@ -25,7 +25,11 @@ class BadJson(ValueError):
 
 
 def parsed(text: str) -> object:
-    """Return the value that a text holds. Raises `BadJson`."""
+    """Parse the text.
+
+    Raises:
+        BadJson: The text is not JSON, or is ambiguous.
+    """
     try:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
     except BadJson:
@@ -39,7 +43,7 @@ def parsed(text: str) -> object:
 
 
 def why_no_amount(value: object) -> str | None:
-    """Return the reason why a value is not a whole number from 0 to 2**53 - 1; None if it is one."""
+    """Return the reason why the value is not a whole number from 0 to 2**53 - 1; None if it is one."""
     if isinstance(value, bool) or not isinstance(value, int):
         return "is not a whole number"
     if value < 0:
@@ -51,8 +55,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     data = dict(pairs)
     if len(data) < len(pairs):
         names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise BadJson(f"the key '{twice}' occurs twice in one object")
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise BadJson(f"the key '{repeated}' occurs repeated in one object")
     return data
 
 

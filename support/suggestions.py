@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 SHORTEST_PREFIX = 3
-"""The fewest letters with which a name is suggested that begins with them."""
+"""The minimum length of a word for which a name that begins with it is suggested."""
 
 
 def close_name(word: str, names: Iterable[str]) -> str | None:
-    """Return the name closest to the word, or else the first one that begins with it; None if there is neither."""
+    """Return the name closest to the word, else the first name that begins with it, else None."""
     names = list(names)
     if close := get_close_matches(word, names, n=1):
         return close[0]
@@ -18,12 +18,12 @@ def close_name(word: str, names: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:
-    """`; did you mean 'name'?`, or nothing."""
+    """Return `; did you mean 'name'?` for the closest name; "" if none is close."""
     close = close_name(word, names)
     return "" if close is None else f"; did you mean '{close}'?"
 
 
 def suggestion(word: str, names: Iterable[str]) -> str:
-    """`; did you mean 'name'?`, or all names where none is close."""
+    """Return `; did you mean 'name'?` for the closest name; if none is close, the list of all names."""
     names = list(names)
     return did_you_mean(word, names) or f"; expected one of {', '.join(names)}"

@@ -1,10 +1,10 @@
-"""Time the parts of a run: parts within parts, each with its seconds.
+"""Hierarchical timing of a run.
 
     with timed() as times:              # the caller that wants the times
-        with part("clone"): ...         # the code that is timed; as a decorator too: @part("clone")
+        with part("clone"): ...         # the code to time; also a decorator: @part("clone")
 
-The running stopwatch is a context variable, because it changes no result: `part` reads it at its start, and does
-nothing else if there is none. `watched` calls a function at the beginning of each part.
+The running stopwatch is a context variable rather than a parameter, because it changes no result. Without a stopwatch,
+`part` does nothing but notify the observer that `watched` registered.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ from time import perf_counter
 
 @dataclass
 class TimedPart:
-    """A timed part. `seconds` include those of its inner `parts`. A part that runs several times within another one is
-    one entry, at the place of its first run."""
+    """A named part of a run and its duration.
+
+    `seconds` includes the inner `parts`. A part that runs several times within the same outer part has one entry, which
+    sums its durations.
+    """
 
     name: str
     seconds: float = 0.0
@@ -27,7 +30,7 @@ class TimedPart:
 
     @property
     def rest_seconds(self) -> float:
-        """The seconds that belong to none of the inner parts."""
+        """The seconds that are not spent in any inner part."""
         return self.seconds - sum(inner.seconds for inner in self.parts.values())
 
 
@@ -37,7 +40,7 @@ _watcher: ContextVar[Callable[[str], None] | None] = ContextVar("the watcher of 
 
 @contextmanager
 def watched(watcher: Callable[[str], None]) -> Generator[None, None, None]:
-    """Call the watcher with the name of each part that begins inside."""
+    """Call `watcher` with the name of each part that begins within the context."""
     token = _watcher.set(watcher)
     try:
         yield
@@ -46,12 +49,12 @@ def watched(watcher: Callable[[str], None]) -> Generator[None, None, None]:
 
 
 def timed(name: str = "total") -> _Running:
-    """Run a stopwatch; its times are complete after the `with`."""
+    """Return a context that times the code in it; the yielded `TimedPart` is complete when the context ends."""
     return _Running(TimedPart(name))
 
 
 def part(name: str) -> _Section:
-    """Count what happens inside as a part of what runs."""
+    """Return a context or decorator that times the code in it as a part of the running stopwatch, if there is one."""
     return _Section(name)
 
 
@@ -75,7 +78,7 @@ class _Section(ContextDecorator):
         self._running: _Running | None = None
 
     def _recreate_cm(self) -> _Section:
-        """Return a function that is decorated may call itself."""
+        # A new context for each call, since a decorated function may be recursive.
         return _Section(self._name)
 
     def __enter__(self) -> None:

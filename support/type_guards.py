@@ -1,4 +1,4 @@
-"""`isinstance` for xDSL's generic attributes, such that a type checker knows the parameters too."""
+"""`isinstance` checks for xDSL's generic attributes that also tell a type checker the type parameters."""
 
 from __future__ import annotations
 
@@ -30,17 +30,20 @@ def is_tensor(attribute: Attribute) -> TypeIs[AnyTensor]:
 
 
 def is_shaped(attribute: Attribute) -> TypeIs[AnyShaped]:
-    """Return a type with elements and a shape."""
+    """Return whether the attribute is a tensor, vector or memref type."""
     return isinstance(attribute, TensorType | VectorType | MemRefType)
 
 
 def is_standard_dense(attribute: Attribute) -> TypeIs[AnyDense]:
-    """Return whether this is xDSL's own dense constant, which holds every element."""
+    """Return whether the attribute is xDSL's own dense constant, which stores every element."""
     return isinstance(attribute, DenseIntOrFPElementsAttr)
 
 
 def is_integer_array(attribute: Attribute) -> TypeIs[DenseArrayBase[IntegerType]]:
-    """Return whether this is an `array<i64: …>`; the operations that are checked have no arrays of floats."""
+    """Return whether the attribute is an integer array, `array<i64: …>`.
+
+    Arrays of floats pass too: no operation that is tested this way has one.
+    """
     return isinstance(attribute, DenseArrayBase)
 
 
@@ -57,5 +60,5 @@ def is_integer_attribute(attribute: Attribute) -> TypeIs[IntegerAttr[IntegerType
 
 
 def is_unsigned(attribute: Attribute) -> bool:
-    """Return whether the type is an unsigned integer type; signless ones are not."""
+    """Return whether the attribute is an unsigned integer type; signless integers are not."""
     return is_integer_type(attribute) and attribute.signedness.data == Signedness.UNSIGNED

@@ -1,13 +1,13 @@
-"""Byte counts and memory budgets: the one place that parses and prints them."""
+"""Parsing and formatting of byte counts and memory budgets."""
 
 from __future__ import annotations
 
 import re
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-"""The units of printed byte counts, powers of 1024."""
+"""The units of printed byte counts: powers of 1024."""
 MINIMUM = "min"
-"""The budget for the lowest peak."""
+"""The budget that asks for the lowest possible peak."""
 _PREFIXES = " KMGT"
 _AMOUNT = re.compile(
     r"\s*(?P<number>\d+(?:\.\d*)?(?:e\d+)?|\.\d+)\s*(?P<unit>%|(?P<prefix>[kmgt]?)(?P<binary>i?)b?)\s*", re.IGNORECASE
@@ -16,9 +16,12 @@ _EXPECTED = "expected bytes ('8GiB', '500MB'), a share ('50%' or 0.5) or 'min'"
 
 
 def parse_bytes(text: str) -> int:
-    """Return a number of bytes: `1000000`, `8GiB` and `8Gi` (powers of 1024), `500MB` and `500M` (powers of 1000).
+    """Parse a number of bytes: `1000000`; `8GiB` and `8Gi` (powers of 1024); `500MB` and `500M` (powers of 1000).
 
-    Upper and lower case are the same. Raises `ValueError` for anything else, for shares, and for less than one byte.
+    Case-insensitive.
+
+    Raises:
+        ValueError: The text is not a number of bytes, is a share, or is less than one byte.
     """
     amount = _AMOUNT.fullmatch(text)
     if amount is None or amount["unit"] == "%" or (amount["binary"] and not amount["prefix"]):
@@ -34,10 +37,18 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_budget(text: str, plain_peak: int) -> int | None:
-    """Return the bytes of a budget: a share of `plain_peak` (bytes) such as `0.3` or `30%`, or bytes as in
-    `parse_bytes`.
+    """Parse a memory budget.
 
-    None stands for `min`. A number up to 1 without a unit is a share. Raises `ValueError` for anything else.
+    Args:
+        text: `min`, a share such as `0.3` or `30%`, or bytes as in `parse_bytes`. A number up to 1 without a unit is a
+            share.
+        plain_peak: The peak of the unchanged step in bytes, to which a share refers.
+
+    Returns:
+        The budget in bytes; None for `min`.
+
+    Raises:
+        ValueError: The text is not a budget.
     """
     return None if text.strip().lower() == MINIMUM else amount_bytes(parse_amount(text), plain_peak)
 
@@ -71,15 +82,16 @@ def parse_amount(text: str) -> int | float:
 
 
 def is_share(text: str) -> bool:
-    """Return whether a budget is a share of the plain peak."""
+    """Return whether the text is a budget relative to the peak of the unchanged step."""
     amount = _AMOUNT.fullmatch(text)
     return amount is not None and (amount["unit"] == "%" or (amount["unit"] == "" and float(amount["number"]) <= 1))
 
 
 def budget_text(budget: str | float) -> str:
-    """Return a budget of the Python API as text: whole numbers are bytes, other numbers shares.
+    """Return a budget of the Python API as text for `parse_budget`: whole numbers are bytes, other numbers are shares.
 
-    Raises `ValueError` for a number that is not a budget, and for a text such as '8' without a unit.
+    Raises:
+        ValueError: The number is not a budget, or the text is a number of bytes without a unit, such as '8'.
     """
     if isinstance(budget, float) and not 0 < budget <= 1:
         raise ValueError(
@@ -91,7 +103,8 @@ def budget_text(budget: str | float) -> str:
 
 
 def demand_unit(text: str) -> None:
-    """Raise `ValueError` for a number of bytes without a unit: '8' is more often meant as gigabytes than as bytes."""
+    """Raise `ValueError` for a number of bytes without a unit, because '8' is more often meant as gigabytes than as
+    bytes."""
     amount = _AMOUNT.fullmatch(text)
     if amount is not None and amount["unit"] == "" and not is_share(text) and float(amount["number"]) % 1 == 0:
         number = text.strip()
@@ -101,7 +114,7 @@ def demand_unit(text: str) -> None:
 def format_bytes(count: int) -> str:
     """Format `count` bytes in binary units with one decimal: 0 B, 1023 B, 1.5 KiB, 849.3 MiB, -2.0 GiB.
 
-    Integer arithmetic, halves rounded away from zero, so that the text is exact at every size.
+    Uses integer arithmetic and rounds halves away from zero, so that the text is exact for counts of any size.
     """
     size, power = abs(count), 0
     while power + 1 < len(UNITS) and _tenths(size, power) >= 10 * 1024:
@@ -111,19 +124,20 @@ def format_bytes(count: int) -> str:
 
 
 def readable_bytes(count: int) -> str:
-    """Spell `count` bytes in binary units, with the exact number, which can be a budget: 2.0 MiB (2130792 bytes)."""
+    """Format `count` bytes in binary units, followed by the exact number in the form of a budget: 2.0 MiB (2130792
+    bytes)."""
     exact = f"{count} bytes"
     return exact if abs(count) < 1024 else f"{format_bytes(count)} ({exact})"
 
 
 def _tenths(size: int, power: int) -> int:
-    """Return `size` in tenths of the unit 1024 ** `power`, rounded half up."""
+    """Return `size` bytes in tenths of 1024 ** `power` bytes, rounded half up."""
     unit = 1024**power
     return (20 * size + unit) // (2 * unit)
 
 
 def unit_for(count: int) -> tuple[int, str]:
-    """Return the largest binary unit that is not above `count` bytes: its size and its name, for the axis of a
+    """Return size in bytes and name of the largest binary unit that is not above `count` bytes, for the axis of a
     chart."""
     power = min(max(count.bit_length() - 1, 0) // 10, len(UNITS) - 1)
     return 1024**power, UNITS[power]

@@ -30,11 +30,11 @@ from xdsl.passes import ModulePass
 from ..analysis.copies.copying import (
     DEFAULT_COPYING,
     CloneOptions,
+    ineffective_marks,
     kept_results,
     plan_of_marks,
-    refused,
     refused_marks,
-    without_effect,
+    unrepeatable,
 )
 from ..analysis.memory.peaks import Peaks
 from ..analysis.step.marks import with_kept
@@ -62,7 +62,10 @@ from .preparation.nested_steps import nested_steps_apart
 
 @dataclass(frozen=True)
 class ClonedStep:
-    """The plan of one function, its graph, and the notes on its operations."""
+    """The plan that was applied to one function.
+
+    `graph`: the graph of the function before. `notes`: the marks and segments of its operations, for a plan file.
+    """
 
     function: str
     graph: Graph
@@ -70,15 +73,20 @@ class ClonedStep:
     notes: tuple[Note, ...]
 
     def as_step_plan(self) -> StepPlan:
+        """Return the entry of the plan file for this function."""
         return StepPlan(self.function, self.graph.fingerprint, self.plan, self.notes)
 
 
 @dataclass(frozen=True)
 class Cloned:
-    """The applied plan of each step, and a remark for each mark without effect.
+    """The result of applying plans to a module.
 
-    `before`: by function, the original peaks of steps that may be left unchanged instead. `saving`: the share of the
-    peak that is saved by the model of XLA:CPU, if it was forecast for the whole module.
+    Attributes:
+        steps: The applied plan of each step.
+        remarks: A remark for each mark without effect.
+        before: The original peaks of the steps that may be left unchanged instead, by function name.
+        saving: The share of the peak that is saved according to the model of XLA:CPU, if it was forecast for the whole
+            module.
     """
 
     steps: tuple[ClonedStep, ...]
@@ -96,9 +104,12 @@ class Cloned:
 
 
 def clone(module: ModuleOp, copying: CloneOptions = DEFAULT_COPYING, steps: Steps | None = None) -> Cloned:
-    """Copy every marked value that the backward pass needs, behind a token for its copy group.
+    """Copy the marked values that the backward pass reads, each copy group behind a token.
 
-    `steps`: those of the module, if they exist already; here and below.
+    Args:
+        module: The module, which is changed in place.
+        copying: The options of copying.
+        steps: The steps of the module, if they are already computed.
     """
     return clone_marked(
         module, steps or numbered_steps(module), lambda _, step: plan_of_marks(step, copying), copying.permission
@@ -108,13 +119,16 @@ def clone(module: ModuleOp, copying: CloneOptions = DEFAULT_COPYING, steps: Step
 def clone_marked(
     module: ModuleOp, steps: Steps, plan_of: Callable[[FuncOp, Step], Plan], permission: Permission
 ) -> Cloned:
-    """Copy by the plan that `plan_of` derives from the marks of each step."""
+    """Copy the marked values of each step with the plan that `plan_of` derives from the marks.
+
+    Marks on operations that must not run twice are removed, with a remark.
+    """
     applied, remarks = list[ClonedStep](), list[Remark]()
     numbers = Numbers.free_in(module)
     for function, step in steps:
-        remarks.extend(_refused(step, permission))
+        remarks.extend(_remove_refused_marks(step, permission))
         plan = plan_of(function, step)
-        remarks.extend(_without_effect(step, plan))
+        remarks.extend(_remarks_on_kept(step, plan))
         applied.append(_apply(function, step, plan, numbers))
     return Cloned(tuple(applied), tuple(remarks))
 
@@ -122,7 +136,11 @@ def clone_marked(
 def clone_as_planned(
     module: ModuleOp, planned: Sequence[StepPlan], permission: Permission = NOTHING, steps: Steps | None = None
 ) -> Cloned:
-    """Apply plans that were made for this very module. Raises `Refusal` for a plan that does not match."""
+    """Apply plans that were made for exactly this module.
+
+    Raises:
+        Refusal: A plan does not match its step, or a step or a plan has no counterpart.
+    """
     plans, numbers = {step_plan.function: step_plan for step_plan in planned}, Numbers.free_in(module)
     applied = list[ClonedStep]()
     for function, step in steps or numbered_steps(module):
@@ -147,8 +165,11 @@ def clone_as_planned(
 def clone_by(
     module: ModuleOp, planner: Planner, permission: Permission = NOTHING, steps: Steps | None = None
 ) -> Cloned:
-    """Apply the plans of an external planner. Raises `Refusal` for a plan that does not match, and for a step without
-    one."""
+    """Apply the plans that a user's planner returns for each step.
+
+    Raises:
+        Refusal: The planner returns no plan, or one that does not match the step.
+    """
     applied, remarks, numbers = list[ClonedStep](), list[Remark](), Numbers.free_in(module)
     for function, step in steps or numbered_steps(module):
         with part("plan"):
@@ -159,13 +180,14 @@ def clone_by(
         if not isinstance(plan, Plan):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Refusal(function, f"the planner must return a Plan for each step, not {type(plan).__name__}")
         _demand_fit(function, step, plan, permission)
-        remarks.extend(without_effect(step, plan))
+        remarks.extend(ineffective_marks(step, plan))
         applied.append(_apply(function, step, plan, numbers))
     return Cloned(tuple(applied), tuple(remarks))
 
 
 @part("clone")
 def _apply(function: FuncOp, step: Step, plan: Plan, numbers: Numbers) -> ClonedStep:
+    """Apply a plan to a step, and verify that each operation reads the value that the plan prescribes."""
     record = ClonedStep(function.sym_name.data, step.graph, plan, tuple(notes_of(step)))
     apply_plan(step, plan, numbers)
     for op, difference in wrong_reads(step, plan):
@@ -174,20 +196,21 @@ def _apply(function: FuncOp, step: Step, plan: Plan, numbers: Numbers) -> Cloned
 
 
 def _demand_fit(function: FuncOp, step: Step, plan: Plan, permission: Permission) -> None:
-    for violation in violations(step.graph, plan, refused(step, permission)):
+    for violation in violations(step.graph, plan, unrepeatable(step, permission)):
         raise Refusal(function, f"the plan cannot be carried out: {violation}")
 
 
-def _refused(step: Step, permission: Permission) -> Iterator[Remark]:
-    """Remove marks on operations that must not run twice, and yield a remark for each."""
+def _remove_refused_marks(step: Step, permission: Permission) -> Iterator[Remark]:
+    """Remove the marks on operations that must not run twice, and yield a remark for each."""
     for op, reason in list(refused_marks(step, permission)):
         del op.attributes[Names.RECOMPUTE]
         yield Remark(op, reason)
 
 
-def _without_effect(step: Step, plan: Plan) -> Iterator[Remark]:
-    """Yield remarks on marked values that are kept; correct the marks of operations with other copied results."""
-    yield from without_effect(step, plan)
+def _remarks_on_kept(step: Step, plan: Plan) -> Iterator[Remark]:
+    """Yield remarks on marked values that are kept, and correct the marks of operations with other results that are
+    copied."""
+    yield from ineffective_marks(step, plan)
     for op, index, reason in list(kept_results(step, plan)):
         op.attributes[Names.RECOMPUTE] = with_kept(op, [op.results[index]])
         yield Remark(op, f"result {index} of {name_of(op)} is kept: {reason}")

@@ -38,10 +38,16 @@ _BOOKKEEPING = frozenset({Names.ID, Names.NEED_CSE, Names.TARGET_GRAD, Names.CHE
 
 @dataclass
 class ValueNumbers:
-    """Value numbers of operations: two with the same number compute the same, by structural comparison.
+    """Value numbering: operations with the same number compute the same, by structural comparison.
 
-    An operation is numbered after its operands have been merged, so its operands are final. `same`: from the results of
-    a twin that is not merged to those of the first operation.
+    An operation is numbered after its operands have been merged, so its operands are final.
+
+    Attributes:
+        by_key: The first operation of each number, by a key that equal operations share.
+        attribute_numbers: The number of each attribute, by id.
+        values: The number of each attribute, by value.
+        same: For each result of an unmerged twin, the corresponding result of the first operation.
+        count: The largest number so far.
     """
 
     by_key: dict[tuple[object, ...], list[tuple[Operation, int]]] = field(
@@ -53,6 +59,7 @@ class ValueNumbers:
     count: int = 0
 
     def of(self, op: Operation) -> int:
+        """Return the number of the operation; a new one if no equal operation was numbered before."""
         listed = self.by_key.setdefault(self._key(op), [])
         for other, number in listed:
             if _same_regions(op, other):
@@ -69,7 +76,7 @@ class ValueNumbers:
         return name_of(op), attributes, properties, tuple(map(id, read)), types, len(op.regions)
 
     def _number(self, attribute: Attribute) -> int:
-        """Return a number for equal attributes. Most are the same object, and comparing by value is slow."""
+        """Return a number that is equal for equal attributes, by id if possible, because comparing by value is slow."""
         if (entry := self.attribute_numbers.get(id(attribute))) is None:
             entry = attribute, self.values.setdefault(attribute, len(self.values))
             self.attribute_numbers[id(attribute)] = entry
@@ -86,11 +93,16 @@ def cse(
     phases_of: Mapping[FuncOp, Phases] = MappingProxyType({}),
     call_of: Callable[[Operation], object] = lambda op: None,
 ) -> int:
-    """Merge equal operations and drop dead ones; returns the number of removed operations.
+    """Merge equal operations and erase dead ones.
 
-    `phases_of`: phases of functions from before operations that wait for the gradient were inserted. `call_of`: the
-    inlined call that an operation comes from. Twins of different calls are not merged, except for constants, and
-    neither are operations in the loops of a call: otherwise the call could not be outlined again.
+    Args:
+        module: The module, which is changed in place.
+        phases_of: The phases of functions from before operations were inserted that wait for the gradient.
+        call_of: The inlined call that an operation comes from. Except for constants, twins from different calls are not
+            merged, and neither are operations in the loops of a call; otherwise the call could not be outlined again.
+
+    Returns:
+        The number of removed operations.
     """
     before = len(every_operation(module))
     for function in functions_of(module):
@@ -105,9 +117,14 @@ def cse(
 
 
 def merge_into_first(module: ModuleOp, may_go: Callable[[Operation], bool]) -> int:
-    """Merge twins of all phases and drop dead operations, before phases are known; returns the number of removed ones.
+    """Merge equal operations regardless of phases, which may be unknown, and erase dead ones.
 
-    `may_go`: whether an operation may be replaced by its first twin, which extends the live range of that one.
+    Args:
+        module: The module, which is changed in place.
+        may_go: Whether an operation may be replaced by an earlier twin, which extends the twin's live range.
+
+    Returns:
+        The number of removed operations.
     """
     before = len(every_operation(module))
     for function in functions_of(module):
@@ -117,8 +134,10 @@ def merge_into_first(module: ModuleOp, may_go: Callable[[Operation], bool]) -> i
 
 
 def _place(classified: Phases | None) -> Callable[[Operation], str]:
-    """Return the phase within which twins are merged: merging across phases would extend live ranges to the
-    gradient."""
+    """Return a function that gives the phase within which an operation is merged.
+
+    Merging across phases would extend live ranges from the forward pass to the gradient.
+    """
     if classified is None:
         return lambda op: ""
     return lambda op: "" if is_constant(op) else classified.phase.get(op, "")
@@ -134,7 +153,7 @@ def _merge_twins(
     call_of: Callable[[Operation], object],
     may_go: Callable[[Operation], bool] = lambda _: True,
 ) -> dict[Operation, int]:
-    """Merge twins; returns the numbers of the remaining operations that may be merged."""
+    """Merge equal operations of a block; return the value numbers of the remaining operations that may be merged."""
     kinds, kind_of = ValueNumbers(), dict[Operation, int]()
     if block.first_op is None or (block.first_op.next_op is block.last_op and not block.first_op.regions):
         # At most one operation and its terminator, as in most reductions.
@@ -165,7 +184,7 @@ def _merge_twins(
 def _would_save_recomputed(op: Operation, other: Operation, place: Callable[[Operation], str]) -> bool:
     """Return whether only one of two twins is recomputed, and the backward pass reads the other one.
 
-    The merged value would be saved, and the copy would save nothing.
+    Then the merged value would be saved, and the copy would free nothing.
     """
     if (Names.ID in op.attributes) == (Names.ID in other.attributes):
         return False
@@ -177,17 +196,17 @@ def _would_save_recomputed(op: Operation, other: Operation, place: Callable[[Ope
 
 
 def _keep_marks(kept: Operation, merged: Operation) -> None:
-    """Move notes for readers, and the id that links copies, to the remaining operation."""
+    """Transfer the attributes that concern readers and copies from a merged operation to the remaining one."""
     for name in (Names.TARGET_GRAD, Names.CHECKPOINT, *({Names.ID} - kept.attributes.keys())):
         if name in merged.attributes:
             kept.attributes[name] = merged.attributes[name]
 
 
 def _state_phases_of_twins(kinds: Mapping[Operation, int], classified: Phases) -> None:
-    """Write the phase on operations that equal one of another phase, so that no later CSE merges them.
+    """Write the phase on operations that equal an operation of another phase, so that no later CSE merges them.
 
-    A forward operation between two gradients of one forward pass is skipped, since its location would disagree; the
-    phase of its twin suffices.
+    A forward operation between two gradients of one forward pass is skipped, since its location would contradict the
+    attribute; the phase of its twin suffices.
     """
     twins = dict[int, list[Operation]]()
     for op, kind in kinds.items():
@@ -203,7 +222,7 @@ def _state_phases_of_twins(kinds: Mapping[Operation, int], classified: Phases) -
 
 @dataclass(frozen=True)
 class CsePass(ModulePass):
-    """Merge equal operations within a phase, but not copies with originals, and drop dead operations."""
+    """Merge equal operations within a phase and erase dead ones; copies are not merged with originals."""
 
     name = "recompute-cse"
 

@@ -31,9 +31,11 @@ from ..support.operations import every_operation
 
 
 def flatten_tuples(module: ModuleOp) -> int:
-    """Flatten the results of all functions that are not called; returns the number of these functions.
+    """Flatten the tuples that functions return, unless the functions are called, and return the number of these
+    functions.
 
-    Raises `Refusal` for attributes of a tuple that would be lost.
+    Raises:
+        Refusal: Attributes of a tuple would be lost.
     """
     called = {op.callee.string_value() for op in every_operation(module) if isinstance(op, CallOp)}
     flattened = 0
@@ -47,7 +49,7 @@ def flatten_tuples(module: ModuleOp) -> int:
 
 
 def read_elements(module: ModuleOp) -> None:
-    """Replace elements of tuples by the values that the tuples were made of, and drop tuples without uses."""
+    """Replace elements of tuples by the values from which the tuples were created, and erase tuples without uses."""
     operations = every_operation(module)
     for op in operations:
         if isinstance(op, GetTupleElementOp) and (value := _element(op)) is not None:
@@ -65,13 +67,15 @@ def _erase(op: Operation) -> None:
 
 
 def _has_attributes(op: Operation) -> bool:
-    """Return whether an operation has attributes of other tools, which would be lost with it."""
+    """Return whether the operation has attributes of other dialects, which would be lost with it."""
     return any(not name.startswith(Names.PREFIX) for name in op.attributes)
 
 
 def _element(op: GetTupleElementOp) -> SSAValue | None:
-    """Return the value that the tuple was made of; None if that is not known, or if an attribute or a type would be
-    lost."""
+    """Return the value that the operation extracts from a tuple.
+
+    None if it is not known, or if an attribute or a type would be lost.
+    """
     owner = op.operand.owner
     if not isinstance(owner, TupleOp) or _has_attributes(op) or _has_attributes(owner):
         return None
@@ -82,23 +86,26 @@ def _element(op: GetTupleElementOp) -> SSAValue | None:
 def _flatten_results(function: FuncOp) -> None:
     if any(_attributes_of_result(function)):
         raise Refusal(function, "the attributes of a result that is a tuple would be lost; remove them first")
-    end = single_block(function).last_op
-    assert end is not None, "a function ends with a return"
-    returned = [leaf for value in end.operands for leaf in _leaves(value, end)]
-    end.operands = returned
+    return_op = single_block(function).last_op
+    assert return_op is not None, "a function ends with a return"
+    returned = [leaf for value in return_op.operands for leaf in _leaves(value, return_op)]
+    return_op.operands = returned
     outputs = [value.type for value in returned]
     function.function_type = FunctionType.from_lists(list(function.function_type.inputs), outputs)
     function.properties.pop("res_attrs", None)
 
 
 def _attributes_of_result(function: FuncOp) -> Iterator[DictionaryAttr]:
-    """Yield the attributes of the results."""
+    """Yield the attributes of the function's results."""
     attributes = function.res_attrs
     yield from (entry for entry in attributes or ArrayAttr[DictionaryAttr]([]) if entry.data)
 
 
-def _leaves(value: SSAValue, end: Operation) -> Sequence[SSAValue]:
-    """Return the elements of a returned value, from nested tuples in order; elements are read before the return."""
+def _leaves(value: SSAValue, return_op: Operation) -> Sequence[SSAValue]:
+    """Return the elements of a returned value in order, flattening nested tuples.
+
+    Elements of a tuple that another operation creates are extracted before the return, `return_op`.
+    """
     if not isinstance(value.type, TupleType):
         return [value]
     if isinstance(value, OpResult) and isinstance(value.op, TupleOp):
@@ -106,22 +113,22 @@ def _leaves(value: SSAValue, end: Operation) -> Sequence[SSAValue]:
             raise Refusal(value.op, "the attributes of a tuple that is returned would be lost; remove them first")
         elements: Sequence[SSAValue] = value.op.operands
     else:
-        elements = [_read(value, index, end) for index in range(len(value.type.types))]
-    return [leaf for element in elements for leaf in _leaves(element, end)]
+        elements = [_read(value, index, return_op) for index in range(len(value.type.types))]
+    return [leaf for element in elements for leaf in _leaves(element, return_op)]
 
 
-def _read(value: SSAValue[Attribute], index: int, end: Operation) -> SSAValue:
+def _read(value: SSAValue[Attribute], index: int, return_op: Operation) -> SSAValue:
     element = GetTupleElementOp(value, index)
-    element.location = end.location
-    block = end.parent
+    element.location = return_op.location
+    block = return_op.parent
     assert block is not None, "a return stands in a block"
-    block.insert_op_before(element, end)
+    block.insert_op_before(element, return_op)
     return element.result
 
 
 @dataclass(frozen=True)
 class FlattenTuplesPass(ModulePass):
-    """Return the elements of tuples, and read them without tuples."""
+    """Replace tuples by their elements, in function results and in uses."""
 
     name = "recompute-flatten-tuples"
 

@@ -22,8 +22,8 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from ..analysis.request.value_names import hand_on_names
-from ..analysis.step.marks import say
+from ..analysis.request.value_names import propagate_names
+from ..analysis.step.marks import mark_result
 from ..analysis.step.order import single_block
 from ..dialects.context import tell
 from ..dialects.names import Names
@@ -34,14 +34,24 @@ from .calls.call_attributes import Inherited, attributed, called_from, is_privat
 from .calls.origins import Origins
 
 MAX_OPERATIONS = 1_000_000
-"""Maximum size of a function after inlining: functions that call each other twice double at each level."""
+"""Maximum number of operations of a function after inlining: functions that call each other twice double at each
+level."""
 
 
 def inline(module: ModuleOp, origins: Origins | None = None) -> int:
-    """Inline every call of a private function; returns the number of calls.
+    """Inline every call of a private function, and erase private functions that are no longer referenced.
 
-    `origins`: a table to fill with the origin of each operation. Functions with a reserved name or `recompute.whole`
-    stay unchanged, with their calls. Raises `Refusal` for recursion, and for more than `MAX_OPERATIONS` operations.
+    Functions with a reserved name or the attribute `recompute.whole` stay unchanged, and so do their calls.
+
+    Args:
+        module: The module, which is changed in place.
+        origins: A table to fill with the origin of each operation.
+
+    Returns:
+        The number of inlined calls.
+
+    Raises:
+        Refusal: A function is recursive, or would have more than `MAX_OPERATIONS` operations.
     """
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
     inliner = _Inliner(functions, _staying(functions.values()), Inherited(module), origins)
@@ -59,7 +69,7 @@ def _staying(functions: Iterable[FuncOp]) -> set[str]:
 
 
 def why_calls_stay(module: ModuleOp) -> list[Remark]:
-    """Return a remark at the first call of each function whose calls are not inlined."""
+    """Return a remark at the first call of each function whose calls are not inlined, with the reason."""
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
     staying, others_on, first = _staying(functions.values()), attributed(module), dict[str, Remark]()
     for call in every_operation(module):
@@ -74,7 +84,7 @@ def why_calls_stay(module: ModuleOp) -> list[Remark]:
 
 @dataclass
 class _Inliner:
-    """Inlines the functions of a module, except for those `staying`."""
+    """Inlines the functions of a module, except for those in `staying`."""
 
     functions: Mapping[str, FuncOp]
     staying: Container[str]
@@ -82,7 +92,11 @@ class _Inliner:
     origins: Origins | None
 
     def callees_first(self) -> list[FuncOp]:
-        """Return all functions, callees before callers. Raises `Refusal` for recursion."""
+        """Return all functions, callees before callers.
+
+        Raises:
+            Refusal: A function is recursive.
+        """
         order, active = list[FuncOp](), dict[str, list[FuncOp]]()
         visited, pending = set[str](), list(self.functions.values())[::-1]
         while pending:
@@ -107,7 +121,10 @@ class _Inliner:
         return order
 
     def demand_bounded_size(self, order: Sequence[FuncOp]) -> None:
-        """Raise `Refusal` for a function with too many operations after inlining. `order`: callees first."""
+        """Raise `Refusal` for a function that would have too many operations after inlining.
+
+        `order`: the functions, callees first.
+        """
         sizes = dict[str, int]()
         for function in order:
             name, total = function.sym_name.data, 0
@@ -122,7 +139,7 @@ class _Inliner:
             sizes[name] = total
 
     def in_place(self, function: FuncOp) -> int:
-        """Inline the calls of functions without calls; returns their number."""
+        """Inline the calls in a function and return their number; calls in the callees must be inlined already."""
         inlined = 0
         for call in [op for op in every_operation(function) if isinstance(op, CallOp)]:
             if (callee := self._callee(call)) is not None:
@@ -131,7 +148,7 @@ class _Inliner:
         return inlined
 
     def _callee(self, call: CallOp) -> FuncOp | None:
-        """Return the function whose body replaces the call, or None if the call stays."""
+        """Return the function whose body replaces the call; None if the call stays."""
         name = call.callee.string_value()
         callee = self.functions.get(name)
         if callee is None or name in self.staying or not is_private(callee) or not callee.body.blocks:
@@ -150,14 +167,14 @@ def _inline_call(call: CallOp, callee: FuncOp, inherited: Inherited, origins: Or
             returned = [mapping[value] for value in op.operands]
             break
         copies.append(copy := op.clone(mapping))
-        inherited.hand_on(call, copy, len(copies))
+        inherited.propagate(call, copy, len(copies))
         for inner in every_operation(copy):
             inner.location = called_from(call.location, inner.location)
     if origins is not None:
         origins.inlined(call, zip(single_block(callee).ops, copies, strict=False), mapping)
     inlined = set(copies)
     _inherit_by_result(call, returned, inlined)
-    hand_on_names(call, returned, inlined)
+    propagate_names(call, returned, inlined)
     for result, value in zip(call.results, returned, strict=True):
         result.replace_all_uses_with(value)
     block.insert_ops_before(copies, call)
@@ -166,18 +183,18 @@ def _inline_call(call: CallOp, callee: FuncOp, inherited: Inherited, origins: Or
 
 
 def _inherit_by_result(call: CallOp, returned: Iterable[SSAValue], inlined: Container[Operation]) -> None:
-    """Copy a list of marks, one for each result of the call, to the operations that define these results."""
+    """Transfer the marks of the call's results, given as a list, to the operations that define these results."""
     marks = call.attributes.get(Names.RECOMPUTE)
     if not isinstance(marks, ArrayAttr):
         return
     for mark, value in zip(cast(ArrayAttr[Attribute], marks), returned, strict=True):
         owner = value.owner
         if isinstance(owner, Operation) and owner in inlined and not isinstance(mark, UnitAttr):
-            say(value, mark)
+            mark_result(value, mark)
 
 
 def _drop_uncalled(module: ModuleOp, staying: Container[str]) -> None:
-    """Drop private functions without references: calls, decompositions or comparators."""
+    """Erase private functions without references, be they calls, decompositions or comparators."""
     named = {name for op in every_operation(module) for name in _names_in(op)}
     for op in [op for op in module.ops if isinstance(op, FuncOp) and is_private(op) and op.body.blocks]:
         if (name := op.sym_name.data) not in named and name not in staying:

@@ -25,9 +25,10 @@ from .inline import inline, why_calls_stay
 
 
 def call_decompositions(module: ModuleOp) -> int:
-    """Replace each composite by a call of its decomposition; returns the number of composites.
+    """Replace each composite by a call of its decomposition; return the number of composites.
 
-    Raises `Refusal` for a composite with regions, and for one whose decomposition is not in the module.
+    Raises:
+        Refusal: A composite has regions, or its decomposition is not in the module.
     """
     composites = [op for op in every_operation(module) if isinstance(op, CompositeOp)]
     for op in composites:
@@ -44,7 +45,7 @@ def call_decompositions(module: ModuleOp) -> int:
 
 @dataclass(frozen=True)
 class InlineCompositesPass(ModulePass):
-    """Inline composites through their decompositions, with all other calls of private functions."""
+    """Replace composites by their decompositions, and inline all calls of private functions."""
 
     name = "recompute-inline-composites"
 

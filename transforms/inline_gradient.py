@@ -1,12 +1,12 @@
-"""recompute-inline-gradient: replace every `recompute.gradient` by its operations, and state their phase.
+"""recompute-inline-gradient: replace every `recompute.gradient` by its operations, and write their phase.
 
     %g = recompute.gradient {
       %h = stablehlo.multiply %ct, %a : tensor<8xf32>          %h = stablehlo.multiply %ct, %a
       recompute.yield %h : tensor<8xf32>                 ->        {recompute.phase = "gradient"}
     } : tensor<8xf32>
 
-Forward operations before the first gradient stay unchanged. If a later gradient needs operations between the two, f1 b1
-f2 b2, the phases of the whole function are stated, since they do not follow from positions.
+Forward operations before the first gradient stay unchanged. If a later gradient depends on operations between the two,
+f1 b1 f2 b2, the phases of the whole function are written, since they do not follow from positions.
 """
 
 from __future__ import annotations
@@ -27,13 +27,17 @@ from ..support.operations import every_operation
 
 
 def inline_gradient(module: ModuleOp) -> int:
-    """Flatten every gradient region; returns their number. Raises `Refusal` for a misplaced region."""
+    """Flatten every gradient region and return their number.
+
+    Raises:
+        Refusal: A region is at an invalid place.
+    """
     gradients = [op for op in every_operation(module) if isinstance(op, GradientOp)]
     for gradient in gradients:
         _check_place(gradient)
     for block in dict.fromkeys(op.parent for op in gradients):
         assert block is not None, "a gradient region stands in a block"
-        _state_phases_between(block)
+        _write_phases_between(block)
     for gradient in gradients:
         for op in splice(gradient):
             op.attributes.setdefault(Names.PHASE, StringAttr("gradient"))
@@ -41,15 +45,22 @@ def inline_gradient(module: ModuleOp) -> int:
 
 
 def _check_place(gradient: GradientOp) -> None:
-    """Verify the place of a region again: inlining may have moved it to an invalid one. Raises `Refusal`."""
+    """Verify the place of the region again, because inlining may have moved it to an invalid one.
+
+    Raises:
+        Refusal: The place is invalid.
+    """
     try:
         gradient.verify_place(gradient.parent_op())
     except VerifyException as error:
         raise Refusal(gradient, str(error)) from error
 
 
-def _state_phases_between(block: Block) -> None:
-    """State all phases if a gradient needs operations after the first gradient: they are its forward pass."""
+def _write_phases_between(block: Block) -> None:
+    """Write the phase of every operation if a gradient depends on operations after the first gradient.
+
+    These are its forward pass, which program positions cannot tell.
+    """
     order = Order.of(block)
     needed = _needed_by_gradients(order)
     first = next(index for index, op in enumerate(order.operations) if isinstance(op, GradientOp))
@@ -62,7 +73,7 @@ def _state_phases_between(block: Block) -> None:
 
 
 def _needed_by_gradients(order: Order) -> set[Operation]:
-    """Return the operations that gradients need, without constant expressions, which may run anywhere."""
+    """Return the operations on which gradients depend, without constant expressions, which may run anywhere."""
     constants = constants_only(order)
     needed = set[Operation]()
     for op in reversed(order.operations):
@@ -73,7 +84,7 @@ def _needed_by_gradients(order: Order) -> set[Operation]:
 
 @dataclass(frozen=True)
 class InlineGradientPass(ModulePass):
-    """Flatten `recompute.gradient` regions."""
+    """Replace `recompute.gradient` regions by their operations, with phases."""
 
     name = "recompute-inline-gradient"
 

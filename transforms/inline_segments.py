@@ -6,10 +6,10 @@
       recompute.yield %b : tensor<8xf32>                    {recompute.segment = "block0", recompute.checkpoint}
     } : tensor<8xf32>
 
-Outputs, which forward operations outside read, are kept, as are values that outlive the backward pass, unless the
-segment has `recompute.output_recompute`. A segment with `recompute.recompute = false` is kept whole, and one with a
-policy passes the policy to its operations. The innermost segment names the region, `outer/inner`; a name that is taken
-gets a number, `block0#1`. Attributes of operations take precedence.
+Outputs of the segment, which later forward operations read, are kept, and so are values that are live after the
+backward pass, unless the segment has `recompute.output_recompute`. A segment with `recompute.recompute = false` is kept
+as a whole, and the operations of a segment with a policy get this policy. Operations of nested segments get the path of
+names, `outer/inner`; if a name is taken, a number is added, `block0#1`. Attributes of operations take precedence.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from ..analysis.copies.decide import explicit_mark, stays
-from ..analysis.request.switches import hand_on, switches_in
-from ..analysis.request.value_names import hand_on_names
+from ..analysis.copies.decide import explicit_mark, kept_results_of
+from ..analysis.request.switches import propagate_switches, switches_in
+from ..analysis.request.value_names import propagate_names
 from ..analysis.step.order import Order
 from ..analysis.step.phases import Phases, phases
 from ..analysis.step.step import Step
@@ -40,14 +40,14 @@ KEEPING = tuple(StringAttr(policy) for policy in ("must_save", "prefer_save", "o
 
 @dataclass(frozen=True)
 class FlattenedSegment:
-    """A flattened segment: its attributes, and its operations without those of inner segments."""
+    """A flattened segment: its attributes, and its operations without those of nested segments."""
 
     attributes: Mapping[str, Attribute]
     operations: tuple[Operation, ...]
 
     @property
     def mark(self) -> Attribute:
-        """The mark of its operations."""
+        """The mark that its operations get."""
         return self.attributes.get(Names.RECOMPUTE, BoolAttr.from_bool(True))
 
     @property
@@ -60,9 +60,10 @@ class FlattenedSegment:
 
 
 def inline_segments(module: ModuleOp) -> int:
-    """Flatten and mark every segment; returns their number. Segments that scopes state are marked too.
+    """Flatten and mark every segment, including those that scopes mark, and return the number of flattened ones.
 
-    Raises `Refusal` as `phases` and `take_scopes` do.
+    Raises:
+        Refusal: A scope is malformed, or the phases of a function contradict each other.
     """
     take_scopes(module)
     flattened = 0
@@ -70,7 +71,7 @@ def inline_segments(module: ModuleOp) -> int:
     if not any(isinstance(op, SegmentOp) for op in operations):
         return 0
     for function in [op for op in operations if isinstance(op, FuncOp)]:
-        taken = _regions_of(function)
+        taken = _segment_names_of(function)
         instances = list[FlattenedSegment]()
         for segment in _outermost(function):
             instances.extend(_flatten(segment, "", taken))
@@ -85,42 +86,42 @@ def _outermost(function: FuncOp) -> list[SegmentOp]:
     return [segment for segment in segments if not isinstance(segment.parent_op(), SegmentOp)]
 
 
-def _regions_of(function: FuncOp) -> set[str]:
-    """Return the regions that operations name by attributes."""
+def _segment_names_of(function: FuncOp) -> set[str]:
+    """Return the segments that operations name by attributes."""
     stated = (op.attributes.get(Names.SEGMENT) for op in every_operation(function) if not isinstance(op, SegmentOp))
-    return {region.data for region in stated if isinstance(region, StringAttr)}
+    return {segment_name.data for segment_name in stated if isinstance(segment_name, StringAttr)}
 
 
 def _flatten(segment: SegmentOp, outer: str, taken: set[str]) -> list[FlattenedSegment]:
-    """Flatten a segment and those inside of it, the outermost first."""
+    """Flatten a segment and those nested in it; return them, the outermost first."""
     attributes = dict(segment.attributes)
-    region = _region(segment, outer, taken)
-    hand_on_names(segment, segment.terminator.operands, set(segment.body.block.ops))
+    segment_name = _unique_name(segment, outer, taken)
+    propagate_names(segment, segment.terminator.operands, set(segment.body.block.ops))
     operations = splice(segment)
     own = tuple(op for op in operations if not isinstance(op, SegmentOp))
     for op in operations:
         if Names.PHASE in attributes:
             op.attributes.setdefault(Names.PHASE, attributes[Names.PHASE])
-    hand_on(own, switches_in(attributes))
+    propagate_switches(own, switches_in(attributes))
     for op in own:
-        op.attributes.setdefault(Names.SEGMENT, StringAttr(region))
+        op.attributes.setdefault(Names.SEGMENT, StringAttr(segment_name))
     inner = [op for op in operations if isinstance(op, SegmentOp)]
     return [
         FlattenedSegment(attributes, own),
-        *(instance for op in inner for instance in _flatten(op, f"{region}/", taken)),
+        *(instance for op in inner for instance in _flatten(op, f"{segment_name}/", taken)),
     ]
 
 
-def _region(segment: SegmentOp, outer: str, taken: set[str]) -> str:
-    """Return a unique path for this instance."""
+def _unique_name(segment: SegmentOp, outer: str, taken: set[str]) -> str:
+    """Return a unique name for the segment, with the path of the segments around it."""
     name = segment.attributes.get(Names.SEGMENT)
     path = outer + (name.data if isinstance(name, StringAttr) else UNNAMED)
-    number, region = 0, path
-    while region in taken:
+    number, segment_name = 0, path
+    while segment_name in taken:
         number += 1
-        region = f"{path}#{number}"
-    taken.add(region)
-    return region
+        segment_name = f"{path}#{number}"
+    taken.add(segment_name)
+    return segment_name
 
 
 def _mark(function: FuncOp, instances: Sequence[FlattenedSegment]) -> None:
@@ -128,7 +129,7 @@ def _mark(function: FuncOp, instances: Sequence[FlattenedSegment]) -> None:
     for instance in instances:
         kept = set[SSAValue]()
         if not instance.is_kept and not instance.recomputes_outputs:
-            kept = set(step.numbered.values_of(stays(step.graph, step.positions(instance.operations))))
+            kept = set(step.numbered.values_of(kept_results_of(step.graph, step.positions(instance.operations))))
         for op in instance.operations:
             if explicit_mark(op) is not None:
                 continue
@@ -139,7 +140,7 @@ def _mark(function: FuncOp, instances: Sequence[FlattenedSegment]) -> None:
 
 
 def _all_forward(function: FuncOp) -> Phases:
-    """Return the phases of a function without a gradient: it is a forward pass."""
+    """Return the phases of a function without a gradient, which is a forward pass."""
     order = Order.of(function.body.block)
     *operations, terminator = order.operations
     return Phases(order, dict.fromkeys(operations, "primal") | {terminator: "update"})
@@ -147,7 +148,7 @@ def _all_forward(function: FuncOp) -> Phases:
 
 @dataclass(frozen=True)
 class InlineSegmentsPass(ModulePass):
-    """Flatten `recompute.segment`s into marks."""
+    """Replace `recompute.segment` regions by marked operations."""
 
     name = "recompute-inline-segments"
 

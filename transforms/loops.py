@@ -1,10 +1,11 @@
-"""recompute-loops: recompute values that a loop stacks for a later loop there, from the smallest set of stacks.
+"""recompute-loops: store fewer stacks in a loop, and recompute the other values in the later loop that reads them.
 
     %r:3 = stablehlo.while … do { …; %s1 = dynamic_update_slice %s, sin(tanh(%h)), %i }     forward pass of a scan
     …    = stablehlo.while … do { %x = dynamic_slice %r#2, 7 - %i; … }                      backward pass
 
-becomes two loops of which the first stacks only `%h`, for example; the second recomputes `sin(tanh(%h))`. `lax.scan`
-over layers has this form. Loops inside of loops, branches and per-device bodies are included.
+becomes two loops of which the first stacks only `%h`, for example, and the second recomputes `sin(tanh(%h))`. The set
+of stacks is the smallest one from which the others can be recomputed. `lax.scan` over layers has this form. Loops
+inside of loops, branches and per-device bodies are included.
 """
 
 from __future__ import annotations
@@ -18,17 +19,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from ..analysis.copies.loop_chunks import SavedCarries, held_of
-from ..analysis.copies.loop_cuts import (
-    NOT_COUNTED,
-    SMALLEST,
-    LoopCut,
-    MayRepeat,
-    corner_within,
-    left_alone,
-    loop_cut,
-)
-from ..analysis.request.in_loops import asked_whole, repeatable
+from ..analysis.copies.loop_chunks import SavedCarries, saved_carries_of
+from ..analysis.copies.loop_cut_curve import corner_within
+from ..analysis.copies.loop_cuts import NOT_COUNTED, SMALLEST, LoopCut, MayRepeat, loop_cut, loops_left_uncut
+from ..analysis.request.in_loops import is_recomputed_whole, repeatable
 from ..analysis.step.crossings import Crossings
 from ..analysis.step.exchanges import holds_collective
 from ..analysis.step.order import functions_of, single_block
@@ -52,8 +46,14 @@ from .rolled.repeat import repeat
 
 @dataclass(frozen=True)
 class Rolled:
-    """The result of the pass: number of repeated operations, extra FLOPs over all iterations, remarks, and the
-    replacements of results of erased loops."""
+    """The result of the pass.
+
+    Attributes:
+        copies: The number of repeated operations.
+        extra_flops: The FLOPs of these over all iterations.
+        remarks: Remarks on loops that were cut, and on loops that were not.
+        replaced: For each result of an erased loop, its replacement.
+    """
 
     copies: int
     extra_flops: int
@@ -65,10 +65,18 @@ NOTHING_ROLLED = Rolled(0, 0, ())
 
 
 def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops | LoopSchedule = True) -> Rolled:
-    """Cut every pair of loops that share stacks, in place, from the outside in. `loops`: `False` for none; with
-    "periodic(8)" or "periodic(auto)" the remaining pairs keep their carries every so many iterations.
+    """Cut every pair of loops that share stacks, outer loops before inner ones.
 
-    Raises `UnknownPolicy`, `BadSchedule`, and `Refusal` for a function of several blocks.
+    Args:
+        module: The module, which is changed in place.
+        selection: Which operations may be recomputed.
+        loops: The schedule: `False` for none; with "periodic(8)" or "periodic(auto)", the pairs that remain save their
+            carries at intervals of iterations.
+
+    Raises:
+        UnknownPolicy: The selection names a policy that does not exist.
+        BadSchedule: `loops` is malformed.
+        Refusal: A function has several blocks.
     """
     if (schedule := schedule_of(loops)).kind == "none":
         return NOTHING_ROLLED
@@ -85,12 +93,12 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
                 joined, before = block
                 split_branches(joined, copies > before, replaced)
                 continue
-            remarks.extend(_loop_left(op, reason) for op, reason in left_alone(block, crossings))
+            remarks.extend(_remark_on_uncut(op, reason) for op, reason in loops_left_uncut(block, crossings))
             links = partial(crossings.links_of, block)
-            whole = _run_again_whole(links(), find, selection)
-            remarks.extend(_not_worth_it(links(), may_repeat, find, whole))
+            whole = _recomputed_whole(links(), find, selection)
+            remarks.extend(_remarks_on_cuts_not_worthwhile(links(), may_repeat, find, whole))
             while (cut := _next_cut(links(), find, whole)) is not None:
-                remarks.extend((_remark_on_cut(cut), *_run_once(cut)))
+                remarks.extend((_remark_on_cut(cut), *_remarks_on_unrepeated(cut)))
                 extra += cut.extra_flops
                 copies += repeat(cut, numbers, replaced)
             # These are split again after all blocks inside of them.
@@ -98,7 +106,7 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
             pending.extend(inner for op in block.ops for region in op.regions for inner in region.blocks)
         if schedule.kind != "cut":
             drop_dead_code(function.body)
-            for held in _checkpointed(function.body.block, crossings, schedule, may_repeat, remarks):
+            for held in _pairs_with_saved_carries(function.body.block, crossings, schedule, may_repeat, remarks):
                 extra += held.extra_flops
                 copies += carry_out(held, numbers, replaced)
         drop_dead_code(function.body)
@@ -115,18 +123,21 @@ _TOPICS = {SMALLEST: Topic.LOOP_STACKS_SMALLEST, NOT_COUNTED: Topic.LOOP_NOT_COU
 """The topics of remarks with these reasons."""
 
 
-def _loop_left(op: Operation, reason: str, note: str = "", topic: Topic | None = None) -> Remark:
+def _remark_on_uncut(op: Operation, reason: str, note: str = "", topic: Topic | None = None) -> Remark:
     """Make the remark that a loop is left unchanged. `topic`: by default that of the reason."""
     return Remark(op, f"the loop is left as it is: {reason}{note}", topic=topic or _TOPICS.get(reason, Topic.LOOP_LEFT))
 
 
 def _next_cut(links: Iterable[LoopPair], find: Find, whole: Collection[Operation]) -> LoopCut | None:
-    """Return the next worthwhile cut of the block. It is searched again each time, since a cut replaces its loops."""
+    """Return the next worthwhile cut of the block; None if there is none.
+
+    The cuts are searched again each time, since each one replaces its loops.
+    """
     cuts = (find(link) for link in links if link.writer.op not in whole)
     return next((cut for cut in cuts if cut.why_not is None), None)
 
 
-def _not_worth_it(
+def _remarks_on_cuts_not_worthwhile(
     links: Iterable[LoopPair], may_repeat: MayRepeat, find: Find, whole: Collection[Operation]
 ) -> Iterator[Remark]:
     for link in links:
@@ -136,29 +147,31 @@ def _not_worth_it(
             exchanges = [op for op in link.writer.block.ops if holds_collective(op) and not may_repeat(op)]
             if reason == SMALLEST and exchanges:
                 note = EXCHANGES.format(name=name_of(exchanges[0]))
-                yield _loop_left(link.writer.op, reason, note, Topic.LOOP_COLLECTIVES)
+                yield _remark_on_uncut(link.writer.op, reason, note, Topic.LOOP_COLLECTIVES)
             else:
-                yield _loop_left(link.writer.op, reason)
+                yield _remark_on_uncut(link.writer.op, reason)
 
 
 WHOLE = "the loop is in a segment, and computed again with it as a whole: that needs less than to cut it"
 
 
-def _checkpointed(
+def _pairs_with_saved_carries(
     block: Block, crossings: Crossings, schedule: LoopSchedule, may_repeat: MayRepeat, remarks: list[Remark]
 ) -> Iterator[SavedCarries]:
-    """Yield pairs of loops that hold less with checkpoints, from the outside in; new loops are skipped. The caller
-    replaces each pair before the next one is searched."""
+    """Yield the schedule of each pair of loops that needs fewer bytes with saved carries, outer loops first.
+
+    The caller must replace each pair before it requests the next one. Loops that this creates are skipped.
+    """
     visited, pending = set[Operation](), [block]
     while pending:
         block = pending.pop()
         unpaired = {op for op in block.ops if op not in visited}
-        while (held := _next_checkpointed(block, crossings, schedule, unpaired)) is not None:
+        while (held := _next_pair_with_saved_carries(block, crossings, schedule, unpaired)) is not None:
             link = held.link
             unpaired.discard(link.writer.op)
             reason = held.why_not(may_repeat)
             if reason is not None:
-                remarks.append(_loop_left(link.writer.op, reason))
+                remarks.append(_remark_on_uncut(link.writer.op, reason))
             else:
                 remarks.append(Remark(link.writer.op, HELD.format(held=held), RemarkKind.PASSED))
                 unpaired.discard(link.reader.op)
@@ -166,11 +179,11 @@ def _checkpointed(
         pending.extend(inner for op in unpaired for region in op.regions for inner in region.blocks)
 
 
-def _next_checkpointed(
+def _next_pair_with_saved_carries(
     block: Block, crossings: Crossings, schedule: LoopSchedule, unpaired: Collection[Operation]
 ) -> SavedCarries | None:
     links = (link for link in crossings.links_of(block) if {link.writer.op, link.reader.op} <= set(unpaired))
-    candidates = (held_of(link, block, schedule) for link in links)
+    candidates = (saved_carries_of(link, block, schedule) for link in links)
     return next((held for held in candidates if held is not None), None)
 
 
@@ -180,10 +193,13 @@ HELD = (
 )
 
 
-def _run_again_whole(links: Iterable[LoopPair], find: Find, selection: Selection) -> frozenset[Operation]:
-    """Return the loops in segments that need less if each is recomputed as a whole, one after the other, than if the
-    stacks that their cuts keep are live together."""
-    links = [link for link in links if asked_whole(link.writer.op, selection)]
+def _recomputed_whole(links: Iterable[LoopPair], find: Find, selection: Selection) -> frozenset[Operation]:
+    """Return the loops in named segments that are recomputed as a whole.
+
+    This is preferred if the stacks of the largest loop, which are live one loop after the other, need less than the
+    stacks that all cuts keep, which are live together.
+    """
+    links = [link for link in links if is_recomputed_whole(link.writer.op, selection)]
     cuts = [cut for link in links if (cut := find(link)).why_not is None]
     held = sum(cut.kept_bytes for cut in cuts)
     largest = max((sum(stack.bytes for stack in link.stacks) for link in links), default=0)
@@ -200,8 +216,8 @@ def _remark_on_cut(cut: LoopCut) -> Remark:
     )
 
 
-def _run_once(cut: LoopCut) -> Iterator[Remark]:
-    """Yield a remark for each reason why an operation in the loop is not repeated."""
+def _remarks_on_unrepeated(cut: LoopCut) -> Iterator[Remark]:
+    """Yield, for each reason why operations of the loop are not repeated, a remark at the first such operation."""
     reasons = dict[str, Operation]()
     for op in cut.link.writer.block.ops:
         if op is not cut.link.writer.block.last_op and (reason := why_impure(op)) is not None:
@@ -214,7 +230,7 @@ def _run_once(cut: LoopCut) -> Iterator[Remark]:
 @dataclass(frozen=True)
 @has_options(Selection)
 class LoopsPass(ModulePass):
-    """Recompute the values that an earlier loop stacks in the loop that reads them.
+    """Store fewer stacks in loops, and recompute the other values in the later loop that reads them.
 
     Selection options are those of recompute-mark.
 

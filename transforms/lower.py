@@ -4,9 +4,9 @@
     %x1 = recompute.depend %x after %t        ->
     ... %ct ...                                       ... %ct1 ...
 
-`target=stablehlo`: one barrier over the delayed values and the gradient values. Later readers of a gradient value read
-the barrier's result: XLA would prune an unused operand, and the order with it. `target=none` drops tokens, for
-executors that run operations one after the other in program order.
+`target=stablehlo`: one barrier over the delayed values and the gates. Later readers of a gate read the barrier's
+result, because XLA would prune an unused operand, and the ordering with it. `target=none` removes tokens, for executors
+that run operations one after the other in program order.
 """
 
 from __future__ import annotations
@@ -30,7 +30,11 @@ from ..support.operations import every_operation
 
 
 def lower(module: ModuleOp, target: str) -> None:
-    """Remove every operation of the recompute dialect. Raises `ValueError` for an unknown target."""
+    """Replace every operation of the recompute dialect by operations of the target.
+
+    Raises:
+        ValueError: The target is unknown.
+    """
     if target not in _LOWERINGS:
         raise ValueError(f"unknown target '{target}' for recompute-lower; expected {', '.join(EMISSION_TARGETS)}")
     orders = dict[Block, Order]()
@@ -55,7 +59,7 @@ def _to_stablehlo(token: TokenOp, order: Order) -> None:
 
 
 def _barrier(depend: DependOp, gates: list[SSAValue], order: Order) -> list[SSAValue]:
-    """Replace the depend by a barrier; returns the gate values for later readers."""
+    """Replace the `recompute.depend` by a barrier; return the gates that later readers read."""
     values = [*depend.values, *(gate for gate in gates if gate not in depend.values)]
     barrier = OptimizationBarrierOp(values)
     barrier.location = depend.location
@@ -73,7 +77,7 @@ def _barrier(depend: DependOp, gates: list[SSAValue], order: Order) -> list[SSAV
 
 
 def _read_behind(gates: list[SSAValue], passed: Mapping[SSAValue, SSAValue], depend: DependOp, order: Order) -> None:
-    """Redirect later uses of a gate to the barrier's result."""
+    """Redirect later uses of the gates to the barrier's results."""
     start = order.position[depend]
     for gate in gates:
         for use in list(gate.uses):

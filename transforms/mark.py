@@ -1,6 +1,6 @@
-"""recompute-mark: translate a policy to marks. `recompute-clone` copies the marked operations.
+"""recompute-mark: translate a selection to marks, which `recompute-clone` carries out.
 
-`segments=auto` or `segments=<pattern>` marks the inside of every segment that is worth it:
+`segments=auto` or `segments=<pattern>` marks the inside of every segment that is worth recomputing:
 
     %1 = stablehlo.dot_general ... {recompute.segment = "block0", recompute.recompute = true}
     %2 = stablehlo.add ...         {recompute.segment = "block0", recompute.checkpoint}       // an output: kept
@@ -22,7 +22,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
 from ..analysis.copies.decide import Decision, Decisions, decide, explicit_mark
-from ..analysis.request.checkpoints import as_stated
+from ..analysis.request.checkpoints import with_stated_checkpoints
 from ..analysis.step.marks import Policy, is_forced
 from ..dialects.context import tell
 from ..dialects.names import Names
@@ -33,35 +33,42 @@ from ..support.operations import name_of
 from ..support.timing import part
 from .inline_segments import inline_segments
 from .per_device.outline import is_stand_in
-from .phase import Steps, numbered_steps, state_phases
-from .plans.limit_segments import StepLimits, mark_segment_budgets, of_rest
+from .phase import Steps, numbered_steps, write_phases
+from .plans.limit_segments import StepLimits, mark_segment_budgets, selection_without_budgets
 from .plans.misfits import Misfits
 from .preparation.nested_steps import nested_steps_apart
-from .preparation.repeatable import state_repeatable
+from .preparation.repeatable import mark_repeatable
 
 NAMED_SEGMENTS = 3
-"""Maximum number of segments that a remark names."""
+"""The maximum number of segments that a remark lists by name."""
 
 
 def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
-    """Flatten segments and mark the operations that the selection chooses; returns a remark for each skipped segment.
+    """Flatten segments and mark the operations that the selection selects.
 
-    Raises `Refusal` if there is no gradient, or if the selection does not apply to the step.
+    Returns:
+        A remark for each skipped segment, and for each part of the selection without effect.
+
+    Raises:
+        Refusal: There is no gradient, or the selection does not apply to the step.
     """
     inline_segments(module)
-    guessed = state_phases(module, selection.phase_hint)
-    state_repeatable(module, selection.repeatable)
-    selection, overridden = as_stated(module, selection)
-    steps, without_budgeted = numbered_steps(module), of_rest(selection)
+    guessed = write_phases(module, selection.phase_hint)
+    mark_repeatable(module, selection.repeatable)
+    selection, overridden = with_stated_checkpoints(module, selection)
+    steps, without_budgeted = numbered_steps(module), selection_without_budgets(selection)
     demands = mark_segment_budgets(steps, selection) if selection.segment_budgets else StepLimits()
     return [*guessed, *overridden, *demands.remarks, *mark_steps(steps, without_budgeted)]
 
 
 @part("mark")
 def mark_steps(steps: Steps, selection: Selection) -> list[Remark]:
-    """Mark flat, numbered steps, which stay valid; returns remarks as `mark` does.
+    """Mark the operations of flattened steps; return remarks as `mark` does.
 
-    Raises `Refusal` if the selection does not apply to a step.
+    The graphs of the steps stay valid, since only attributes change.
+
+    Raises:
+        Refusal: The selection does not apply to any step.
     """
     remarks, misfits = list[Remark](), Misfits()
     for function, step in steps:
@@ -73,7 +80,7 @@ def mark_steps(steps: Steps, selection: Selection) -> list[Remark]:
 
 
 def decision_remarks(function: FuncOp, decided: Decisions, selection: Selection) -> Iterator[Remark]:
-    """Yield a remark for each skipped segment."""
+    """Yield a remark for each skipped segment, and for each part of the selection without effect."""
     if not decided.resolved.members and not any(explicit_mark(op) for op in function.walk()):
         yield Remark(function, _no_segments(selection))
     remarks = chain(decided.resolved.remarks, _remarks_on_skipped(decided.decisions), _crossing(decided, selection))
@@ -81,13 +88,13 @@ def decision_remarks(function: FuncOp, decided: Decisions, selection: Selection)
 
 
 def write_marks(decided: Decisions) -> None:
-    """Write the decisions onto the operations."""
+    """Write the decisions as marks on the operations."""
     for op, attributes in marked_attributes(decided).items():
         op.attributes = attributes
 
 
 def marked_attributes(decided: Decisions) -> dict[Operation, dict[str, Attribute]]:
-    """Return the attributes of the operations that the decisions mark, with the marks; the operations stay unchanged.
+    """Return the attributes, with marks, of the operations that the decisions mark; the operations stay unchanged.
 
     An explicit mark of the user takes precedence over the decisions, and a decision over an offloading policy.
     """
@@ -111,7 +118,11 @@ def _no_segments(selection: Selection) -> str:
 
 
 def _crossing(decided: Decisions, selection: Selection) -> Iterable[Remark]:
-    """Yield remarks on values saved because later segments read them past the checkpoints; a better cut avoids this."""
+    """Yield a remark for each value that is saved because operations of a later segment read it, although it is no
+    checkpoint.
+
+    Such a value can be avoided by placing the checkpoints differently.
+    """
     for decision in decided.decisions if selection.checkpoints is not None else ():
         for op in decision.outputs if decision.recomputed else ():
             if not any(result in decided.resolved.saved for result in op.results):
@@ -139,13 +150,13 @@ def _marked_by(decision: Decision) -> dict[Operation, dict[str, Attribute]]:
 
 
 def _without_preferences(decision: Decision) -> dict[Operation, dict[str, Attribute]]:
-    """Replace preferences for recomputation that saves nothing by marks to keep."""
+    """Replace preferences for recomputation by marks to keep, in a segment in which recomputation saves nothing."""
     kept = {Names.RECOMPUTE: BoolAttr.from_bool(False)}
     return {op: {**op.attributes, **kept} for op in decision.operations if explicit_mark(op) and not is_forced(op)}
 
 
 def _remarks_on_skipped(decisions: Iterable[Decision]) -> Iterator[Remark]:
-    """Yield a remark for each reason, at the first segment that it applies to."""
+    """Yield one remark for each reason, at the first segment to which it applies."""
     by_reason = dict[tuple[str, bool], list[Decision]]()
     for decision in decisions:
         if decision.reason:
@@ -171,7 +182,7 @@ def _subject(segments: Sequence[str]) -> str:
 @dataclass(frozen=True)
 @has_options(Selection)
 class MarkPass(ModulePass):
-    """Mark operations by policy; the options are those of `Selection`."""
+    """Mark the operations to recompute; the options are those of `Selection`."""
 
     name = "recompute-mark"
 

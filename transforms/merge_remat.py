@@ -4,10 +4,10 @@
     %b = stablehlo.optimization_barrier %x                loc("transpose(jvp(f))/remat2")
     %c = stablehlo.sine %b                                loc("transpose(jvp(f))/checkpoint/rematted_computation/sin")
 
-becomes `%a` alone, which replaces `%c`. Operations of the second forward pass without a twin in the first, such as
-derivatives that the backward pass reads, move to the first, where they stand without `jax.checkpoint`. Barriers from
-other sources stay, as do other operations that are computed twice. If there is such a barrier, private functions are
-inlined first.
+becomes `%a` alone, which replaces `%c`. Operations of the second forward pass without a twin in the first one, such as
+derivatives that the backward pass reads, move to the first forward pass, where they would be without `jax.checkpoint`.
+Barriers from other sources stay, as do other operations that are computed twice. If there is a barrier of
+`jax.checkpoint`, private functions are inlined first.
 """
 
 from __future__ import annotations
@@ -32,14 +32,16 @@ from .inline import inline
 _CONTROL = frozenset({"stablehlo.while", "stablehlo.case", "stablehlo.if"})
 _AGAIN = "rematted_computation"
 _PRIMITIVES = frozenset({"checkpoint", "remat", "remat2"})
-"""Last path components of operations from `jax.checkpoint`, in all supported versions of JAX."""
+"""The last path components of operations from `jax.checkpoint`, in all supported versions of JAX."""
 
 
 def merge_remat(module: ModuleOp) -> int:
-    """Merge every second forward pass of `jax.checkpoint` with the first, in place; returns the number of removed
-    operations.
+    """Merge every second forward pass of `jax.checkpoint` with the first, and return the number of removed operations.
 
-    A module without such barriers stays unchanged. Raises the errors of `inline`.
+    A module without barriers of `jax.checkpoint` stays unchanged.
+
+    Raises:
+        Refusal: Private functions cannot be inlined.
     """
     if not any(map(is_of_remat, every_operation(module))):
         return 0
@@ -49,26 +51,29 @@ def merge_remat(module: ModuleOp) -> int:
     for barrier in barriers:
         _remove(barrier)
     # Twins are equal now as expressions, and the first stands before the other in the same block or around it.
-    merged = merge_into_first(module, _may_go)
+    merged = merge_into_first(module, _may_be_merged)
     for function in functions_of(module):
         _move_to_the_first(single_block(function))
     return len(barriers) + merged
 
 
 def without_remat(module: ModuleOp) -> ModuleOp:
-    """Return a merged copy of the module."""
+    """Return a copy of the module without the second forward passes of `jax.checkpoint`."""
     merged = module.clone()
     merge_remat(merged)
     return merged
 
 
 def is_of_remat(op: Operation) -> bool:
-    """Return whether `op` is a barrier of `jax.checkpoint` around a second forward pass, not one of the user."""
+    """Return whether the operation is the barrier that `jax.checkpoint` puts before a second forward pass."""
     return isinstance(op, OptimizationBarrierOp) and split_path(path_of(op.location))[-1] in _PRIMITIVES
 
 
-def _may_go(op: Operation) -> bool:
-    """Return whether the operation belongs to a second forward pass, or costs nothing."""
+def _may_be_merged(op: Operation) -> bool:
+    """Return whether the operation may be replaced by an earlier twin.
+
+    It may if it belongs to a second forward pass, or if it is a constant, whose live range costs nothing.
+    """
     return is_constant(op) or _runs_again(op)
 
 
@@ -77,7 +82,7 @@ def _runs_again(op: Operation) -> bool:
 
 
 def _move_to_the_first(block: Block) -> None:
-    """Move operations of the second forward pass that read only the first one after the last of their operands.
+    """Move operations of the second forward pass that read only the first one to the first one, after their operands.
 
     Only pure operations without branches and loops move: a branch or loop would run there for a third time.
     """
@@ -95,7 +100,7 @@ def _move_to_the_first(block: Block) -> None:
 
 
 class _Places:
-    """Positions of operations in a block: after one of the original operations, or before all, in order.
+    """Positions to which operations of a block can move: after one of the original operations, or before all of them.
 
     Constant expressions float: they move to where they are needed.
     """
@@ -107,7 +112,7 @@ class _Places:
         self._floating = set[Operation]()
 
     def may_float(self, op: Operation) -> bool:
-        """Return whether the operation is a constant expression; call it for all operations, in order."""
+        """Return whether the operation is a constant expression; to be called for all operations, in order."""
         is_candidate = is_constant(op) or (bool(op.operands) and not op.regions and why_impure(op) is None)
         if not is_candidate or any(value.owner not in self._floating for value in op.operands):
             return False
@@ -115,7 +120,7 @@ class _Places:
         return True
 
     def move(self, op: Operation) -> None:
-        """Move the operation after its operands, as in the forward pass."""
+        """Move the operation directly after its operands, as in the forward pass."""
         fixed = (producer for producer in producers(op) if producer in self._place and producer not in self._floating)
         self._put(op, max((self._place[producer] for producer in fixed), default=-1))
 

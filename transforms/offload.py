@@ -10,9 +10,9 @@ becomes
     %d = stablehlo.custom_call @annotate_device_placement(%h) {… "device" …, recompute.recompute = true}
     %9 = stablehlo.multiply %ct, %d            // gradient
 
-Fetching a value is recomputation of an operation whose operand takes no device memory: `recompute-clone` copies it
-behind a token to where the gradient needs it, like any other operation, and plans and proofs treat it the same. Moves
-that no copy fetches are removed (`withdraw`, which `recompute-cse` calls).
+Fetching a value is treated as recomputing an operation whose operand uses no device memory: `recompute-clone` copies it
+behind a token to where the gradient reads it, like any other operation, and plans and proofs treat it the same. Moves
+to the host whose value no copy fetches are removed (`withdraw`, which `recompute-cse` calls).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..analysis.request.policies import OFFLOADING
 from ..analysis.request.resolved import resolve
-from ..analysis.step.marks import Policy, asks_to_recompute, mark_of, say
+from ..analysis.step.marks import Policy, asks_to_recompute, mark_of, mark_result
 from ..analysis.step.order import constants_only
 from ..analysis.step.phases import Phases
 from ..analysis.step.unplaced import unplaced_values
@@ -51,7 +51,7 @@ from .phase import steps_of
 from .plans.misfits import Misfits
 
 LEAST_BYTES = 1 << 12
-"""Minimum size of a value that `auto` offloads."""
+"""The minimum size in bytes of a value that the option `auto` offloads."""
 MARKED_ALONE = Offload(marked=True)
 NO_TENSOR = "'offload' has no effect here: only tensors of StableHLO are moved to the host; it is kept"
 CONSTANT = "'offload' has no effect here: constant expressions take no memory"
@@ -61,9 +61,12 @@ NOT_READ = "'offload' has no effect here: no gradient operation reads the value"
 
 
 def offer(values: Iterable[SSAValue], speed: int, forced: bool = False) -> int:
-    """Insert a move to the host and back after each value, and redirect all uses; returns the number of values.
+    """Insert a move to the host and back after each value, redirect all uses, and return the number of values.
 
-    `speed`: bytes per second of the move, 0 if it is free. `forced`: fetch the value even if that saves nothing.
+    Args:
+        values: Results of operations.
+        speed: The speed of a transfer in bytes per second; 0 if transfers cost nothing.
+        forced: Fetch the value in the backward pass even if that saves nothing.
     """
     count = 0
     for value in values:
@@ -80,9 +83,17 @@ def offer(values: Iterable[SSAValue], speed: int, forced: bool = False) -> int:
 
 
 def offered(module: ModuleOp, selection: Selection = AUTO, offload: Offload = MARKED_ALONE) -> list[Remark]:
-    """Offer values for offloading in a flat module: those marked `offload` or selected by an offloading policy, and
-    further candidates. Returns remarks on marks without effect. Raises `Refusal`, also if the selection does not apply
-    to a step."""
+    """Insert moves to the host and back that the search may use, in a flattened module.
+
+    Values with the mark `offload` or selected by an offloading policy are always moved; other candidates only if that
+    saves memory.
+
+    Returns:
+        Remarks on marks without effect.
+
+    Raises:
+        Refusal: The selection does not apply to a step, or a step is malformed.
+    """
     remarks, misfits = list[Remark](), Misfits()
     for function, phases in steps_of(module) if offload.offers else ():
         constant, forced = constants_only(phases.order), list[SSAValue]()
@@ -102,7 +113,11 @@ def offered(module: ModuleOp, selection: Selection = AUTO, offload: Offload = MA
 
 
 def _selected(phases: Phases, selection: Selection) -> frozenset[SSAValue]:
-    """Return the values that an offloading policy selects. Raises `BadSelection`."""
+    """Return the values that an offloading policy selects.
+
+    Raises:
+        BadSelection: The selection does not apply to the step.
+    """
     return resolve(phases, selection).offloaded if selection.policy in OFFLOADING else frozenset()
 
 
@@ -114,8 +129,11 @@ def _marked(phases: Phases, selected: Set[SSAValue]) -> Iterator[SSAValue]:
 
 
 def _worth_offering(phases: Phases, offload: Offload, excluded: Set[SSAValue]) -> Iterator[SSAValue]:
-    """Yield the values with the highest cost per byte, first those that cannot be recomputed, until transfers take
-    their share of the forward pass."""
+    """Yield the values whose recomputation costs most per byte, until transfers take their share of the forward pass's
+    time.
+
+    Values that cannot be recomputed come first.
+    """
     if not offload.share:
         return
     operations = phases.order.operations
@@ -144,8 +162,14 @@ def why_not_moved(
     constant: Set[SSAValue] = frozenset(),
     unplaced: Set[SSAValue] = frozenset(),
 ) -> str | None:
-    """Return the reason why a value stays in device memory, or None. `constant`: constant expressions. `unplaced`:
-    values in unknown memory."""
+    """Return the reason that a value stays in device memory; None if it can be moved.
+
+    Args:
+        value: The value.
+        phases: The phases of the step.
+        constant: The values that are computed from constants alone.
+        unplaced: The values whose memory is unknown.
+    """
     if value in constant:
         return CONSTANT
     op = value.owner
@@ -175,19 +199,34 @@ _PLACED = frozenset({"stablehlo", "chlo", "sdy"})
 
 @dataclass(frozen=True)
 class Moves:
-    """The moves of a step: the number of offloaded values; the bytes moved to the host (`there`) and back."""
+    """The transfers of a step between device and host.
+
+    Attributes:
+        values: The number of offloaded values.
+        there: Bytes moved to the host.
+        back: Bytes moved back, which may be more.
+    """
 
     values: int = 0
     there: int = 0
     back: int = 0
 
     def charged(self, speed: int) -> int:
-        """Return the cost in picoseconds: each move back is charged for both directions."""
+        """Return the cost in picoseconds; each move back is charged for both directions.
+
+        `speed`: bytes per second, 0 if transfers are free.
+        """
         return ceil(PICOSECONDS * 2 * self.back / speed) if speed else 0
 
     def waiting(self, speed: int, forward: int, backward: int) -> int:
-        """Return the picoseconds that computation waits for transfers: to the host during the forward pass, which takes
-        `forward` picoseconds, and back during the backward pass, which takes `backward`."""
+        """Return the picoseconds that computation waits for transfers.
+
+        Transfers to the host overlap with the forward pass, and those back with the backward pass.
+
+        Args:
+            speed: The speed of a transfer in bytes per second.
+            forward, backward: The picoseconds that the two passes compute.
+        """
         if not speed:
             return 0
         waits = (PICOSECONDS * size / speed - work for size, work in ((self.there, forward), (self.back, backward)))
@@ -198,7 +237,11 @@ NO_MOVES = Moves()
 
 
 def withdraw(module: ModuleOp) -> Moves:
-    """Remove the moves without copies: their readers read the value itself. Returns the remaining moves."""
+    """Remove the moves to the host whose value no copy fetches, so that its readers read the value itself.
+
+    Returns:
+        The moves that remain.
+    """
     moves = [op for op in every_operation(module) if is_offload(op)]
     for op in moves:
         if is_from_host(op) and Names.COPY not in op.attributes and is_to_host(on_host := _owner(op.operands[0])):
@@ -217,10 +260,10 @@ def _bytes(moves: Iterable[Operation]) -> int:
 
 
 def mark_moved(module: ModuleOp) -> None:
-    """Mark the values whose fetches are marked for recomputation as `offload`, and remove the moves."""
+    """Replace the moves of values that are fetched in the backward pass by marks `offload` on these values."""
     for op in every_operation(module):
         if is_offload(op) and is_from_host(op) and asks_to_recompute(op):
-            say(_owner(op.operands[0]).operands[0], StringAttr(Policy.OFFLOAD.value))
+            mark_result(_owner(op.operands[0]).operands[0], StringAttr(Policy.OFFLOAD.value))
     withdraw(module)
 
 
@@ -238,7 +281,7 @@ def _erase(op: Operation, value: SSAValue) -> None:
 @dataclass(frozen=True)
 @has_options(Selection)
 class OffloadPass(ModulePass):
-    """Offload values marked `offload` to the host until their gradient.
+    """Offload values marked `offload` to the host until the backward pass reads them.
 
     Offloading policies, such as `save_and_offload_only_these_names`, select values by name.
     """

@@ -5,8 +5,9 @@
                                                                recompute.yield %h : tensor<8xf32>
                                                              } : tensor<8xf32>
 
-The region implies the phase. Tokens and copies belong to the gradient operations; where others stand between, f1 b1 f2
-b2, there are several regions. `recompute-inline-gradient` restores the flat form, with the phase on each operation.
+The region implies the phase. Tokens and copies count as gradient operations. If other operations stand between gradient
+operations, as in f1 b1 f2 b2, there are several regions. `recompute-inline-gradient` restores the flat form, with the
+phase on each operation.
 """
 
 from __future__ import annotations
@@ -29,7 +30,11 @@ from .inline_gradient import inline_gradient
 
 
 def outline_gradient(module: ModuleOp) -> int:
-    """Group the gradient operations of every function; returns the number of regions. Raises as `phases` does."""
+    """Group the gradient operations of every function in regions, and return the number of regions.
+
+    Raises:
+        Refusal: The phases of a function contradict each other.
+    """
     inline_gradient(module)
     outlined = 0
     for function in functions_of(module):

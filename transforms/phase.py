@@ -1,7 +1,7 @@
-"""recompute-phase: write the phase of every operation of a training step as `recompute.phase`.
+"""recompute-phase: write the phase of every operation of a training step as the attribute `recompute.phase`.
 
-%1 = stablehlo.tanh %0 {recompute.phase = "primal"}
-%2 = stablehlo.multiply %ct, %1 {recompute.phase = "gradient"}
+%1 = stablehlo.tanh %0                       %1 = stablehlo.tanh %0 {recompute.phase = "primal"}
+%2 = stablehlo.multiply %ct, %1       ->     %2 = stablehlo.multiply %ct, %1 {recompute.phase = "gradient"}
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ NOT_DIFFERENTIATED = (
 
 
 class NoGradient(Refusal):
-    """The module holds no gradient."""
+    """A refusal because the module contains no gradient."""
 
 
 class ForwardOverReverse(NoGradient):
@@ -67,7 +67,12 @@ class ForwardOverReverse(NoGradient):
 
 
 def steps_of(module: ModuleOp) -> Iterator[tuple[FuncOp, Phases]]:
-    """Yield the functions with a gradient. Raises `NoGradient` if there is none, and the refusals of `phases`."""
+    """Yield the functions with a gradient and their phases.
+
+    Raises:
+        NoGradient: No function has a gradient.
+        Refusal: The phases of a function contradict each other.
+    """
     has_gradient = False
     for function in functions_of(module):
         if (classified := phases(function)) is not None:
@@ -89,14 +94,19 @@ def _no_gradient(place: Operation, module: ModuleOp) -> NoGradient:
 
 
 Steps = Sequence[tuple[FuncOp, Step]]
-"""The functions with a gradient, numbered; valid until the module is changed."""
+"""The functions with a gradient and their graphs; valid until the module is changed."""
 
 
 def numbered_steps(module: ModuleOp, bare: bool = False, costs: CostsOf | None = None) -> Steps:
-    """Return the steps of the module. `bare`: without the data for planning. `costs`: costs for planning, as in
-    `graph_of`.
+    """Return the steps of the module.
 
-    Raises `Refusal` if there is none, for storages of unknown size, and for operations without a cost.
+    Args:
+        module: The module.
+        bare: Omit the data that only planners read.
+        costs: The recomputation costs that planners minimise, as in `graph_of`.
+
+    Raises:
+        Refusal: There is no gradient, a storage has an unknown size, or an operation has no cost.
     """
     with part("phases"):
         classified = list(steps_of(module))
@@ -104,12 +114,14 @@ def numbered_steps(module: ModuleOp, bare: bool = False, costs: CostsOf | None =
         return [(function, Step.of(step_phases, bare, costs)) for function, step_phases in classified]
 
 
-def state_phases(module: ModuleOp, hint: PhaseHint) -> list[Remark]:
-    """Write the phases that follow from the hint. Without a hint, and if no operation states its phase, guess the loss
-    and report the guess in a remark.
+def write_phases(module: ModuleOp, hint: PhaseHint) -> list[Remark]:
+    """Write the phases that follow from the hint.
 
-    Operations that only primal results need are moved before the gradient. Raises `Refusal` if the hint does not match
-    a function, or leads to no gradient.
+    Without a hint, and if no operation has a phase, guess the loss and report the guess in a remark. Operations that
+    only the primal results need are moved before the gradient.
+
+    Raises:
+        Refusal: The hint does not match a function, or no operation would be a gradient operation.
     """
     if hint:
         for function in functions_of(module):
@@ -142,7 +154,7 @@ GUESSED_TURN = (
 
 
 def _named(function: FuncOp, hint: PhaseHint) -> list[Operation]:
-    """Return the operations of the values that the hint names."""
+    """Return the operations that define the values that the hint names."""
     named = named_by(every_operation(function)[1:], hint.values)
     if (unknown := next((name for name, ops in named.items() if not ops), None)) is not None:
         raise BadRequest(function, f"primal-values: no value is called '{unknown}'")
@@ -150,7 +162,10 @@ def _named(function: FuncOp, hint: PhaseHint) -> list[Operation]:
 
 
 def _state(function: FuncOp, hint: PhaseHint, primal: Sequence[Operation]) -> None:
-    """Write the phases of a function. `primal`: further operations of the forward pass, beside those of the hint."""
+    """Write the phases of a function.
+
+    `primal`: operations of the forward pass, in addition to those of the hint.
+    """
     block = single_block(function)
     order = Order.of(block)
     end, late = late_operations(order, hint, primal)
@@ -177,6 +192,11 @@ def _state(function: FuncOp, hint: PhaseHint, primal: Sequence[Operation]) -> No
 
 
 def annotate_phases(module: ModuleOp) -> None:
+    """Write the phase of every operation of the functions with a gradient.
+
+    Raises:
+        NoGradient: No function has a gradient.
+    """
     for _, classified in steps_of(module):
         for op, phase in classified.phase.items():
             op.attributes[Names.PHASE] = StringAttr(phase)
@@ -198,6 +218,6 @@ class PhasePass(ModulePass):
     cotangents: tuple[int, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        tell(ctx, state_phases(op, PhaseHint(self.primal_results, self.primal_values, self.cotangents)))
+        tell(ctx, write_phases(op, PhaseHint(self.primal_results, self.primal_values, self.cotangents)))
         with nested_steps_apart(op):
             annotate_phases(op)

@@ -5,8 +5,8 @@
 
     %1 = stablehlo.tanh %0        ->        %1 = stablehlo.tanh %0 {recompute.recompute = true}
 
-The resulting module is inlined and flat, and its loops are cut as in the plan. Marks name the operations that are
-recomputed; the plan file, which is for the original module, also holds positions, counts and gates.
+The resulting module is inlined and flattened, and its loops are cut as in the plan. The marks show which operations are
+recomputed; the plan file, which applies to the original module, also has positions, counts and gates.
 """
 
 from __future__ import annotations
@@ -50,7 +50,10 @@ from .verify import verify_input
 
 
 def mark_as_planned(prepared: Prepared, outcome: Recomputation) -> list[Remark]:
-    """Mark the recomputed operations in the prepared module, to which the plans apply; returns remarks with reasons."""
+    """Mark the recomputed operations in the prepared module, and return remarks on the copies that free most.
+
+    `outcome`: the result of the search, whose plans apply to the prepared module.
+    """
     plans, remarks = {plan.function: plan for plan in outcome.plans}, list[Remark]()
     for function, step in numbered_steps(prepared.module):
         plan = plans[function.sym_name.data]
@@ -66,7 +69,7 @@ def mark_as_planned(prepared: Prepared, outcome: Recomputation) -> list[Remark]:
 
 
 def _reasons(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
-    """Yield remarks on the copies that free most: operation, position, and bytes."""
+    """Yield remarks on the copies that free most: which operations, where, and how many bytes."""
     largest = sorted(plan.groups, key=lambda group: (-group.saved_bytes, group.before))
     for group in largest[:NAMED_SEGMENTS]:
         names = ", ".join(dict.fromkeys(_named(step.operation(op)) for op in group.operations))
@@ -91,7 +94,7 @@ def _named(op: Operation) -> str:
 @dataclass(frozen=True)
 @has_options(Selection)
 class PlanPass(ModulePass):
-    """Choose under a budget which operations are recomputed: marks, and a plan for `--emit-plan`.
+    """Choose under a budget which operations to recompute; write marks, and a plan for `--emit-plan`.
 
     budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, at the least extra work; else an error.
     The default is `min`, unless there are segment budgets.
@@ -132,7 +135,10 @@ class PlanPass(ModulePass):
             ctx.plans.append(to_json(outcome.plans))
 
     def _mark(self, module: ModuleOp, options: RecomputeOptions, outcome: Recomputation) -> list[Remark]:
-        """Mark what the outcome recomputes; `options`: with its loop schedule and its moves."""
+        """Mark the operations that the search has decided to recompute.
+
+        `options`: the options, with the loop schedule and the moves to the host that the search has chosen.
+        """
         prepared, loops = prepare(module, options), options.loop_schedule
         remarks = mark_as_planned(prepared, outcome)
         if loops != schedule_of(self.loops) and prepare(module, replace(options, offload="")).rolled.copies:

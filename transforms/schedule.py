@@ -25,7 +25,11 @@ from ..support.diagnostics import Remark, RemarkKind
 
 
 def schedule(module: ModuleOp) -> list[Remark]:
-    """Reorder the functions whose peak falls; returns a remark for each function. Raises `Refusal` as `low_peak`."""
+    """Reorder the operations of functions where this lowers the peak; return a remark for each function.
+
+    Raises:
+        Refusal: A function has several blocks, dynamic shapes, or regions that are not inlined yet.
+    """
     remarks = list[Remark]()
     for function in functions_of(module):
         result = low_peak(function)
@@ -46,7 +50,7 @@ def _write(order: Order) -> None:
 
 @dataclass(frozen=True)
 class SchedulePass(ModulePass):
-    """Reorder operations for a low peak."""
+    """Reorder operations to lower the peak."""
 
     name = "recompute-schedule"
 

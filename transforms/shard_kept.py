@@ -3,9 +3,9 @@
     %x1 = recompute.depend %x after %0          %k = sdy.sharding_constraint %x <@mesh, [{?}, {"model", ?}]>
                                           ->    %x1 = recompute.depend %k after %0
 
-for segments with `recompute.recompute_slice_activation`, MindSpore's switch. The forward pass continues to read `%x`;
-copies gather their operands. Mesh axes that shard the batch, the first dimension of an argument with as many rows, are
-not used again.
+This applies to segments with `recompute.recompute_slice_activation`, a switch of MindSpore. The forward pass continues
+to read `%x`; copies gather their operands. Mesh axes that already shard the batch, which is the first dimension of an
+argument with the same number of rows, are not used.
 """
 
 from __future__ import annotations
@@ -39,17 +39,22 @@ NOT_DIVISIBLE = "it is kept whole: no free axis of the mesh divides one of its d
 
 
 @dataclass(frozen=True)
-class Mesh:
-    """The symbol of a mesh, and its axes with their sizes."""
+class _MeshAxes:
+    """The symbol of a mesh, and its axes of more than one device with their sizes."""
 
     symbol: str
     axes: Mapping[str, int]
 
 
 def shard_kept(module: ModuleOp, per_device: Collection[FuncOp] = ()) -> list[Remark]:
-    """Shard the values that the copies of such segments read; returns remarks on values that are kept whole.
+    """Shard the saved values that copies in segments with `recompute_slice_activation` read.
 
-    `per_device`: functions that are outlined per-device bodies, in which a mesh must not be used.
+    Args:
+        module: The module, which is changed in place.
+        per_device: Functions that are outlined per-device bodies, in which a mesh must not be used.
+
+    Returns:
+        Remarks on values that are kept whole.
     """
     remarks = list[Remark]()
     for function in functions_of(module):
@@ -76,20 +81,23 @@ def _is_switched_on(op: Operation) -> bool:
     return isinstance(switch, IntegerAttr) and bool(switch.value.data)
 
 
-def _mesh_of(module: ModuleOp) -> Mesh | None:
-    """Return the first mesh of more than one device."""
+def _mesh_of(module: ModuleOp) -> _MeshAxes | None:
+    """Return the first mesh with more than one device; None if there is none."""
     for op in module.ops:
         if isinstance(op, MeshOp):
             axes = {name: size for name, size in op.mesh.axes().items() if size > 1}
             if axes:
-                return Mesh(op.sym_name.data, axes)
+                return _MeshAxes(op.sym_name.data, axes)
     return None
 
 
 def _saved_for(
     operations: Sequence[Operation], segments: set[Attribute | None]
 ) -> Iterator[tuple[SSAValue, DependOp, int]]:
-    """Yield the delayed operands of copies of these segments. Arguments are left out: they are live in any case."""
+    """Yield the operands that copies of these segments read behind tokens: value, `recompute.depend` and operand index.
+
+    Arguments are left out, because they are live in any case.
+    """
     for op in operations:
         for index, (value, delayed) in enumerate(
             zip(op.values, op.delayed, strict=True) if isinstance(op, DependOp) else ()
@@ -105,8 +113,8 @@ def _owner(value: SSAValue) -> Operation:
     return value.owner
 
 
-def _sharding(value: SSAValue, function: FuncOp, mesh: Mesh) -> ShardingAttr | None:
-    """Return a sharding of one dimension over all free axes, or over one; None if no dimension is divisible."""
+def _sharding(value: SSAValue, function: FuncOp, mesh: _MeshAxes) -> ShardingAttr | None:
+    """Return a sharding of one dimension over all free axes, or over one of them; None if no dimension is divisible."""
     shape = _shape(value)
     free = [axis for axis in mesh.axes if axis not in _taken(value, shape, function)]
     for axes in filter(None, (free, *([axis] for axis in free))):
@@ -124,7 +132,7 @@ def _shape(value: SSAValue) -> tuple[int, ...]:
 
 
 def _taken(value: SSAValue, shape: Sequence[int], function: FuncOp) -> set[str]:
-    """Return the axes that already shard the value by its constraints, and those of a batch with as many rows."""
+    """Return the axes that already shard the value, or a batch with the same number of rows."""
     taken = set[str]()
     for index, argument in enumerate(function.body.block.args):
         stated = _sharding_of_argument(function, index)
@@ -137,7 +145,7 @@ def _taken(value: SSAValue, shape: Sequence[int], function: FuncOp) -> set[str]:
 
 
 def _sharding_of_argument(function: FuncOp, index: int) -> str | None:
-    """Return the text of an argument's sharding."""
+    """Return the text of an argument's sharding; None if it has none."""
     if function.arg_attrs is None:
         return None
     sharding = function.arg_attrs.data[index].data.get("sdy.sharding")

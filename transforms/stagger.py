@@ -1,11 +1,12 @@
-"""recompute-stagger: delay operations of a segment that could run long before it, above all random bits.
+"""recompute-stagger: delay operations of a segment that could run long before it, such as the generation of random
+bits.
 
     %bits = f(%key)                         %x1, %key1 = stablehlo.optimization_barrier %x, %key
     %y = g(%x, %bits)           ->          %bits = f(%key1)
                                             %y = g(%x1, %bits)
 
 where `%x` comes from the previous segment. In program order nothing changes. An executor that runs the program breadth
-first, as XLA:CPU does, otherwise computes the bits of all layers before the first layer.
+first, as XLA:CPU does, would otherwise compute the bits of all layers before the first layer.
 """
 
 from __future__ import annotations
@@ -38,9 +39,15 @@ from .preparation.nested_steps import nested_steps_apart
 def stagger(
     module: ModuleOp, segments: str = "auto", phases_of: Mapping[FuncOp, Phases] = MappingProxyType({})
 ) -> list[Early]:
-    """Put a barrier before each early part; returns the parts. Raises `Refusal` if there is no such segment.
+    """Insert a barrier before each part of a segment that could run early, and return these parts.
 
-    `phases_of`: phases of functions from before operations that wait for the gradient were inserted.
+    Args:
+        module: The module, which is changed in place.
+        segments: `auto`, or a shell-style pattern for scopes.
+        phases_of: The phases of functions from before operations were inserted that wait for the gradient.
+
+    Raises:
+        Refusal: The pattern matches no segment.
     """
     early = list[Early]()
     steps = (
@@ -61,8 +68,10 @@ def stagger(
 
 
 def _hold_back(part: Early, step: Step, newest: dict[SSAValue, SSAValue]) -> None:
-    """Insert the barrier of a part. `newest`: from values to their results of the latest barrier, which later segments
-    read too; extended."""
+    """Insert the barrier of an early part.
+
+    `newest`: for each value, the result of the latest barrier over it, which later segments read too; extended.
+    """
     values, start = step.numbered.values_of(part.waiting), part.operations[0]
     insertion = step.operation(start)
     barrier = OptimizationBarrierOp([newest.get(value, value) for value in values])

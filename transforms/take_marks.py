@@ -1,15 +1,17 @@
-"""recompute-take-marks: turn marks that a framework writes as calls into attributes of the defining operations.
+"""recompute-take-marks: turn marks that a framework writes as calls into attributes of the marked values' operations.
 
     %1 = stablehlo.tanh %0
     %2 = stablehlo.custom_call @recompute.save(%1)
     %3 = stablehlo.custom_call @recompute.name(%2) {backend_config = "hidden"}
     %4 = stablehlo.multiply %3, %3
 
+becomes
+
     %1 = stablehlo.tanh %0 {recompute.recompute = "must_save", recompute.name = "hidden"}
     %4 = stablehlo.multiply %1, %1
 
-The calls are the identity: `recompute.save`, `recompute.again`, `recompute.offload`, `recompute.name`. A mark on an
-argument of a private function applies to the operands of its calls.
+The calls, `recompute.save`, `recompute.again`, `recompute.offload` and `recompute.name`, return their operand. A mark
+on an argument of a private function applies to the operands of the function's calls.
 """
 
 from __future__ import annotations
@@ -23,9 +25,9 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from ..analysis.request.checkpoints import state_checkpoints
+from ..analysis.request.checkpoints import add_checkpoints
 from ..analysis.request.value_names import add_names
-from ..analysis.step.marks import Policy, say
+from ..analysis.step.marks import Policy, mark_result
 from ..analysis.step.order import functions_of
 from ..dialects.context import tell
 from ..dialects.mark_calls import CHECKPOINTS, NAME, POLICY_OF, is_mark, is_named_as_mark, name_in, why_malformed
@@ -39,14 +41,18 @@ NOT_MOVED = "'offload' keeps the value: offload=marked moves it to the host, and
 
 @dataclass(frozen=True)
 class ImportedMarks:
-    """Number of marks, and remarks on them, one for each reason."""
+    """The number of marks that were turned into attributes, and remarks on them, one for each reason."""
 
     marks: int
     remarks: tuple[Remark, ...]
 
 
 def take_marks(module: ModuleOp) -> ImportedMarks:
-    """Turn the calls into attributes, in place. Raises `Refusal` for an unknown or malformed mark."""
+    """Turn the calls into attributes, in place.
+
+    Raises:
+        Refusal: A mark is unknown or malformed.
+    """
     marks = [op for op in every_operation(module) if is_named_as_mark(op)]
     if not marks:
         return ImportedMarks(0, ())
@@ -54,13 +60,13 @@ def take_marks(module: ModuleOp) -> ImportedMarks:
         if (reason := why_malformed(mark)) is not None:
             raise Refusal(mark, reason)
     callers = _callers(module)
-    remarks, cuts = dict[str, Remark](), list[str]()
+    remarks, checkpoints = dict[str, Remark](), list[str]()
     for mark in marks:
-        reasons = _take_checkpoints(mark, callers, cuts) if _cuts(mark) else _take(mark, callers)
+        reasons = _name_checkpoints(mark, callers, checkpoints) if _is_checkpoint(mark) else _write_mark(mark, callers)
         for reason in reasons:
             remarks.setdefault(reason, Remark(mark, reason))
-    for function in functions_of(module) if any(map(_cuts, marks)) else ():
-        state_checkpoints(function, cuts)
+    for function in functions_of(module) if any(map(_is_checkpoint, marks)) else ():
+        add_checkpoints(function, checkpoints)
     for mark in marks:
         mark.results[0].replace_all_uses_with(mark.operands[0])
         mark.detach()
@@ -68,7 +74,7 @@ def take_marks(module: ModuleOp) -> ImportedMarks:
     return ImportedMarks(len(marks), tuple(remarks.values()))
 
 
-def _cuts(mark: CustomCallOp) -> bool:
+def _is_checkpoint(mark: CustomCallOp) -> bool:
     return mark.call_target_name.data == CHECKPOINTS
 
 
@@ -80,7 +86,7 @@ def _callers(module: ModuleOp) -> Mapping[str, list[CallOp]]:
     return callers
 
 
-def _take(mark: CustomCallOp, callers: Mapping[str, list[CallOp]]) -> Iterator[str]:
+def _write_mark(mark: CustomCallOp, callers: Mapping[str, list[CallOp]]) -> Iterator[str]:
     value, target = mark.operands[0], mark.call_target_name.data
     definitions, reasons = list[SSAValue](), list[str]()
     _resolve(value, callers, definitions, reasons)
@@ -89,21 +95,21 @@ def _take(mark: CustomCallOp, callers: Mapping[str, list[CallOp]]) -> Iterator[s
         if target == NAME:
             add_names(definition.owner, [name_in(mark)])
         else:
-            say(definition, StringAttr(POLICY_OF[target]))
+            mark_result(definition, StringAttr(POLICY_OF[target]))
     mark_name = target.removeprefix(Names.PREFIX)
     yield from (f"'{mark_name}' has no effect here: {reason}" for reason in reasons)
     if POLICY_OF.get(target) == Policy.OFFLOAD.value:
         yield NOT_MOVED
 
 
-def _take_checkpoints(mark: CustomCallOp, callers: Mapping[str, list[CallOp]], cuts: list[str]) -> Iterator[str]:
-    """Append the names of the checkpoints to `cuts`; values without a name get one."""
-    cuts.extend(name for name in name_in(mark).split(",") if name)
+def _name_checkpoints(mark: CustomCallOp, callers: Mapping[str, list[CallOp]], checkpoints: list[str]) -> Iterator[str]:
+    """Append the names of the checkpoints to `checkpoints`; values without a name get one."""
+    checkpoints.extend(name for name in name_in(mark).split(",") if name)
     for value in mark.operands[1:]:
         definitions, reasons = list[SSAValue](), list[str]()
         _resolve(value, callers, definitions, reasons)
-        name = f"checkpoint@{len(cuts)}"
-        cuts.extend([name] if definitions else [])
+        name = f"checkpoint@{len(checkpoints)}"
+        checkpoints.extend([name] if definitions else [])
         for definition in definitions:
             assert isinstance(definition.owner, Operation), "arguments are resolved to operands of calls"
             add_names(definition.owner, [name])
@@ -113,7 +119,8 @@ def _take_checkpoints(mark: CustomCallOp, callers: Mapping[str, list[CallOp]], c
 def _resolve(
     value: SSAValue, callers: Mapping[str, list[CallOp]], definitions: list[SSAValue], reasons: list[str]
 ) -> None:
-    """Append the operation results that a marked value resolves to, or the reason why there is none."""
+    """Append the operation results for which a marked value stands to `definitions`, or the reason for none to
+    `reasons`."""
     if not isinstance(value, BlockArgument):
         if isinstance(value.owner, Operation) and is_mark(value.owner):
             _resolve(value.owner.operands[0], callers, definitions, reasons)
@@ -132,7 +139,7 @@ def _resolve(
 
 
 def without_move_remarks(remarks: Iterable[Remark], moved: bool) -> tuple[Remark, ...]:
-    """Drop the remarks on values that are not moved, if `moved`."""
+    """Drop the remarks on values that are not moved to the host, if `moved`."""
     return tuple(remark for remark in remarks if not moved or remark.reason != NOT_MOVED)
 
 

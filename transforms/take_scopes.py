@@ -1,15 +1,17 @@
-"""recompute-take-scopes: turn segments that a framework marks by scopes around calls into attributes.
+"""recompute-take-scopes: turn scopes that a framework opens around marked calls into attributes.
 
     %0 = stablehlo.sine %x loc("jit(step)/jvp(recompute:block@3)/sin")
     %1 = stablehlo.exponential %0 loc("jit(step)/jvp(recompute:block@3)/recompute.save:exp@4/exp")
 
+becomes
+
     %0 = stablehlo.sine %x {recompute.segment = "block"}
     %1 = stablehlo.exponential %0 {recompute.segment = "block", recompute.recompute = false}
 
-`analysis/request/scope_names.py` lists the names of such scopes. Of nested segments the outermost counts; the innermost
-scope decides whether an operation inside is kept or recomputed. Operations that are recomputed outside of every segment
-form a segment of their own. A conditional belongs to the segment of one of its branches. An operation whose region
-contains a kept operation is kept: it is copied as a unit.
+`analysis/request/scope_names.py` defines the names of such scopes. The outermost of nested segments applies; the
+innermost scope decides whether an operation is kept or recomputed. Operations outside of every segment that are to be
+recomputed form a segment of their own. A conditional belongs to the segment of one of its branches. An operation whose
+region contains a kept operation is kept, because it is copied as a unit.
 """
 
 from __future__ import annotations
@@ -22,9 +24,9 @@ from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from ..analysis.request.scope_names import Called, CallTreatment, Switches, read
+from ..analysis.request.scope_names import CallTreatment, MarkedCall, Switches, parse_scope
 from ..analysis.request.segments import numbered_repetitions
-from ..analysis.request.switches import hand_on
+from ..analysis.request.switches import propagate_switches
 from ..analysis.step.direction import Direction
 from ..analysis.step.jax_paths import path_of, scope_of
 from ..analysis.step.marks import Policy
@@ -42,14 +44,19 @@ DECISIONS = {
 
 @dataclass(frozen=True)
 class _Scopes:
-    """The scopes of an operation: that of its segment, and the one that decides about it."""
+    """The marked calls that apply to an operation: the one that gives its segment, and the one that keeps or recomputes
+    it."""
 
-    segment: Called | None
-    decision: Called | None
+    segment: MarkedCall | None
+    decision: MarkedCall | None
 
 
 def take_scopes(module: ModuleOp) -> int:
-    """Write the attributes; returns the number of operations with scopes. Raises `Refusal` for an unknown switch."""
+    """Write the attributes, and return the number of operations with scopes.
+
+    Raises:
+        Refusal: A scope has an unknown switch.
+    """
     taken = 0
     for function in functions_of(module):
         scopes = {op: scope for op in every_operation(function) if (scope := _scopes_of(op)) is not None}
@@ -60,8 +67,8 @@ def take_scopes(module: ModuleOp) -> int:
 
 
 def _scopes_of(op: Operation) -> _Scopes | None:
-    """Return the scopes of an operation; None if it has none, or is in the backward pass."""
-    calls, inside = list(_calls(op)), list[list[Called]]()
+    """Return the scopes of an operation; None if it has none or is in the backward pass."""
+    calls, inside = list(_calls(op)), list[list[MarkedCall]]()
     if op.regions:
         inside = [inner_calls for inner in every_operation(op)[1:] if (inner_calls := list(_calls(inner)))]
     if not calls and inside and name_of(op) in BRANCHES:
@@ -84,8 +91,8 @@ def _scopes_of(op: Operation) -> _Scopes | None:
     return _Scopes(segment, decision)
 
 
-def _calls(op: Operation) -> Iterator[Called]:
-    """Yield the scopes around the operation that mark a call, from the outside in."""
+def _calls(op: Operation) -> Iterator[MarkedCall]:
+    """Yield the marked calls whose scopes contain the operation, from the outside in."""
     if ":" not in path_of(op.location):
         return
     scope = scope_of(op.location)
@@ -93,7 +100,7 @@ def _calls(op: Operation) -> Iterator[Called]:
         return
     for part in scope.path:
         try:
-            call = read(part)
+            call = parse_scope(part)
         except ValueError as error:
             raise Refusal(op, str(error)) from error
         if call is not None:
@@ -107,13 +114,13 @@ def _write(scopes_of: Mapping[Operation, _Scopes]) -> None:
             op.attributes.setdefault(Names.RECOMPUTE, DECISIONS[scopes.decision.kind])
         if scopes.segment is not None:
             op.attributes.setdefault(Names.SEGMENT, StringAttr(segments[op]))
-            hand_on([op], _as_attributes(scopes.segment.switches))
+            propagate_switches([op], _as_attributes(scopes.segment.switches))
             if scopes.segment.switches.output_recompute:
                 op.attributes.setdefault(Names.RECOMPUTE, BoolAttr.from_bool(True))
 
 
-def _segments(called: Mapping[Operation, Called]) -> dict[Operation, str]:
-    """Return a segment for each call, in the order of the program: `block`, `block#1`, and so on."""
+def _segments(called: Mapping[Operation, MarkedCall]) -> dict[Operation, str]:
+    """Return a segment name for each call, in program order: `block`, `block#1`, and so on."""
     calls = numbered_repetitions({op: (call.name, str(call.number)) for op, call in called.items()})
     names, taken = dict[str, str](), dict[str, int]()
     for op, call in calls.items():

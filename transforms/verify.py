@@ -1,7 +1,11 @@
-"""recompute-verify: check invariants that results of a run do not show; errors are at the operation.
+"""recompute-verify: check invariants of a rewritten step that its results do not reveal.
+
+    %x = recompute.depend %0 after %t
+    %c = stablehlo.tanh %0 {recompute.copy = 1, …}     error: this copy of stablehlo.tanh reads … without waiting …
 
 Definitions dominate uses; `recompute.` attributes are known, well-typed and consistent; copies wait for a gradient,
-replace uses of their originals, and exist once; tokens wait for gradients and have uses.
+replace uses of their originals, and exist once; tokens wait for gradients and have uses. Errors are reported at the
+operation.
 """
 
 from __future__ import annotations
@@ -32,10 +36,10 @@ from .preparation.nested_steps import nested_steps_apart
 
 
 def verify_input(module: ModuleOp) -> None:
-    """Check what xDSL's verifier does not: complete functions, dominance, `recompute.` attributes, shardings
-    and bounds.
+    """Check what xDSL's verifier does not: functions, dominance, `recompute.` attributes, shardings, and bounds.
 
-    Raises `Refusal`.
+    Raises:
+        Refusal: A check fails.
     """
     operations = every_operation(module)
     verify_functions(operations)
@@ -47,7 +51,7 @@ def verify_input(module: ModuleOp) -> None:
 
 
 def _verify_shardings(operations: Iterable[Operation]) -> None:
-    """Raise `Refusal` at the first operation with an invalid sharding among its attributes."""
+    """Raise `Refusal` at the first operation with an invalid sharding attribute."""
     for op in operations:
         try:
             check_attached_shardings(op)
@@ -67,9 +71,12 @@ def _verify_bounds(operations: Iterable[Operation]) -> None:
 
 
 def verify(module: ModuleOp, steps: Steps | None = None) -> None:
-    """Check all invariants of a module with copies. `steps`: those of the module, if they exist already.
+    """Check all invariants of a module with copies.
 
-    Raises `Refusal` at the first violation.
+    `steps`: the steps of the module, if they are already computed.
+
+    Raises:
+        Refusal: An invariant is violated; the error is reported at the first violation.
     """
     verify_input(module)
     step_of = dict(steps or ())

@@ -1,1 +1,1 @@
-"""Decide what to recompute: decisions per segment, plans from marks, loop cuts, and the legality of copies."""
+"""Analyses of what may be recomputed: the decision per segment, legality of copies, plans from marks, and loop cuts."""

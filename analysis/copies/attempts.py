@@ -1,5 +1,7 @@
-"""Candidates for the segments of a step and for their copies, as data. All are planned; the one with the lowest peak is
-applied."""
+"""Candidate strategies for dividing a step into segments and copying them.
+
+The search plans all of them and applies the one with the lowest peak.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,14 @@ from ...planning.graph import Graph
 
 @dataclass(frozen=True)
 class Attempt:
-    """A candidate: how the step is divided into segments, and how they are copied.
+    """A candidate: how the step is divided into segments, and how the segments are copied.
 
-    cuts: segments by structure; None for named segments.
-    own_outputs: a segment recomputes its outputs for its own gradient, while they are kept for all other readers.
-    beside, chain: see `GroupOptions`. each_pass: see `CloneOptions`.
+    Attributes:
+        cuts: The segments that the graph's structure suggests; None for named segments.
+        own_outputs: Recompute the outputs of a segment for the segment's own gradient, and keep them for all other
+            readers.
+        beside, chain: See `GroupOptions`.
+        each_pass: See `CloneOptions`.
     """
 
     cuts: Cuts | None = None
@@ -76,22 +81,24 @@ def attempts_for(
 ) -> Iterator[Attempt]:
     """Yield the candidates, the most promising ones first.
 
-    Args:
-        named: whether the step has segments with names.
-        stated: whether operations have attributes for their segment or for recomputation.
-        structures: the maximum number of cuts by structure; None for all.
+    If the user defines the segments, only the way of copying them varies.
 
-    Segments that the user states are not varied; only the copying of them is.
+    Args:
+        graph: The graph of the step.
+        selection: The user's selection.
+        named: Whether the step has named segments.
+        stated: Whether operations have attributes for their segment or for recomputation.
+        structures: The maximum number of divisions by structure; None for all.
     """
-    is_open = not stated and _is_open(selection)
-    if named or not is_open:
+    may_divide = not stated and _lets_search_choose(selection)
+    if named or not may_divide:
         yield DEFAULT_ATTEMPT
         yield Attempt(beside=False)
-    if is_open and selection.segment_count:
+    if may_divide and selection.segment_count:
         if not named:
             cuts = cut_into(graph, selection.segment_count)
             yield DEFAULT_ATTEMPT if cuts is None else Attempt(cuts)
-    elif is_open:
+    elif may_divide:
         if named:
             yield Attempt(own_outputs=True)
         if (whole := uncut(graph)) is not None:
@@ -103,7 +110,9 @@ def attempts_for(
             yield DEFAULT_ATTEMPT
 
 
-def _is_open(selection: Selection) -> bool:
-    """Return whether the selection leaves the segments open."""
-    stated = selection.segments != "auto" or selection.checkpoints is not None or selection.skip or selection.outputs
-    return not stated
+def _lets_search_choose(selection: Selection) -> bool:
+    """Return whether the selection leaves the choice of segments to the search."""
+    is_restricted = (
+        selection.segments != "auto" or selection.checkpoints is not None or selection.skip or selection.outputs
+    )
+    return not is_restricted

@@ -1,4 +1,4 @@
-"""Plans from marks: which marked operations may be copied, and the options of copying."""
+"""Plans from marks: legality of copying marked operations, and the options of copying."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from ..step.marks import asks_to_recompute, is_demanded, is_to_recompute
 from ..step.step import Step
 
 
-def refused(step: Step, permission: Permission) -> frozenset[int]:
-    """Return the operations that must not run twice."""
+def unrepeatable(step: Step, permission: Permission) -> frozenset[int]:
+    """Return the numbers of the operations that must not run twice, because of their effects."""
     impure = step.graph.impure
     return frozenset(index for index in impure if why_not_again(step.operation(index), permission) is not None)
 
 
 def why_not_recomputable(step: Step, op: Operation, permission: Permission = NOTHING) -> str | None:
-    """Return the reason that the operation must not run twice; None if it may."""
+    """Return the reason that the operation must not be recomputed; None if it may."""
     if not step.phases.is_forward(op):
         return f"{name_of(op)} is not recomputed: it runs in phase '{step.phases.phase[op]}', not in the forward pass"
     if (reason := why_not_again(op, permission)) is not None:
@@ -41,7 +41,10 @@ def why_not_recomputable(step: Step, op: Operation, permission: Permission = NOT
 
 
 def why_stays(step: Step, value: SSAValue) -> str | None:
-    """Return the reason that a value is live after the backward pass; None if it need not be."""
+    """Return the reason that recomputing the value cannot free it; None if it can be freed.
+
+    A value that the function returns or that the update reads is live after the backward pass in any case.
+    """
     graph, number = step.graph, step.number(value)
     if graph.root[number] not in graph.lives_on:
         return None
@@ -54,9 +57,8 @@ class CloneOptions:
 
     Attributes:
         grouping: How the copies are grouped behind tokens.
-        each_pass: Whether a segment is copied again for each pass of the gradient over it (see
-            `planning/by_segment/each_pass.py`).
-        permission: Operations that may run twice although their results do not depend on their operands alone.
+        each_pass: Copy a segment again for each pass of the gradient over it (see `planning/by_segment/each_pass.py`).
+        permission: The user's permission to repeat operations that are not pure functions of their operands.
     """
 
     grouping: GroupOptions = DEFAULT_GROUPING
@@ -64,8 +66,8 @@ class CloneOptions:
     permission: Permission = NOTHING
 
     def plan(self, step: Step, targets: Targets) -> Plan:
-        """Plan the copies of the targets."""
-        plan = plan_segments(step.graph, targets, refused(step, self.permission), self.grouping)
+        """Return the plan that recomputes the targets."""
+        plan = plan_segments(step.graph, targets, unrepeatable(step, self.permission), self.grouping)
         return in_each_pass(step.graph, plan) if self.each_pass else plan
 
 
@@ -73,7 +75,7 @@ DEFAULT_COPYING = CloneOptions()
 
 
 def refused_marks(step: Step, permission: Permission) -> Iterator[tuple[Operation, str]]:
-    """Yield marks on operations that must not run twice, with the reason."""
+    """Yield the marked operations that must not be recomputed, with the reason."""
     for op in step.phases.order.operations:
         if Names.RECOMPUTE not in op.attributes:
             continue
@@ -85,15 +87,15 @@ def refused_marks(step: Step, permission: Permission) -> Iterator[tuple[Operatio
 
 @part("plan")
 def plan_of_marks(step: Step, copying: CloneOptions, without: Iterable[Operation] = ()) -> Plan:
-    """Plan the marked operations, except for those in `without`."""
+    """Return the plan that recomputes the marked values, except those of the operations in `without`."""
     targets, marked = _targets_of_marks(step, frozenset(without))
-    return copying.plan(step, completed(step, targets, marked))
+    return copying.plan(step, with_dependent_targets(step, targets, marked))
 
 
-def completed(step: Step, targets: Targets, marked: Collection[int]) -> Targets:
-    """Add values computed from the targets for the backward pass alone, and views of targets.
+def with_dependent_targets(step: Step, targets: Targets, marked: Collection[int]) -> Targets:
+    """Extend the targets by their views, and by values computed from them that only the backward pass reads.
 
-    `marked`: operations with attributes of their own, which are not added.
+    `marked`: operations that the user has marked, which are not added.
     """
     demanded = [value for value in targets.values if is_demanded(step.value(value))]
     residual_targets = with_residuals(step.graph, targets, demanded, marked)
@@ -101,8 +103,10 @@ def completed(step: Step, targets: Targets, marked: Collection[int]) -> Targets:
 
 
 def _targets_of_marks(step: Step, without: frozenset[Operation]) -> tuple[Targets, frozenset[int]]:
-    """Return the marked forward values, and all operations with a mark. Marks outside of segments form one
-    segment, ""."""
+    """Return the marked forward values as targets, and all operations with a mark.
+
+    Marked operations outside of segments form one segment, named "".
+    """
     segments, values, marked = dict[int, str](), set[int](), set[int]()
     for index, op in enumerate(step.phases.order.operations):
         if op not in without and not _MARKS.isdisjoint(op.attributes):
@@ -114,27 +118,27 @@ def _targets_of_marks(step: Step, without: frozenset[Operation]) -> tuple[Target
             segments[index] = segment.data
         if op not in without and asks_to_recompute(op):
             segments.setdefault(index, "")
-            made = zip(step.graph.makes[index], op.results, strict=True)
-            values.update(number for number, result in made if is_to_recompute(result))
+            numbered_results = zip(step.graph.makes[index], op.results, strict=True)
+            values.update(number for number, result in numbered_results if is_to_recompute(result))
     return Targets(segments, frozenset(values)), frozenset(marked)
 
 
 _MARKS = frozenset({Names.RECOMPUTE, Names.CHECKPOINT})
 
 
-def without_effect(step: Step, plan: Plan) -> Iterator[Remark]:
-    """Yield remarks on marked values that the plan keeps, with the reason."""
-    return (_left_alone(step, kept) for kept in plan.kept)
+def ineffective_marks(step: Step, plan: Plan) -> Iterator[Remark]:
+    """Yield a remark for each segment or marked operation that the plan keeps, with the reason."""
+    return (_remark_on_kept(step, kept) for kept in plan.kept)
 
 
-def _left_alone(step: Step, kept: Kept) -> Remark:
+def _remark_on_kept(step: Step, kept: Kept) -> Remark:
     subject = f"segment '{kept.segment}'" if kept.segment else "the marked operation"
     return Remark(step.operation(kept.operation), f"{subject} is not recomputed: {kept.reason}")
 
 
 def kept_results(step: Step, plan: Plan) -> Iterator[tuple[Operation, int, str]]:
-    """Yield the marked results that are kept although their operation is copied for another result: operation, index,
-    reason."""
+    """Yield the marked results that are kept although their operation is copied for another result: operation, result
+    index and reason."""
     graph, replaced = step.graph, plan.replaced
     for number in dict.fromkeys(op for group in plan.groups for op in group.operations):
         op = step.operation(number)

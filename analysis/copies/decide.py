@@ -1,6 +1,6 @@
-"""Per-segment decision: recompute the values inside, or the reason that the segment is skipped.
+"""Decisions per segment: recompute the values inside, or the reason that the segment is skipped.
 
-Marking and explaining use the same decisions.
+Marking and explaining both use these decisions, so that they always agree.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ from .copying import CloneOptions
 class Decision:
     """The decision for one segment instance.
 
-    operations: the operations of the segment.
-    values: the values that may be recomputed.
-    groups: the copy groups that recompute them, even if this is not worthwhile; empty if it is impossible.
-    reason: why nothing is recomputed; None if `values` are.
-    own: outputs that are kept, and recomputed for these readers only.
+    Attributes:
+        segment: The name of the instance; "" for operations outside of segments.
+        operations: The operations of the segment, in program order.
+        values: The values that may be recomputed.
+        groups: The copy groups that would recompute them, even if that is not worthwhile; empty if it is impossible.
+        reason: The reason that nothing is recomputed; None if `values` are recomputed.
+        own: Outputs that are kept, but recomputed for the readers given here.
     """
 
     segment: str
@@ -65,7 +67,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Decisions:
-    """Decisions in program order, and the resolved selection with its remarks."""
+    """The decisions of a step in program order, and the resolved selection."""
 
     step: Step
     decisions: tuple[Decision, ...]
@@ -80,9 +82,17 @@ def decide(
     named: Mapping[Operation, str] | None = None,
     staged: bool = True,
 ) -> Decisions:
-    """Decide for each segment instance, then for operations outside of segments. Raises `BadSelection`.
+    """Decide for each segment instance, and for operations outside of segments.
 
-    `named`: the segments with names, if they are already computed. `staged`: see `GroupOptions`.
+    Args:
+        step: The step.
+        selection: The user's selection.
+        attempt: The candidate strategy.
+        named: The operations' named segments, if they are already computed.
+        staged: See `GroupOptions`.
+
+    Raises:
+        BadSelection: The selection does not fit the step.
     """
     resolved = resolve(step.phases, selection, _cut(step, attempt) or named)
     decider = _Decider(
@@ -109,8 +119,8 @@ def _gradient_scopes(step: Step, selection: Selection) -> dict[int, str]:
 
 
 def _outside(step: Step, resolved: Resolved, decider: _Decider) -> list[Decision]:
-    """Return the decisions on marked operations outside of segments, and on operations to sink into the
-    backward pass."""
+    """Return the decisions on marked operations outside of segments, and on operations to sink into the backward
+    pass."""
     taken = {op for operations in resolved.members.values() for op in operations}
     outside = [op for op in step.phases.order.operations if op not in taken and step.phases.is_forward(op)]
     preferred = [op for op in outside if any(mark_of(result) is Policy.PREFER_RECOMPUTE for result in op.results)]
@@ -123,7 +133,10 @@ def _outside(step: Step, resolved: Resolved, decider: _Decider) -> list[Decision
 
 @dataclass(frozen=True)
 class _Decider:
-    """The inputs of all decisions. `scopes`: for each gradient operation the segment that it differentiates."""
+    """Decides segment by segment, for one step and one candidate.
+
+    `scopes`: for each gradient operation, the name of the segment whose gradient it computes.
+    """
 
     step: Step
     selection: Selection
@@ -138,14 +151,21 @@ class _Decider:
         saved: frozenset[SSAValue] = frozenset(),
         outputs: bool | None = None,
     ) -> Decision:
-        """Decide for one segment. `outputs`: whether to recompute its outputs too; None for the selection's option."""
+        """Decide for one segment.
+
+        `outputs`: whether to recompute its outputs too; None for the option of the selection.
+        """
         step, graph = self.step, self.step.graph
         outputs = self.selection.outputs if outputs is None else outputs
         members = step.positions(operations)
         kept = {step.number(value) for value in saved if value in step.numbered.number}
         live_out = set[int]() if outputs else kept_outputs(graph, members)
         marked = {number for number, op in zip(members, operations, strict=True) if Names.RECOMPUTE in op.attributes}
-        own = self._own(segment, members, live_out - kept, marked) if self.attempt.own_outputs else {}
+        own = (
+            self._outputs_for_own_gradient(segment, members, live_out - kept, marked)
+            if self.attempt.own_outputs
+            else {}
+        )
         kept |= live_out - own.keys()
         values = frozenset(
             value
@@ -162,12 +182,13 @@ class _Decider:
         own_outputs = {step.value(value): readers for value, readers in own.items() if value in values}
         return Decision(segment, tuple(operations), targets, plan.groups, _why_not(plan, forced), own_outputs)
 
-    def _own(
+    def _outputs_for_own_gradient(
         self, segment: str, members: Sequence[int], live_out: Iterable[int], marked: Container[int]
     ) -> dict[int, frozenset[int]]:
         """Return the outputs of a segment that its own gradient reads, with these readers.
 
-        Readers are selected by scope, not by dependence: an operation between two segments belongs to neither.
+        Readers are matched by scope rather than by dependence, because an operation between two segments belongs to
+        neither.
         """
         graph, inside, scope = self.step.graph, set(members), instance_name(segment)
         own_readers = dict[int, frozenset[int]]()
@@ -193,9 +214,9 @@ def _lives_on(graph: Graph, value: int) -> bool:
 
 
 def kept_outputs(graph: Graph, segment: Iterable[int]) -> set[int]:
-    """Return the values that a forward operation outside of the segment reads, and the owners of their storage.
+    """Return the values of the segment that later forward operations read, and the owners of their storage.
 
-    They are kept, so that the recomputation of a segment does not depend on that of the segment before it.
+    They are kept, so that recomputing a segment does not require the recomputation of the segment before it.
     """
     inside = set(segment)
     outputs = {
@@ -206,7 +227,7 @@ def kept_outputs(graph: Graph, segment: Iterable[int]) -> set[int]:
     return outputs | {root for value in outputs if graph.maker[root := graph.root[value]] in inside}
 
 
-def stays(graph: Graph, segment: Sequence[int]) -> set[int]:
+def kept_results_of(graph: Graph, segment: Sequence[int]) -> set[int]:
     """Return the results of a segment that are kept: its outputs, and values that are live after the backward pass."""
     return kept_outputs(graph, segment) | {value for value in graph.results_of(segment) if _lives_on(graph, value)}
 
@@ -225,7 +246,7 @@ def _why_not(plan: Plan, forced: bool) -> str | None:
 
 
 def explicit_mark(op: Operation) -> bool | None:
-    """Return whether a mark of the user recomputes (True) or keeps (False) the operation; None without a mark."""
+    """Return True if the user's mark recomputes the operation, False if it keeps the operation, None without a mark."""
     if Names.RECOMPUTE not in op.attributes:
         return None
     marks = [mark for result in op.results if (mark := mark_of(result)) is not None]

@@ -1,8 +1,11 @@
-"""Loops that save some carries in place of stacks: the carries of every n-th iteration, or in a fixed number of slots.
+"""Schedules that save some carries of a loop instead of its stacks: every n-th carry, or a fixed number of slots.
 
-This is for stacks that remain after the smallest cut of the body: often the carry of each iteration, which needs too
-many bytes if the loop is long. Before, N slices are live between the loops. After, the carries of each chunk and the
-slices of one chunk are live; or the carries of each slot, and the slice of one iteration.
+before   N slices are live between the writing loop and the reading loop
+chunks   the carry at the start of each chunk of n iterations, and the slices of one chunk
+slots    the carries in the slots, and the slice of one iteration
+
+They serve stacks that remain after the smallest cut of the body (`loop_cuts.py`): often the carry of every iteration,
+which is too large if the loop is long.
 """
 
 from __future__ import annotations
@@ -34,8 +37,12 @@ NOT_LESS = "{words} and the slices recomputed from them need {after} bytes, but 
 
 @dataclass(frozen=True)
 class LoopPart:
-    """The needed part of a loop: numbers of the carries that iterations change, without the counter, and operations in
-    program order."""
+    """The part of a loop that computes certain values.
+
+    Attributes:
+        carries: The indices of the carries that iterations change, without the counter.
+        operations: The operations of the body, in program order.
+    """
 
     carries: tuple[int, ...]
     operations: tuple[Operation, ...]
@@ -45,12 +52,16 @@ class LoopPart:
         return len(self.operations)
 
 
-def demand(
+def needed_part(
     loop: CountedLoop, needed: Iterable[SSAValue], results: Iterable[int], available: Collection[SSAValue] = ()
 ) -> LoopPart:
-    """Return the part of the loop that computes the wanted values of the body and these results.
+    """Return the part of the loop that computes the given body values and results.
 
-    `available`: values that need not be computed.
+    Args:
+        loop: The loop.
+        needed: Values of the body.
+        results: Indices of results of the loop.
+        available: Values that need not be computed.
     """
     invariant = {loop.counter, *(argument.index for argument in loop.block.args if loop.is_invariant(argument.index))}
     carries, operations, visited = set(results) - invariant, set[Operation](), set[SSAValue]()
@@ -72,8 +83,10 @@ def demand(
 
 @dataclass(frozen=True)
 class SavedCarries(ABC):
-    """A link that saves carries in place of the stacks `dropped`. `again`: the part of the loop that recomputes their
-    slices from the carries."""
+    """A schedule that saves carries of the writing loop instead of the stacks `dropped`.
+
+    `again`: the part of the writing loop that recomputes the slices of these stacks from the carries.
+    """
 
     link: LoopPair
     dropped: tuple[Stack, ...]
@@ -82,7 +95,7 @@ class SavedCarries(ABC):
     @property
     @abstractmethod
     def after_bytes(self) -> int:
-        """Peak bytes of saved carries and recomputed slices."""
+        """Peak bytes of the saved carries and the recomputed slices."""
 
     @property
     @abstractmethod
@@ -92,31 +105,32 @@ class SavedCarries(ABC):
     @property
     @abstractmethod
     def words(self) -> str:
-        """A description of the saved carries, for messages."""
+        """A description of the saved carries for messages."""
 
     @property
     def checkpoints(self) -> tuple[int, ...]:
-        """Numbers of the saved carries: those that iterations change."""
+        """Indices of the saved carries, which are those that iterations change."""
         return self.again.carries
 
     @property
     def readings(self) -> tuple[StackRead, ...]:
-        """The readings of dropped stacks."""
+        """The reads of dropped stacks."""
         dropped = {stack.index for stack in self.dropped}
         return tuple(reading for reading in self.link.readings if reading.stack.index in dropped)
 
     @property
     def is_reversed(self) -> bool:
-        """Whether the reading loop begins with the slice that was written last."""
+        """Whether the reading loop starts with the slice that was written last."""
         return self.readings[0].written.scale < 0
 
     @property
     def before_bytes(self) -> int:
+        """Bytes of the dropped stacks."""
         return sum(stack.bytes for stack in self.dropped)
 
     @property
     def slice_bytes(self) -> int:
-        """Bytes of the slices of one iteration."""
+        """Bytes of the dropped stacks' slices of one iteration."""
         return self.before_bytes // self.link.writer.trips
 
     @property
@@ -126,6 +140,7 @@ class SavedCarries(ABC):
 
     @property
     def extra_flops(self) -> int:
+        """FLOPs of all repeated iterations."""
         return sum(map(flops, self.again.operations)) * self.iterations
 
     def why_not(self, may_repeat: MayRepeat) -> str | None:
@@ -139,7 +154,7 @@ class SavedCarries(ABC):
             return OTHER_TRIPS.format(writer=writer.trips, reader=reader.trips)
         if {reading.written for reading in self.readings} not in ({Affine(1, 0)}, {Affine(-1, writer.trips - 1)}):
             return OTHER_ORDER
-        # Constants of the body are free.
+        # Operations without operands and regions are constants, which may always be repeated.
         once = [op for op in self.again.operations if (op.operands or op.regions) and not may_repeat(op)]
         if once:
             return NOT_AGAIN.format(name=name_of(once[0]))
@@ -150,8 +165,10 @@ class SavedCarries(ABC):
 
 @dataclass(frozen=True)
 class Chunks(SavedCarries):
-    """A schedule that saves the carries every `every` iterations; the iterations in between, a chunk, are recomputed
-    together."""
+    """A schedule that saves the carries every `every` iterations.
+
+    The iterations from one saved carry to the next, a chunk, are recomputed together.
+    """
 
     every: int
 
@@ -168,7 +185,7 @@ class Chunks(SavedCarries):
     @property
     @override
     def after_bytes(self) -> int:
-        """Bytes of all checkpoints, including that of the incomplete chunk, and of the slices of one chunk."""
+        """Bytes of all saved carries, including that of an incomplete chunk, and of the slices of one chunk."""
         return (self.whole + (self.remainder > 0)) * self.carry_bytes + self.every * self.slice_bytes
 
     @property
@@ -184,20 +201,21 @@ class Chunks(SavedCarries):
 
 @dataclass(frozen=True)
 class Slots(SavedCarries):
-    """A schedule that saves carries in a fixed number of slots, which are refilled while the reading loop runs."""
+    """A schedule that saves carries in a fixed number of slots, which are reused while the reading loop runs."""
 
     slots: int
 
     @property
     @override
     def after_bytes(self) -> int:
-        """Bytes of all slots, of the carry at which the reading loop begins, and of the slices of one iteration."""
+        """Bytes of all slots, of the carry from which the reading loop starts, and of the slices of one iteration."""
         return (self.slots + 1) * self.carry_bytes + self.slice_bytes
 
     @property
     @override
     def iterations(self) -> int:
-        """Repeated advances, without those of the writing loop itself, plus one repetition of each for its slices."""
+        """Number of repeated iterations: those that advance from a slot to another carry, and one per iteration for its
+        slices."""
         trips = self.link.writer.trips
         return advances(trips, self.slots) - (trips - 1) + trips
 
@@ -212,8 +230,14 @@ class Slots(SavedCarries):
         return FORWARDS if reason is None and not self.is_reversed else reason
 
 
-def held_of(link: LoopPair, block: Block, schedule: LoopSchedule) -> SavedCarries | None:
-    """Return the carries to save for the link under the schedule; None if this loop is the only reader of no stack."""
+def saved_carries_of(link: LoopPair, block: Block, schedule: LoopSchedule) -> SavedCarries | None:
+    """Return the schedule for two linked loops; None if no stack has the reading loop as its only reader.
+
+    Args:
+        link: The writing loop and the reading loop.
+        block: The block that contains both.
+        schedule: The schedule that the user requests.
+    """
     others = [
         other
         for other in links_of(block)
@@ -223,7 +247,7 @@ def held_of(link: LoopPair, block: Block, schedule: LoopSchedule) -> SavedCarrie
     dropped = tuple(stack for stack in link.stacks if stack.index in link.only_read - shared)
     if not dropped:
         return None
-    again = demand(link.writer, [stack.slice for stack in dropped], ())
+    again = needed_part(link.writer, [stack.slice for stack in dropped], ())
     trips = link.writer.trips
     if schedule.kind == "binomial":
         return _slots(Slots(link, dropped, again, trips), schedule)
@@ -233,7 +257,7 @@ def held_of(link: LoopPair, block: Block, schedule: LoopSchedule) -> SavedCarrie
 
 
 def _slots(most: Slots, schedule: LoopSchedule) -> Slots:
-    """Limit the slots to the number or the bytes of the schedule; at least one."""
+    """Limit the number of slots to the schedule's number or bytes, but use at least one."""
     fit = schedule.slots
     if schedule.bytes is not None:
         fit = (schedule.bytes - most.slice_bytes) // max(1, most.carry_bytes) - 1
@@ -241,16 +265,17 @@ def _slots(most: Slots, schedule: LoopSchedule) -> Slots:
 
 
 NEARLY = 1.02
-"""A chunk size that divides the trip count needs no loops for an incomplete chunk. It is preferred up to this factor of
-the least bytes."""
+"""A chunk size that divides the trip count is preferred if it needs at most this factor of the fewest bytes, because it
+needs no extra loops for an incomplete chunk."""
 
 
 def _min_chunks(link: LoopPair, dropped: tuple[Stack, ...], again: LoopPart) -> Chunks:
-    """Return the chunk size with the fewest bytes; among nearly equal ones, a size that divides the trip count."""
+    """Return the chunk size that needs the fewest bytes; among nearly equal ones, prefer a divisor of the trip
+    count."""
     trips, chunks = link.writer.trips, Chunks(link, dropped, again, 1)
     carry, slices = chunks.carry_bytes, chunks.slice_bytes
-    held = {every: -(-trips // every) * carry + every * slices for every in range(1, trips + 1)}
-    least = min(held.values())
-    even = [every for every in held if trips % every == 0 and held[every] <= NEARLY * least]
-    best = min(even or held, key=held.__getitem__)
+    total_bytes = {every: -(-trips // every) * carry + every * slices for every in range(1, trips + 1)}
+    least = min(total_bytes.values())
+    divisors = [every for every in total_bytes if trips % every == 0 and total_bytes[every] <= NEARLY * least]
+    best = min(divisors or total_bytes, key=total_bytes.__getitem__)
     return Chunks(link, dropped, again, best)

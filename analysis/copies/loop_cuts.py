@@ -1,28 +1,22 @@
-"""Cut a loop that stacks values for its gradient: what the cut saves in place of the stacks, and at which price.
+"""Minimum cuts of loops that stack values for their gradient.
 
-The smallest set of stacks that a loop keeps for a reading loop, such that the other stacks can be recomputed.
+For a loop that writes stacks and a later loop that reads them, find the smallest set of values to stack such that the
+reading loop can recompute the other values that it reads.
 
-The body of the writing loop is a graph of values; a kept value costs a slice per iteration. Values that are available
-in every iteration cost nothing: the counter, constants, and live values that the loop does not change. The smallest set
-may be the carry, as with `jax.checkpoint` around the body, or a cheaper cut.
-
-Trade-off between the stacks that loops keep and extra FLOPs: the sets of stacks that are optimal at some byte price.
-
-Between all stacks, which need no extra FLOPs, and the smallest set lie sets that keep expensive values. They are the
-corners of a convex curve. Each new corner is found at the price at which two known corners cost the same (Eisner and
-Severance, 1976).
+The values of the writing loop's body form a graph, in which keeping a value costs one slice per iteration. Values that
+are available in every iteration cost nothing: the counter, constants, and live values that the loop does not change.
+The minimum cut may be the carry, as with `jax.checkpoint` around the body, or something cheaper.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ...dialects.stablehlo.control import WhileOp
-from ...options.loop_schedule import LoopSchedule
 from ...planning.min_cut import min_cut
 from ...planning.objective import WORTH_IT
 from ...rules.flops import flops
@@ -36,8 +30,8 @@ from ..step.views import value_bytes
 MayRepeat = Callable[[Operation], bool]
 
 TIES = 16
-"""Bytes of values that the writing loop reads from outside count one part in `TIES` less: among sets of equal size, one
-that consists of such values lowers the peak of that loop."""
+"""Values that the writing loop reads from outside count for 1/`TIES` less than their bytes. Among sets of equal size,
+one that consists of such values lowers the peak of the writing loop."""
 
 SMALLEST = "no smaller set of stacks determines those that the later loop reads"
 NOT_COUNTED = "its counter does not increase by one up to a constant, so the iteration that wrote a slice is unknown"
@@ -49,12 +43,14 @@ READ_WHOLE = "the values that the loop passes to a later loop are not written or
 
 @dataclass(frozen=True)
 class LoopCut:
-    """A cut of the writing body between kept and recomputed values.
+    """A cut of the writing loop's body into kept and recomputed values.
 
-    again: the operations of the writing body that the reading body repeats, in program order.
-    kept: values of the writing body, and the existing stacks that hold them.
-    new: values that get a new stack.
-    dropped: the stacks without readers after the cut.
+    Attributes:
+        link: The writing loop and the reading loop.
+        again: The operations of the writing body that the reading body repeats, in program order.
+        kept: Values of the writing body that existing stacks hold, with these stacks.
+        new: Values that get a new stack.
+        dropped: The stacks that have no readers after the cut.
     """
 
     link: LoopPair
@@ -79,7 +75,7 @@ class LoopCut:
 
     @property
     def extra_flops(self) -> int:
-        """FLOPs of the repeated operations in all iterations."""
+        """FLOPs of the repeated operations over all iterations."""
         groups = len({reading.written for reading in self.replaced})
         return sum(flops(op) for op in self.again) * groups * self.link.reader.trips
 
@@ -91,16 +87,19 @@ class LoopCut:
 
     @property
     def replaced(self) -> tuple[StackRead, ...]:
-        """The readings of dropped stacks."""
+        """The reads of dropped stacks."""
         dropped = {stack.index for stack in self.dropped}
         return tuple(reading for reading in self.link.readings if reading.stack.index in dropped)
 
 
 def loop_cut(link: LoopPair, may_repeat: MayRepeat, price: Fraction | None = None) -> LoopCut:
-    """Return the smallest set of stacks. Nothing is dropped if no other set is smaller.
+    """Return the minimum cut of the writing loop's body; it drops no stack if no other set of values is smaller.
 
-    price: the value of a byte in FLOPs. If given, minimise bytes times price plus extra FLOPs instead: a minimum cut
-    with the FLOPs on the edges from the available values (Picard, 1976).
+    Args:
+        link: The writing loop and the reading loop.
+        may_repeat: Whether an operation may be recomputed.
+        price: The value of a byte in FLOPs. If given, minimise bytes times price plus extra FLOPs instead, by a minimum
+            cut with the FLOPs on the edges from the available values (Picard, 1976).
     """
     writer = link.writer
     optional = [stack for stack in link.stacks if stack.index in link.only_read]
@@ -110,15 +109,16 @@ def loop_cut(link: LoopPair, may_repeat: MayRepeat, price: Fraction | None = Non
     kept = min_cut([stack.slice for stack in optional], flow.needs, *flow.priced(price))
     staying = set[int]()
     by_value = {
-        seen_through(stack.slice): stack for stack in sorted(link.standing, key=lambda stack: _is_held(stack, link))
+        look_through_reshapes(stack.slice): stack
+        for stack in sorted(link.all_stacks, key=lambda stack: _is_held(stack, link))
     }
     standing, new = list[tuple[SSAValue, Stack]](), list[SSAValue]()
     for value in sorted((value for value in kept if _is_inside(value, writer)), key=flow.order_of):
-        stack = by_value.get(seen_through(value))
+        stack = by_value.get(look_through_reshapes(value))
         if stack is not None:
             staying.add(stack.index)
             standing.append((value, stack))
-        elif not _is_given(value, writer):
+        elif not _is_invariant(value, writer):
             new.append(value)
     dropped = tuple(stack for stack in optional if stack.index not in staying)
     again = flow.closure([stack.slice for stack in dropped], kept)
@@ -126,12 +126,12 @@ def loop_cut(link: LoopPair, may_repeat: MayRepeat, price: Fraction | None = Non
 
 
 def _is_held(stack: Stack, link: LoopPair) -> bool:
-    """Return whether the stack is kept in any case. Of several stacks of one value such a stack is read."""
+    """Return whether the stack is kept in any case; among several stacks of one value, such a stack is read."""
     return stack.index in link.outputs or stack.index not in link.only_read
 
 
 class _Flow:
-    """The dependence graph of the stacked values, as input of `min_cut`."""
+    """The dependence graph of the stacked values, as the input of `min_cut`."""
 
     def __init__(self, link: LoopPair, may_repeat: MayRepeat):
         self.needs = dict[SSAValue, tuple[SSAValue, ...]]()
@@ -139,17 +139,17 @@ class _Flow:
         self._link, self._may_repeat = link, may_repeat
         self._order = Order.of(link.writer.block)
         self._constants = self._order.constants
-        staying = [stack for stack in link.standing if stack.index not in link.only_read]
-        self._free = {value for stack in staying for value in (stack.slice, seen_through(stack.slice))}
+        staying = [stack for stack in link.all_stacks if stack.index not in link.only_read]
+        self._free = {value for stack in staying for value in (stack.slice, look_through_reshapes(stack.slice))}
 
     def order_of(self, value: SSAValue) -> tuple[int, int]:
         return self._order.definition(value), value.index if isinstance(value, OpResult | BlockArgument) else 0
 
     def priced(self, price: Fraction | None) -> tuple[Mapping[SSAValue, int], Mapping[SSAValue, int]]:
-        """Return the cost to keep each value, and to recompute it; the results of an operation share its cost
+        """Return the costs of keeping each value and of recomputing it; the results of an operation share its cost
         equally."""
         if price is None:
-            from_outside = (value for value in self.cost if _is_given(value, self._link.writer))
+            from_outside = (value for value in self.cost if _is_invariant(value, self._link.writer))
             return {value: size * TIES for value, size in self.cost.items()} | {
                 value: self.cost[value] * (TIES - 1) for value in from_outside
             }, {}
@@ -159,7 +159,7 @@ class _Flow:
         return cost, {value: flops(value.op) * factor // len(value.op.results) for value in made}
 
     def add(self, value: SSAValue) -> None:
-        """Add the value and its transitive operands."""
+        """Add the value and, transitively, its operands."""
         pending = [value]
         while pending:
             value = pending.pop()
@@ -175,7 +175,7 @@ class _Flow:
         writer = self._link.writer
         if value in self._free:
             return 0
-        if _is_given(value, writer):
+        if _is_invariant(value, writer):
             return value_bytes(value)
         return value_bytes(value) * writer.trips
 
@@ -187,15 +187,15 @@ class _Flow:
         return tuple(read_values(value.op)) if value in self._constants or self._may_repeat(value.op) else None
 
     def _is_available(self, value: SSAValue) -> bool:
-        """Return whether the value is available in the reading loop at no cost."""
+        """Return whether the reading loop can read the value without a stack."""
         writer = self._link.writer
         if value is writer.block.args[writer.counter]:
             return True
-        outside = given(value, writer)
+        outside = invariant_source(value, writer)
         return outside is not None and (isinstance(outside, BlockArgument) or self._lives_on(outside))
 
     def _lives_on(self, value: SSAValue) -> bool:
-        """Return whether the value is live at the reading loop: it has a use in the loop or later."""
+        """Return whether the value has a use in the reading loop or later, so that it is live there in any case."""
         block, reader = self._link.writer.op.parent, self._link.reader.op
         assert block is not None, "a loop stands in a block"
         order = Order.of(block)
@@ -203,7 +203,7 @@ class _Flow:
         return any(user is not None and order.position[user] >= order.position[reader] for user in users)
 
     def closure(self, needed: list[SSAValue], kept: frozenset[SSAValue]) -> tuple[Operation, ...]:
-        """Return the operations that compute the wanted values from the kept ones, in program order."""
+        """Return the operations that compute the needed values from the kept ones, in program order."""
         operations, pending = set[Operation](), list(needed)
         while pending:
             value = pending.pop()
@@ -215,16 +215,15 @@ class _Flow:
         return tuple(sorted(operations, key=self._order.position.__getitem__))
 
 
-def given(value: SSAValue, loop: CountedLoop) -> SSAValue | None:
-    """Return the value outside of the loop that a loop-invariant value of the body equals; None if the loop computes
-    it."""
+def invariant_source(value: SSAValue, loop: CountedLoop) -> SSAValue | None:
+    """Return the value outside of the loop that a loop-invariant value of the body equals; None if the value varies."""
     if isinstance(value, BlockArgument) and value.block is loop.block:
         return loop.op.operands[value.index] if loop.is_invariant(value.index) else None
     return None if _is_inside(value, loop) else value
 
 
-def _is_given(value: SSAValue, loop: CountedLoop) -> bool:
-    return given(value, loop) is not None
+def _is_invariant(value: SSAValue, loop: CountedLoop) -> bool:
+    return invariant_source(value, loop) is not None
 
 
 def _is_inside(value: SSAValue, loop: CountedLoop) -> bool:
@@ -233,15 +232,15 @@ def _is_inside(value: SSAValue, loop: CountedLoop) -> bool:
     return isinstance(value, OpResult) and value.op.parent is loop.block
 
 
-def seen_through(value: SSAValue) -> SSAValue:
-    """Look through reshapes to the value with the same elements in the same order."""
+def look_through_reshapes(value: SSAValue) -> SSAValue:
+    """Return the value that a chain of reshapes starts from, which has the same elements in the same order."""
     while isinstance(value, OpResult) and keeps_order(value.op):
         value = value.op.operands[0]
     return value
 
 
-def left_alone(block: Block, crossings: Crossings) -> Iterator[tuple[Operation, str]]:
-    """Yield the loops of the block that pass tensors but no stacks to a backward loop, with the reason."""
+def loops_left_uncut(block: Block, crossings: Crossings) -> Iterator[tuple[Operation, str]]:
+    """Yield the loops that pass tensors, but no stacks, to a backward loop, with the reason that they are not cut."""
     linked = {link.writer.op for link in links_of(block)}
     for op in block.ops:
         if (
@@ -265,75 +264,3 @@ def _readers(value: SSAValue) -> Iterator[Operation]:
             last = user.body.block.last_op
             if last is not None and last.operands[use.index] is user.body.block.args[use.index]:
                 yield user
-
-
-MAX_CORNERS = 16
-"""Maximum number of corners."""
-
-
-@dataclass(frozen=True)
-class Corner:
-    """A corner of the curve of bytes and FLOPs.
-
-    kept_bytes: bytes of the stacks of all loops.
-    extra_flops: recomputed FLOPs of all iterations.
-    price: as in `loop_cut`; 0 for all stacks, None for the smallest sets.
-    """
-
-    kept_bytes: int
-    extra_flops: int
-    price: Fraction | None
-
-
-def corners(block: Block, may_repeat: MayRepeat) -> list[Corner]:
-    """Return the corners for the loops of the block and nested loops, from all stacks to the smallest sets.
-
-    Empty if there are no links between loops.
-    """
-    links = list(_links_in(block))
-    if not links:
-        return []
-    everything = Corner(sum(stack.bytes for link in links for stack in link.stacks), 0, Fraction(0))
-    smallest = _corner_at(links, may_repeat, None)
-    known_corners = [everything, smallest]
-    pending = [(everything, smallest)]
-    while pending and len(known_corners) < MAX_CORNERS:
-        more, less = pending.pop(0)
-        if less.extra_flops <= more.extra_flops or less.kept_bytes >= more.kept_bytes:
-            continue
-        price = Fraction(less.extra_flops - more.extra_flops, more.kept_bytes - less.kept_bytes)
-        between = _corner_at(links, may_repeat, price)
-        if less.kept_bytes < between.kept_bytes < more.kept_bytes:
-            known_corners.append(between)
-            pending += [(more, between), (between, less)]
-    return sorted(known_corners, key=lambda corner: (-corner.kept_bytes, corner.extra_flops))
-
-
-def corner_within(block: Block, may_repeat: MayRepeat, schedule: LoopSchedule) -> Corner | None:
-    """Return the corner with the fewest extra FLOPs that keeps at most the bytes that the schedule allows.
-
-    The smallest sets if no corner keeps so little; None without loops, and for a schedule without a limit.
-    """
-    candidates = corners(block, may_repeat) if schedule.keep is not None else ()
-    if not candidates or (limit_bytes := schedule.most_kept(candidates[0].kept_bytes)) is None:
-        return None
-    within = [corner for corner in candidates if corner.kept_bytes <= limit_bytes]
-    return within[0] if within else candidates[-1]
-
-
-def _links_in(block: Block) -> Iterator[LoopPair]:
-    pending, crossings = [block], Crossings(block)
-    while pending:
-        block = pending.pop()
-        yield from crossings.links_of(block)
-        pending.extend(inner for op in block.ops for region in op.regions for inner in region.blocks)
-
-
-def _corner_at(links: Sequence[LoopPair], may_repeat: MayRepeat, price: Fraction | None) -> Corner:
-    cuts = [loop_cut(link, may_repeat, price) for link in links]
-    kept = sum(_kept_bytes(cut) for cut in cuts)
-    return Corner(kept, sum(cut.extra_flops for cut in cuts if cut.why_not is None), price)
-
-
-def _kept_bytes(cut: LoopCut) -> int:
-    return cut.kept_bytes if cut.why_not is None else sum(stack.bytes for stack in cut.link.stacks)

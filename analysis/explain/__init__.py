@@ -1,1 +1,1 @@
-"""Explain to a user which values a step saves for its backward pass, and why: the data behind `-t explain`."""
+"""Explanation for users of the values that a step saves for its backward pass: the data behind `-t explain`."""

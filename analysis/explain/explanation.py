@@ -1,5 +1,7 @@
-"""Explain a step: its segments, its loops, its operations, and each value that is saved for the backward pass, with
-its bytes, its readers and the reason. The data behind `-t explain{format=json}`.
+"""The explanation of a step: its segments, loops and operation counts, and each value saved for the backward pass with
+its bytes, its readers and the reason.
+
+This is the data that `-t explain{format=json}` prints.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from ...support.diagnostics import position_of
 from ...support.operations import name_of
 from ..copies.copying import why_not_recomputable, why_stays
 from ..copies.decide import Decision, Decisions, decide
-from ..copies.loop_cuts import left_alone, loop_cut
+from ..copies.loop_cuts import loop_cut, loops_left_uncut
 from ..memory.timeline import Timeline, eager_timeline, module_of, timeline, type_text
 from ..memory.xla.memory import xla_timeline
 from ..request.in_loops import repeatable
@@ -51,7 +53,8 @@ SILENT = frozenset({"recompute.depend", "func.return"})
 class OperationCounts:
     """Numbers of operations by purpose; constants, delays and the terminator are not counted.
 
-    `tokens`: what copies wait for, before and after lowering. Barriers of others are left out too.
+    `tokens` counts the tokens, or the barriers to which they are lowered, that copies wait for; other barriers are not
+    counted.
     """
 
     forward: int
@@ -65,8 +68,14 @@ class OperationCounts:
 class SavedValue:
     """One forward value that the backward pass reads.
 
-    `crosses`: other segments whose forward operations read it. `reason`: why it is saved; None if it is recomputed.
-    `module` and `type`: as of `memory.labels.Buffer`.
+    Attributes:
+        value: Its SSA name; "" without one.
+        operation, position: Name and source position of the operation that computes it.
+        segment: The segment that contains it; "" if there is none.
+        bytes: Its size.
+        crosses: The other segments whose forward operations read it.
+        reason: The reason that it is saved; None if it is recomputed.
+        module, type: See `memory.timeline.Buffer`.
     """
 
     value: str
@@ -81,14 +90,16 @@ class SavedValue:
 
 
 def count_operations(phases: Phases) -> OperationCounts:
-    """Count the operations by purpose; copies and tokens are counted apart from the gradient operations between which
-    they stand."""
+    """Count the operations of a step by purpose.
+
+    Copies and tokens have categories of their own, although they stand among the gradient operations.
+    """
     kinds = Counter(_kind(phases, op) for op in phases.order.operations)
     return OperationCounts(*(kinds[field.name] for field in fields(OperationCounts)))
 
 
 def _kind(phases: Phases, op: Operation) -> str | None:
-    """Return the field of `OperationCounts` that counts the operation."""
+    """Return the field of `OperationCounts` in which the operation is counted; None if it is not counted."""
     if is_constant(op) or name_of(op) in SILENT:
         return None
     if is_copy(op):
@@ -106,9 +117,9 @@ def saved_values(phases: Phases, decided: Decisions, selection: Selection) -> tu
     step = decided.step
     decision_of = {op: decision for decision in decided.decisions for op in decision.operations}
     replaced = {value for d in decided.decisions if d.recomputed for group in d.groups for value in group.replaces}
-    served = set(step.numbered.values_of(replaced))
+    recomputed = set(step.numbered.values_of(replaced))
     return tuple(
-        _saved_value(step, residual.value, decision_of, decided.resolved.saved, served, selection)
+        _saved_value(step, residual.value, decision_of, decided.resolved.saved, recomputed, selection)
         for residual in residuals(phases)
     )
 
@@ -118,7 +129,7 @@ def _saved_value(
     value: SSAValue,
     decision_of: Mapping[Operation, Decision],
     saved: frozenset[SSAValue],
-    served: Iterable[SSAValue],
+    recomputed: Iterable[SSAValue],
     selection: Selection,
 ) -> SavedValue:
     op = value.owner
@@ -134,16 +145,16 @@ def _saved_value(
         segment=segment,
         bytes=value_bytes(value),
         crosses=tuple(name for name in read_by if name and name != segment),
-        reason=None if value in served else _why_held(step, value, op, decision, saved, selection),
+        reason=None if value in recomputed else _why_held(step, value, op, decision, saved, selection),
         module=module_of(op),
         type=type_text(value),
     )
 
 
 def still_saved(phases: Phases, kept: Mapping[str, str]) -> tuple[SavedValue, ...]:
-    """Return every forward value that the backward pass of a rewritten step reads, in program order.
+    """Return every forward value that the backward pass of a rewritten step still reads, in program order.
 
-    kept: The reasons of the segments that are not recomputed.
+    `kept`: for each segment that is not recomputed, the reason.
     """
     return tuple(_still_saved(phases, residual.value, kept) for residual in residuals(phases))
 
@@ -198,9 +209,17 @@ def _why_held(
 
 @dataclass(frozen=True)
 class LoopRow:
-    """One loop, and the loop that reads its stacks, if there is one. `stack_bytes`: bytes of the stacks now;
-    `kept_bytes`: bytes of the stacks after the cut; `again`: the number of operations that the cut repeats;
-    `extra_flops`: their FLOPs over all iterations. `reason`: why the loop is not cut; None if the cut is worthwhile."""
+    """One loop and, if there is one, the loop that reads its stacks.
+
+    Attributes:
+        position, reader: Source positions of the two loops.
+        trips: The trip count.
+        stacks: The number of stacks that the second loop reads.
+        stack_bytes, kept_bytes: Bytes of these stacks before and after the cut.
+        again: The number of operations that the cut repeats.
+        extra_flops: FLOPs of these operations over all iterations.
+        reason: The reason that the loop is not cut; None if the cut is worthwhile.
+    """
 
     position: str
     reader: str
@@ -214,7 +233,11 @@ class LoopRow:
 
 
 def loop_rows(function: FuncOp, selection: Selection) -> tuple[LoopRow, ...]:
-    """Describe all loops of the function, from the outside in. Raises `UnknownPolicy`."""
+    """Describe all loops of the function, outer loops before inner ones.
+
+    Raises:
+        UnknownPolicy: The selection names a policy that does not exist.
+    """
     may_repeat, pending, rows = repeatable(function, selection), [function.body.block], list[LoopRow]()
     crossings = Crossings(function.body.block)
     while pending:
@@ -235,20 +258,29 @@ def loop_rows(function: FuncOp, selection: Selection) -> tuple[LoopRow, ...]:
                 )
             )
         rows.extend(
-            LoopRow(position_of(op), "", 0, 0, 0, 0, 0, 0, reason) for op, reason in left_alone(block, crossings)
+            LoopRow(position_of(op), "", 0, 0, 0, 0, 0, 0, reason) for op, reason in loops_left_uncut(block, crossings)
         )
-        pending.extend(_inside(block))
+        pending.extend(_inner_blocks(block))
     return tuple(rows)
 
 
-def _inside(block: Block) -> Iterator[Block]:
+def _inner_blocks(block: Block) -> Iterator[Block]:
     return (inner for op in block.ops for region in op.regions for inner in region.blocks)
 
 
 @dataclass(frozen=True)
 class SegmentRow:
-    """One segment instance. Bytes are of temporaries. `reason`: why the segment is not recomputed; None if recomputing
-    is worthwhile."""
+    """One segment instance and the effect of recomputing it.
+
+    Attributes:
+        segment, position: The name, and the source position of the first operation.
+        operations: The number of operations.
+        saved_bytes: Bytes of the forward values that the segment saves for the backward pass.
+        copies, tokens, gates: The numbers of copies, tokens and gates that recomputation needs.
+        freed_bytes, pinned_bytes: Bytes of temporaries that recomputation frees, and that it keeps alive instead.
+        extra_flops, extra_cost: The additional work, in FLOPs and in the unit of the cost model.
+        reason: The reason that the segment is not recomputed; None if it is.
+    """
 
     segment: str
     position: str
@@ -268,11 +300,14 @@ class SegmentRow:
 class Explanation:
     """The explanation of one step.
 
-    `saved_bytes`: bytes of the forward values that the backward pass reads, in and outside of segments.
-    `eager_peak_bytes`: the peak of an executor that starts operations as soon as they can run.
-    `xla_peak_bytes`: temporaries under the memory model `xla`. `values`: the saved values.
-    `loops`: the stacks that loops write for later loops. `cost`: the name of the cost; `step_cost` and `extra_cost` are
-    in `cost_unit`, by default FLOPs.
+    Attributes:
+        eager_peak_bytes: The peak of an executor that starts each operation as soon as its operands exist.
+        xla_peak_bytes: The peak of temporaries under the memory model `xla`.
+        residuals: The number of saved values.
+        saved_bytes: Bytes of the forward values that the backward pass reads, in and outside of segments.
+        cost: The name of the cost model; `step_cost` and `extra_cost` are in `cost_unit`, by default FLOPs.
+        values: The saved values.
+        loops: The loops that write stacks for later loops.
     """
 
     function: str
@@ -293,13 +328,25 @@ class Explanation:
 
 
 def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO, cost: str = FLOPS) -> Explanation:
-    """Explain one function, which is inlined and has phases. Raises `BadSelection`, `BadCost` and `Refusal`."""
-    reckoned = cost_named(cost)
-    step = Step.of(phases, costs=reckoned.of)
+    """Explain one function, which must be inlined and have phases.
+
+    Args:
+        function: The function.
+        phases: The phases of its operations.
+        selection: The user's selection.
+        cost: The name of a cost model.
+
+    Raises:
+        BadSelection: The selection does not fit the function.
+        BadCost: No cost model has this name.
+        Refusal: The function has dynamic shapes.
+    """
+    cost_model = cost_named(cost)
+    step = Step.of(phases, costs=cost_model.of)
     crossing = residuals(phases)
     shared = storages(phases.order)
-    owners = dict.fromkeys(shared.of(residual.value) for residual in crossing)
-    saved = {root: value_bytes(root) for root in owners if isinstance(root.owner, Operation)}
+    saved_storages = dict.fromkeys(shared.of(residual.value) for residual in crossing)
+    saved = {root: value_bytes(root) for root in saved_storages if isinstance(root.owner, Operation)}
     decided = decide(step, selection)
     decisions = decided.decisions
     segment_of = {op: decision.segment for decision in decisions for op in decision.operations}
@@ -317,11 +364,12 @@ def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO, cost:
         saved_bytes=sum(saved.values()),
         saved_outside_bytes=by_segment.get("", 0),
         step_flops=sum(flops(op) for op in phases.order.operations),
-        cost=reckoned.name,
-        cost_unit=reckoned.unit,
-        step_cost=sum(step.graph.cost) / reckoned.scale,
+        cost=cost_model.name,
+        cost_unit=cost_model.unit,
+        step_cost=sum(step.graph.cost) / cost_model.scale,
         segments=tuple(
-            _row(decision, by_segment.get(decision.segment, 0), step.graph, reckoned) for decision in decisions
+            _segment_row(decision, by_segment.get(decision.segment, 0), step.graph, cost_model)
+            for decision in decisions
         ),
         operations=count_operations(phases),
         values=saved_values(phases, decided, selection),
@@ -329,7 +377,7 @@ def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO, cost:
     )
 
 
-def _row(decision: Decision, saved: int, graph: Graph, cost: Cost) -> SegmentRow:
+def _segment_row(decision: Decision, saved: int, graph: Graph, cost: Cost) -> SegmentRow:
     groups = decision.groups
     return SegmentRow(
         segment=decision.segment,

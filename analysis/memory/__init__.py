@@ -1,1 +1,1 @@
-"""Bytes over time: timelines of any order, schedules, peaks, and a memory model of XLA:CPU."""
+"""Memory over time: timelines of live bytes, schedules with a low peak, peak forecasts, and a model of XLA:CPU."""

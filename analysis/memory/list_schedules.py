@@ -1,13 +1,13 @@
-"""Orders of a step with a low peak, by list scheduling.
+"""List scheduling: find an order of a step's operations with a lower peak, under precedence constraints.
 
-Precedence constraints of every schedule: operands, captured values, effects, and the sequence of phases.
+Every schedule respects operands, captured values, the order of effects, and the sequence of phases. Since the position
+in the program determines phases (`step/phases.py`), a forward operation stays on its side of each gradient operation.
+So the block is a sequence of stretches of forward and of other operations, and each stretch is scheduled on its own:
+the values that are live between two stretches do not depend on the order within them, so the peak is the maximum over
+the stretches. The first operation of a later stretch stays first, because its location may be all that marks the start
+of the backward pass.
 
-Forward operations keep their side of each gradient operation, since program position determines phases
-(`step/phases.py`). So the block consists of stretches of forward and of other operations, and each stretch is ordered
-separately. The first operation of a later stretch stays first: if only its location marks the start of the backward
-pass, operations before it would change their phase.
-
-List schedules with few live bytes for a stretch of operations; the best rule differs among steps.
+Three rules are tried, since the best one differs among steps; a stretch keeps its order if none is better:
 
 by_bytes_freed      forwards: the ready operation that frees the most bytes (Goodman and Hsu, "Code scheduling and
                     register allocation in large basic blocks", 1988; XLA's list scheduler)
@@ -16,12 +16,7 @@ by_bytes_revived    backwards from the end: among operations without remaining r
 just_in_time        each operation shortly before its readers: depth first from the results (Sethi and Ullman, "The
                     generation of optimal code for arithmetic expressions", 1970)
 
-XLA has similar rules (`xla/service/hlo_memory_scheduler.cc`). All take about as long as sorting.
-
-Find an order of the operations with a low peak, under precedence constraints.
-
-Each stretch of forward or other operations is ordered separately: the live values between two stretches do not depend
-on the order within them, so the peak is the maximum over the stretches. A stretch keeps its order if no rule is better.
+XLA has similar rules (`xla/service/hlo_memory_scheduler.cc`). Each takes about as long as sorting.
 """
 
 from __future__ import annotations
@@ -45,9 +40,12 @@ from ..step.phases import Phases, phases
 
 @dataclass(frozen=True)
 class Precedence:
-    """Constraints as positions in program order. `needs[i]`: the operations of the same stretch that precede i.
+    """Precedence constraints between operations, which are numbered by their position in program order.
 
-    The terminator belongs to no stretch; it runs last.
+    Attributes:
+        stretches: The stretches. The terminator belongs to none; it runs last.
+        needs: For each operation, the operations of its stretch that must precede it.
+        constants: The operations that are computed from constants alone.
     """
 
     stretches: tuple[range, ...]
@@ -77,7 +75,7 @@ def _is_constant(op: Operation, values: Container[SSAValue]) -> bool:
 
 
 def _stretches(order: Order, phases: Phases | None, values: Container[SSAValue]) -> tuple[range, ...]:
-    """Split the operations where the phase turns; constants without a phase source do not count."""
+    """Split the operations where the forward pass begins or ends; constants without phase information are ignored."""
     starts, forward = [0], None
     for index, op in enumerate(order.operations[:-1]):
         if phases is None or (_is_constant(op, values) and not _has_phase_source(op)):
@@ -94,14 +92,18 @@ def _has_phase_source(op: Operation) -> bool:
 
 
 def _effects_in_order(order: Order) -> list[tuple[int, int]]:
-    """Return the adjacent pairs of operations with effects, including unknown effects and reads of memory."""
+    """Return the pairs of successive operations whose effects must stay in order, including unknown effects and reads
+    of memory."""
     impure = [i for i, op in enumerate(order.operations[:-1]) if not is_ordering(op) and why_impure(op) is not None]
     return list(pairwise(impure))
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """A range of operations to schedule. `unread`: the number of remaining readers of each storage at its start."""
+    """A range of operations to schedule.
+
+    `unread`: for each storage, the number of its readers that have not run when the stretch begins.
+    """
 
     operations: range
     precedence: Precedence
@@ -122,6 +124,7 @@ class Stretch:
 
 
 def by_bytes_freed(stretch: Stretch) -> list[int]:
+    """Schedule forwards: always run the ready operation that frees the most bytes."""
     footprint, unread = stretch.footprint, dict[int, int]()
 
     def remaining_readers(storage: int) -> int:
@@ -142,6 +145,8 @@ def by_bytes_freed(stretch: Stretch) -> list[int]:
 
 
 def by_bytes_revived(stretch: Stretch) -> list[int]:
+    """Schedule backwards: among the operations without unscheduled readers, take the one that makes the fewest bytes
+    live."""
     footprint, end = stretch.footprint, stretch.operations.stop
     live = set[int]()
 
@@ -162,6 +167,7 @@ def by_bytes_revived(stretch: Stretch) -> list[int]:
 
 
 def just_in_time(stretch: Stretch) -> list[int]:
+    """Schedule each operation shortly before its readers, by depth-first search from the results."""
     ready = Ready(stretch.needed_by)
     stack, order = ready.at_start(), list[int]()
     while stack:
@@ -173,7 +179,10 @@ def just_in_time(stretch: Stretch) -> list[int]:
 def _list_schedule(
     waits_for: Mapping[int, Iterable[int]], cost: Callable[[int], tuple[int, int]], run: Callable[[int], Iterable[int]]
 ) -> list[int]:
-    """Schedule the cheapest ready operation first. `run` returns the operations that may have become cheaper."""
+    """Repeatedly schedule the ready operation with the lowest cost.
+
+    `run` is called with each scheduled operation and returns the operations whose cost may have fallen.
+    """
     readiness = Ready(waits_for)
     ready = set(readiness.at_start())
     heap = [(cost(op), op) for op in ready]
@@ -199,7 +208,7 @@ RULES: tuple[Callable[[Stretch], list[int]], ...] = (by_bytes_freed, by_bytes_re
 
 @dataclass(frozen=True)
 class MemorySchedule:
-    """An order with its peak, and the peak of the given order. `is_new`: whether the peak is lower."""
+    """An order of the operations and its peak, with the peak of the order that was given."""
 
     order: Order
     given_peak_bytes: int
@@ -207,13 +216,15 @@ class MemorySchedule:
 
     @property
     def is_new(self) -> bool:
+        """Whether the order has a lower peak than the given one."""
         return self.peak_bytes < self.given_peak_bytes
 
 
 def low_peak(function: FuncOp) -> MemorySchedule:
-    """Return the best order found, or the program order. The peak of the eager schedule never rises.
+    """Return the order with the lowest peak found, or the program order; the peak of the eager schedule never rises.
 
-    Raises `Refusal` for several blocks, for dynamic shapes, and for regions that are not inlined yet.
+    Raises:
+        Refusal: The function has several blocks, dynamic shapes, or regions that are not inlined yet.
     """
     classified = phases(function)
     program_order = classified.order if classified is not None else Order.of(single_block(function))
@@ -229,7 +240,10 @@ def low_peak(function: FuncOp) -> MemorySchedule:
 
 @dataclass(frozen=True)
 class _Ordered:
-    """A stretch in program order and in its new order; `is_forward`: whether it is of the forward pass."""
+    """A stretch in program order and in its new order.
+
+    `is_forward`: whether it belongs to the forward pass.
+    """
 
     program_order: range
     chosen: list[int]
@@ -256,7 +270,7 @@ class _Peaks:
 
 
 def _order_stretches(order: Order, classified: Phases | None) -> list[_Ordered]:
-    """Return each stretch in the order with the lowest peak; program order if no other order is lower."""
+    """Return each stretch in the order with the lowest peak; ties keep the program order."""
     precedence, footprint = Precedence.of(order, classified), Footprint.of(graph_of(order).graph)
     live = LiveSet.at_start(footprint)
     ordered = list[_Ordered]()
@@ -272,7 +286,7 @@ def _order_stretches(order: Order, classified: Phases | None) -> list[_Ordered]:
 
 
 def _constants_where_used(order: list[int], precedence: Precedence) -> list[int]:
-    """Move constants before their first reader: they cost nothing anywhere, and readers expect them there."""
+    """Move constants directly before their first reader: they use no memory anywhere, and readers expect them there."""
     placed = dict[int, None]()
 
     def write(operation: int) -> None:
@@ -284,7 +298,7 @@ def _constants_where_used(order: list[int], precedence: Precedence) -> list[int]
     for operation in order:
         if operation not in precedence.constants:
             write(operation)
-    # Constants that only a later stretch reads.
+    # Append the constants that only a later stretch reads.
     return [*placed, *(operation for operation in order if operation not in placed)]
 
 

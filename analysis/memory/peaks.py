@@ -1,4 +1,4 @@
-"""Peak bytes of a step on each kind of executor, for the unchanged step and under a plan."""
+"""Peak memory of a step on each kind of executor, unchanged or under a plan."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from .xla.memory import Plain, xla_timeline
 
 @dataclass(frozen=True)
 class Peaks:
-    """Peak bytes of temporaries.
+    """Peak bytes of temporaries, by executor.
 
-    in_order: in program order.
-    eager: in the eager schedule.
-    in_update: whether the peak in program order is in the update.
-    xla: by the model of XLA:CPU, computed on first access by `ask_xla`.
+    Attributes:
+        in_order: The peak if the operations run in program order.
+        eager: The peak of the eager schedule.
+        in_update: Whether the peak in program order occurs in the update.
+        ask_xla: A function that computes the peak of the XLA:CPU model, which is slow.
     """
 
     in_order: int
@@ -47,15 +48,16 @@ class Peaks:
 
     @classmethod
     def written(cls, function: FuncOp, step: Step) -> Peaks:
-        """Return the peaks of a step without further changes."""
+        """Return the peaks of the step as it is."""
         return cls.of(step.graph, lambda: xla_timeline(function, step.phases).peak_bytes)
 
     @property
     def is_steady(self) -> bool:
+        """Whether the eager schedule needs about as much memory as the program order."""
         return self.eager <= EAGER_SHARE * self.in_order
 
     def notes(self) -> Iterator[str]:
-        """Yield a remark with both peaks if they are far apart."""
+        """Yield a remark with the two peaks if the eager schedule needs much more memory than the program order."""
         if not self.is_steady:
             yield (
                 f"an executor that starts operations as soon as it can needs {self.eager} bytes at its peak, and "
@@ -64,16 +66,20 @@ class Peaks:
 
     @cached_property
     def xla(self) -> int:
+        """The peak under the XLA:CPU model, computed on first access."""
         with part("peaks"):
             return self.ask_xla()
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """A predictor of the peaks of a step under plans, without rewriting the step.
+    """Predicts the peaks of a step under plans without rewriting the step.
 
-    ordered: whether the target keeps the order that barriers enforce.
-    staggered: whether early parts of segments are delayed.
+    Attributes:
+        graph: The graph of the step.
+        plain: A function that returns the unchanged step as a program of the XLA:CPU model.
+        ordered: Whether the target keeps the order that barriers enforce.
+        staggered: Whether early parts of segments are delayed.
     """
 
     graph: Graph
@@ -83,7 +89,10 @@ class Forecast:
 
     @classmethod
     def of(cls, function: FuncOp, step: Step, emission: Emission = DEFAULT_OPTIONS.emission) -> Forecast:
-        """Make a forecast for the function as it will be emitted. Its XLA peaks raise `Refusal` for dynamic shapes."""
+        """Return a forecast for the function as it will be emitted.
+
+        Predicting XLA's peak raises `Refusal` for dynamic shapes.
+        """
         cache = list[Plain]()
 
         def plain() -> Plain:
@@ -94,15 +103,20 @@ class Forecast:
         return cls(step.graph, plain, emission.is_ordered, emission.staggered)
 
     def read(self) -> Forecast:
-        """Read the function now: later changes of it do not affect the forecast, which does not refer to it."""
+        """Return a forecast that no longer refers to the function, so that later changes of the function do not affect
+        it."""
         plain = self.plain()
         return replace(self, plain=lambda: plain)
 
     def without_copies(self) -> Peaks:
+        """Return the peaks of the unchanged step."""
         return self.of_program(simulate(self.graph, Plan()))
 
     def of_plan(self, plan: Plan, segments: Mapping[int, str]) -> Peaks:
-        """Return the peaks under a plan. `segments`: the segments of operations whose early parts are delayed."""
+        """Return the peaks that the step would have under a plan.
+
+        `segments`: the segment of each operation whose early parts may be delayed.
+        """
         program = simulate(self.graph, plan, self.ordered)
         if self.ordered and self.staggered:
             program = self._delay_early_parts(program, segments)
@@ -119,4 +133,5 @@ class Forecast:
         return insert_barriers(graph, program, [Barrier(early.operations[0], early.waiting) for early in parts])
 
     def of_program(self, program: SimulatedProgram) -> Peaks:
+        """Return the peaks of a simulated program."""
         return Peaks.of(as_graph(self.graph, program), lambda: self.plain().peak_bytes(program))

@@ -1,8 +1,8 @@
-"""Live bytes at each operation of a step, in program order or as an eager executor runs it, with labels for buffers.
+"""Timelines of live bytes: the memory at each operation of a step, with a label for each buffer.
 
-The counts are those of `planning/liveness.py`. Model `order`: every result is stored, views share the storage of their
-operand, a storage is freed after its last reader. Temporaries are the storages other than arguments and results of the
-function; constants, and values computed from constants alone, cost nothing.
+Bytes are counted as in `planning/liveness.py`, by the model `order`: every result is stored, views share the storage of
+their operand, and a storage is freed after its last reader. Temporaries are all storages except the arguments and
+results of the function. Constants, and values computed from constants alone, use no memory.
 """
 
 from __future__ import annotations
@@ -31,10 +31,16 @@ from ..step.views import value_bytes
 
 @dataclass(frozen=True)
 class Buffer:
-    """One storage with all of its views. `first` and `last` are positions in program order, both inclusive.
+    """One storage with all of its views.
 
-    `name` and `source`: as in `value_name` and `source_of`; `module`: as in `module_of`; `type`: as in `type_text`; ""
-    if unknown.
+    Attributes:
+        label: The name of the operation that makes it.
+        phase, segment: The phase and the segment of this operation.
+        bytes: The size.
+        first, last: The live range, as positions in the schedule, both inclusive.
+        recomputed: Whether the operation is a copy.
+        name, source: See `value_name` and `source_of`.
+        module, type: See `module_of` and `type_text`; "" if unknown.
     """
 
     label: str
@@ -52,18 +58,28 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Labels:
-    """Phases and segments for labels. `segments`: the segments of operations without a segment attribute."""
+    """The source of the phases and segments in buffer labels.
+
+    `segments`: the segments of operations without a segment attribute.
+    """
 
     phases: Phases | None = None
     segments: Mapping[Operation, str] = field(default_factory=dict[Operation, str])
 
     @classmethod
     def of(cls, phases: Phases | None) -> Labels:
-        """Make the labels with the segments of `segments=auto`."""
+        """Return labels with the segments that `segments=auto` finds."""
         return cls(phases, {} if phases is None else dict(find_segments(phases, "auto")))
 
     def buffer(self, op: Operation, size: int, first: int, last: int, value: SSAValue | None = None) -> Buffer:
-        """Return the label of a storage that the operation makes; `value`: the result, if known."""
+        """Return the labelled buffer of a storage that the operation makes.
+
+        Args:
+            op: The operation.
+            size: The size in bytes.
+            first, last: The live range.
+            value: The result that the storage holds, if known.
+        """
         return Buffer(
             label=name_of(op),
             phase="" if self.phases is None else self.phases.phase[op],
@@ -79,14 +95,16 @@ class Labels:
         )
 
     def segment_of(self, op: Operation) -> str:
-        """Return the segment in the attribute of the operation, else in `segments`; "" outside of segments."""
+        """Return the segment that the operation's attribute or else `segments` gives; "" outside of segments."""
         stated = op.attributes.get(Names.SEGMENT)
         return stated.data if isinstance(stated, StringAttr) else self.segments.get(op, "")
 
 
 def value_name(op: Operation, value: SSAValue | None = None) -> str:
-    """Return the name of the value in the model (`recompute.name`), else its SSA name (`%h`), else the
-    location's path."""
+    """Return the best available name of the value.
+
+    This is its name in the model (`recompute.name`), else its SSA name (`%h`), else the path in its location.
+    """
     stated = op.attributes.get(Names.NAME)
     if isinstance(stated, StringAttr):
         return stated.data
@@ -95,18 +113,18 @@ def value_name(op: Operation, value: SSAValue | None = None) -> str:
 
 
 def source_of(op: Operation) -> str:
-    """Return `file:line:col` from the location of the operation; "" if it has none."""
+    """Return `file:line:col` from the location of the operation; "" if there is none."""
     position = source_position(op.location)
     return "" if position is None else ":".join(map(str, position))
 
 
 def module_of(op: Operation) -> str:
-    """Return the named scopes of the operation, joined by slashes: `LM/Block_0/Dense_1`; "" outside of scopes."""
+    """Return the path of named scopes around the operation, such as `LM/Block_0/Dense_1`; "" outside of scopes."""
     return "/".join(scope_of(op.location).path)
 
 
 def type_text(value: SSAValue) -> str:
-    """Return the type of a tensor as `f32[256,64]`; other types as in MLIR."""
+    """Return a tensor type as `f32[256,64]`, and any other type as MLIR prints it."""
     if not is_tensor(value.type):
         return str(value.type)
     shape = ["?" if size < 0 else str(size) for size in value.type.get_shape()]
@@ -114,16 +132,24 @@ def type_text(value: SSAValue) -> str:
 
 
 def described(op: Operation) -> str:
-    """Return the operation, its result and its source: `stablehlo.tanh %h (train.py:41:9)`; unknown parts are
-    left out."""
+    """Return the operation with its result and its source, `stablehlo.tanh %h (train.py:41:9)`; unknown parts are
+    omitted."""
     words = [name_of(op), value_name(op), f"({source_of(op)})" if source_of(op) else ""]
     return " ".join(filter(None, words))
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """Live bytes over the operations of a function. `live_bytes[i]`: bytes of live temporaries while operation i runs,
-    including `inner_bytes[i]` of its regions."""
+    """Live bytes over the operations of a function.
+
+    Attributes:
+        operations, phases: The name and the phase of each operation, in the order of the schedule.
+        buffers: All temporaries.
+        inner_bytes: For each operation, the peak bytes inside of its regions.
+        live_bytes: For each operation, the bytes of temporaries that are live while it runs, including `inner_bytes`.
+        argument_bytes, result_bytes: Bytes of the function's arguments and results.
+        aliased_bytes: Bytes of the donated arguments whose memory the results reuse.
+    """
 
     operations: tuple[str, ...]
     phases: tuple[str, ...]
@@ -144,14 +170,21 @@ class Timeline:
 
     @property
     def device_bytes(self) -> int:
-        """Bytes of arguments, results and temporaries; a result in the place of a donated argument counts once."""
+        """Peak bytes on the device: arguments, results and temporaries; a result in a donated argument's memory counts
+        once."""
         return self.argument_bytes + self.result_bytes + self.peak_bytes - self.aliased_bytes
 
 
 def timeline(function: FuncOp, phases: Phases | None = None, labels: Labels | None = None) -> Timeline:
-    """Return the timeline of an inlined function of one block, in the order of `phases`. `labels`: for reports.
+    """Return the timeline of an inlined function of one block.
 
-    Raises `Refusal` for dynamic shapes.
+    Args:
+        function: The function.
+        phases: Its phases; the operations run in their order.
+        labels: The labels for reports; by default, those of the phases without segments.
+
+    Raises:
+        Refusal: The function has dynamic shapes.
     """
     order = phases.order if phases is not None else Order.of(single_block(function))
     numbered = graph_of(order, phases.phase if phases is not None else None)
@@ -176,7 +209,7 @@ def _buffers(values: Sequence[SSAValue], storages: liveness.StorageRanges, label
 
 
 def aliased_bytes(function: FuncOp, block: Block) -> int:
-    """Return the bytes of the arguments that are donated for a result (`tf.aliasing_output`)."""
+    """Return the bytes of the arguments that are donated for a result (attribute `tf.aliasing_output`)."""
     return sum(value_bytes(argument) for argument in block.args if _is_aliased(function, argument))
 
 
@@ -187,12 +220,12 @@ def _is_aliased(function: FuncOp, argument: BlockArgument) -> bool:
 
 
 def eager(phases: Phases) -> Phases:
-    """Return the same function in the order of the eager schedule."""
+    """Return the phases with the operations in the order of the eager schedule."""
     step = Step.of(phases)
     operations = step.numbered.operations_of(eager_order(step.graph))
     return Phases(Order.from_operations(phases.order.block, operations), phases.phase)
 
 
 def eager_timeline(function: FuncOp, phases: Phases) -> Timeline:
-    """Return the live bytes over the eager schedule; `Peaks.notes` compares its peak with that of the program order."""
+    """Return the timeline of the eager schedule."""
     return timeline(function, eager(phases))

@@ -1,1 +1,1 @@
-"""Resolve the options of a user (`options/selection.py`) to operations, values and segments of a step."""
+"""Resolution of the user's options (`options/selection.py`) to operations, values and segments of a step."""

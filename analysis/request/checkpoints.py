@@ -1,11 +1,12 @@
-"""Checkpoints: named values that cut the step into segments by data flow, as in Paddle's `RecomputeOptimizer`.
+"""Checkpoints: named values that divide the forward pass into segments by data flow, as in Paddle's
+`RecomputeOptimizer`.
 
     x -> a -> h0 -> b -> h1 -> c -> loss        checkpoints h0, h1: segments {a, h0} and {b, h1}; c is the tail
 
-The segment of a checkpoint consists of the operations that it depends on and that no earlier checkpoint depends on. The
-operations before the first checkpoint form a segment, each of two parallel branches does, the tail after the last
-checkpoint does not. The order and repetition of names do not matter. Masks and local derivatives join the segment of
-the forward operation that reads the same values.
+The segment of a checkpoint consists of the operations on which it depends and on which no earlier checkpoint depends.
+So the operations before the first checkpoint form a segment, as does each of two parallel branches; the tail after the
+last checkpoint does not. The order and repetition of names do not matter. Masks and local derivatives join the segment
+of the forward operation that reads the same values.
 """
 
 from __future__ import annotations
@@ -27,22 +28,23 @@ from ..step.phases import Phases
 from .value_names import is_named, named_by, names_of
 
 
-def state_checkpoints(function: FuncOp, names: list[str]) -> None:
-    """Append names to the checkpoints in the attribute of the function."""
+def add_checkpoints(function: FuncOp, names: list[str]) -> None:
+    """Append names to the checkpoints in the function's attribute `recompute.checkpoints`."""
     checkpoints = dict.fromkeys([*stated_checkpoints(function), *names])
     function.attributes[Names.CHECKPOINTS] = ArrayAttr(map(StringAttr, checkpoints))
 
 
 def stated_checkpoints(function: FuncOp) -> list[str]:
+    """Return the names of the checkpoints in the function's attribute."""
     stated = function.attributes.get(Names.CHECKPOINTS)
     entries = cast(ArrayAttr[Attribute], stated) if isinstance(stated, ArrayAttr) else [stated]
     return [name.data for name in entries if isinstance(name, StringAttr)]
 
 
-def as_stated(module: ModuleOp, selection: Selection) -> tuple[Selection, list[Remark]]:
-    """Add the checkpoints in the attributes of the module's steps to the selection.
+def with_stated_checkpoints(module: ModuleOp, selection: Selection) -> tuple[Selection, list[Remark]]:
+    """Add the checkpoints that the module's functions have as attributes to the selection.
 
-    A selection with segments or checkpoints of its own takes precedence, and is returned with a remark.
+    A selection with segments or checkpoints of its own takes precedence, and is returned unchanged with a remark.
     """
     stating = [function for function in functions_of(module) if stated_checkpoints(function)]
     if not stating:
@@ -57,7 +59,7 @@ OVERRIDDEN = "the checkpoints in the attributes of the step are ignored: the opt
 
 
 class NoSuchCheckpoint(BadSelection):
-    """A checkpoint that names no value of the forward pass."""
+    """Raised for a checkpoint that names no value of the forward pass."""
 
     def __init__(self, name: str, candidates: Iterable[str]):
         hint = did_you_mean(name, candidates) or "; name forward values, such as %h0 or attn/tanh"
@@ -66,7 +68,13 @@ class NoSuchCheckpoint(BadSelection):
 
 @dataclass(frozen=True)
 class Segments:
-    """The segment of each operation that is in one, the checkpoints (`kept`), and a remark per ignored checkpoint."""
+    """The division of a forward pass into segments by checkpoints.
+
+    Attributes:
+        segment: The segment of each operation that is in one.
+        kept: The checkpoints.
+        remarks: One remark per ignored checkpoint.
+    """
 
     segment: Mapping[Operation, str]
     kept: frozenset[SSAValue]
@@ -74,7 +82,11 @@ class Segments:
 
 
 def segments_between(phases: Phases, checkpoints: Sequence[str]) -> Segments:
-    """Cut the forward pass at the checkpoints. Raises `NoSuchCheckpoint`."""
+    """Divide the forward pass at the checkpoints.
+
+    Raises:
+        NoSuchCheckpoint: A checkpoint names no value of the forward pass.
+    """
     values_of_op = dict[Operation, list[SSAValue]]()
     remarks = list[Remark]()
     for name, values in named_values(phases, checkpoints).items():
@@ -98,7 +110,8 @@ def sorted_by_position(phases: Phases, segment: Mapping[Operation, int]) -> list
 
 
 def named_values(phases: Phases, names: Iterable[str]) -> dict[str, list[SSAValue]]:
-    """Map each name to forward values: results with that SSA name, otherwise all results of operations of that name."""
+    """Map each name to forward values: results with that SSA name, else all results of the operations with that
+    name."""
     forward = [op for op in phases.order.operations if phases.is_forward(op)]
     exact = dict[str | None, list[SSAValue]]()
     for op in forward:
@@ -128,7 +141,7 @@ def _forward_names(phases: Phases) -> list[str]:
 
 
 def _segments(phases: Phases, checkpoints: Sequence[Operation]) -> dict[Operation, int]:
-    """Number the operations that each checkpoint depends on and no earlier checkpoint depends on."""
+    """Assign to each checkpoint the operations on which it, but no earlier checkpoint, depends."""
     segment = dict[Operation, int]()
     for number, checkpoint in enumerate(checkpoints):
         stack = [checkpoint]
@@ -141,10 +154,10 @@ def _segments(phases: Phases, checkpoints: Sequence[Operation]) -> dict[Operatio
 
 
 def _add_companions(phases: Phases, segment: dict[Operation, int], kept: Set[SSAValue]) -> None:
-    """Add forward operations with backward readers only to the segment of a forward reader of the same operands.
+    """Assign forward operations that only the backward pass reads to the segment of a forward reader of their operands.
 
-    Without such a reader the segment that makes the operands is used. An operation that reads only a checkpoint does
-    not join the segment of the checkpoint: the next segment, or the tail, begins there.
+    Without such a reader, use the segment that computes the operands. An operation that reads nothing but a checkpoint
+    does not join that checkpoint's segment, because the next segment, or the tail, begins there.
     """
     order = phases.order
     only_backward = set[Operation]()

@@ -1,4 +1,5 @@
-"""Operations in loop bodies that a selection allows to repeat, by the segments, marks and policies of other code."""
+"""Selection of the operations in loop bodies that may be recomputed, by the same segments, marks and policies as
+elsewhere."""
 
 from __future__ import annotations
 
@@ -22,7 +23,13 @@ from .value_names import is_named
 
 
 def repeatable(root: Operation, selection: Selection) -> Callable[[Operation], bool]:
-    """Return a predicate on the operations of the loop bodies below `root`. Raises `UnknownPolicy`."""
+    """Return a predicate that tells whether an operation in a loop body may be recomputed.
+
+    `root`: the operation that contains the loops.
+
+    Raises:
+        UnknownPolicy: The selection names a policy that does not exist.
+    """
     operations = every_operation(root)
     is_chosen, policy = _chosen(operations, selection), saves_of(selection)
     excluded = {op for text in selection.exclude for op in saved_by(parse_chain(text), operations)}
@@ -39,8 +46,8 @@ def repeatable(root: Operation, selection: Selection) -> Callable[[Operation], b
     return may_repeat
 
 
-def asked_whole(op: Operation, selection: Selection) -> bool:
-    """Return whether the loop is to be recomputed as a whole: the selection or an attribute puts it in a named
+def is_recomputed_whole(op: Operation, selection: Selection) -> bool:
+    """Return whether the loop is to be recomputed as a whole, because the selection or an attribute puts it in a named
     segment."""
     if Names.SEGMENT in op.attributes:
         return True
@@ -54,9 +61,9 @@ def _is_kept(op: Operation) -> bool:
 
 
 def _chosen(operations: list[Operation], selection: Selection) -> Callable[[Operation], bool]:
-    """Return a predicate: whether a segment of the selection contains the operation.
+    """Return a predicate that tells whether an operation is in a segment of the selection.
 
-    With `auto`, operations without a segment attribute are excluded as soon as any operation has one.
+    With `auto`, if any operation has a segment attribute, operations without one are in no segment.
     """
     pattern = selection.segments
     if selection.checkpoints is not None:
@@ -77,8 +84,8 @@ def _never(op: Operation) -> bool:
 
 
 def _is_cheap(op: Operation) -> bool:
-    """Return whether the operation is repeated with its readers: views, casts, constants, slices of a stack and
-    scalars."""
+    """Return whether the operation is repeated with its readers: a view, a cast, a constant, a slice of a stack or a
+    scalar."""
     return is_constant(op) or is_cast(op) or name_of(op) in _SHAPES or all(map(_is_number, op.results))
 
 

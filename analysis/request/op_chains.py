@@ -1,11 +1,12 @@
-"""Chains of operations along def-use edges, some of which are saved: Paddle's `refined_ops_patterns`.
+"""Patterns for chains of operations whose results are saved, as in Paddle's `refined_ops_patterns`.
 
     "main:stablehlo.dot_general"                                    every dot product is saved
     "main:stablehlo.dot_general; num:1"                             the first one of each segment
     "pre:stablehlo.dot_general; main:stablehlo.add; suf:stablehlo.tanh"  an addition between a product and a tanh
 
-`pre`, `main` and `suf` are names of operations, separated by `>`; each operation of a chain reads a result of the one
-before it. The results of the operations that `main` matches are saved, in at most `num` chains per segment (-1: all).
+`pre`, `main` and `suf` are names of operations, separated by `>`; each operation of a chain reads a result of the
+preceding one. The results of the operations that `main` matches are saved, in at most `num` chains per segment (-1: in
+all).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ...support.operations import name_of
 
 
 class BadChain(BadSelection):
-    """A pattern that cannot be parsed."""
+    """Raised for a pattern that cannot be parsed."""
 
     def __init__(self, text: str, why: str):
         super().__init__(
@@ -31,8 +32,10 @@ class BadChain(BadSelection):
 
 @dataclass(frozen=True)
 class Chain:
-    """A chain of operations along def-use edges: names or shell-style patterns. `num`: the maximum number of chains per
-    segment, -1 for all."""
+    """A parsed pattern. Each name may be a shell-style pattern.
+
+    `num`: the maximum number of chains per segment; -1 for all.
+    """
 
     pre: tuple[str, ...]
     main: tuple[str, ...]
@@ -45,7 +48,11 @@ class Chain:
 
 
 def parse_chain(text: str) -> Chain:
-    """Parse one pattern. Raises `BadChain`."""
+    """Parse one pattern.
+
+    Raises:
+        BadChain: The pattern is malformed.
+    """
     parts = dict[str, str]()
     for part in filter(None, (part.strip() for part in text.split(";"))):
         key, colon, value = (piece.strip() for piece in part.partition(":"))
@@ -75,8 +82,10 @@ def _number(text: str, number: str) -> int:
 
 
 def saved_by(chain: Chain, segment: Sequence[Operation]) -> set[Operation]:
-    """Return the operations of the segment that the chain saves; matches are taken in program order and do not
-    overlap."""
+    """Return the operations of the segment that the pattern saves.
+
+    Matches are taken in program order and do not overlap.
+    """
     inside, saved, used = set(segment), set[Operation](), set[Operation]()
     matched_chains = 0
     for start in segment:
@@ -91,7 +100,7 @@ def saved_by(chain: Chain, segment: Sequence[Operation]) -> set[Operation]:
 
 
 def _matches(op: Operation, names: Sequence[str], inside: Collection[Operation]) -> Iterator[tuple[Operation, ...]]:
-    """Yield the chains inside of the segment that begin with `op`."""
+    """Yield the matching chains within the segment that begin with `op`."""
     if op not in inside or not fnmatchcase(name_of(op), names[0]):
         return
     if len(names) == 1:

@@ -1,6 +1,6 @@
-"""Policies that choose the saved operations of a segment: those of `jax.checkpoint_policies` by name, or a function.
+"""Policies that select the operations to save: those of `jax.checkpoint_policies` by name, or a function of the user.
 
-Source of the names and their meaning: the JAX documentation of `jax.checkpoint_policies`.
+The names and their meaning are from JAX's documentation of `jax.checkpoint_policies`.
 """
 
 from __future__ import annotations
@@ -67,18 +67,22 @@ SAVEABLE: dict[str, Saves] = {
 # Policies whose saved values get the mark `offload`: they may be moved to the host.
 OFFLOADING = frozenset({"offload_dot_with_no_batch_dims", "save_and_offload_only_these_names"})
 NEEDS_NAMES = frozenset(name for name, saves in SAVEABLE.items() if saves is is_named)
-"""Policies that save nothing without names."""
+"""Policies that save nothing unless names are given."""
 
 
 class UnknownPolicy(BadSelection):
-    """The name of a policy that does not exist."""
+    """Raised for the name of a policy that does not exist."""
 
     def __init__(self, name: str):
         super().__init__(f"unknown policy '{name}'{suggestion(name, SAVEABLE)}")
 
 
 def saves(policy: str) -> Saves:
-    """Return the predicate of a policy. Raises `UnknownPolicy`."""
+    """Return the predicate of a named policy.
+
+    Raises:
+        UnknownPolicy: No policy has this name.
+    """
     if policy not in SAVEABLE:
         raise UnknownPolicy(policy)
     return SAVEABLE[policy]
@@ -86,14 +90,18 @@ def saves(policy: str) -> Saves:
 
 @dataclass(frozen=True)
 class SelectionByFunction(Selection):
-    """A selection that saves the operations that satisfy `saveable`, in place of a named policy."""
+    """A selection that saves the operations for which `saveable` is true, in place of a named policy."""
 
     saveable: Saves = _nothing
 
 
 def saves_of(selection: Selection) -> Saves:
-    """Return the predicate of the selection's policy. Raises `UnknownPolicy`, and `BadSelection` without the names that
-    it needs."""
+    """Return the predicate of the selection's policy.
+
+    Raises:
+        UnknownPolicy: No policy has this name.
+        BadSelection: The policy needs names, and there are none.
+    """
     if selection.policy in NEEDS_NAMES and not selection.names:
         raise BadSelection(
             f"policy {selection.policy} saves nothing without names: give names too, or nothing_saveable"

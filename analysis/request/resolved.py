@@ -1,4 +1,4 @@
-"""Resolve a selection to the segments of a step and the values that it saves inside of them."""
+"""Resolution of a selection to the segments of a step and the values to save inside of them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ from .value_names import is_named, named_by
 
 @dataclass(frozen=True)
 class Resolved:
-    """Segments and saved values of a selection.
+    """A resolved selection.
 
-    members: the operations of each segment, in program order.
-    skipped: the segments that the user excludes from recomputation.
-    saved: values inside of segments that are saved.
-    offloaded: the saved values that may be moved to the host.
+    Attributes:
+        members: The operations of each segment, in program order.
+        skipped: The segments that the user excludes from recomputation.
+        saved: The values inside of segments that are saved.
+        offloaded: The saved values that may be moved to the host.
+        remarks: Remarks on parts of the selection without effect.
     """
 
     members: Mapping[str, tuple[Operation, ...]]
@@ -40,9 +42,15 @@ class Resolved:
 
 
 def resolve(phases: Phases, selection: Selection, segment_of_op: Mapping[Operation, str] | None = None) -> Resolved:
-    """Find the segments and the values saved inside of them. Raises `BadSelection`.
+    """Find the segments and the values to save inside of them.
 
-    `segment_of_op`: the segment of each operation, which replaces the segments of the selection.
+    Args:
+        phases: The phases of the step.
+        selection: The user's selection.
+        segment_of_op: The segment of each operation; replaces the segments of the selection.
+
+    Raises:
+        BadSelection: The selection does not fit the step.
     """
     kept, remarks = frozenset[SSAValue](), tuple[Remark, ...]()
     if segment_of_op is not None:
@@ -74,7 +82,11 @@ def _members(segment_of: Mapping[Operation, str]) -> dict[str, tuple[Operation, 
 
 
 def _grouped(members: dict[str, tuple[Operation, ...]], count: int) -> dict[str, tuple[Operation, ...]]:
-    """Join consecutive segments into `count` groups of nearly equal size (0: no grouping). Raises `BadSelection`."""
+    """Join consecutive segments into `count` groups of nearly equal size; 0 for no grouping.
+
+    Raises:
+        BadSelection: There are fewer segments than groups.
+    """
     if not count:
         return members
     if not 0 < count <= len(members):
@@ -106,7 +118,7 @@ def _saved(operations: Sequence[Operation], selection: Selection) -> Iterator[Op
 
 
 def _ignored_inside_regions(phases: Phases) -> Iterator[Remark]:
-    """Yield remarks on segments and marks inside of an operation that is copied as a unit, such as a loop."""
+    """Yield remarks on segments and marks inside of an operation that is copied as a whole, such as a loop."""
     for op in phases.order.operations:
         if not op.regions or not phases.is_forward(op):
             continue
@@ -132,7 +144,7 @@ MARK_INSIDE = (
 
 
 def _unmatched(phases: Phases, members: Mapping[str, Sequence[Operation]], selection: Selection) -> Iterator[Remark]:
-    """Yield remarks on patterns that match nothing; the other options still apply."""
+    """Yield remarks on names and patterns that match nothing; the other options still apply."""
     first = phases.order.operations[0]
     function = first.parent_op() or first
     inside = [op for operations in members.values() for op in operations]

@@ -1,9 +1,9 @@
-"""Segments that are marked at the call of a function, and their encoding as the name of a scope.
+"""Segments that are marked at a function call, encoded in the name of the scope around the call.
 
     jit(step)/jvp(recompute:block@3+output_recompute)/dot_general    in segment `block`; its outputs are recomputed too
     jit(step)/jvp(recompute:block@3)/recompute.save:exp@4/exp        inside of the segment, but saved
 
-A framework opens such a scope around each call, with a unique number; `recompute-take-scopes` turns scopes into
+A frontend opens such a scope around each call, with a unique number; `recompute-take-scopes` turns scopes into
 attributes.
 """
 
@@ -16,7 +16,7 @@ from enum import Enum
 
 
 class CallTreatment(Enum):
-    """Treatment of the operations of a call: they form a segment, all are recomputed, or all are saved."""
+    """The treatment of a call's operations: they form a segment, all are recomputed, or all are saved."""
 
     SEGMENT = "recompute"
     AGAIN = "recompute.again"
@@ -27,11 +27,14 @@ class CallTreatment(Enum):
 class Switches:
     """Options of one segment, as in MindSpore's `Cell.recompute` and Paddle's `recompute`.
 
-    output_recompute: recompute the outputs of the segment too.
-    mp_comm_recompute: collectives may be repeated on all devices alike, except those that gather parameters.
-    parallel_optimizer_comm_recompute: collectives that gather parameters (all-gathers of an argument) may be repeated.
-    recompute_slice_activation: shard the inputs of the segment over the devices of a mesh while they are saved.
-    preserve_rng_state: never repeat operations that draw from a hidden state; with False they may draw anew.
+    Attributes:
+        output_recompute: Recompute the outputs of the segment too.
+        mp_comm_recompute: Allow collectives that all devices execute alike to be repeated, except those that gather
+            parameters.
+        parallel_optimizer_comm_recompute: Allow collectives that gather parameters (all-gathers of an argument) to be
+            repeated.
+        recompute_slice_activation: Shard the inputs of the segment over the devices of a mesh while they are saved.
+        preserve_rng_state: Never repeat operations that draw from a hidden random state; False permits drawing anew.
     """
 
     output_recompute: bool = False
@@ -45,8 +48,15 @@ DEFAULT = Switches()
 
 
 @dataclass(frozen=True)
-class Called:
-    """One call: the name of the function, the unique number of the call, and the treatment of its operations."""
+class MarkedCall:
+    """A call whose scope marks it.
+
+    Attributes:
+        name: The name of the called function.
+        number: The unique number of the call.
+        kind: The treatment of its operations.
+        switches: The options of its segment.
+    """
 
     name: str
     number: int
@@ -58,8 +68,8 @@ _NOT_IN_A_NAME = re.compile(r"[^\w.]+")
 _CALLED = re.compile(r"(recompute(?:\.again|\.save)?):([\w.]+)@(\d+)((?:[+-]\w+)*)")
 
 
-def spelled(called: Called) -> str:
-    """Return the name of the scope of a call; only switches that differ from their defaults are written."""
+def format_scope(called: MarkedCall) -> str:
+    """Return the name of the scope for a call; switches with their default value are omitted."""
     name = _NOT_IN_A_NAME.sub("_", called.name).strip("_") or "function"
     return f"{called.kind.value}:{name}@{called.number}{''.join(_changed_switches(called.switches))}"
 
@@ -71,8 +81,12 @@ def _changed_switches(switches: Switches) -> Iterator[str]:
             yield f"{'+' if value else '-'}{field.name}"
 
 
-def read(scope: str) -> Called | None:
-    """Parse the name of a scope; None if it marks no call. Raises `ValueError` for an unknown switch."""
+def parse_scope(scope: str) -> MarkedCall | None:
+    """Parse the name of a scope; return None if it does not mark a call.
+
+    Raises:
+        ValueError: The scope has an unknown switch.
+    """
     if (match := _CALLED.fullmatch(scope)) is None:
         return None
     kind, name, number, switch_text = match.groups()
@@ -80,4 +94,4 @@ def read(scope: str) -> Called | None:
     valid_names = {field.name for field in fields(Switches)}
     if unknown := switches.keys() - valid_names:
         raise ValueError(f"'{scope}' has no switch '{min(unknown)}'; expected one of {', '.join(sorted(valid_names))}")
-    return Called(name, int(number), CallTreatment(kind), Switches(**switches))
+    return MarkedCall(name, int(number), CallTreatment(kind), Switches(**switches))

@@ -1,7 +1,9 @@
-"""Segments of a step, and the budgets of those that have one.
+"""Named segments of a step, and segment budgets.
 
-A budget limits the bytes that a segment saves for its own gradient: `layer*:30%,head:8MiB`. The pattern selects
-segments, as in `Selection.segments`; the first matching pattern applies. After the last colon stand bytes, a share of
+Segments come from scopes in the locations and from attributes; `find_segments` selects them by pattern.
+
+A segment budget limits the bytes that a segment saves for its own gradient: `layer*:30%,head:8MiB`. The pattern selects
+segments as `Selection.segments` does; the first matching pattern applies. After the last colon stand bytes, a share of
 the bytes that the unchanged segment saves, or `min`.
 """
 
@@ -30,7 +32,10 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True)
 class NoSuchSegment(BadSelection):
-    """A pattern that no scope matches; `scopes`: the existing ones."""
+    """Raised for a pattern that matches no scope.
+
+    `scopes`: the existing scopes, for the message.
+    """
 
     pattern: str
     scopes: tuple[str, ...]
@@ -43,8 +48,13 @@ class NoSuchSegment(BadSelection):
 def find_segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
     """Return the segment instance of each forward operation that is in one.
 
-    `pattern` is `auto`, `none` (only marks and segment attributes count), or a shell-style pattern for the path or the
-    last name of a scope (`block*`, `model/layer?`). Raises `NoSuchSegment`.
+    Args:
+        phases: The phases of the step.
+        pattern: `auto`; `none`, which uses only marks and segment attributes; or a shell-style pattern for the path or
+            the last name of a scope (`block*`, `model/layer?`).
+
+    Raises:
+        NoSuchSegment: The pattern matches no scope.
     """
     stated = _stated(phases, "auto" if pattern == "none" else pattern)
     if pattern == "none" or (stated and pattern == "auto"):
@@ -66,14 +76,14 @@ def inner_scopes(phases: Phases, pattern: str) -> list[str]:
 
 
 def named_segments(phases: Phases, selection: Selection) -> Mapping[Operation, str] | None:
-    """Return the segments of `find_segments`; None if the selection states segments or checkpoints of its own."""
+    """Return the segments of `find_segments`; None if the selection has segments or checkpoints of its own."""
     if selection.segments != "auto" or selection.checkpoints is not None:
         return None
     return find_segments(phases, "auto")
 
 
 def segments_of_gradients(phases: Phases, pattern: str = "auto") -> Mapping[Operation, str]:
-    """Return the scope of each gradient operation, named like the first instance of the forward segment."""
+    """Return the scope of each gradient operation, which is the name of the first instance of its forward segment."""
     forward, chosen = _paths(phases), _matching(pattern)
     if pattern == "auto":
         chosen = _auto(forward)
@@ -82,15 +92,16 @@ def segments_of_gradients(phases: Phases, pattern: str = "auto") -> Mapping[Oper
 
 
 def instance_name(segment: str) -> str:
-    """Return the name of the scope that a segment is an instance of: `layer` for `layer#1`."""
+    """Return the name of the scope of which a segment is an instance: `layer` for `layer#1`."""
     return segment.partition("#")[0]
 
 
 def _stated(phases: Phases, pattern: str) -> dict[Operation, str]:
-    """Return the segments from attributes of the operations, filtered by the pattern; they take precedence over
-    locations.
+    """Return the segments that operations have as attributes and that match the pattern; they take precedence over
+    scopes.
 
-    The innermost of nested segments counts; a pattern for an outer segment selects the segments inside of it too.
+    An operation is in the innermost of nested segments; a pattern for an outer segment also selects the segments
+    inside.
     """
     attributes = ((op, op.attributes.get(Names.SEGMENT)) for op in phases.order.operations if phases.is_forward(op))
     stated = {op: segment.data for op, segment in attributes if isinstance(segment, StringAttr)}
@@ -99,13 +110,13 @@ def _stated(phases: Phases, pattern: str) -> dict[Operation, str]:
 
 
 def scope_names(phases: Phases) -> tuple[str, ...]:
-    """Return every scope of the forward pass with its parents, sorted."""
+    """Return every scope of the forward pass and its parents, sorted."""
     paths = [*_paths(phases).values(), *_inner_paths(phases)]
     return tuple(sorted({"/".join(path[:depth]) for path in paths for depth in range(1, len(path) + 1)}))
 
 
 def _paths(phases: Phases) -> dict[Operation, Path]:
-    """Return the scope paths of the forward operations; names of called functions if no operation has a scope."""
+    """Return the scope paths of the forward operations; the names of called functions if no operation has a scope."""
     scopes = {op: scope_of(op.location) for op in phases.order.operations if phases.is_forward(op)}
     scoped = {op: scope.path for op, scope in scopes.items() if scope.path}
     return scoped or {op: scope.functions for op, scope in scopes.items() if scope.functions}
@@ -119,10 +130,10 @@ def _inner_paths(phases: Phases) -> list[Path]:
 
 
 def _auto(paths: Mapping[Operation, Path]) -> Callable[[Path], Path | None]:
-    """Find the level of scopes that become segments: descend while one scope, entered once, contains nearly all
-    operations.
+    """Find the level of scopes that become segments.
 
-    A scope that is entered repeatedly is a layer, regardless of its share of the operations.
+    Descend as long as one scope, entered once, contains nearly all operations. A scope that is entered repeatedly is a
+    layer, whatever its share of the operations.
     """
     inside, depth, level = paths, 1, dict[Operation, Path]()
     while inside:
@@ -149,7 +160,7 @@ def _matching(pattern: str) -> Callable[[Path], Path | None]:
 
 
 def numbered_repetitions(segment_path: Mapping[Operation, Path]) -> dict[Operation, str]:
-    """Name the segment of each operation; repetitions of a scope get a number: `layer`, `layer#1`, ..."""
+    """Return the segment name of each operation; later repetitions of a scope get a number: `layer`, `layer#1`, ..."""
     members = dict[Path, list[Operation]]()
     for op, path in segment_path.items():
         members.setdefault(path, []).append(op)
@@ -161,13 +172,14 @@ def numbered_repetitions(segment_path: Mapping[Operation, Path]) -> dict[Operati
 
 
 def _repetitions(operations: Sequence[Operation]) -> list[int]:
-    """Return for each operation of a scope, the index of the repetition of the scope that it runs in.
+    """Return for each operation of a scope the index of the scope's repetition in which it runs.
 
-    Most operations (by source location) of a scope that is entered n times occur n times. A repetition starts at the
-    first such operation; an operation that occurs m * n times, such as the first of a loop inside of the scope, starts
-    one at every m-th occurrence. Constants are ignored, since called functions share their locations. Operations of
-    called functions are ignored too, since the scope may call a function twice. If all operations that occur n times
-    lie between operations that occur once, as the steps of an unrolled loop do, the scope was entered once.
+    If a scope is entered n times, most of its operations (by source location) occur n times. A repetition starts at the
+    first such operation; an operation that occurs m * n times, such as the first one of a loop inside of the scope,
+    starts a repetition at every m-th occurrence. Constants are ignored, because called functions share their locations.
+    Operations of called functions are ignored too, because the scope may call a function twice. If all operations that
+    occur n times lie between operations that occur once, as the steps of an unrolled loop do, the scope was entered
+    once.
     """
     numbers = LocationNumbers()
     places = [None if not op.operands else (name_of(op), numbers.of(op.location)) for op in operations]
@@ -189,18 +201,18 @@ def _repetitions(operations: Sequence[Operation]) -> list[int]:
 
 
 def _lies_between(times: int, occurrences: Sequence[int]) -> bool:
-    """Return whether operations that occur once stand both before and after all operations that occur `times` times."""
+    """Return whether operations that occur once stand before and after all operations that occur `times` times."""
     first, last = occurrences.index(times), len(occurrences) - occurrences[::-1].index(times)
     return 1 in occurrences[:first] and 1 in occurrences[last:]
 
 
 SIMILAR_NAMES = 3
-"""Number of similar names in the message about an unknown name."""
+"""The maximum number of similar names to list in a message about an unknown name."""
 
 
 @dataclass(frozen=True)
 class BudgetedSegment:
-    """An instance of a segment, its operations in program order, and its budget."""
+    """A segment instance with its operations in program order, and its budget."""
 
     name: str
     operations: tuple[Operation, ...]
@@ -230,7 +242,7 @@ def _segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
         return {}
 
 
-def why_none(phases: Phases, budget: SegmentBudget) -> str:
+def why_unmatched(phases: Phases, budget: SegmentBudget) -> str:
     """Return the reason that the budget matches no segment of the function."""
     inside = [name for name in inner_scopes(phases, budget.pattern)]
     if inside:

@@ -1,4 +1,4 @@
-"""Propagate the switches of a segment to its collectives and its random operations."""
+"""Propagation of a segment's switches to its collectives and its random operations."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _SWITCHES = (
 )
 
 
-def hand_on(operations: Iterable[Operation], switches: Mapping[str, bool]) -> None:
-    """Write the switches of a segment as attributes onto its operations. Existing attributes stay."""
+def propagate_switches(operations: Iterable[Operation], switches: Mapping[str, bool]) -> None:
+    """Write the switches of a segment as attributes on its operations, without replacing existing attributes."""
     for op in operations:
         if switches.get(Names.SLICE_ACTIVATION):
             op.attributes.setdefault(Names.SLICE_ACTIVATION, BoolAttr.from_bool(True))
@@ -52,7 +52,7 @@ def _may_repeat(op: Operation, switches: Mapping[str, bool]) -> bool | None:
 
 
 def _is_of_an_argument(value: object) -> bool:
-    """Return whether the value is an argument, or derived from one by operations with a single operand: casts,
+    """Return whether the value is an argument, or derived from one by operations with one operand, such as casts and
     reshapes."""
     while not isinstance(value, BlockArgument):
         owner = getattr(value, "owner", None)

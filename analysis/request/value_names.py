@@ -1,10 +1,10 @@
-"""Names of values for a user: the SSA name, the name of the operation, or the scope path in the model.
+"""Names by which a user can refer to a value: its SSA name, the name of its operation, or its scope path in the model.
 
     %h0 = stablehlo.tanh %x : ... loc("jit(f)/jvp(block0)/attn/tanh")
 
-is `h0` (or `%h0`), `stablehlo.tanh`, `tanh`, `attn/tanh`, `block0/attn/tanh`; shell-style patterns work on each.
-The attribute `recompute.name` gives an operation additional names, as `jax.ad_checkpoint.checkpoint_name` does. When a
-call or a segment is inlined, its names go to the operations that make its results.
+is `h0` (or `%h0`), `stablehlo.tanh`, `tanh`, `attn/tanh` and `block0/attn/tanh`; shell-style patterns match any of
+these. The attribute `recompute.name` gives an operation additional names, as `jax.ad_checkpoint.checkpoint_name` does.
+When a call or a segment is inlined, its names are transferred to the operations that compute its results.
 """
 
 from __future__ import annotations
@@ -36,8 +36,14 @@ def given_names(op: Operation) -> tuple[str, ...]:
     return tuple(name.data for name in entries if isinstance(name, StringAttr))
 
 
-def hand_on_names(holder: Operation, values: Iterable[SSAValue], inside: Container[Operation]) -> None:
-    """Add the names of a call or a segment to those operations `inside` that make `values`, its inlined results."""
+def propagate_names(holder: Operation, values: Iterable[SSAValue], inside: Container[Operation]) -> None:
+    """Transfer the names of a call or a segment to the operations that compute its results after inlining.
+
+    Args:
+        holder: The call or the segment.
+        values: Its inlined results.
+        inside: The inlined operations; others get no name.
+    """
     if not (names := given_names(holder)):
         return
     for owner in dict.fromkeys(value.owner for value in values):
@@ -55,7 +61,10 @@ _SHELL = frozenset("*?[")
 
 
 def named_by(operations: Iterable[Operation], patterns: Iterable[str]) -> dict[str, list[Operation]]:
-    """Return the operations that each pattern names, in program order. Plain names are matched by hash lookup."""
+    """Return the operations that each pattern matches, in program order.
+
+    Names without wildcards are matched by hash lookup.
+    """
     matches: dict[str, list[Operation]] = {pattern: [] for pattern in patterns}
     plain = {pattern for pattern in matches if _SHELL.isdisjoint(pattern)}
     globs = matches.keys() - plain

@@ -1,1 +1,1 @@
-"""Facts about a training step: program order, phases, scopes, marks, storages, loops, and its graph."""
+"""Analyses of a training step: program order, phases, scopes, marks, storages, loops, and its graph for planners."""

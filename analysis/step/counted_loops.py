@@ -1,9 +1,9 @@
-"""Counted loops: a carry starts at a constant, grows by one, and ends the loop at a constant.
+"""Counted loops: loops whose counter starts at a constant, grows by one, and ends the loop at a constant.
 
     %n, %r = stablehlo.while(%i = 0, %x = %a) cond { %i < 8 } do { …; return %i + 1, … }
 
-The number of an iteration runs from 0 to `trips` - 1. Values that the loop computes from its counter by sums and
-differences with constants are `scale * number + offset`, an `Affine`. `lax.scan` and `lax.fori_loop` lower to them.
+`lax.scan` and `lax.fori_loop` lower to such loops. Iterations are numbered from 0 to `trips` - 1. A value that the loop
+computes from its counter by adding and subtracting constants is `scale * number + offset`, an `Affine`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ...support.operations import name_of
 from ...support.type_guards import is_unsigned
 
 LARGEST = 2**31 - 1
-"""Counters are integers of at least 32 bits; values computed from one must stay within these bounds."""
+"""The bound on counters, which are integers of at least 32 bits, and on the values computed from them."""
 
 
 @dataclass(frozen=True)
@@ -40,17 +40,24 @@ class Affine:
         return Affine(self.scale - other.scale, self.offset - other.offset)
 
     def at(self, number: int) -> int:
+        """Return the value of the function in iteration `number`."""
         return self.scale * number + self.offset
 
     def covers(self, trips: int) -> bool:
-        """Return whether the function takes each value 0 … trips - 1 once while the number runs from 0 to trips - 1."""
+        """Return whether the function takes each value from 0 to `trips` - 1 exactly once in `trips` iterations."""
         return abs(self.scale) == 1 and min(self.at(0), self.at(trips - 1)) == 0
 
 
 @dataclass(frozen=True)
 class CountedLoop:
-    """A loop `op` that runs `trips` times, at least once; its carry number `counter` is `start + number` in iteration
-    `number`."""
+    """A loop that runs a known number of times.
+
+    Attributes:
+        op: The operation.
+        counter: The index of the carry that is `start + number` in iteration `number`.
+        start: The initial value of the counter.
+        trips: The trip count, at least 1.
+    """
 
     op: WhileOp
     counter: int
@@ -75,11 +82,11 @@ class CountedLoop:
         return is_bare(self.op) and all(end is None or is_bare(end) for end in ends)
 
     def is_invariant(self, index: int) -> bool:
-        """Return whether the loop carries this value unchanged."""
+        """Return whether the loop carries the value with this index unchanged."""
         return self.yielded[index] is self.block.args[index]
 
     def affine(self, value: SSAValue) -> Affine | None:
-        """Return the value as an affine function of the iteration's number; None if it is not known to be one."""
+        """Return the value as an affine function of the iteration number; None if it is not known to be one."""
         if value is self.block.args[self.counter]:
             return Affine(1, self.start)
         if isinstance(value, BlockArgument):
@@ -121,13 +128,13 @@ def _is_index(value: SSAValue) -> bool:
 
 
 def is_bare(op: Operation) -> bool:
-    """Return whether all attributes of the operation are of this dialect: a rewrite would drop others, and the proof
-    fails."""
+    """Return whether the operation has no attributes of other dialects, which a rewrite would lose and the proof
+    rejects."""
     return all(name.startswith(Names.PREFIX) for name in op.attributes)
 
 
 def scalar_integer(value: SSAValue) -> int | None:
-    """Return the integer of a scalar integer constant; None for any other value."""
+    """Return the value of a scalar integer constant; None for any other value."""
     op = value.op if isinstance(value, OpResult) else None
     if not isinstance(op, ConstantOp) or not is_bare(op) or not isinstance(op.value, DenseAttr) or not _is_index(value):
         return None
@@ -148,7 +155,7 @@ def counted_loop(op: Operation) -> CountedLoop | None:
 
 
 def _comparison(op: WhileOp) -> tuple[BlockArgument, int] | None:
-    """Return the argument of the condition that must be less than a constant, and that constant."""
+    """Return the argument that the condition compares with a constant upper bound, and that bound."""
     block, last = op.cond.block, op.cond.block.last_op
     value = last.operands[0] if last is not None and last.operands else None
     compare = value.op if isinstance(value, OpResult) else None
@@ -162,7 +169,7 @@ def _comparison(op: WhileOp) -> tuple[BlockArgument, int] | None:
 
 
 def _bound(op: WhileOp, value: SSAValue) -> int | None:
-    """Return the constant bound of the counter: defined in the condition, or carried unchanged."""
+    """Return the constant bound of the counter, which the condition defines or the loop carries unchanged."""
     if isinstance(value, BlockArgument) and value.block is op.cond.block:
         last = op.body.block.last_op
         unchanged = last is not None and last.operands[value.index] is op.body.block.args[value.index]

@@ -1,11 +1,12 @@
-"""Links between two loops that cross from a forward pass to its gradient: the only ones that a rewrite pairs.
+"""Pairs of loops that cross from a forward pass to its gradient, the only pairs for which loops are cut.
 
     %r:2 = stablehlo.while …     loc("jit(step)/jvp()/while")                   an encoder
     …    = stablehlo.while …     loc("jit(step)/jvp()/while")                   a decoder, not a gradient of the first
     …    = stablehlo.while …     loc("jit(step)/transpose(jvp())/while")        the gradient of either
 
-A forward loop reads a stack soon after it is written: recomputing the stack there saves nothing, and the copy would not
-belong to the gradient. The same holds for loops that compute metrics, and for loops of the optimizer.
+If a forward loop reads a stack, recomputing the stack saves nothing, because it is read soon after it is written, and
+the copy would not belong to the gradient. The same holds for loops that compute metrics, and for loops of the
+optimizer.
 """
 
 from __future__ import annotations
@@ -22,23 +23,25 @@ from .stacks import LoopPair, links_of
 
 
 class Crossings:
-    """The links of one function that cross from forward to backward.
+    """The loop pairs of one function that cross from forward to backward.
 
     Every reverse differentiation wraps a path in one more `transpose`, so that the gradient of a gradient, and a
-    gradient inside of a loss, have crossings of their own. If no operation of the function has a direction, loops that
-    read their stacks from the last iteration to the first are assumed to be backward loops.
+    gradient inside of a loss, have crossings of their own. If no operation of the function has a direction, a loop that
+    reads its stacks from the last iteration to the first is assumed to be a backward loop.
     """
 
     def __init__(self, block: Block, outputs: bool = False):
-        """Find the links of a function. `outputs`: as in `Selection`; recompute stacks that a forward loop
-        reads, too."""
+        """Prepare the analysis of a function, given its body.
+
+        `outputs`: whether to recompute stacks that a forward loop reads too, as in `Selection`.
+        """
         function = block.parent_op()
         self._outputs = outputs
         operations = () if function is None else every_operation(function)
         self._has_directions = any(_has_direction(op) for op in operations)
 
     def links_of(self, block: Block) -> list[LoopPair]:
-        """Return the links of the block that cross, in the order of `stacks.links_of`.
+        """Return the loop pairs of the block that cross, in the order of `stacks.links_of`.
 
         A stack that a forward loop reads is an output of the loop that writes it. The gradient of the writing loop
         recomputes it; a backward loop that reads outputs only, such as the gradient of the reading loop, keeps it.
@@ -60,7 +63,8 @@ class Crossings:
         return link.reader.trips < 2 or any(reading.written.scale < 0 for reading in link.readings)
 
     def may_cross(self, writer: Operation, reader: Operation) -> bool:
-        """Return whether `reader` is one gradient deeper than `writer`; true where no operation has a direction."""
+        """Return whether `reader` is in a deeper gradient than `writer`; always true if no operation has a
+        direction."""
         return not self._has_directions or _depth(reader) > _depth(writer)
 
 
@@ -77,8 +81,10 @@ _DEPTHS = {Direction.NONE: 0, Direction.FORWARD: 0, Direction.BACKWARD: 1, Direc
 
 
 def _depth(op: Operation) -> int:
-    """Return the number of reverse differentiations around the operation; the enclosing operation's if it has no
-    direction."""
+    """Return the number of reverse differentiations around the operation.
+
+    An operation without a direction has the number of its parent.
+    """
     enclosing: Operation | None = op
     while enclosing is not None:
         if (stated := ATTRIBUTE.direction(enclosing)) is not None:

@@ -1,4 +1,4 @@
-"""The direction of differentiation, forward or backward, of an operation of a training step."""
+"""The direction of differentiation of an operation: forward or backward."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Direction(Enum):
-    """The values are the wording in error messages."""
+    """The pass to which an operation belongs; the values are the words for it in error messages."""
 
     NONE = "neither direction"
     FORWARD = "the forward pass"

@@ -3,8 +3,8 @@
     func.func { stablehlo.while (8 times) { sdy.manual_computation { stablehlo.all_reduce } } }
 
 A collective may be repeated only if all devices execute it equally often and in the same order. This holds in
-functions, per-device bodies, and loops with a constant trip count. It need not hold in a branch, or in a loop with a
-data-dependent trip count.
+functions, in per-device bodies, and in loops with a constant trip count. It need not hold in a branch, or in a loop
+with a data-dependent trip count.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def has_other_effects(op: Operation) -> bool:
         return False
     if is_collective(op):
         return works_on_memory(op) or why_body_impure(op) is not None
-    if not _is_alike(op):
+    if not _keeps_devices_alike(op):
         return True
     return any(has_other_effects(inner) for region in op.regions for block in region.blocks for inner in block.ops)
 
@@ -37,14 +37,17 @@ NOT_ALIKE = (
 
 
 def why_not_again(op: Operation, permission: Permission) -> str | None:
-    """Return the reason that the operation must not run twice, or None. Assumes that all devices execute it alike."""
+    """Return the reason that the operation must not run twice; None if it may.
+
+    Assumes that all devices execute the operation itself equally often and in the same order.
+    """
     reason = permission.why_not(op)
     if reason is None or not op.regions or is_collective(op) or not holds_collective(op):
         return reason
-    if _is_alike(op) and not has_other_effects(op):
+    if _keeps_devices_alike(op) and not has_other_effects(op):
         return None if permission.collectives else WITH_COLLECTIVES
     operations = every_operation(op)
-    if any(map(_is_unlike, operations)):
+    if any(map(_may_separate_devices, operations)):
         return NOT_ALIKE
     impure = next((inner for inner in operations if not inner.regions and has_other_effects(inner)), None)
     return reason if impure is None else f"it contains {name_of(impure)}: {why_impure(impure)}"
@@ -55,20 +58,20 @@ def holds_collective(op: Operation) -> bool:
     return any(map(is_collective, every_operation(op)))
 
 
-def all_come_alike(block: Block) -> bool:
-    """Return whether all devices execute the block equally often, and in the same order."""
+def runs_on_all_devices_alike(block: Block) -> bool:
+    """Return whether all devices execute the block equally often and in the same order."""
     enclosing = block.parent_op()
     while enclosing is not None and not isinstance(enclosing, FuncOp):
-        if not _is_alike(enclosing):
+        if not _keeps_devices_alike(enclosing):
             return False
         enclosing = enclosing.parent_op()
     return True
 
 
-def _is_unlike(op: Operation) -> bool:
-    """Return whether the operation contains collectives that devices need not execute alike."""
-    return bool(op.regions) and not is_collective(op) and not _is_alike(op) and holds_collective(op)
+def _may_separate_devices(op: Operation) -> bool:
+    """Return whether the operation contains collectives that devices need not execute equally often."""
+    return bool(op.regions) and not is_collective(op) and not _keeps_devices_alike(op) and holds_collective(op)
 
 
-def _is_alike(op: Operation) -> bool:
+def _keeps_devices_alike(op: Operation) -> bool:
     return isinstance(op, ManualComputationOp) or counted_loop(op) is not None

@@ -1,4 +1,4 @@
-"""The graph of a function for planners: operations and values as numbers."""
+"""Conversion of a function to the graph that planners work on, in which operations and values are numbers."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Key = tuple[object, ...]
 
 
 def region_key(op: Operation, constants: Set[SSAValue], strided: Set[SSAValue]) -> Key:
-    """Return a key that is equal for operations whose regions need equally many bytes.
+    """Return a key that is equal for operations whose regions need the same number of bytes.
 
-    It contains operation names, use-def edges and types, and for captured values whether they are in `constants` or in
-    `strided`; no attributes. It contains ids of types, and is valid as long as these types live.
+    The key consists of operation names, use-def edges and types and, for captured values, whether they are in
+    `constants` or in `strided`; attributes are left out. It contains ids of types, and is valid as long as these live.
     """
     numbers = dict[int, int]()
     key = list[object]()
@@ -63,7 +63,10 @@ def region_key(op: Operation, constants: Set[SSAValue], strided: Set[SSAValue]) 
 
 @dataclass(frozen=True)
 class Numbered:
-    """A graph, and the operations and values that its numbers stand for. `strided`: values not stored row by row."""
+    """A graph, and the operations and values that its numbers stand for.
+
+    `strided`: values that are not stored in row-major order.
+    """
 
     graph: Graph
     operations: Sequence[Operation]
@@ -86,16 +89,18 @@ def graph_of(
     bare: bool = False,
     costs: CostsOf | None = None,
 ) -> Numbered:
-    """Return the graph of a block in this order.
+    """Return the graph of a block whose operations run in this order.
 
     Args:
-        phase: the phase of each operation; None if unknown.
-        constants_outside: captured values that are computed from constants alone.
-        strided_outside: captured values that are not stored row by row.
-        bare: omit the fields that only planners read.
-        costs: the recomputation costs that planners minimise; None for FLOPs.
+        order: The order.
+        phase: The phase of each operation; None if unknown.
+        constants_outside: Captured values that are computed from constants alone.
+        strided_outside: Captured values that are not stored in row-major order.
+        bare: Omit the fields that only planners read.
+        costs: The recomputation costs that planners minimise; None for FLOPs.
 
-    Raises `Refusal` for storages of unknown size, and for operations without a cost.
+    Raises:
+        Refusal: A storage has an unknown size, or an operation has no cost.
     """
     constants, shared = constants_only(order, constants_outside), storages(order, strided_outside)
     operations, reads = order.operations, order.reads
@@ -155,7 +160,10 @@ def _looks_at(op: Operation) -> SSAValue | None:
 
 
 def _sizes(values: Sequence[SSAValue], constants: Set[SSAValue], shared: Storages) -> tuple[int, ...]:
-    """Return the bytes of each value. Arguments, views and constants may have an unknown size, which counts as 0."""
+    """Return the bytes of each value.
+
+    Arguments, views and constants of unknown size count as 0.
+    """
     sized_types = dict[int, tuple[Attribute, int]]()
     sizes = list[int]()
     for value in values:
@@ -179,7 +187,7 @@ def _sizes(values: Sequence[SSAValue], constants: Set[SSAValue], shared: Storage
 def _with_stored(
     sizes: tuple[int, ...], made: Sequence[Sequence[int]], operations: Sequence[Operation]
 ) -> tuple[int, ...]:
-    """Return the sizes, with those of storages that are not of the size of their value."""
+    """Replace the sizes of results whose storage is larger or smaller than the value."""
     corrected = list(sizes)
     for op, results in zip(operations, made, strict=True):
         if (size := stored_bytes(op)) is not None:
@@ -190,13 +198,14 @@ def _with_stored(
 
 @dataclass(frozen=True)
 class _InnerBytes:
-    """Bytes inside of regions, cached for operations with equal `region_key`."""
+    """Bytes inside of regions, cached by `region_key`."""
 
     constants: Set[SSAValue]
     shared: Storages
     cache: dict[Key, int] = field(default_factory=dict[Key, int])
 
     def of(self, op: Operation) -> int:
+        """Return the bytes inside of the operation's regions."""
         if not region_storage(op):
             return 0
         key = region_key(op, self.constants, self.shared.strided)
@@ -206,13 +215,13 @@ class _InnerBytes:
 
 
 def inner_bytes(op: Operation, constants: Set[SSAValue], shared: Storages) -> int:
-    """Return the peak bytes of the regions of a loop or a branch beyond the results of the operation.
+    """Return the peak bytes of a loop's or branch's regions, beyond the bytes of its results.
 
-    The results of a loop stand for the carry of the running iteration: at the start the initial values are copied into
-    them. The values that an iteration yields are the next carry, and are live together with the running one. The values
+    The results of a loop hold the carry of the running iteration: at the start, the initial values are copied into
+    them. The values that an iteration yields are the next carry, and are live together with the current one. The values
     that a branch yields become the results. The first region of `scf.while` has a carry of its own, which may have
     other types: it is live until the region has yielded the values that become the results. The regions of a reduction
-    have scalar arguments, and need no memory.
+    have scalar arguments, and use no memory.
     """
     if all(result in constants for result in op.results):
         return 0
@@ -225,8 +234,11 @@ def inner_bytes(op: Operation, constants: Set[SSAValue], shared: Storages) -> in
 
 
 def _block_peak(block: Block, constants_outside: Set[SSAValue], outside: Storages, hands_on: int | None) -> int:
-    """Return the peak bytes of a region's block; with the terminator's operands from number `hands_on` on, and their
-    copies."""
+    """Return the peak bytes of a region's block.
+
+    `hands_on`: count the terminator's operands from this index on as live at the end, with the copies that yielding
+    needs.
+    """
     order = Order.of(block)
     inside = graph_of(order, None, constants_outside, outside.strided, bare=True)
     alive = live_bytes(inside.graph, returned_too=True)

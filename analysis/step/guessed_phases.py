@@ -1,4 +1,4 @@
-"""Guess the end of the forward pass, for steps without phase information and without a hint.
+"""Guess of where the forward pass ends, for steps that carry no phase information and come without a hint.
 
     %h = convolution(%x, %w)     read by the next block, and again by the gradient
     ...
@@ -6,10 +6,10 @@
 
 The turn is the position with the most bytes of values that have been read and will be read again, or the first later
 position at which the newest of these values is read next. It is accepted if most of these values are read again in
-reverse order. The loss is the first floating-point scalar among the results that leaves gradient operations; given a
-turn, it must also depend on at least half of the operations before the turn, and on at most half of the operations that
-read residuals again. Without such a scalar, the deepest operation before the turn stands for the loss. In both cases
-the function must return values of the types of its arguments, as parameters and their updates are.
+reverse order. The loss is the first floating-point scalar among the results that leaves gradient operations; if there
+is a turn, the loss must also depend on at least half of the operations before the turn, and on at most half of the
+operations that read residuals again. Without such a scalar, the deepest operation before the turn stands for the loss.
+In both cases the function must return values with the types of its arguments, as parameters and their updates have.
 """
 
 from __future__ import annotations
@@ -35,20 +35,29 @@ from .phase_sources import sources
 from .phases_by_results import late_operations, needed, phases_by_results, returned_values
 
 MOST_MOVES = 64
-"""Limit on how often the turn moves after a read of the forward pass. A residual block needs one or two moves, and each
-takes time in proportion to the program."""
+"""The maximum number of times that the turn moves beyond a read in the forward pass. A residual block needs one or two
+moves, and each takes time proportional to the length of the program."""
 
 
 @dataclass(frozen=True)
 class Guess:
-    """The end of the forward pass: a primal result by its number in `hint`, or the operation `turn`."""
+    """The guessed end of the forward pass.
+
+    Attributes:
+        hint: The index of the result that is assumed to be the loss; empty if no result looks like one.
+        turn: In that case, the last operation of the forward pass.
+    """
 
     hint: PhaseHint
     turn: Operation | None = None
 
 
 def guessed_phases(function: FuncOp) -> Guess | None:
-    """Guess the end of the forward pass; None if an operation has a phase, or the function is not a training step."""
+    """Guess the end of the forward pass.
+
+    Returns:
+        The guess; None if an operation has phase information, or the function does not look like a training step.
+    """
     operations = every_operation(function)
     if len(function.body.blocks) != 1 or any(map(_has_phase_source, operations)):
         return None
@@ -65,27 +74,31 @@ def guessed_phases(function: FuncOp) -> Guess | None:
         hint = PhaseHint((number,))
         if (turn is None or turn.allows(order, order.definition(value))) and _leaves_a_gradient(order, hint):
             return Guess(hint)
-    if turn is None or not _is_most_of(order, returned):
+    if turn is None or not _returns_most_parameters(order, returned):
         return None
     return Guess(PhaseHint(), order.operations[turn.deepest])
 
 
 @dataclass(frozen=True)
 class _Turn:
-    """The end of the forward pass, as positions: the deepest operation before the turn, and the operations after it
-    that read residuals again."""
+    """The turn from the forward to the backward pass, as positions in program order.
+
+    Attributes:
+        deepest: The operation with the longest use-def chain before the turn.
+        readers: The operations after the turn that read residuals again.
+    """
 
     deepest: int
     readers: frozenset[int]
 
     def allows(self, order: Order, loss: int) -> bool:
-        """Return whether the operation at position `loss` may make the loss."""
+        """Return whether the operation at position `loss` may compute the loss."""
         needs, before = needed(order, [loss]), needed(order, [self.deepest])
         return 2 * len(needs & before) >= len(before) and 2 * len(needs & self.readers) <= len(self.readers)
 
 
 def _turn(order: Order) -> _Turn | None:
-    """Find the turn; None if no position is accepted."""
+    """Find the turn; return None if no position is accepted."""
     spans = _read_again(order)
     changes = [0] * (len(order.operations) + 1)
     for size, reads in spans:
@@ -96,7 +109,7 @@ def _turn(order: Order) -> _Turn | None:
         return None
     behind = live_bytes.index(max(live_bytes))
     for _ in range(MOST_MOVES):
-        crossing = _crossing(spans, behind)
+        crossing = _read_on_both_sides(spans, behind)
         # The backward pass reads the newest value first. A value that is read before it, as at the end of a residual
         # block, is still read by the forward pass.
         read_of_newest, _ = max(crossing, key=itemgetter(1))
@@ -114,9 +127,11 @@ def _turn(order: Order) -> _Turn | None:
     return _Turn(deepest, frozenset(read for _, number in crossing for read in spans[number][1] if read >= behind))
 
 
-def _crossing(spans: Sequence[tuple[int, list[int]]], behind: int) -> list[tuple[int, int]]:
-    """Return the values that are read both before and from a position on: the position of the next read, and the
-    number."""
+def _read_on_both_sides(spans: Sequence[tuple[int, list[int]]], behind: int) -> list[tuple[int, int]]:
+    """Return the values that are read both before the position `behind` and from it on.
+
+    Each is a pair: the position of its next read, and its index in `spans`.
+    """
     return sorted(
         (next(read for read in reads if read >= behind), number)
         for number, (_, reads) in enumerate(spans)
@@ -142,7 +157,7 @@ def _read_again(order: Order) -> list[tuple[int, list[int]]]:
 
 
 def _depths(order: Order) -> list[int]:
-    """Return for each operation the length of the longest path to it from an argument; 0 for constants."""
+    """Return for each operation the length of the longest use-def path from an argument; 0 for constants."""
     depths = list[int]()
     for op, makers in zip(order.operations, order.producers, strict=True):
         is_constant = bool(op.results) and all(result in order.constants for result in op.results)
@@ -165,10 +180,10 @@ def _returns_updates(order: Order, returned: Sequence[SSAValue]) -> bool:
     return any(value.type in tensors for value in returned)
 
 
-def _is_most_of(order: Order, returned: Sequence[SSAValue]) -> bool:
+def _returns_most_parameters(order: Order, returned: Sequence[SSAValue]) -> bool:
     """Return whether at least half of the non-scalar float arguments have a distinct result of the same type.
 
-    A single result of the type of an argument is not enough: a network may map an image to an image.
+    A single result with the type of an argument is not enough: a network may map an image to an image.
     """
     arguments = Counter(arg.type for arg in order.block.args if _rank(arg) > 0 and _is_float(arg))
     results = Counter(value.type for value in returned if _rank(value) > 0)
@@ -176,7 +191,7 @@ def _is_most_of(order: Order, returned: Sequence[SSAValue]) -> bool:
 
 
 def _has_phase_source(op: Operation) -> bool:
-    """Return whether the operation has a JAX path, or a source knows its direction."""
+    """Return whether the operation has a path of JAX, or a phase source knows its direction."""
     return "jit(" in path_of(op.location) or any(source.direction(op) is not None for source in sources())
 
 

@@ -1,4 +1,4 @@
-"""Parse JAX's location paths: the named scopes of an operation, the functions it was called through, its direction.
+"""Parser of JAX's location paths: the named scopes of an operation, the functions that called it, and its direction.
 
 JAX writes one path per operation. Transformations wrap parts of it:
 
@@ -29,8 +29,13 @@ _CALLS = frozenset({"jit", "pjit"})
 
 @dataclass(frozen=True)
 class JaxPath:
-    """A parsed location path. `path`: named scopes from the outside in; `functions`: called functions, the entry
-    function left out."""
+    """A parsed location path.
+
+    Attributes:
+        path: The named scopes, from the outside in.
+        functions: The called functions, from the outside in, without the entry function.
+        direction: The direction of differentiation.
+    """
 
     path: tuple[str, ...]
     functions: tuple[str, ...]
@@ -41,7 +46,7 @@ NOWHERE = JaxPath((), (), Direction.NONE)
 
 
 def path_of(location: Attribute) -> str:
-    """Return the operation's path in its location, or "" when it has none."""
+    """Return the path of the operation with this location; "" if it has none."""
     visited, pending = set[int](), [location]
     while pending:
         part = pending.pop()
@@ -68,7 +73,7 @@ def split_path(path: str) -> list[str]:
 
 
 def unwrap(part: str) -> tuple[list[str], str]:
-    """Split wrappers from a part: `transpose(jvp(block0))` gives `["transpose", "jvp"], "block0"`."""
+    """Split the wrappers from a part of a path: `transpose(jvp(block0))` gives `["transpose", "jvp"], "block0"`."""
     wrappers = list[str]()
     while match := _WRAPPER.match(part):
         wrappers.append(match[1])
@@ -89,7 +94,7 @@ _DIFFERENTIATIONS = frozenset({"jvp", "transpose"})
 
 
 def parse_path(path: str) -> JaxPath:
-    """Parse one path; the last part is the operation itself."""
+    """Parse the path of an operation, whose last part is the operation itself."""
     scope, _, last = path.rpartition("/")
     # A slash inside of parentheses is no separator: `jvp(model/block0)`.
     is_split = ")" not in last and scope.count("(") == scope.count(")")
@@ -116,6 +121,7 @@ def _parse_scope(scope: str) -> JaxPath:
 
 
 def scope_of(location: Attribute) -> JaxPath:
+    """Return the parsed path of the operation with this location."""
     return parse_path(path_of(location))
 
 
@@ -148,8 +154,8 @@ def as_backward(path: str) -> str:
 
 @lru_cache(maxsize=100_000)
 def as_read_by(path: str, reader: str) -> str:
-    """Return the location path of a copy placed in the loop at `reader`, marked as backward at the level at which the
-    reader is.
+    """Return the path of a copy placed in the loop at `reader`, marked as backward at the reader's level of
+    differentiation.
 
     `jvp()/while/body/jvp()/sin`, for `jvp()/while/body/transpose(jvp())/while`:
     `jvp()/while/body/transpose(jvp())/recompute/sin`.

@@ -1,13 +1,13 @@
-"""Attributes of operations: marks of the user, and the marks of copies.
+"""The user's marks on operations, and the attributes of copies.
 
-Marks: the policy for each result of an operation in the attribute `recompute.recompute`.
+A mark is a policy for each result of an operation, in the attribute `recompute.recompute`:
 
     {recompute.recompute = true}                      every result: must_recompute
     {recompute.recompute = "prefer_save"}             every result: a policy
     {recompute.recompute = [false, "must_recompute"]} one entry for each result
     {recompute.recompute = [false, unit]}             the second result has no mark
 
-The names are those of PyTorch's `CheckpointPolicy`; `offload` is a saved value that may be moved to the host.
+The names are those of PyTorch's `CheckpointPolicy`; `offload` marks a saved value that may be moved to the host.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def is_copy(op: Operation) -> bool:
 
 
 def is_repeated_inside(op: Operation) -> bool:
-    """Return whether another loop recomputes operations of this loop: its body contains originals of copies."""
+    """Return whether another loop recomputes operations of this loop, whose body then contains originals of copies."""
     inside = every_operation(op)[1:] if op.regions else []
     return any(Names.ID in inner.attributes and not is_copy(inner) for inner in inside)
 
@@ -50,7 +50,7 @@ class Policy(Enum):
 
 
 def mark_of(value: SSAValue) -> Policy | None:
-    """Return the mark of one result; None for unmarked results and for arguments."""
+    """Return the mark of a result; None for unmarked results and for arguments."""
     if not isinstance(value.owner, Operation):
         return None
     mark = value.owner.attributes.get(Names.RECOMPUTE)
@@ -60,10 +60,11 @@ def mark_of(value: SSAValue) -> Policy | None:
     return None if mark is None else _policy(mark)
 
 
-def say(value: SSAValue, mark: Attribute) -> None:
+def mark_result(value: SSAValue, mark: Attribute) -> None:
     """Mark one result of an operation, unless it has a mark already.
 
-    On a call the mark is always a list entry: a mark without a list would apply to all operations of the callee.
+    On a call the mark is always a list entry, because a mark without a list would apply to all operations of the
+    callee.
     """
     op = value.owner
     assert isinstance(op, Operation), "results of operations are marked"
@@ -82,7 +83,8 @@ def _no_marks(op: Operation) -> ArrayAttr[Attribute]:
 
 
 def with_kept(op: Operation, kept: Collection[SSAValue]) -> ArrayAttr[Attribute]:
-    """Return the marks of an operation as a list with one entry per result; the `kept` results are marked as saved."""
+    """Return the marks of an operation as a list with one entry per result, in which the `kept` results are marked as
+    saved."""
     mark = op.attributes[Names.RECOMPUTE]
     entries = cast(ArrayAttr[Attribute], mark).data if isinstance(mark, ArrayAttr) else [mark] * len(op.results)
     return ArrayAttr(
@@ -97,13 +99,15 @@ def _policy(mark: Attribute) -> Policy | None:
 
 
 def is_to_recompute(value: SSAValue) -> bool:
-    """Return whether the result is marked to be recomputed."""
+    """Return whether the value is a result that is marked to be recomputed."""
     return (mark := mark_of(value)) is not None and mark.recomputes
 
 
 def is_demanded(value: SSAValue) -> bool:
-    """Return whether the mark of the result is `must_recompute` by name: operations for the backward pass alone follow
-    it."""
+    """Return whether the mark of the result is literally `must_recompute`.
+
+    With this mark, operations that follow it and that only the backward pass reads are recomputed too.
+    """
     op = value.owner
     if not isinstance(op, Operation) or (mark := op.attributes.get(Names.RECOMPUTE)) is None:
         return False
@@ -118,5 +122,5 @@ def asks_to_recompute(op: Operation) -> bool:
 
 
 def is_forced(op: Operation) -> bool:
-    """Return whether some result must be recomputed, whether or not it saves anything."""
+    """Return whether some result must be recomputed, whether or not this saves memory."""
     return Names.RECOMPUTE in op.attributes and any(mark_of(result) is Policy.MUST_RECOMPUTE for result in op.results)

@@ -1,4 +1,4 @@
-"""The operations of a function in order, their reads, and constants."""
+"""The program order of a block: its operations, the values that each reads, and the values computed from constants."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...support.diagnostics import Refusal
 
 
 def functions_of(module: ModuleOp) -> list[FuncOp]:
-    """Return the functions with a body that can be called from outside, in program order."""
+    """Return the public functions that have a body, in program order."""
     return [
         op
         for op in module.ops
@@ -27,8 +27,11 @@ def functions_of(module: ModuleOp) -> list[FuncOp]:
 
 
 def single_block(function: FuncOp) -> Block:
-    """Return the function's only block. Raises `Refusal` for control flow between blocks, which has no program
-    order."""
+    """Return the function's only block.
+
+    Raises:
+        Refusal: The function has several blocks, whose control flow has no program order.
+    """
     blocks = list(function.body.blocks)
     if len(blocks) != 1:
         raise Refusal(
@@ -49,25 +52,25 @@ class Order:
 
     @classmethod
     def of(cls, block: Block) -> Order:
-        """Make the program order of a block."""
+        """Return the program order of a block."""
         return cls.from_operations(block, block.ops)
 
     @classmethod
     def from_operations(cls, block: Block, operations: Iterable[Operation]) -> Order:
-        """Make another order of the block's operations; every operation must come after the definitions that it
+        """Return another order of the block's operations, in which every operation must follow the definitions that it
         reads."""
         ordered = tuple(operations)
         return cls(block, ordered, {op: index for index, op in enumerate(ordered)})
 
     def owner_here(self, op: Operation) -> Operation | None:
-        """Return the operation of this block that is `op` or contains it in a region."""
+        """Return the operation of this block that is `op` or contains it in a region; None if there is none."""
         current: Operation | None = op
         while current is not None and current not in self.position:
             current = current.parent_op()
         return current
 
     def definition(self, value: SSAValue) -> int:
-        """Return the position of the operation that makes the value; -1 for arguments and values from outside the
+        """Return the position of the operation that defines the value; -1 for arguments and values from outside of the
         block."""
         return self.position.get(value.op, -1) if isinstance(value, OpResult) else -1
 
@@ -91,7 +94,7 @@ class Order:
         return frozenset(values)
 
     def add_constants(self, values: set[SSAValue]) -> None:
-        """Extend a set of captured constants with the values of this block that are computed from constants alone."""
+        """Extend a set of captured constants by the values of this block that are computed from constants alone."""
         for op, read in zip(self.operations, self.reads, strict=True):
             # The first operand of most operations is not a constant, so the test ends early.
             is_constant = all(map(values.__contains__, read))
@@ -123,7 +126,7 @@ def captured_values(op: Operation) -> list[SSAValue]:
 
 
 def _add_inner(op: Operation, read: dict[SSAValue, None], made: set[SSAValue]) -> None:
-    """Add the values that the regions of an operation read and define, at every depth."""
+    """Collect the values that the regions of an operation read and define, at every depth."""
     for region in op.regions:
         for block in region.blocks:
             made.update(block.args)
@@ -140,7 +143,10 @@ def producers(op: Operation) -> list[Operation]:
 
 
 def constants_only(order: Order, outside: Iterable[SSAValue] = ()) -> frozenset[SSAValue]:
-    """Return the values of a block that are computed from constants alone; `outside`: captured constants."""
+    """Return the values of a block that are computed from constants alone.
+
+    `outside`: captured values that are computed from constants alone.
+    """
     constants = set(outside)
     if not constants:
         return order.constants

@@ -1,9 +1,11 @@
-"""Sources of the direction of an operation. A frontend that does not write JAX's paths registers its own source:
+"""Phase sources: where the direction of an operation, forward or backward, is read from.
+
+A frontend that does not write JAX's paths registers its own source:
 
     register_source("acme", PhaseSource(direction_of, lambda op: "the attribute acme.pass"))
 
-The sources are queried in the order of the table. The first answer counts; a different answer of a later source is an
-error, since a wrong direction gives wrong memory estimates.
+Sources are queried in the order of their registration, and the first answer applies. A different answer by a later
+source is an error, since a wrong direction leads to wrong memory estimates.
 """
 
 from __future__ import annotations
@@ -23,11 +25,12 @@ from .jax_paths import path_of, scope_of
 
 @dataclass(frozen=True)
 class PhaseSource:
-    """One source of directions.
+    """A source of directions.
 
-    direction: the direction of an operation, `Direction.NONE` for neither direction, None if the source does not know.
-        It is called for every operation, so it must be fast.
-    cite: the origin of the answer, as text for error messages.
+    Attributes:
+        direction: A function that returns the direction of an operation; `Direction.NONE` if it belongs to neither
+            pass, None if the source does not know. It is called for every operation, so it must be fast.
+        cite: A function that returns the origin of the answer, as text for error messages.
     """
 
     direction: Callable[[Operation], Direction | None]
@@ -44,7 +47,7 @@ _DIRECTIONS = {
 
 
 def stated_phase(op: Operation) -> str | None:
-    """Return the phase in the attribute `recompute.phase`; "gradient" for a gradient region without it."""
+    """Return the phase in the attribute `recompute.phase`; "gradient" for a gradient region without the attribute."""
     if (stated := op.attributes.get(_PHASE)) is None:
         return "gradient" if op.name == _GRADIENT else None
     return stated.data if isinstance(stated, StringAttr) else None
@@ -59,7 +62,7 @@ def _of_attribute(op: Operation) -> Direction | None:
 
 
 def _of_jax_path(op: Operation) -> Direction | None:
-    """Return the direction of the path; None for a path without `jvp`."""
+    """Return the direction according to JAX's path; None for a path without `jvp`."""
     direction = scope_of(op.location).direction
     return None if direction is _NOTHING else direction
 
@@ -73,7 +76,8 @@ BUILT_IN = frozenset(_sources)
 def register_source(name: str, source: PhaseSource) -> None:
     """Append a source to the table, or replace the registered source of the same name.
 
-    Raises `ValueError` for the name of a built-in source.
+    Raises:
+        ValueError: The name is that of a built-in source.
     """
     if name in BUILT_IN:
         raise ValueError(f"name: the source '{name}' is built in and cannot be replaced")
@@ -82,7 +86,7 @@ def register_source(name: str, source: PhaseSource) -> None:
 
 @contextmanager
 def registrations_undone() -> Generator[None]:
-    """Remove, on exit, the sources that were registered inside of the context."""
+    """Remove the sources that were registered within the context when it ends."""
     before = dict(_sources)
     try:
         yield
@@ -92,17 +96,24 @@ def registrations_undone() -> Generator[None]:
 
 
 def registered_sources() -> dict[str, PhaseSource]:
-    """Return the sources that are not built in, by name, in order."""
+    """Return the sources that are not built in, by name, in order of registration."""
     return {name: source for name, source in _sources.items() if name not in BUILT_IN}
 
 
 def sources(use_attributes: bool = True) -> tuple[PhaseSource, ...]:
-    """Return the registered sources, in order."""
+    """Return all sources in order.
+
+    `use_attributes`: include the attribute `recompute.phase`.
+    """
     return tuple(source for source in _sources.values() if use_attributes or source is not ATTRIBUTE)
 
 
 def directions_of(operations: Sequence[Operation], phase_sources: Iterable[PhaseSource]) -> dict[Operation, Direction]:
-    """Combine the sources. Raises `Refusal` if they disagree, and for gradients of gradients."""
+    """Return the direction of each operation, by the first source that knows it.
+
+    Raises:
+        Refusal: Two sources disagree, or an operation is in a gradient of a gradient.
+    """
     directions = dict[Operation, Direction]()
     earlier, nested = list[PhaseSource](), Direction.NESTED
     for source in phase_sources:
@@ -131,5 +142,5 @@ def _check(
 
 
 def source_of(op: Operation, phase_sources: Iterable[PhaseSource]) -> str | None:
-    """Cite the source that determines the direction; None if no source knows it."""
+    """Cite the source that determines the direction of the operation; None if no source knows it."""
     return next((source.cite(op) for source in phase_sources if source.direction(op) is not None), None)

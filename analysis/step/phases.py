@@ -5,12 +5,14 @@
     gradient   backward pass: depends on a cotangent
     update     after the gradient, not needed by it: the optimizer
 
-The forward pass is more than the ancestors of the loss: masks and local derivatives are no ancestors of it.
-Sources of phases, in order: `phase_sources.py` (`recompute.phase` attributes, then locations), then program position.
-They are checked against each other.
+The forward pass is more than the ancestors of the loss, since masks and local derivatives are not among them.
+
+Phases are derived from the sources in `phase_sources.py` (`recompute.phase` attributes, then locations) and from the
+position in the program, which are checked against each other.
+
 A function may contain several gradients in sequence, f1 b1 f2 b2, as in a GAN or with accumulated gradients: a step
-begins at the first forward operation after a gradient. If every operation has the attribute, position does not matter,
-and steps may alternate as in pipeline schedules.
+begins at the first forward operation after a gradient. If every operation has the attribute, its position does not
+matter, and steps may alternate as in pipeline schedules.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ BACKWARD = frozenset({"gradient"})
 
 @dataclass(frozen=True)
 class Phases:
-    """The phase of every operation of the function's block."""
+    """The phase of every operation of a function's block."""
 
     order: Order
     phase: Mapping[Operation, str]
@@ -52,16 +54,23 @@ class Phases:
 
 
 def phases_now(before: Phases) -> Phases:
-    """Return the phases after operations were removed from the block, and copies for the backward pass inserted."""
+    """Return the phases after operations were removed from the block, and copies for the backward pass were
+    inserted."""
     order = Order.of(before.order.block)
     return Phases(order, {op: before.phase.get(op, "gradient") for op in order.operations})
 
 
 def phases(function: FuncOp, use_attributes: bool = True, structured: bool = False) -> Phases | None:
-    """Classify every operation; None if the function contains no gradient.
+    """Return the phase of every operation; None if the function contains no gradient.
 
-    Raises `Refusal` if the sources disagree, for gradients of gradients, and for segment and gradient regions that are
-    not inlined yet. With `structured` each such region counts as one operation.
+    Args:
+        function: The function, of one block.
+        use_attributes: Whether to use the attribute `recompute.phase`.
+        structured: Treat each segment or gradient region as one operation, instead of rejecting it.
+
+    Raises:
+        Refusal: The sources disagree, the function contains a gradient of a gradient, or segment and gradient regions
+            are not inlined yet.
     """
     order = Order.of(single_block(function))
     if not structured:
@@ -91,8 +100,8 @@ def phases(function: FuncOp, use_attributes: bool = True, structured: bool = Fal
 def _constant_operations(order: Order) -> frozenset[Operation]:
     """Return the operations that are computed from constants alone.
 
-    Compilers hoist them to arbitrary places: JAX divides two constants for the gradient of an inner loss under the path
-    of the outer gradient. So they have no phase of their own, and take that of the surrounding operations.
+    They have no phase of their own and take that of the surrounding operations, because compilers hoist them to
+    arbitrary places: JAX divides two constants for the gradient of an inner loss under the path of the outer gradient.
     """
     values = constants_only(order)
     return frozenset(op for op in order.operations if op.results and all(result in values for result in op.results))
@@ -101,7 +110,7 @@ def _constant_operations(order: Order) -> frozenset[Operation]:
 def _directions(
     order: Order, constants: Collection[Operation], phase_sources: Sequence[PhaseSource]
 ) -> Mapping[Operation, Direction]:
-    """Return the direction of each operation by the sources; of constants only if no other operation is backward."""
+    """Return the direction of each operation; that of constants counts only if no other operation is backward."""
     direction = directions_of([op for op in order.operations if op not in constants], phase_sources)
     if Direction.BACKWARD not in direction.values():
         return directions_of(order.operations, phase_sources)
@@ -122,7 +131,7 @@ def _explicit_phases(order: Order) -> dict[Operation, str]:
 
 
 def _stated_phases(order: Order, explicit: Mapping[Operation, str]) -> dict[Operation, str] | None:
-    """Return the phases of a function if all are stated, else None. Terminators and constants need no attribute.
+    """Return the phases of a function in which all are stated, else None. Terminators and constants need no attribute.
 
     A constant without an attribute takes the phase of its first reader.
     """
@@ -142,9 +151,9 @@ def _stated_phases(order: Order, explicit: Mapping[Operation, str]) -> dict[Oper
 def step_starts(order: Order, direction: Mapping[Operation, Direction]) -> list[int]:
     """Return the start positions of the steps of a function with several gradients in sequence.
 
-    A step starts at the first operation, and at every forward operation that follows a backward one. There is no start
-    if later gradients read most residuals of the preceding gradient again: these are further gradients of the same
-    forward pass, as in `(y, pull) = jax.vjp(f, x); pull(a); pull(b)`.
+    A step starts at the first operation, and at every forward operation that follows a backward one. No step starts
+    there if later gradients read most residuals of the preceding gradient again: these are further gradients of the
+    same forward pass, as in `(y, pull) = jax.vjp(f, x); pull(a); pull(b)`.
     """
     starts, is_backward = [0], False
     for index, op in enumerate(order.operations):
@@ -176,7 +185,7 @@ def _is_differentiated_again(order: Order, direction: Mapping[Operation, Directi
 def _refuse_position(
     order: Order, direction: Mapping[Operation, Direction], op: Operation, phase_sources: Sequence[PhaseSource]
 ) -> None:
-    """Raise `Refusal`: some phases are stated, and a forward operation follows a gradient operation."""
+    """Raise `Refusal` for a forward operation that follows a gradient operation although some phases are stated."""
     first = next(operation for operation in order.operations if direction[operation] is Direction.BACKWARD)
     raise Refusal(
         op,
@@ -190,7 +199,8 @@ def _refuse_position(
 def _phases_between(
     order: Order, direction: Mapping[Operation, Direction], start: int, end: int
 ) -> dict[Operation, str]:
-    """Return the phases of one step. Without a gradient all operations are forward."""
+    """Return the phases of the step from position `start` to `end`; without a gradient, all of its operations are
+    forward."""
     operations = order.operations[start:end]
     backward = (index for index, op in enumerate(operations, start) if direction[op] is Direction.BACKWARD)
     boundary = next(backward, end)
@@ -210,8 +220,8 @@ def _phases_between(
 def _gradient_operations(
     order: Order, direction: Mapping[Operation, Direction], boundary: int, end: int
 ) -> set[Operation]:
-    """Return backward operations, and operations without direction after the boundary that a backward operation
-    needs."""
+    """Return the backward operations, and the operations without direction after the boundary on which one of them
+    depends."""
     gradient, needed = set[Operation](), set[int]()
     for index in range(end - 1, boundary - 1, -1):
         op = order.operations[index]
@@ -222,10 +232,10 @@ def _gradient_operations(
 
 
 def _ancestors_of_early_results(order: Order, start: int, boundary: int, end: int) -> set[Operation]:
-    """Return the forward operations of a step that its early results depend on; all of them if there is no early
+    """Return the forward operations of a step on which its early results depend; all of them if there is no early
     result.
 
-    An early result is defined before the gradient, and is a result of the function or read by a later step.
+    An early result is defined before the gradient, and is returned by the function or read by a later step.
     """
     *_, terminator = order.operations
     early = [made for value in terminator.operands if start <= (made := order.definition(value)) < boundary]

@@ -1,15 +1,15 @@
-"""Infer phases from data flow when operations carry none, given which results are primal.
+"""Inference of phases from data flow, given which results are primal, for operations that carry no phase information.
 
     results 0 = loss, 1 = new weights              primal-results=0
 
-The ancestors of the loss are primal. Other operations before the last ancestor are residual: they are computed for the
-backward pass. Operations after it are gradient, up to the last operation that reads a forward value, and update from
-there on. Dependences alone cannot separate local derivatives from gradients: if the seed of the gradient is folded into
-a constant, `1 - y²` depends no more on the backward pass than `2 (y - t) / n` does.
+The ancestors of the loss are primal. Other operations before the last of these ancestors are residual: they are
+computed for the backward pass. Operations after it are gradient, up to the last operation that reads a forward value,
+and update from there on. Dependences alone cannot separate local derivatives from gradients: if the seed of the
+gradient is folded into a constant, `1 - y²` depends no more on the backward pass than `2 (y - t) / n` does.
 
 A value that is not returned may be named in place of a result: primal-values=%loss. Operations that only the primal
-results need, and that stand after the gradient (a loss that is computed last), must first be moved before it
-(`late_operations`). The results are the elements of a tuple if the function returns a single tuple.
+results need but that stand after the gradient, such as a loss that is computed last, must first be moved before it
+(`late_operations`). If the function returns a single tuple, the results are the elements of the tuple.
 
 Cotangent arguments serve as well: operations that depend on one are gradient, and results that depend on none are
 primal.
@@ -42,10 +42,18 @@ def returned_values(terminator: Operation) -> tuple[SSAValue, ...]:
 def late_operations(order: Order, hint: PhaseHint, named: Sequence[Operation]) -> tuple[int, list[int]]:
     """Find primal operations that stand after the gradient.
 
-    Returns the position of the last operation that both primal results and other operations need, and the positions of
-    the later operations that only primal results need. The list is empty if at most half of the other operations stand
-    between the two, as in a step that computes its loss before the gradient. `named`: the operations that the hint
-    names. Raises `Refusal`.
+    Args:
+        order: The operations.
+        hint: Which results are primal.
+        named: The operations that the hint names.
+
+    Returns:
+        The position of the last operation on which both primal results and other operations depend, and the positions
+        of the later operations on which only primal results depend. The list is empty if at most half of the other
+        operations stand between the two, as in a step that computes its loss before the gradient.
+
+    Raises:
+        Refusal: The hint has a number that is out of range.
     """
     primal = needed(order, _primal_roots(order, hint, named, _behind_cotangents(order, hint.cotangents)))
     constants, last = order.constants, len(order.operations) - 1
@@ -68,12 +76,16 @@ def late_operations(order: Order, hint: PhaseHint, named: Sequence[Operation]) -
 
 
 def _counts(order: Order, reader: Operation) -> bool:
-    """Return whether the operation computes: it is neither the terminator nor a tuple."""
+    """Return whether the operation computes a value, unlike the terminator and tuples."""
     return reader is not order.operations[-1] and name_of(reader) != "stablehlo.tuple"
 
 
 def _primal_roots(order: Order, hint: PhaseHint, named: Sequence[Operation], backward: Container[int]) -> list[int]:
-    """Return the operations that make the primal results. Raises `Refusal` for numbers that do not exist."""
+    """Return the positions of the operations that compute the primal results.
+
+    Raises:
+        Refusal: The hint has a number that is out of range.
+    """
     terminator = order.operations[-1]
     values = returned_values(terminator)
     _check_number(terminator, "primal-results", hint.results, len(values))
@@ -88,8 +100,13 @@ def _primal_roots(order: Order, hint: PhaseHint, named: Sequence[Operation], bac
 def phases_by_results(order: Order, hint: PhaseHint, named: Sequence[Operation] = ()) -> dict[Operation, str]:
     """Return the phase of every operation except for constants and the terminator.
 
-    `named`: the operations that the hint names. Raises `Refusal` for numbers out of range, for a primal result that
-    depends on a cotangent, and for locations that contradict.
+    Args:
+        order: The operations.
+        hint: Which results are primal.
+        named: The operations that the hint names.
+
+    Raises:
+        Refusal: A number is out of range, a primal result depends on a cotangent, or locations contradict the phases.
     """
     *operations, _ = order.operations
     backward = _behind_cotangents(order, hint.cotangents)
@@ -153,10 +170,13 @@ def _mark_update(order: Order, phase: dict[Operation, str]) -> None:
 
 
 def _corrections_by_locations(order: Order, phases: Mapping[Operation, str]) -> dict[Operation, str]:
-    """Return the phases that change because of the sources in `phase_sources.py`.
+    """Return the phases that the sources in `phase_sources.py` change.
 
-    An operation that reads only forward values and has only gradient readers may be on either side: the sources decide.
-    Raises `Refusal` if they contradict the phase of any other operation.
+    An operation that reads only forward values and has only gradient readers may belong to either pass: the sources
+    decide.
+
+    Raises:
+        Refusal: The sources contradict the phase of any other operation.
     """
     phase_sources = sources()
     directions = directions_of(order.operations, phase_sources)

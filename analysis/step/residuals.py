@@ -1,4 +1,4 @@
-"""Residuals: the values that cross from the forward into the backward pass, and that a training step saves."""
+"""Residuals: the forward values that the backward pass reads, and that a training step therefore saves."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from .phases import Phases
 
 @dataclass(frozen=True)
 class Residual:
-    """A forward value that the backward pass reads. `via`: how it is read; always by a direct use today."""
+    """A forward value that the backward pass reads.
+
+    `position`: the position in program order of the operation that computes it.
+    """
 
     value: SSAValue
     position: int
-    via: str = "use"
 
 
 def residuals(phases: Phases) -> list[Residual]:
-    """Return the values of the forward pass, other than constants, that a gradient or update operation reads."""
+    """Return the residuals of the step in program order: forward values, except constants, that a later phase reads."""
     order = phases.order
     terminator = order.operations[-1]
     constants = constants_only(order)

@@ -3,7 +3,7 @@
     %r:3 = stablehlo.while(%i = 0, …, %s = %zeros) do { …; %s1 = dynamic_update_slice %s, %slice, %i, 0; … }
     …  stablehlo.while(%j = 0, …, %t = %r#2) do { …; %x = dynamic_slice %t, 7 - %j, 0; … }
 
-Residuals of a `lax.scan` reach its backward pass as stacks. A `LoopPair` is a pair of a writing and a reading loop.
+The residuals of a `lax.scan` reach its backward pass as stacks. A `LoopPair` is a writing loop with a reading loop.
 """
 
 from __future__ import annotations
@@ -22,9 +22,13 @@ from .views import value_bytes
 
 @dataclass(frozen=True)
 class Stack:
-    """Result number `index` of a loop: iteration n writes `slice` at index `place(n)` of the first dimension.
+    """A result of a loop that holds one slice per iteration.
 
-    Each index is written once. `bytes`: of the whole stack.
+    Attributes:
+        loop: The loop that writes the stack.
+        index: The index of the result.
+        slice: The value in the body that each iteration writes.
+        place: The index in the first dimension to which iteration n writes; it takes each value once.
     """
 
     loop: CountedLoop
@@ -38,13 +42,20 @@ class Stack:
 
     @property
     def bytes(self) -> int:
+        """Bytes of the whole stack."""
         return value_bytes(self.value)
 
 
 @dataclass(frozen=True)
 class StackRead:
-    """A read of one slice of a stack by `op`: in iteration n of `loop` it reads the slice that iteration `written(n)`
-    wrote."""
+    """An operation that reads one slice of a stack per iteration.
+
+    Attributes:
+        stack: The stack.
+        loop: The reading loop.
+        op: The operation.
+        written: For iteration n of the reading loop, the number of the iteration that wrote the slice.
+    """
 
     stack: Stack
     loop: CountedLoop
@@ -54,41 +65,47 @@ class StackRead:
 
 @dataclass(frozen=True)
 class LoopPair:
-    """A loop, and a later loop that reads stacks of it.
+    """A loop that writes stacks, and a later loop that reads some of them.
 
-    standing: all stacks that `writer` writes.
-    only_read: indices of the stacks whose only uses, in any loop, are reads of slices.
-    outputs: indices of the stacks that a forward loop reads, if the directions of loops are known.
+    Attributes:
+        writer, reader: The two loops.
+        readings: The reads of stacks in the reading loop.
+        all_stacks: All stacks that the writing loop writes.
+        only_read: The indices of the stacks whose only uses, in any loop, are reads of slices.
+        outputs: The indices of the stacks that a forward loop reads, if the directions of loops are known.
     """
 
     writer: CountedLoop
     reader: CountedLoop
     readings: tuple[StackRead, ...]
-    standing: tuple[Stack, ...]
+    all_stacks: tuple[Stack, ...]
     only_read: frozenset[int]
     outputs: frozenset[int] = frozenset()
 
     @property
     def stacks(self) -> tuple[Stack, ...]:
-        """The stacks that `reader` reads."""
+        """The stacks that the reading loop reads."""
         read = {reading.stack.index for reading in self.readings}
-        return tuple(stack for stack in self.standing if stack.index in read)
+        return tuple(stack for stack in self.all_stacks if stack.index in read)
 
 
 def links_of(block: Block) -> Iterator[LoopPair]:
-    """Yield the links between two loops of the block, in the order of the writing loops."""
+    """Yield the pairs of writing and reading loops in the block, in the order of the writing loops."""
     loops = {op: loop for op in block.ops if (loop := counted_loop(op)) is not None}
     for writer in loops.values():
         candidates = (stack_of(writer, index) for index in range(len(writer.op.results)) if writer.is_bare)
         stacks = tuple(stack for stack in candidates if stack is not None)
         readings = dict[Operation, list[StackRead]]()
-        only_read = frozenset(stack.index for stack in stacks if _sort_in(stack, loops, readings))
+        only_read = frozenset(stack.index for stack in stacks if _collect_reads(stack, loops, readings))
         for op, own_readings in readings.items():
             yield LoopPair(writer, loops[op], tuple(own_readings), stacks, only_read)
 
 
-def _sort_in(stack: Stack, loops: Mapping[Operation, CountedLoop], readings: dict[Operation, list[StackRead]]) -> bool:
-    """Add the readings of the stack to `readings`, by reading loop. Return whether it has readings and no other use."""
+def _collect_reads(
+    stack: Stack, loops: Mapping[Operation, CountedLoop], readings: dict[Operation, list[StackRead]]
+) -> bool:
+    """Add the reads of the stack to `readings`, by reading loop; return whether the stack has reads and no other
+    uses."""
     is_all, is_read = True, False
     for source, user in _users(stack.value, loops):
         holder = user.parent_op()
@@ -103,7 +120,7 @@ def _sort_in(stack: Stack, loops: Mapping[Operation, CountedLoop], readings: dic
 
 
 def stack_of(loop: CountedLoop, index: int) -> Stack | None:
-    """Return carry number `index` of the loop as a stack; None if it is not one."""
+    """Return the loop's carry with this index as a stack; None if it is not one."""
     update, argument = loop.yielded[index], loop.block.args[index]
     op = update.op if isinstance(update, OpResult) else None
     if (

@@ -1,4 +1,4 @@
-"""A function with phases as a graph, with maps back to its operations and values."""
+"""A training step: a function with phases and its graph, with maps between numbers and IR."""
 
 from __future__ import annotations
 
@@ -23,7 +23,13 @@ class Step:
 
     @classmethod
     def of(cls, phases: Phases, bare: bool = False, costs: CostsOf | None = None) -> Step:
-        """Build the graph. `bare` and `costs` as in `graph_of`. Raises `Refusal` as `graph_of` does."""
+        """Build the step from a function's phases.
+
+        `bare` and `costs`: as in `graph_of`.
+
+        Raises:
+            Refusal: A storage has an unknown size, or an operation has no cost.
+        """
         return cls(phases, graph_of(phases.order, phases.phase, bare=bare, costs=costs))
 
     @property
@@ -47,5 +53,5 @@ class Step:
 
     @cached_property
     def constants(self) -> frozenset[SSAValue]:
-        """Values that come from constants alone."""
+        """The values that are computed from constants alone."""
         return frozenset(self.numbered.values_of(self.graph.constants))

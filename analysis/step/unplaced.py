@@ -1,7 +1,7 @@
-"""Values that are not known to be in device memory: such a value is not moved to the host.
+"""Values whose memory is unknown, which must therefore not be moved to the host.
 
-A value is in the memory of its operands. An operation of unknown effect may put it into any memory, and so may an
-attribute that names a memory or a place to compute.
+A value is in the same memory as the operands of its operation. An operation of unknown effect may put its results into
+any memory, and so may an attribute that names a memory or a place of computation.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MEMORY_KIND = "mhlo.memory_kind"
 
 
 def unplaced_values(function: FuncOp, order: Order) -> frozenset[SSAValue]:
-    """Return the arguments and results of a flat function whose memory is unknown or not the device memory."""
+    """Return the arguments and results of an inlined function that are not known to be in device memory."""
     unplaced = set(_unplaced_arguments(function))
     for op in order.operations:
         if not is_from_host(op) and (_moves(op) or any(operand in unplaced for operand in read_values(op))):
@@ -53,7 +53,7 @@ def _is_on_device(attributes: Mapping[str, Attribute]) -> bool:
 
 
 def _moves(op: Operation) -> bool:
-    """Return whether an operation, or one in its regions, may put a value into another memory."""
+    """Return whether the operation, or one in its regions, may put a value into another memory."""
     return any(
         is_placement(inner)
         or FRONTEND in inner.attributes

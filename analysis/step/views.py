@@ -1,4 +1,4 @@
-"""Storages that several values share. A reshape or a transpose is a view of its operand, not a copy of it."""
+"""Storages that several values share: a reshape or a transpose is a view of its operand, not a copy."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from ...support.operations import name_of
 from ...support.type_guards import is_shaped
 from .order import Order
 
-"""The remedy for a value of unknown extents."""
-
 
 @dataclass(frozen=True)
 class Storages:
     """The storages of the values of a block.
 
-    root: the value that owns the storage of each view. All other values, captured ones included, own theirs.
-    strided: values that are not stored row by row.
-    on_host: owners of storage in host memory.
+    Attributes:
+        root: For each view, the value that owns its storage; all other values, captured ones included, own theirs.
+        strided: The values that are not stored in row-major order.
+        on_host: The owners of storage in host memory.
     """
 
     root: Mapping[SSAValue, SSAValue]
@@ -34,7 +33,11 @@ class Storages:
         return self.root.get(value, value)
 
     def bytes_of(self, value: SSAValue) -> int:
-        """Return the bytes of the device's memory behind the value. Raises `Refusal` for dynamic shapes."""
+        """Return the bytes of device memory that hold the value.
+
+        Raises:
+            Refusal: The value has a dynamic shape.
+        """
         return 0 if self.lies_on_host(value) else value_bytes(self.of(value))
 
     def lies_on_host(self, value: SSAValue) -> bool:
@@ -42,6 +45,12 @@ class Storages:
 
 
 def value_bytes(value: SSAValue) -> int:
+    """Return the size of the value in bytes.
+
+    Raises:
+        DynamicShape: The type has dynamic extents.
+        Refusal: The size of the type is unknown.
+    """
     try:
         size = type_bytes(value.type)
     except ValueError as error:
@@ -65,10 +74,11 @@ def rank_of(value: SSAValue) -> int:
 
 
 def storages(order: Order, strided_outside: Set[SSAValue] = frozenset()) -> Storages:
-    """Follow views to the value that owns the storage.
+    """Return the owner of each value's storage, found by following views.
 
-    A reshape of a strided value (a transpose, a broadcast) copies, and owns its result. `strided_outside`: strided
-    values that the block may capture.
+    A reshape of a strided value (a transpose, a broadcast) copies, and owns its result.
+
+    `strided_outside`: strided values that the block may capture.
     """
     root = dict[SSAValue, SSAValue]()
     strided, on_host = set(strided_outside), set[SSAValue]()

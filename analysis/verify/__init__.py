@@ -1,1 +1,2 @@
-"""Verify a step: dominance, the invariants of copies and tokens, and that it reads the copies of its plan."""
+"""Verification of a step: dominance, the invariants of copies and tokens, and that operations read the planned
+copies."""

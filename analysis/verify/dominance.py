@@ -1,4 +1,4 @@
-"""Verify that every operand is defined before it is read. xDSL's verifier does not check this."""
+"""Verification that every operand is defined before it is read, which xDSL's verifier does not check."""
 
 from __future__ import annotations
 
@@ -14,17 +14,22 @@ from ...support.operations import name_of
 
 
 def verify_dominance(module: ModuleOp) -> None:
-    """Raise a `Refusal` at the first operation that reads a value before its definition, or from outside its scope.
+    """Verify that operations read only values that are defined before them and are visible.
 
     Blocks are checked in the order of their region, and values of earlier blocks are visible. This is exact for regions
     with one block; the passes work on no others.
+
+    Raises:
+        Refusal: An operation violates this; the error is reported at the first one.
     """
     _check_operation(module, set())
 
 
 def _check_operation(op: Operation, visible: set[int]) -> None:
-    """Check the operands of an operation. `visible`: the ids of the visible values; integers are several times as fast
-    to look up as values."""
+    """Check the operands in the regions of an operation.
+
+    `visible`: the ids of the visible values, which are several times as fast to look up as the values.
+    """
     isolated = op.has_trait(IsolatedFromAbove, value_if_unregistered=False)
     for region in op.regions:
         _check_region(region, set() if isolated else visible)

@@ -1,7 +1,7 @@
-"""Verify each use of an emitted program against its plan, by the attributes of the copies.
+"""Verification of an emitted program against its plan, use by use, by the attributes of the copies.
 
-A reader of a value, other than a forward operation, must read the copy of the latest copy group before it that replaces
-the value, or the original if there is none. The check is independent of the bookkeeping of `apply_plan`.
+A reader of a value, other than a forward operation, must read the copy in the latest preceding copy group that replaces
+the value, or the original if there is none. The check does not rely on the bookkeeping of `apply_plan`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from ..step.order import read_values
 from ..step.step import Step
 
 Source = tuple[int, int] | SSAValue
-"""A copy, by its id and its copy number; or an original value."""
+"""A copy, given by its id and copy number, or an original value."""
 
 
 def wrong_reads(step: Step, plan: Plan) -> Iterator[tuple[Operation, str]]:
-    """Yield the operations that read other values than planned. The step must have its copies, and not be cleaned up
-    yet."""
+    """Yield the operations that read another value than planned, with a description.
+
+    The step must contain its copies, and must not be cleaned up yet.
+    """
     graph = step.graph
     replacing = dict[int, list[CopyGroup]]()
     for group in plan.groups:
@@ -54,7 +56,7 @@ def _expected(step: Step, value: int, group: CopyGroup | None) -> tuple[Source, 
 
 
 def _source(value: SSAValue) -> tuple[Source, int]:
-    """Look through `recompute.depend` to the copy or the original value."""
+    """Look through `recompute.depend` to the copy or the original value; return it with its result index."""
     while isinstance(value, OpResult) and name_of(value.op) == "recompute.depend":
         value = value.op.operands[value.index]
     if isinstance(value, OpResult) and Names.COPY in value.op.attributes:

@@ -1,6 +1,7 @@
-"""Invariants of a step with copies. The results do not reveal a violation: without savings they are the same.
+"""Invariants of a step with copies.
 
-Each check yields `(operation, message)`; `recompute-verify` reports the first violation as an error.
+The results of a step do not reveal a violation, since a step whose copies save nothing computes the same. Each check
+yields `(operation, message)`; `recompute-verify` reports the first violation as an error.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Recomputed:
 
     @cached_property
     def originals(self) -> dict[tuple[object, ...], int]:
-        """The position of each original, by segment and id."""
+        """The position of each original operation, by segment and id."""
         return {
             _identity(op): index
             for index, op in enumerate(self.phases.order.operations)
@@ -51,7 +52,7 @@ class Recomputed:
         return [op for op in self.phases.order.operations if is_copy(op)]
 
     def delays(self, value: SSAValue) -> Operation | None:
-        """Return the barrier or depend that defines the value; None for any other definition."""
+        """Return the barrier or `recompute.depend` that defines the value; None if another operation does."""
         owner = value.owner
         return owner if isinstance(owner, Operation) and name_of(owner) in FORWARDS else None
 
@@ -64,7 +65,7 @@ def violations(step: Step) -> Iterator[Violation]:
 
 
 def _incomplete_copies(function: Recomputed) -> Iterator[Violation]:
-    """Yield copies that lack attributes of copies: without them the next CSE may merge a copy with its original."""
+    """Yield copies that lack an attribute without which the next CSE may merge a copy with its original."""
     required = (Names.DUPLICATED, Names.COPY, Names.ID)
     for op in function.phases.order.operations:
         missing = [name for name in required if name not in op.attributes]
@@ -102,7 +103,7 @@ def _gradient_readers(function: Recomputed, value: SSAValue) -> Iterator[Operati
 
 
 def _duplicate_copies(function: Recomputed) -> Iterator[Violation]:
-    """Yield copies beyond one per segment instance, operation and copy number."""
+    """Yield every copy that has the same segment instance, id and copy number as an earlier one."""
     keys = set[tuple[object, ...]]()
     for op in function.copies:
         key = tuple(op.attributes.get(name) for name in (Names.SEGMENT, Names.ID, Names.COPY))
@@ -112,14 +113,14 @@ def _duplicate_copies(function: Recomputed) -> Iterator[Violation]:
 
 
 def _misplaced_copies(function: Recomputed) -> Iterator[Violation]:
-    """Yield copies outside of the backward pass."""
+    """Yield copies that are not in the backward pass."""
     for op in function.copies:
         if not function.phases.is_gradient(op):
             yield op, f"this copy of {name_of(op)} stands in phase '{function.phases.phase[op]}', not in the gradient"
 
 
 def _ungated_copies(function: Recomputed) -> Iterator[Violation]:
-    """Yield copies that read other values than copies, constants, and values that wait for a gradient."""
+    """Yield copies that read anything other than copies, constants, and values that wait for a gradient."""
     for op in function.copies:
         for value in read_values(op):
             if value in function.constants or _waits(function, value):
@@ -137,7 +138,7 @@ def _waits(function: Recomputed, value: SSAValue) -> bool:
 
 
 def gates_of(function: Recomputed, delay: Operation) -> list[SSAValue]:
-    """Return the gradient values that a depend (through its token) or a barrier waits for."""
+    """Return the gradient values for which a barrier, or a `recompute.depend` through its token, waits."""
     if name_of(delay) == "recompute.depend":
         token = delay.operands[-1].owner
         candidates = token.operands if isinstance(token, Operation) else ()
@@ -147,7 +148,8 @@ def gates_of(function: Recomputed, delay: Operation) -> list[SSAValue]:
 
 
 def is_gradient_value(function: Recomputed, value: SSAValue) -> bool:
-    """Return whether the value is made in the backward pass, is not a constant, and is not a delayed forward value."""
+    """Return whether the backward pass computes the value, which must not be a copy, a constant, or a delayed forward
+    value."""
     while (delay := function.delays(value)) is not None:
         value = delay.operands[delay.results.index(value)]
     owner = value.owner
@@ -160,8 +162,7 @@ def is_gradient_value(function: Recomputed, value: SSAValue) -> bool:
 
 
 def _unused_gates(function: Recomputed) -> Iterator[Violation]:
-    """Yield tokens without users or without a gradient value to wait for, and barriers of copies whose gradient results
-    are all unused."""
+    """Yield tokens without users or without a gate, and barriers of copies whose gradient results are all unused."""
     for op in function.phases.order.operations:
         if name_of(op) == "recompute.token":
             if not any(is_gradient_value(function, value) for value in op.operands):
@@ -186,8 +187,8 @@ def _unused_gates(function: Recomputed) -> Iterator[Violation]:
 def _early_gates(function: Recomputed) -> Iterator[Violation]:
     """Yield the tokens and barriers of copies whose gates are all known before the originals of these copies have run.
 
-    Otherwise the value, and so the copies, could run in the forward pass. Cotangent arguments are exempt: the caller
-    determines when they exist.
+    Otherwise the value, and so the copies, could run in the forward pass. Cotangent arguments are exempt, because the
+    caller determines when they exist.
     """
     for op in function.phases.order.operations:
         if name_of(op) not in FORWARDS or not (delayed := _delayed_copies(function, op)):
@@ -206,7 +207,7 @@ def _identity(op: Operation) -> tuple[object, ...]:
 
 
 def _delayed_copies(function: Recomputed, delay: Operation) -> list[Operation]:
-    """Return the copies that read a result of a depend or a barrier, directly or in their regions."""
+    """Return the copies that read a result of a `recompute.depend` or a barrier, directly or in their regions."""
     readers = (reader for result in delay.results for reader in function.phases.order.readers(result))
     return [reader for reader in readers if is_copy(reader)]
 

@@ -27,7 +27,7 @@ from ...support.diagnostics import Refusal
 from ...support.interrupts import stopping
 from ...support.progress import ProgressLine
 from ...support.units import format_bytes, readable_bytes
-from ...transforms.plans.limit_segments import of_rest
+from ...transforms.plans.limit_segments import selection_without_budgets
 from ...transforms.take_marks import take_marks
 from .allocation import reported_bytes, temporary_bytes
 from .budget_option import limit_of_step
@@ -270,7 +270,7 @@ class _CompilerSearch:
         return lambda: is_over() or self.stop()
 
     def _rewritten(self, candidate: ModuleCandidate) -> Rewritten:
-        selection = of_rest(self.options.selection)
+        selection = selection_without_budgets(self.options.selection)
         options = replace(self.options, selection=selection, plan=candidate.plans, loops=candidate.loops)
         rewritten = rewrite(self.module, options)
         if not rewritten.copies:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import jax
 from jax.extend import source_info_util
 
-from ...analysis.request.scope_names import DEFAULT, Called, CallTreatment, Switches, spelled
+from ...analysis.request.scope_names import DEFAULT, CallTreatment, MarkedCall, Switches, format_scope
 
 if TYPE_CHECKING:
 
@@ -80,7 +80,7 @@ def call_in_scope(
     Returns:
         The result of the function.
     """
-    with jax.named_scope(spelled(Called(segment_name(function), next(_NUMBERS), kind, switches))):
+    with jax.named_scope(format_scope(MarkedCall(segment_name(function), next(_NUMBERS), kind, switches))):
         return function(*args, **kwargs)
 
 

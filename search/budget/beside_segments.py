@@ -76,7 +76,7 @@ def _beside(graph: Graph, demand: SegmentLimits, planner: Callable[[Graph], Plan
     pairs = {(group.before, op) for group in demand.plan.groups for op in group.operations}
     pairs |= {(place[group.before], program.operations[op].origin) for group in more.groups for op in group.operations}
     plan = plan_of_pairs(graph, with_views(graph, pairs), chain=chain)
-    if (why := demand.broken(graph, plan)) is not None:
+    if (why := demand.violation(graph, plan)) is not None:
         raise NoPlan(f"beside the budgets of segments no plan was found: {why}")
     return plan
 

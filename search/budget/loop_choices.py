@@ -1,6 +1,6 @@
 """The loop schedules that a search under a budget tries.
 
-They range from uncut loops over the corners of `analysis/copies/loop_cuts.py` to the smallest sets of stacks, and
+They range from uncut loops over the corners of `analysis/copies/loop_cut_curve.py` to the smallest sets of stacks, and
 further to carries that are saved at intervals of several iterations.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...analysis.copies.loop_cuts import Corner, corners
+from ...analysis.copies.loop_cut_curve import Corner, corners
 from ...analysis.request.in_loops import repeatable
 from ...analysis.step.order import functions_of
 from ...options.loop_schedule import SMALLEST_STACKS, UNCUT, LoopSchedule

@@ -1,1 +1,1 @@
-"""Outline inlined calls again: origins of inlined operations, and the functions of the output."""
+"""Outlining of inlined calls: where each inlined operation comes from, and the functions of the output."""

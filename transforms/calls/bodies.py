@@ -1,13 +1,14 @@
-"""Build the body of a function from the operations of an inlined call, wherever they are now.
+"""Bodies of outlined functions, built from the operations of an inlined call wherever they are now.
 
     %1 = stablehlo.multiply %y, %c   // origin (call 3, operation 2)         func.func private @f(%a, %b) {
     %2 = stablehlo.tanh %1           // origin (call 3, operation 3)    ->     %0 = stablehlo.constant …
                                                                                %1 = stablehlo.multiply %a, %0
                                                                                %2 = stablehlo.tanh %1
 
-The template holds the original operands: arguments, or results of other operations of the function. The current
-operands must match: one value for each argument, and for results the operation of this call, or constants, which are
-cloned into the body. The body is cloned from the current operations, so it computes the same as they do in any case.
+The template, which is the function before inlining, has the original operands: arguments, or results of other
+operations of the function. The current operands must correspond to them: one value for each argument and, for a result,
+the matching operation of this call or a constant, which is cloned into the body. The body is cloned from the current
+operations, so it computes what they compute even if the match were wrong.
 """
 
 from __future__ import annotations
@@ -25,29 +26,34 @@ BARRIER = "stablehlo.optimization_barrier"
 
 
 class LeftInlined(Exception):
-    """The reason why the operations of a call cannot be outlined."""
+    """Raised with the reason that the operations of a call cannot be outlined."""
 
 
 @dataclass(frozen=True)
 class CallReading:
-    """The operations of one call by their index in the template, and their operands.
+    """The operations of one inlined call, matched to the template of its callee.
 
-    `stands`: from each value of the template that is read to its current value. `cloned`: operations from outside of
-    the call that the body clones.
+    Attributes:
+        template: The function before inlining.
+        parts: The parts of functions that were outlined before.
+        members: The operations of the call, by their index in the template.
+        constants: Values that are computed from constants alone.
+        current_values: For each value of the template that is read, its current value.
+        cloned: Operations from outside of the call that the body clones, by their index in the template.
     """
 
     template: CallTemplate
     parts: Parts
     members: Mapping[int, Operation]
     constants: Collection[SSAValue]
-    stands: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    current_values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     cloned: dict[int, Operation] = field(default_factory=dict[int, Operation])
 
     @property
     def is_exact(self) -> bool:
-        """Whether the operands match the template exactly: no operation has regions or calls a part.
+        """Whether the operands match the template exactly, because no operation has regions or calls a part.
 
-        Then a reading with all operations of the template has the template's body.
+        Then a reading of all operations of the template has the template's body.
         """
         present = {**self.cloned, **self.members}
         return not any(
@@ -56,16 +62,20 @@ class CallReading:
         )
 
     def read_all(self) -> None:
-        """Match the operands of all members. Raises `LeftInlined`."""
+        """Match the operands of all operations of the call.
+
+        Raises:
+            LeftInlined: An operand does not correspond to the template.
+        """
         for index, op in self.members.items():
             self._read(index, op)
 
     def pairs(self, op: Operation, was: Operation) -> Iterator[tuple[Operation, Operation]]:
         """Yield the operation and those in its regions, each with its counterpart in the template."""
-        inside, before = every_operation(op), every_operation(was)
-        if len(inside) != len(before):
+        inside, template_inside = every_operation(op), every_operation(was)
+        if len(inside) != len(template_inside):
             raise LeftInlined("its loop contains other operations than before")
-        for inner, original in zip(inside, before, strict=True):
+        for inner, original in zip(inside, template_inside, strict=True):
             if not same_kind(inner, original, self.parts):
                 raise LeftInlined(f"{name_of(original)} has become {name_of(inner)}, or has other attributes")
             yield inner, original
@@ -75,36 +85,36 @@ class CallReading:
             operands = tuple(inner.operands)
             for place, original_operand in operand_pairs(inner, original, self.parts):
                 if not _is_inside(operands[place], op):
-                    self._stand(operands[place], original_operand)
+                    self._record(operands[place], original_operand)
 
-    def _stand(self, value: SSAValue, before: SSAValue) -> None:
-        """Record that `value` is read where the template reads `before`."""
-        if isinstance(before, BlockArgument):
-            if before.block is not self.template.block:
+    def _record(self, value: SSAValue, template_value: SSAValue) -> None:
+        """Record that the operation reads `value` where the template reads `template_value`."""
+        if isinstance(template_value, BlockArgument):
+            if template_value.block is not self.template.block:
                 raise LeftInlined("a value of a loop comes from outside of it")
-            self.stands[before] = _later(self.stands.get(before, value), value)
+            self.current_values[template_value] = _later(self.current_values.get(template_value, value), value)
             return
-        assert isinstance(before, OpResult), "a value is an argument or a result"
-        index = self.template.index[before.op]
+        assert isinstance(template_value, OpResult), "a value is an argument or a result"
+        index = self.template.index[template_value.op]
         own = None
         if (op := self.members.get(index)) is not None:
-            current_results = {was: result for result, was in result_pairs(op, before.op, self.parts)}
-            if (own := current_results.get(before)) is None:
+            current_results = {was: result for result, was in result_pairs(op, template_value.op, self.parts)}
+            if (own := current_results.get(template_value)) is None:
                 raise LeftInlined(f"{name_of(op)} no longer defines its operand")
         if own is not value:
-            self._clone(index, before, value)
-        self.stands.setdefault(before, value if own is None else own)
+            self._clone(index, template_value, value)
+        self.current_values.setdefault(template_value, value if own is None else own)
 
-    def _clone(self, index: int, before: OpResult, value: SSAValue) -> None:
-        if not isinstance(value, OpResult) or value.index != before.index:
-            raise LeftInlined(f"it reads another value instead of that of {name_of(before.op)}")
+    def _clone(self, index: int, template_value: OpResult, value: SSAValue) -> None:
+        if not isinstance(value, OpResult) or value.index != template_value.index:
+            raise LeftInlined(f"it reads another value instead of that of {name_of(template_value.op)}")
         if value not in self.constants and value.op not in self.members.values():
             raise LeftInlined(f"it reads {name_of(value.op)} from outside instead of its own")
         if self.cloned.setdefault(index, value.op) is value.op or value in self.constants:
             # A literal merged with one elsewhere, or an operation of this call merged with an equal one.
             self._read(index, value.op)
             return
-        raise LeftInlined(f"it reads two values instead of that of {name_of(before.op)}")
+        raise LeftInlined(f"it reads two values instead of that of {name_of(template_value.op)}")
 
 
 def _is_inside(value: SSAValue, op: Operation) -> bool:
@@ -116,15 +126,16 @@ def _is_inside(value: SSAValue, op: Operation) -> bool:
 
 
 def _later(first: SSAValue, second: SSAValue) -> SSAValue:
-    """Return the later of a value and the same value behind barriers: a call that waits longer is also correct."""
-    if first is second or _passes(first, second):
+    """Return the later of two values of which one is the other behind barriers: a call that waits longer is also
+    correct."""
+    if first is second or _is_behind_barriers(first, second):
         return first
-    if _passes(second, first):
+    if _is_behind_barriers(second, first):
         return second
     raise LeftInlined("an argument has two values")
 
 
-def _passes(behind: SSAValue, value: SSAValue) -> bool:
+def _is_behind_barriers(behind: SSAValue, value: SSAValue) -> bool:
     while isinstance(behind, OpResult) and name_of(behind.op) == BARRIER:
         behind = behind.op.operands[behind.index]
         if behind is value:
@@ -134,8 +145,13 @@ def _passes(behind: SSAValue, value: SSAValue) -> bool:
 
 @dataclass(frozen=True)
 class InlinedBody:
-    """A function body. `arguments`: index in the template and passed value of each argument; `returned`: values of the
-    template."""
+    """The body of an outlined function.
+
+    Attributes:
+        block: The operations.
+        arguments: For each argument, its index in the template and the value that the call passes.
+        returned: The template's values that the function returns.
+    """
 
     block: Block
     arguments: tuple[tuple[int, SSAValue], ...]
@@ -147,7 +163,16 @@ class InlinedBody:
 
 
 def body_of(reading: CallReading, arguments: Mapping[int, SSAValue], returned: tuple[SSAValue, ...]) -> InlinedBody:
-    """Build the body in the order of the template, with the locations of its operations."""
+    """Build the body, with operations in the order and at the locations of the template.
+
+    Args:
+        reading: The operations of the call.
+        arguments: The passed values, by the index of the argument in the template.
+        returned: The template's values to return.
+
+    Raises:
+        LeftInlined: A value to return is no longer defined.
+    """
     template = reading.template
     block = Block(arg_types=[value.type for value in arguments.values()])
     new = dict[SSAValue, SSAValue]()
@@ -158,16 +183,16 @@ def body_of(reading: CallReading, arguments: Mapping[int, SSAValue], returned: t
         block.add_op(_clone_operation(reading, index, op, new))
     if not all(value in new for value in returned):
         raise LeftInlined("it no longer defines one of its results")
-    end = ReturnOp(*(new[value] for value in returned))
-    end.location = template.locations[template.index[_end(template)]].location
-    block.add_op(end)
+    return_op = ReturnOp(*(new[value] for value in returned))
+    return_op.location = template.locations[template.index[_return_of(template)]].location
+    block.add_op(return_op)
     return InlinedBody(block, tuple(arguments.items()), returned)
 
 
-def _end(template: CallTemplate) -> Operation:
-    end = template.block.last_op
-    assert end is not None, "a function ends with a return"
-    return end
+def _return_of(template: CallTemplate) -> Operation:
+    return_op = template.block.last_op
+    assert return_op is not None, "a function ends with a return"
+    return return_op
 
 
 def _clone_operation(reading: CallReading, index: int, op: Operation, new: dict[SSAValue, SSAValue]) -> Operation:

@@ -1,14 +1,14 @@
-"""Attributes of calls: shared by the operations that are inlined, and of functions that are kept whole.
+"""Attributes of calls that are inlined and outlined again.
 
-Move attributes between a call and its operations: copy number, segment, phase and location. The called functions do not
-carry them, since originals and copies share the functions.
+Attributes of this dialect: copy number, segment, phase and location move from a call to its inlined operations and
+back. The called functions do not carry them, since originals and copies share the functions.
 
-Keep calls whose inlining would lose foreign attributes of the call or the callee.
+Foreign attributes of a call or a callee, which inlining would lose:
 
     %1 = call @f(%0) {mhlo.frontend_attributes = {_xla_compute_type = "host"}}
 
 `recompute` inlines these calls for planning, and then outlines them again with their attributes. If this fails, the
-step is rewritten again while the functions are marked `recompute.whole`, which the inliner skips.
+step is rewritten once more with these functions marked `recompute.whole`, which the inliner skips.
 """
 
 from __future__ import annotations
@@ -41,11 +41,12 @@ from .bodies import LeftInlined
 from .origins import InlinedCall
 
 OF_THE_ORIGINAL = frozenset({Names.RECOMPUTE, Names.PHASE, Names.CHECKPOINT})
-"""Attributes that a copy does not carry."""
+"""Attributes that a copy of a call does not carry."""
 
 
 def foreign_attributes(attributes: Mapping[str, Attribute], function: FuncOp) -> list[str]:
-    """Return the names of foreign attributes on a call or its callee, which inlining the call would lose."""
+    """Return the names of the attributes of other dialects, on a call or its callee, that inlining the call would
+    lose."""
     end = function.body.block.last_op if function.body.blocks else None
     stated = [attributes, function.attributes, {} if end is None else end.attributes]
     for listed in (function.properties.get("arg_attrs"), function.properties.get("res_attrs")):
@@ -56,27 +57,34 @@ def foreign_attributes(attributes: Mapping[str, Attribute], function: FuncOp) ->
 
 
 _REPEATS_THE_TYPE = frozenset({"jax.token"})
-"""JAX writes it on each argument and result of token type (jax/_src/interpreters/mlir.py)."""
+"""Attributes without information: JAX writes `jax.token` on each argument and result of token type
+(jax/_src/interpreters/mlir.py)."""
 
 
 @dataclass(frozen=True)
 class CallAttributes:
-    """Attributes and location of a call."""
+    """The attributes and the location of a call."""
 
     attributes: Mapping[str, Attribute]
     location: LocationAttr
 
     @classmethod
     def of(cls, instance: InlinedCall, number: int, members: Sequence[Operation]) -> CallAttributes:
-        """Collect those of the operations of an instance, or of its copy with this number.
+        """Collect the attributes for a call from its inlined operations.
 
-        Raises `LeftInlined` if the operations disagree.
+        Args:
+            instance: The call before inlining.
+            number: The number of the copy; 0 for the call itself.
+            members: The operations to outline.
+
+        Raises:
+            LeftInlined: The operations have different segments or phases.
         """
         attributes, location = dict(instance.attributes), _location(instance)
         if number:
             attributes = {name: value for name, value in attributes.items() if name not in OF_THE_ORIGINAL}
             location = _backward(location)
-        if any(map(is_copy, members)):  # operations inside of a copied loop carry no copy number
+        if any(map(is_copy, members)):  # Operations inside of a copied loop have no copy number.
             attributes |= {Names.COPY: IntegerAttr(number, i64), Names.DUPLICATED: UnitAttr()}
         for name in (Names.SEGMENT, Names.PHASE):
             if (shared := _shared_attribute(members, name)) is not None:
@@ -85,6 +93,7 @@ class CallAttributes:
         return cls(attributes if identity is None else attributes | {Names.ID: identity}, location)
 
     def write(self, call: CallOp) -> None:
+        """Write the attributes and the location on the call."""
         call.attributes.update(self.attributes)
         call.location = self.location
         marks = call.attributes.get(Names.RECOMPUTE)
@@ -105,9 +114,9 @@ def _shared_attribute(members: Sequence[Operation], name: str) -> Attribute | No
 
 
 def _location(instance: InlinedCall) -> LocationAttr:
-    """Return the location of the call within the function that is not inlined itself."""
-    around = instance.at.instance
-    return instance.location if around is None else called_from(_location(around), instance.location)
+    """Return the location of the call, prefixed by the calls around it that were inlined too."""
+    outer_call = instance.at.instance
+    return instance.location if outer_call is None else called_from(_location(outer_call), instance.location)
 
 
 def _backward(location: LocationAttr) -> LocationAttr:
@@ -116,7 +125,8 @@ def _backward(location: LocationAttr) -> LocationAttr:
 
 
 def called_from(call: LocationAttr, location: LocationAttr) -> LocationAttr:
-    """Return the location of an inlined operation: the call's path, then its own; its own source position."""
+    """Return the location of an inlined operation: its own source position, under the path of the call and then its
+    own."""
     outer, own = path_of(call), path_of(location)
     if not outer:
         return location
@@ -127,9 +137,9 @@ def called_from(call: LocationAttr, location: LocationAttr) -> LocationAttr:
 
 
 class Inherited:
-    """Propagates the attributes of a call to inlined operations that lack them.
+    """Propagates the attributes of calls to the inlined operations that lack them.
 
-    Each operation of a copy needs an id of its own, which the corresponding operation of the original shares.
+    Each operation of a copied call needs an id of its own, which it shares with its original.
     """
 
     def __init__(self, root: Operation):
@@ -137,9 +147,11 @@ class Inherited:
         self._ids = dict[tuple[Attribute, int], IntegerAttr]()
         self._first: int | None = None
 
-    def hand_on(self, call: CallOp, op: Operation, index: int) -> None:
-        """Add the attributes of the call to an inlined operation. `index`: the position of the operation in the
-        body."""
+    def propagate(self, call: CallOp, op: Operation, index: int) -> None:
+        """Add the attributes of the call to an inlined operation.
+
+        `index`: the position of the operation in the body.
+        """
         attributes = call.attributes
         for name in (Names.RECOMPUTE, Names.SEGMENT, Names.PHASE, Names.COPY, Names.DUPLICATED):
             if name in attributes and not isinstance(attributes[name], ArrayAttr):
@@ -163,7 +175,8 @@ def is_private(function: FuncOp) -> bool:
 
 
 def attributed(module: ModuleOp) -> dict[FuncOp, str]:
-    """Return the private functions with foreign attributes, on them or on a call, and the names of the attributes."""
+    """Return the private functions that have, or whose calls have, foreign attributes, with the names of these
+    attributes."""
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and is_private(op)}
     attribute_names = dict[FuncOp, str]()
     for call in every_operation(module):
@@ -175,7 +188,10 @@ def attributed(module: ModuleOp) -> dict[FuncOp, str]:
 
 @contextmanager
 def kept_whole(module: ModuleOp) -> Generator[set[str]]:
-    """Mark the unmarked ones of these functions within the context, and yield their names."""
+    """Mark the functions with foreign attributes as `recompute.whole` within the context.
+
+    Yields the names of the functions that were not marked before.
+    """
     marked = {op.sym_name.data for op in attributed(module) if Names.WHOLE not in op.attributes}
     for function in _named(module, marked):
         function.attributes[Names.WHOLE] = UnitAttr()
@@ -186,7 +202,7 @@ def kept_whole(module: ModuleOp) -> Generator[set[str]]:
 
 
 def remove_whole_marks(module: ModuleOp | None, names: set[str]) -> None:
-    """Remove the marks from the functions of these names."""
+    """Remove the mark `recompute.whole` from the functions with these names."""
     for function in _named(module, names) if module is not None else ():
         function.attributes.pop(Names.WHOLE, None)
 

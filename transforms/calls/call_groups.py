@@ -1,13 +1,14 @@
-"""Groups of operations of one inlined call, their place and order of effects, and their replacement by a call.
+"""Groups of operations that belong to one inlined call: their insertion point as a call, and their replacement by it.
 
-Find the insertion point for the call of a group of operations, which need not be adjacent.
+The operations of a group need not be adjacent.
 
     %1 = f %x        // of the call            %3 = g %x
     %3 = g %x                          ->      %4 = call @f(%x, %3)
     %4 = h %1, %3    // of the call
 
 The call is inserted at the first of them, or after the last definition that it reads. Operations that read its results
-and stand before that point move after the call. If the call reads one of those too, there is no valid point.
+and stand before that point move after the call. If the call reads one of those too, there is no valid point. The order
+of effects must not change.
 """
 
 from __future__ import annotations
@@ -28,14 +29,19 @@ from .templates import CallTemplate, Parts, result_pairs, same_body
 
 @dataclass(frozen=True)
 class Place:
-    """The call is inserted before `before`, and `behind` moves in between, in this order."""
+    """The insertion point of a call.
+
+    Attributes:
+        before: The operation before which the call is inserted.
+        moved_after: The operations that move between the call and `before`, in this order.
+    """
 
     before: Operation
-    behind: tuple[Operation, ...]
+    moved_after: tuple[Operation, ...]
 
 
 class Positions:
-    """The order of a block while operations in it are replaced and moved."""
+    """Positions of a block's operations, which stay comparable while operations are replaced and moved."""
 
     def __init__(self, block: Block):
         self.block = block
@@ -46,11 +52,11 @@ class Positions:
         self.of = {op: float(index) for index, op in enumerate(self.block.ops)}
 
     def definition(self, value: SSAValue) -> Operation | None:
-        """Return the operation of the block that defines the value."""
+        """Return the operation of the block that defines the value; None if it is defined elsewhere."""
         return value.owner if isinstance(value.owner, Operation) and value.owner in self.of else None
 
     def inserted(self, operations: Sequence[Operation]) -> None:
-        """Number operations, one after the other, that were inserted or moved."""
+        """Assign positions to adjacent operations that were inserted or moved."""
         previous, following = operations[0].prev_op, operations[-1].next_op
         low = self.of[previous] if previous is not None else -1.0
         high = self.of[following] if following is not None else low + 2.0
@@ -62,32 +68,44 @@ class Positions:
 
 
 def place_of(members: Collection[Operation], inputs: Collection[SSAValue], positions: Positions) -> Place:
-    """Find the insertion point. Raises `LeftInlined` if the call and an operation would depend on each other."""
+    """Find the insertion point of a call.
+
+    Args:
+        members: The operations that become the call.
+        inputs: The values that the call reads.
+        positions: The positions in the block.
+
+    Raises:
+        LeftInlined: The call and another operation would depend on each other.
+    """
     inside = set(members)
     first = min(inside, key=positions.of.__getitem__)
     makers = [op for value in inputs if (op := positions.definition(value)) is not None]
     latest = max(makers, key=positions.of.__getitem__, default=None)
     if latest is None or positions.of[latest] < positions.of[first]:
         return Place(first, ())
-    results, behind = {result for op in inside for result in op.results}, list[Operation]()
+    results, moved_after = {result for op in inside for result in op.results}, list[Operation]()
     current = first
     while current is not latest.next_op:
         if current not in inside and not results.isdisjoint(read_values(current)):
-            behind.append(current)
+            moved_after.append(current)
             results.update(current.results)
-        assert current.next_op is not None, "the block ends behind the definitions of the inputs"
+        assert current.next_op is not None, "the block ends after the definitions of the inputs"
         current = current.next_op
-    if any(op in behind for op in makers):
+    if any(op in moved_after for op in makers):
         raise LeftInlined("its operands depend on its results")
     while current in inside:
         assert current.next_op is not None, "the block ends with a terminator"
         current = current.next_op
-    return Place(current, tuple(behind))
+    return Place(current, tuple(moved_after))
 
 
 @dataclass(frozen=True)
 class Effects:
-    """The order of effects in a block. `pure`: calls of functions without effects. All other calls count as effects."""
+    """The order of effects in a block.
+
+    `pure`: the calls of functions without effects; every other call counts as an effect.
+    """
 
     pure: set[Operation] = field(default_factory=set[Operation])
 
@@ -98,12 +116,12 @@ class Effects:
         if isinstance(op, CallOp):
             return op not in self.pure
         if op.regions and name_of(op) in PURE_IF_BODY_IS:
-            return False  # `has_effect` checks the operations in its regions too
+            return False  # `has_effect` also checks the operations in its regions.
         return why_impure(op) is not None
 
     def demand_order(self, members: Sequence[Operation], place: Place, positions: Positions) -> None:
-        """Raise `LeftInlined` if effects would be reordered when `members` become a call at the place."""
-        if not any(map(self.has_effect, (*members, *place.behind))):
+        """Raise `LeftInlined` if replacing `members` by a call at the insertion point would reorder effects."""
+        if not any(map(self.has_effect, (*members, *place.moved_after))):
             return
         inside = set(members)
         end = max(positions.of[op] for op in (place.before, *members))
@@ -116,7 +134,10 @@ class Effects:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """The operations of one call, or of one copy of it, in one block, by their index in the function."""
+    """The operations of one call, or of one copy of it, in one block.
+
+    `members`: the operations by their index in the callee.
+    """
 
     instance: InlinedCall
     copy: int
@@ -124,7 +145,11 @@ class Group:
     members: dict[int, Operation] = field(default_factory=dict[int, Operation])
 
     def results(self, template: CallTemplate, parts: Parts) -> dict[SSAValue, SSAValue]:
-        """Map results with outside uses to those of the template. Raises `LeftInlined` for results that it lacks."""
+        """Map the results that other operations use to those of the template.
+
+        Raises:
+            LeftInlined: The template lacks such a result.
+        """
         original_results, inside = dict[SSAValue, SSAValue](), set(self.members.values())
         for index, op in self.members.items():
             original = dict(result_pairs(op, template.operations[index], parts))
@@ -137,6 +162,7 @@ class Group:
         return original_results
 
     def uses_by_others(self, value: SSAValue) -> Iterator[tuple[Operation, int]]:
+        """Yield the uses of the value by operations outside of the group: operation and operand index."""
         inside = set(self.members.values())
         for use in list(value.uses):
             if self._is_by_others(use, inside):
@@ -150,7 +176,13 @@ class Group:
 def whole_body(
     group: Group, reading: CallReading, needed: Collection[SSAValue], passed: Mapping[int, SSAValue]
 ) -> InlinedBody | None:
-    """Return the body if it is that of the unmodified function, else None; `passed`: values of unread arguments."""
+    """Return the body if it equals that of the unmodified function, else None.
+
+    Args:
+        group, reading: The operations and their match.
+        needed: The template's values that the call must return.
+        passed: The current values of the call's original operands, for arguments that no operation reads.
+    """
     template = reading.template
     operations = len(reading.members.keys() | reading.cloned.keys())
     if operations != template.length - 1 or (group.copy and template.is_marked):
@@ -168,7 +200,13 @@ def whole_body(
 
 
 def part_body(reading: CallReading, needed: Iterable[SSAValue]) -> InlinedBody:
-    """Return a body of the remaining operations of the function. Raises `LeftInlined`."""
+    """Return a body of those operations of the function that remain.
+
+    `needed`: the template's values that the call must return.
+
+    Raises:
+        LeftInlined: No result is used, or operations of the function are marked.
+    """
     template = reading.template
     if template.is_marked:
         raise LeftInlined("operations of the function are marked")
@@ -181,7 +219,7 @@ def part_body(reading: CallReading, needed: Iterable[SSAValue]) -> InlinedBody:
 
 def _arguments(reading: CallReading) -> dict[int, SSAValue]:
     arguments = enumerate(reading.template.block.args)
-    return {index: reading.stands[value] for index, value in arguments if value in reading.stands}
+    return {index: reading.current_values[value] for index, value in arguments if value in reading.current_values}
 
 
 def _rank(template: CallTemplate, value: SSAValue) -> tuple[int, int]:
@@ -189,20 +227,28 @@ def _rank(template: CallTemplate, value: SSAValue) -> tuple[int, int]:
     return template.index[value.op], value.index
 
 
-def put(call: CallOp, place: Place, positions: Positions) -> None:
+def insert_call(call: CallOp, place: Place, positions: Positions) -> None:
+    """Insert the call at the place, and move the operations that must follow it."""
     positions.block.insert_op_before(call, place.before)
-    for op in place.behind:
+    for op in place.moved_after:
         op.detach()
         positions.block.insert_op_before(op, place.before)
-    positions.inserted([call, *place.behind])
+    positions.inserted([call, *place.moved_after])
 
 
-def read_passed(
+def redirect_passed_arguments(
     call: CallOp, group: Group, template: CallTemplate, around: CallTemplate, origins: Origins, positions: Positions
 ) -> None:
-    """Redirect uses of results that the function passes through from its arguments to the new call.
+    """Redirect uses of values that the function returns unchanged from its arguments to the results of the new call.
 
-    `around`: the function that contained the call.
+    Inlining replaced these results by the call's operands.
+
+    Args:
+        call: The new call.
+        group, template: The group that it replaces, and its callee.
+        around: The function that contained the call.
+        origins: The origin of each operation.
+        positions: The positions in the block.
     """
     called = around.operations[group.instance.at.index]
     here = (group.instance.at.instance, group.copy)
@@ -219,9 +265,9 @@ def read_passed(
 
 
 def erase(members: Iterable[Operation]) -> None:
-    """Erase the operations of an outlined call, and literals that only they read.
+    """Erase the operations of an outlined call, and the literals that only they read.
 
-    Constant expressions stay while other operations read them.
+    Constant expressions that other operations still read are kept.
     """
     listed = list(members)
     read = [value.owner for op in listed for inner in every_operation(op) for value in inner.operands]

@@ -3,8 +3,8 @@
     %1 = call @f(%x)      // the instance: @f, called here
     %2 = call @f(%1)      // another instance
 
-After inlining, an operation that was the third one in `@f` has the origin (instance, 3). The table is kept apart from
-the module, keyed by operation. Operations carry no attributes for it, which would be printed, compared or left behind.
+After inlining, an operation that was the third one in `@f` has the origin (instance, 3). The table is kept outside of
+the module, keyed by operation, since attributes for it would be printed, compared, or left behind.
 """
 
 from __future__ import annotations
@@ -25,7 +25,14 @@ MAX_DEPTH = 64
 
 @dataclass(frozen=True, eq=False)
 class InlinedCall:
-    """An inlined call. `at`: its origin; the other fields are the call's own, `names` those of its results."""
+    """A call that was inlined.
+
+    Attributes:
+        callee: The name of the called function.
+        at: The origin of the call itself.
+        location, attributes, operands: Those of the call.
+        names: The SSA names of its results.
+    """
 
     callee: str
     at: Origin
@@ -36,15 +43,18 @@ class InlinedCall:
 
     @property
     def depth(self) -> int:
+        """The number of nested calls, including this one."""
         return 1 if self.at.instance is None else self.at.instance.depth + 1
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The call and the position in its callee that an operation was inlined from.
+    """Where an operation was inlined from.
 
-    `index`: the operation's position in its function, in `walk` order. `instance`: None if it was not inlined.
-    `copy`: 0 for the operation itself, otherwise the number of the copy.
+    Attributes:
+        instance: The inlined call; None if the operation was not inlined.
+        index: The operation's position in its function, in pre-order.
+        copy: 0 for the operation itself, otherwise the number of the copy.
     """
 
     instance: InlinedCall | None
@@ -59,54 +69,63 @@ class Origins:
     of: dict[Operation, Origin] = field(default_factory=dict[Operation, Origin])
 
     def instance_of(self, op: Operation) -> InlinedCall | None:
+        """Return the inlined call that the operation comes from; None if there is none."""
         origin = self.of.get(op)
         return None if origin is None else origin.instance
 
     def number(self, functions: Iterable[FuncOp]) -> None:
-        """Record every operation as not inlined; called before inlining."""
+        """Record every operation of these functions as not inlined; to be called before inlining."""
         for function in functions:
             self.of.update((op, Origin(None, index)) for index, op in enumerate(every_operation(function)))
 
     def inlined(
         self, call: CallOp, body: Iterable[tuple[Operation, Operation]], mapping: Mapping[SSAValue, SSAValue]
     ) -> None:
-        """Record that the operations of a body without calls were cloned in place of the call.
+        """Record that the operations of a callee were cloned in place of a call.
 
-        `body`: each operation and its clone; `mapping`: from the values of the body to those of the clones. Calls
-        nested deeper than `MAX_DEPTH` stay inlined, since each level copies the origins of all levels below it.
+        Calls nested deeper than `MAX_DEPTH` are not recorded and stay inlined, since each level copies the origins of
+        all levels below it.
+
+        Args:
+            call: The call.
+            body: Each operation of the callee, which contains no calls, with its clone.
+            mapping: For each value of the callee, the value of the clone.
         """
         callee = call.callee.string_value()
         operands, names = tuple(call.operands), tuple(result.name_hint for result in call.results)
-        around = InlinedCall(callee, self.of.pop(call), call.location, dict(call.attributes), operands, names)
-        moved = dict[InlinedCall, InlinedCall]()
+        outer = InlinedCall(callee, self.of.pop(call), call.location, dict(call.attributes), operands, names)
+        new_instances = dict[InlinedCall, InlinedCall]()
         for op, clone in body:
             for inner_op, inner_clone in zip(every_operation(op), every_operation(clone), strict=True):
                 origin = self.of.get(inner_op)
                 if origin is None or (origin.instance is not None and _is_deep(origin.instance)):
                     continue
-                inner = around if origin.instance is None else _within(around, origin.instance, mapping, moved)
+                inner = outer if origin.instance is None else _within(outer, origin.instance, mapping, new_instances)
                 self.of[inner_clone] = Origin(inner, origin.index)
 
     def follow_loops(self, replaced: Mapping[SSAValue, SSAValue]) -> None:
-        """Record that loops were replaced; `replaced` maps old results to new ones.
+        """Record that loops were replaced.
 
-        Calls that read an erased value without a replacement stay inlined.
+        Calls that read an erased value without a replacement are no longer recorded and stay inlined.
+
+        `replaced`: for each old result, the new one.
         """
-        mapping, moved = dict(replaced), dict[InlinedCall, InlinedCall]()
+        mapping, new_instances = dict(replaced), dict[InlinedCall, InlinedCall]()
         for value in list(mapping):
             while mapping[value] in replaced:
                 mapping[value] = replaced[mapping[value]]
         for op, origin in list(self.of.items()):
             if origin.instance is not None:
-                instance = _copied(origin.instance, mapping, moved)
+                instance = _copied(origin.instance, mapping, new_instances)
                 self.of[op] = replace(origin, instance=instance)
-                if any(_is_gone(value) for outer in _around(instance) for value in outer.operands):
+                if any(_is_gone(value) for call in _with_enclosing_calls(instance) for value in call.operands):
                     del self.of[op]
 
     def follow_copies(self, module: ModuleOp) -> None:
-        """Give copies the origins of their originals, which carry the same `recompute.id`.
+        """Give copies the origins of their originals, which have the same `recompute.id`.
 
-        Copies of originals that share an id get no origin; copies in other blocks, as in repeated loops, stay inlined.
+        If several originals share an id, their copies get no origin; copies in another block than their original, as in
+        repeated loops, get none either. Both stay inlined.
         """
         originals, copies = dict[Attribute, list[Operation]](), list[Operation]()
         for op in every_operation(module):
@@ -122,20 +141,20 @@ class Origins:
     def _follow(self, original: Operation, copy: Operation) -> None:
         number = copy.attributes[Names.COPY]
         assert isinstance(number, IntegerAttr), "a copy has a number"
-        mapping, moved = _values(original, copy), dict[InlinedCall, InlinedCall]()
+        mapping, new_instances = _values(original, copy), dict[InlinedCall, InlinedCall]()
         if (top := self.instance_of(original)) is not None:
-            moved[top] = top
+            new_instances[top] = top
         for inner_op, inner_copy in zip(every_operation(original), every_operation(copy), strict=True):
             if (origin := self.of.get(inner_op)) is not None:
-                inner = None if origin.instance is None else _copied(origin.instance, mapping, moved)
+                inner = None if origin.instance is None else _copied(origin.instance, mapping, new_instances)
                 self.of[inner_copy] = Origin(inner, origin.index, number.value.data)
 
 
 def _is_deep(instance: InlinedCall) -> bool:
-    return any(depth >= MAX_DEPTH for depth, _ in enumerate(_around(instance), 1))
+    return any(depth >= MAX_DEPTH for depth, _ in enumerate(_with_enclosing_calls(instance), 1))
 
 
-def _around(instance: InlinedCall) -> Iterator[InlinedCall]:
+def _with_enclosing_calls(instance: InlinedCall) -> Iterator[InlinedCall]:
     """Yield the instance and its enclosing calls, the innermost first."""
     current: InlinedCall | None = instance
     while current is not None:
@@ -144,14 +163,15 @@ def _around(instance: InlinedCall) -> Iterator[InlinedCall]:
 
 
 def _is_gone(value: SSAValue) -> bool:
-    """Return whether the definition of the value is erased."""
+    """Return whether the definition of the value was erased."""
     if isinstance(value, OpResult):
         return value.op.parent is None
     return isinstance(value, BlockArgument) and value not in value.block.args
 
 
 def _are_alike(original: Operation, copy: Operation) -> bool:
-    """Return whether both still hold the same operations; one of two loops may have been cut since."""
+    """Return whether both operations still contain the same operations; one of two loops may have been cut
+    meanwhile."""
     originals, copies = every_operation(original), every_operation(copy)
     return [op.name for op in originals] == [op.name for op in copies] and all(
         len(a.operands) == len(b.operands) for a, b in zip(originals, copies, strict=True)
@@ -172,24 +192,28 @@ def _values(original: Operation, copy: Operation) -> dict[SSAValue, SSAValue]:
 
 
 def _copied(
-    instance: InlinedCall, mapping: Mapping[SSAValue, SSAValue], moved: dict[InlinedCall, InlinedCall]
+    instance: InlinedCall, mapping: Mapping[SSAValue, SSAValue], new_instances: dict[InlinedCall, InlinedCall]
 ) -> InlinedCall:
-    """Return the instance of a call in a copied loop, for the copy of the loop."""
-    if instance not in moved:
+    """Return the instance that represents an inlined call in the copy of the loop that contains it."""
+    if instance not in new_instances:
         at = instance.at
         if at.instance is not None:
-            at = Origin(_copied(at.instance, mapping, moved), at.index)
+            at = Origin(_copied(at.instance, mapping, new_instances), at.index)
         operands = tuple(mapping.get(value, value) for value in instance.operands)
-        moved[instance] = replace(instance, at=at, operands=operands)
-    return moved[instance]
+        new_instances[instance] = replace(instance, at=at, operands=operands)
+    return new_instances[instance]
 
 
 def _within(
-    around: InlinedCall, inner: InlinedCall, mapping: Mapping[SSAValue, SSAValue], moved: dict[InlinedCall, InlinedCall]
+    outer: InlinedCall,
+    inner: InlinedCall,
+    mapping: Mapping[SSAValue, SSAValue],
+    new_instances: dict[InlinedCall, InlinedCall],
 ) -> InlinedCall:
-    """Return the instance of a call inside of a body, for the clone of the body whose instance is `around`."""
-    if inner not in moved:
-        outer = around if inner.at.instance is None else _within(around, inner.at.instance, mapping, moved)
+    """Return the instance that represents an inlined call of a callee, after the callee itself was inlined by the call
+    `outer`."""
+    if inner not in new_instances:
+        nearest = outer if inner.at.instance is None else _within(outer, inner.at.instance, mapping, new_instances)
         operands = tuple(mapping.get(value, value) for value in inner.operands)
-        moved[inner] = replace(inner, at=Origin(outer, inner.at.index), operands=operands)
-    return moved[inner]
+        new_instances[inner] = replace(inner, at=Origin(nearest, inner.at.index), operands=operands)
+    return new_instances[inner]

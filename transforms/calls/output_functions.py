@@ -1,6 +1,6 @@
-"""The functions of the output: the unmodified ones, and parts of them.
+"""The called functions of the output: unmodified functions, and parts of them.
 
-Equal functions are merged. A part is inserted after its whole function, and has that name with a number: `silu_1`.
+Equal functions are merged. A part is inserted after its whole function, whose name it gets with a number: `silu_1`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,14 @@ from .templates import CallPart, CallTemplate, Templates, same_body
 
 @dataclass
 class OutputFunctions:
-    """The called functions of the output. `parts`: by the name of the whole function."""
+    """The called functions of the output.
+
+    Attributes:
+        original: The module before inlining.
+        templates: Its functions.
+        taken: The function names that are in use.
+        parts: The parts of each function, by the name of the whole function.
+    """
 
     original: ModuleOp
     templates: Templates
@@ -30,12 +37,12 @@ class OutputFunctions:
 
     @classmethod
     def of(cls, original: ModuleOp, templates: Templates) -> OutputFunctions:
-        """Collect the functions of the module before inlining (`original`)."""
+        """Start with the functions of the module before inlining, and no parts."""
         taken = {name.data for op in original.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
         return cls(original, templates, taken | {op.sym_name.data for op in original.ops if isinstance(op, FuncOp)})
 
     def name_of_part(self, template: CallTemplate, body: InlinedBody) -> str:
-        """Return the name of a part with this body, which is added if no equal part exists."""
+        """Return the name of the part with this body, after adding the part if none is equal."""
         whole = template.function.sym_name.data
         parts = self.parts.setdefault(whole, [])
         function = _function(template, body)
@@ -55,7 +62,7 @@ class OutputFunctions:
         return free_name
 
     def add_to(self, module: ModuleOp) -> None:
-        """Put the called functions into the module, in their original order."""
+        """Insert the called functions into the module, in their original order."""
         here = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
         others = iter([op for op in module.ops if not isinstance(op, FuncOp)])
         called = self._called(module, here)
@@ -76,7 +83,7 @@ class OutputFunctions:
         module.body.block.add_ops(listed)
 
     def _called(self, module: ModuleOp, here: Iterable[str]) -> set[str]:
-        """Return the names of the functions in the module and of those that they call, transitively."""
+        """Return the names of the functions in the module and of all functions that they call, transitively."""
         parts = {part.sym_name.data: part for listed in self.parts.values() for part in listed}
         names, waiting = set(here), list[Operation](module.ops)
         while waiting:
@@ -103,7 +110,7 @@ def _part(template: CallTemplate, body: InlinedBody) -> CallPart:
 
 
 def _function(template: CallTemplate, body: InlinedBody) -> FuncOp:
-    """Return the template's function with another body; the remaining arguments and results keep their attributes."""
+    """Return the template's function with another body; the arguments and results that remain keep their attributes."""
     whole = template.function
     types = FunctionType.from_lists(
         [argument.type for argument in body.block.args], [value.type for value in body.returned]

@@ -1,4 +1,4 @@
-"""Move the operations that XLA expects around a call of a reserved name next to the call.
+"""Placement of the operations that XLA requires next to a call of a function with a reserved name.
 
     %1 = stablehlo.custom_call @xla.sdy.GlobalToLocalShape(%0)      %1 = stablehlo.custom_call @xla.sdy.Global…(%0)
     %2 = call @xla.sdy.manual_computation_body(%1)                  %2 = call @xla.sdy.manual_computation_body(%1)
@@ -27,8 +27,11 @@ BEFORE, AFTER = "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"
 
 
 def gather_reserved(module: ModuleOp) -> None:
-    """Move the operations that XLA expects beside each call of a reserved name next to it, in place, never across an
-    effect."""
+    """Move the operations that XLA requires beside each call of a reserved name next to it, unless they would pass an
+    effect.
+
+    The module is changed in place.
+    """
     for call in every_operation(module):
         if not isinstance(call, CallOp) or not is_reserved(call.callee.string_value()):
             continue
@@ -45,7 +48,7 @@ def _is_neighbour(op: Operation | Block, target: str) -> TypeGuard[CustomCallOp]
 
 
 def _reads_only(reader: Operation, op: Operation) -> bool:
-    """Return whether the reader reads results of `op` only and is their only reader."""
+    """Return whether the reader reads nothing but results of `op`, and nothing else reads them."""
     return all(value.owner is op for value in reader.operands) and all(
         use.operation is reader for result in op.results for use in result.uses
     )

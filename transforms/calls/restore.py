@@ -1,5 +1,7 @@
-"""Outline calls that were inlined to decide: a function in which nothing was copied, moved or delayed is called again,
-and where a whole call was copied, the copy is a call too.
+"""Outlining of the calls that were inlined for planning.
+
+A function of which nothing was copied, moved or delayed is called again. If all of a call was copied, the copy is a
+call too.
 
     %5 = stablehlo.multiply %3, %c1                              %5 = call @silu(%3)
     %6 = stablehlo.tanh %5                               ->      …
@@ -7,9 +9,9 @@ and where a whole call was copied, the copy is a call too.
     %8 = stablehlo.multiply %7, %c1 {recompute.copy = 1}
     %9 = stablehlo.tanh %8 {recompute.copy = 1}
 
-XLA rounds a step whose calls were inlined differently from the plain one (docs/bits.md), and the text is shorter.
-Nested calls come first, so that the calls around them treat them as ordinary operations. Groups that do not match stay
-inlined, which computes the same.
+XLA rounds a step with inlined calls differently from the original step (docs/bits.md), and the text is shorter with
+calls. Nested calls are outlined first, so that the calls around them treat them as ordinary operations. Groups of
+operations that do not match their function stay inlined, which computes the same.
 """
 
 from __future__ import annotations
@@ -29,19 +31,35 @@ from ...support.operations import every_operation
 from ...support.timing import part
 from .bodies import CallReading, InlinedBody, LeftInlined
 from .call_attributes import CallAttributes, foreign_attributes
-from .call_groups import Effects, Group, Positions, erase, part_body, place_of, put, read_passed, whole_body
+from .call_groups import (
+    Effects,
+    Group,
+    Positions,
+    erase,
+    insert_call,
+    part_body,
+    place_of,
+    redirect_passed_arguments,
+    whole_body,
+)
 from .origins import InlinedCall, Origin, Origins
 from .output_functions import OutputFunctions
 from .templates import CallTemplate, Templates
 
 Waiting = dict[int, dict[tuple[InlinedCall, int, Block], Group]]
-"""Groups by the depth of their calls."""
+"""The groups that are not outlined yet, by the depth of their calls."""
 
 
 @dataclass(frozen=True)
 class Restored:
-    """The result of outlining calls: the number of outlined calls; of those, calls of unmodified functions; the number
-    of groups left inlined, by reason. `lost`: functions of which a call with foreign attributes is left inlined."""
+    """The result of outlining calls.
+
+    Attributes:
+        calls: The number of outlined calls.
+        whole: How many of these are calls of unmodified functions.
+        left: The number of groups that stay inlined, by reason.
+        lost: The functions that have foreign attributes and of which a call stays inlined.
+    """
 
     calls: int
     whole: int
@@ -53,7 +71,10 @@ NOTHING_RESTORED = Restored(0, 0, {})
 
 
 def nothing_restored(module: ModuleOp) -> Restored:
-    """Return the result if all calls stay inlined. `module`: before inlining."""
+    """Return the result that `restore_calls` would have if every call stayed inlined.
+
+    `module`: the module before inlining.
+    """
     calls = [op for op in every_operation(module) if isinstance(op, CallOp)]
     functions = {
         op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and Names.WHOLE not in op.attributes
@@ -68,8 +89,13 @@ def nothing_restored(module: ModuleOp) -> Restored:
 
 
 def restore_calls(module: ModuleOp, original: ModuleOp, origins: Origins) -> Restored:
-    """Outline the inlined calls of `module` again, in place. `original`: the module before inlining, which stays
-    unchanged."""
+    """Outline the inlined calls of a module again, in place.
+
+    Args:
+        module: The inlined module.
+        original: The module before inlining, which is not changed.
+        origins: The origin of each operation of `module`.
+    """
     with part("calls"):
         return _Restoring(module, original, origins).run()
 
@@ -118,16 +144,19 @@ class _Restoring:
         return Restored(calls, whole, left, frozenset(lost))
 
     def _find_constants(self, block: Block, visited: set[Block]) -> None:
-        """Collect the constants that a call in the block can read: those of its ancestors first, then its own."""
+        """Collect the constants that a call in the block can read: those of the enclosing blocks, then its own."""
         if block in visited:
             return
         visited.add(block)
-        if (around := block.parent_block()) is not None:
-            self._find_constants(around, visited)
+        if (outer_block := block.parent_block()) is not None:
+            self._find_constants(outer_block, visited)
         Order.of(block).add_constants(self.constants)
 
     def _add_to_group(self, op: Operation, waiting: Waiting) -> None:
-        """Add a top-level operation of a body to the group of its call. Literals belong to their readers."""
+        """Add the operation to the group of its call, if it was at the top level of the callee.
+
+        Literals are left out, because they belong to their readers.
+        """
         origin = self.origins.of.get(op)
         if origin is None or origin.instance is None or is_constant(op) or op.parent is None:
             return
@@ -141,7 +170,11 @@ class _Restoring:
         groups[key].members[origin.index] = op
 
     def _restore(self, group: Group) -> CallOp:
-        """Outline one group as a call. Raises `LeftInlined`, with the module unchanged."""
+        """Outline one group as a call.
+
+        Raises:
+            LeftInlined: The group cannot be outlined. The module is unchanged.
+        """
         template = self.templates.of(group.instance.callee)
         reading = CallReading(template, self.templates.parts, dict(sorted(group.members.items())), self.constants)
         reading.read_all()
@@ -158,13 +191,13 @@ class _Restoring:
         name = group.instance.callee if is_whole else self.output_functions.name_of_part(template, body)
         call = CallOp(name, body.passed, [value.type for value in body.returned])
         call_attributes.write(call)
-        put(call, place, positions)
+        insert_call(call, place, positions)
         if is_whole:
             for result, hint in zip(call.results, group.instance.names, strict=True):
                 result.name_hint = hint
         self._read_results(call, body, group, results)
         if is_whole and any(isinstance(value, BlockArgument) for value in template.returned):
-            read_passed(call, group, template, self._function_around(group), self.origins, positions)
+            redirect_passed_arguments(call, group, template, self._function_around(group), self.origins, positions)
         if not any(map(self.effects.has_effect, members)):
             self.effects.pure.add(call)
         self.origins.of[call] = Origin(group.instance.at.instance, group.instance.at.index, group.copy)
@@ -174,27 +207,31 @@ class _Restoring:
     def _body(
         self, group: Group, reading: CallReading, results: Mapping[SSAValue, SSAValue]
     ) -> tuple[InlinedBody, bool]:
-        """Return the body, and whether it is that of the unmodified function."""
+        """Return the body for the group's function, and whether it is that of the unmodified function."""
         returned = reading.template.returned
         # Constant expressions that are not returned stay in place for other readers.
         read_values = {
             original for value, original in results.items() if value not in self.constants or original in returned
         }
         operands = enumerate(group.instance.operands)
-        passed = {index: current for index, value in operands if (current := self._now(value, group.block)) is not None}
+        passed = {
+            index: current
+            for index, value in operands
+            if (current := self._current_value(value, group.block)) is not None
+        }
         if (whole := whole_body(group, reading, read_values, passed)) is not None:
             return whole, True
         return part_body(reading, read_values), False
 
-    def _now(self, value: SSAValue, block: Block) -> SSAValue | None:
-        """Return the current value of a call's operand, or None if it is erased or not visible from the block."""
+    def _current_value(self, value: SSAValue, block: Block) -> SSAValue | None:
+        """Return the current value of a call's original operand; None if it is erased or not visible from the block."""
         while value in self.replaced:
             value = self.replaced[value]
-        made_in = value.owner.parent if isinstance(value.owner, Operation) else value.owner
-        around: Block | None = block
-        while around is not None and around is not made_in:
-            around = around.parent_block()
-        return None if around is None else value
+        defining_block = value.owner.parent if isinstance(value.owner, Operation) else value.owner
+        enclosing: Block | None = block
+        while enclosing is not None and enclosing is not defining_block:
+            enclosing = enclosing.parent_block()
+        return None if enclosing is None else value
 
     def _read_results(
         self, call: CallOp, body: InlinedBody, group: Group, results: Mapping[SSAValue, SSAValue]

@@ -1,4 +1,4 @@
-"""Templates: the functions before inlining, against which inlined operations are matched."""
+"""Templates: the functions before inlining, with which inlined operations are compared."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from ...support.operations import name_of
 
 @dataclass(frozen=True)
 class CallTemplate:
-    """A function before inlining, and a clone without recompute attributes (`bare`) for comparisons."""
+    """A function before inlining.
+
+    All properties except `locations` refer to `bare`, a clone without the attributes of this dialect.
+    """
 
     function: FuncOp
 
@@ -28,12 +31,12 @@ class CallTemplate:
 
     @cached_property
     def is_marked(self) -> bool:
-        """Whether operations of the function carry recompute attributes."""
+        """Whether operations of the function have attributes of this dialect."""
         return any(name.startswith(Names.PREFIX) for op in self.function.walk() for name in op.attributes)
 
     @cached_property
     def operations(self) -> tuple[Operation, ...]:
-        """The operations in `walk` order: the index of an origin is an index into them."""
+        """The operations in pre-order; the index of an `Origin` is an index into them."""
         return tuple(self.bare.walk())
 
     @cached_property
@@ -42,6 +45,7 @@ class CallTemplate:
 
     @cached_property
     def locations(self) -> tuple[Operation, ...]:
+        """The operations of the function itself, in pre-order, for their locations."""
         return tuple(self.function.walk())
 
     @property
@@ -50,7 +54,7 @@ class CallTemplate:
 
     @cached_property
     def length(self) -> int:
-        """Number of operations in the block."""
+        """The number of operations in the block."""
         return len(self.block.ops)
 
     @property
@@ -62,7 +66,14 @@ class CallTemplate:
 
 @dataclass(frozen=True)
 class CallPart:
-    """A part of the function `whole`: the indices of its arguments and results there, None for new results."""
+    """A part of a function.
+
+    Attributes:
+        whole: The name of the function.
+        arguments: The index, in the function, of each argument of the part.
+        returned: The index, in the function, of each result of the part; None for a value that the function does not
+            return.
+    """
 
     whole: str
     arguments: tuple[int, ...]
@@ -70,7 +81,7 @@ class CallPart:
 
 
 Parts = dict[str, CallPart]
-"""Parts by their function names."""
+"""Parts by the names of their functions."""
 
 
 class Templates:
@@ -82,13 +93,14 @@ class Templates:
         self.parts = Parts()
 
     def of(self, name: str) -> CallTemplate:
+        """Return the template of the function with this name."""
         if name not in self._templates:
             self._templates[name] = CallTemplate(self._functions[name])
         return self._templates[name]
 
 
 def strip(op: Operation) -> None:
-    """Remove the recompute attributes of an operation."""
+    """Remove the attributes of this dialect from an operation."""
     for name in [name for name in op.attributes if name.startswith(Names.PREFIX)]:
         del op.attributes[name]
 
@@ -97,43 +109,48 @@ def bare_attributes(op: Operation) -> dict[str, Attribute]:
     return {name: value for name, value in op.attributes.items() if not name.startswith(Names.PREFIX)}
 
 
-def part_called(op: Operation, was: Operation, parts: Parts) -> CallPart | None:
-    """Return the part that `op` calls where `was` calls the whole function, or None."""
-    if not parts or not isinstance(op, CallOp) or not isinstance(was, CallOp):
+def part_called(op: Operation, template_op: Operation, parts: Parts) -> CallPart | None:
+    """Return the part that `op` calls where `template_op` calls the whole function; None if it calls no part."""
+    if not parts or not isinstance(op, CallOp) or not isinstance(template_op, CallOp):
         return None
     part = parts.get(op.callee.string_value())
-    return part if part is not None and part.whole == was.callee.string_value() else None
+    return part if part is not None and part.whole == template_op.callee.string_value() else None
 
 
-def same_kind(op: Operation, was: Operation, parts: Parts) -> bool:
-    """Return whether `op` computes the same as the bare operation `was`, or a part of it, from its operands."""
-    if name_of(op) != name_of(was) or bare_attributes(op) != was.attributes:
+def same_kind(op: Operation, template_op: Operation, parts: Parts) -> bool:
+    """Return whether `op` computes the same as `template_op`, or a part of it, from its operands."""
+    if name_of(op) != name_of(template_op) or bare_attributes(op) != template_op.attributes:
         return False
-    return part_called(op, was, parts) is not None or (
-        op.properties == was.properties
-        and tuple(op.result_types) == tuple(was.result_types)
-        and len(op.operands) == len(was.operands)
-        and len(op.regions) == len(was.regions)
+    return part_called(op, template_op, parts) is not None or (
+        op.properties == template_op.properties
+        and tuple(op.result_types) == tuple(template_op.result_types)
+        and len(op.operands) == len(template_op.operands)
+        and len(op.regions) == len(template_op.regions)
     )
 
 
-def operand_pairs(op: Operation, was: Operation, parts: Parts) -> list[tuple[int, SSAValue]]:
-    """Return the index of each operand, and the operand of the template there."""
-    part = part_called(op, was, parts)
-    return list(enumerate(was.operands if part is None else (was.operands[index] for index in part.arguments)))
+def operand_pairs(op: Operation, template_op: Operation, parts: Parts) -> list[tuple[int, SSAValue]]:
+    """Return for each operand its index and the corresponding operand of the template."""
+    part = part_called(op, template_op, parts)
+    return list(
+        enumerate(template_op.operands if part is None else (template_op.operands[index] for index in part.arguments))
+    )
 
 
-def result_pairs(op: Operation, was: Operation, parts: Parts) -> list[tuple[SSAValue, SSAValue]]:
-    """Return each result with that of the template; results that the template lacks are left out."""
-    part = part_called(op, was, parts)
+def result_pairs(op: Operation, template_op: Operation, parts: Parts) -> list[tuple[SSAValue, SSAValue]]:
+    """Return each result with the template's; results that the template lacks are left out."""
+    part = part_called(op, template_op, parts)
     if part is None:
-        return list(zip(op.results, was.results, strict=True))
+        return list(zip(op.results, template_op.results, strict=True))
     pairs = zip(op.results, part.returned, strict=True)
-    return [(result, was.results[index]) for result, index in pairs if index is not None]
+    return [(result, template_op.results[index]) for result, index in pairs if index is not None]
 
 
 def same_body(block: Block, other: Block) -> bool:
-    """Return whether two bodies are equal up to names and locations; xDSL's comparison ignores result types."""
+    """Return whether two bodies are equal up to names and locations.
+
+    xDSL's comparison ignores result types, so they are compared here.
+    """
     return block.is_structurally_equivalent(other) and all(
         tuple(op.result_types) == tuple(other_op.result_types)
         for op, other_op in zip(block.walk(), other.walk(), strict=True)

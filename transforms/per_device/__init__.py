@@ -1,1 +1,2 @@
-"""Rewrite `shard_map` steps: join the forward and backward body into one function, and split it afterwards."""
+"""Rewrites for `shard_map`: the forward and the backward body of a step become one function, and are split
+afterwards."""

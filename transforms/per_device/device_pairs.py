@@ -1,21 +1,21 @@
-"""Pair per-device bodies that are a forward pass and its gradient.
+"""Pairs of per-device bodies that are a forward pass and its gradient.
 
     %0:2 = sdy.manual_computation(%x) {…}           a result and a residual of the second body
     %1 = sdy.manual_computation(%ct, %0#1) {…}
 
-JAX lowers the gradient of a `shard_map` to such bodies. They are a pair if the second is part of the gradient, on the
-same devices, and reads results of the first with the same sharding.
+JAX lowers the gradient of a `shard_map` to such bodies. Two bodies are a pair if the second belongs to the gradient, is
+on the same devices, and reads results of the first with the same sharding.
 
-Inside of such a pair an operation marks when a cotangent arrives: the rest of the step runs between forward pass and
-gradient, and uses memory too.
+When a pair is joined, two placeholder operations represent the rest of the step, which runs between forward pass and
+gradient and uses memory too:
 
     %y = …                                        the forward pass
     %left = left(%y)                              its end
     %c, %rest = arrived(%ct, %left)               %rest: residuals of the steps in between, dead at once
     %g = multiply %c, …                           the gradient reads %c in place of %ct
 
-Without this the cotangents of a per-device step would be live from the start, and no other step would hold memory. The
-operations are removed when the function is split.
+Without them the cotangents of a per-device step would be live from the start, and no other step would use memory. They
+are removed when the function is split.
 """
 
 from __future__ import annotations
@@ -43,7 +43,11 @@ from ...support.operations import every_operation
 
 @dataclass(frozen=True)
 class OperandSource:
-    """The source of an operand of the gradient: a result of the forward pass, or an operand of both."""
+    """Where an operand of the gradient comes from: a result of the forward pass (`residual`), or an operand of both
+    (`shared`).
+
+    `index`: the index of this result, or of this operand of the forward pass.
+    """
 
     kind: Literal["residual", "shared"]
     index: int
@@ -51,8 +55,13 @@ class OperandSource:
 
 @dataclass(frozen=True)
 class DevicePair:
-    """Two bodies per device that are a forward pass and its gradient. `links`: the source of each operand of the
-    gradient, or None if it is neither, as for a cotangent."""
+    """Two per-device bodies that are a forward pass and its gradient.
+
+    Attributes:
+        forward, backward: The bodies.
+        links: For each operand of the gradient, its source; None if it has none, as a cotangent.
+        mesh: The mesh of devices.
+    """
 
     forward: ManualComputationOp
     backward: ManualComputationOp
@@ -61,7 +70,8 @@ class DevicePair:
 
 
 def pairs_of(function: FuncOp) -> Iterator[DevicePair]:
-    """Yield the pairs in the order of the gradients, the innermost blocks last; each body is in one pair at most."""
+    """Yield the pairs of a function in the order of their gradients, inner blocks last; a body is in at most one
+    pair."""
     blocks = list(function.body.blocks)
     for op in every_operation(function)[1:]:
         if not isinstance(op, ManualComputationOp):
@@ -71,7 +81,7 @@ def pairs_of(function: FuncOp) -> Iterator[DevicePair]:
 
 
 def _pairs_in(block: Block) -> Iterator[DevicePair]:
-    """Choose the pairs of one block; candidates with the most links take precedence."""
+    """Yield the pairs of one block; candidates with the most linked operands take precedence."""
     bodies = [op for op in block.ops if isinstance(op, ManualComputationOp)]
     candidates = [
         pair
@@ -89,7 +99,7 @@ def _pairs_in(block: Block) -> Iterator[DevicePair]:
 
 
 def _is_gradient(op: ManualComputationOp) -> bool:
-    """Return whether all operations run backward. A body with both directions is a step of its own."""
+    """Return whether all operations are backward operations. A body with both directions is a step of its own."""
     return _directions(op) == {Direction.BACKWARD}
 
 
@@ -135,16 +145,26 @@ def _link(forward: ManualComputationOp, backward: ManualComputationOp, index: in
 
 @dataclass(frozen=True)
 class Arrival:
-    """The delay of the cotangents of a pair: `left` is the last operation of the forward pass, `arrived` the first one
-    of the gradient."""
+    """The placeholders that delay the cotangents of a pair.
+
+    Attributes:
+        left: The last operation of the forward pass.
+        arrived: The first operation of the gradient.
+    """
 
     left: UnrealizedConversionCastOp
     arrived: UnrealizedConversionCastOp
 
 
-def arrive(cotangents: Sequence[SSAValue], needed: Sequence[SSAValue], held: int, before: Operation) -> Arrival:
-    """Delay the cotangents of the gradient, whose first operation is `before`, until `needed` is defined, while `held`
-    other bytes are live."""
+def insert_arrival(cotangents: Sequence[SSAValue], needed: Sequence[SSAValue], held: int, before: Operation) -> Arrival:
+    """Delay the cotangents of the gradient.
+
+    Args:
+        cotangents: The cotangents.
+        needed: The results of the forward pass, which must be defined before the cotangents arrive.
+        held: The bytes of other values that are live at this moment.
+        before: The first operation of the gradient.
+    """
     left = UnrealizedConversionCastOp(operands=[needed], result_types=[[TensorType(i8, [0])]])
     held_types = [TensorType(i8, [held])] if held else []
     types = [*(value.type for value in cotangents), *held_types]
@@ -157,8 +177,8 @@ def arrive(cotangents: Sequence[SSAValue], needed: Sequence[SSAValue], held: int
     return Arrival(left, arrived)
 
 
-def take_out(arrival: Arrival) -> None:
-    """Redirect uses of delayed cotangents to the cotangents and erase the operations."""
+def remove_arrival(arrival: Arrival) -> None:
+    """Remove the placeholders, so that the gradient reads the cotangents themselves."""
     arrived = arrival.arrived
     for operand, result in zip(arrived.inputs, arrived.outputs, strict=False):
         if any(result.uses):
@@ -168,8 +188,8 @@ def take_out(arrival: Arrival) -> None:
         op.erase()
 
 
-def come_late(pair: DevicePair) -> bool:
-    """Return whether a cotangent is not a constant."""
+def has_cotangents(pair: DevicePair) -> bool:
+    """Return whether a cotangent of the pair is not a constant, so that it exists only after the forward pass."""
     block = pair.backward.parent
     assert block is not None, "the body stands in a block"
     constants = Order.of(block).constants
@@ -179,7 +199,7 @@ def come_late(pair: DevicePair) -> bool:
 
 
 def held_between(pair: DevicePair, pairs: Sequence[DevicePair]) -> int:
-    """Return bytes per device of the residuals of pairs that run between the two bodies of this pair."""
+    """Return the bytes per device of the residuals of the pairs that run between the two bodies of this pair."""
     block = pair.forward.parent
     assert block is not None, "the body stands in a block"
     position = {op: index for index, op in enumerate(block.ops)}

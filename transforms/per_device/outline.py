@@ -1,10 +1,4 @@
-"""Outline steps inside of bodies per device as functions, with the paths to their bodies.
-
-Complete the paths of per-device operations: JAX restarts paths inside of a `shard_map`.
-
-"layer0/sin"  in  "jit(loss)/jvp()/shard_map"      is      "jit(loss)/jvp()/layer0/sin"
-
-Outline the forward pass and gradient of a per-device step as one function.
+"""Outlining of per-device steps: the forward pass and the gradient of a `shard_map` become one function.
 
     %0:2 = sdy.manual_computation(%x) {                   func.func @"main/devices0"(%x, %ct) {
       forward; sdy.return %y, %r }                          forward
@@ -12,8 +6,12 @@ Outline the forward pass and gradient of a per-device step as one function.
     %1 = sdy.manual_computation(%ct, %0#1) {                return %y, %dx
       gradient; sdy.return %dx }                          }
 
-so every pass over steps applies to it. Two empty bodies stay around it: one returns the results of the forward pass
-with other uses, the other reads the cotangents and the operands of the forward pass.
+Then every pass over steps applies to the function. Two empty bodies take the place of the two: one returns the results
+of the forward pass that the rest of the step uses, the other reads the cotangents and the operands of the forward pass.
+
+JAX restarts the location paths inside of a `shard_map`, so they are completed:
+
+"layer0/sin"  in  "jit(loss)/jvp()/shard_map"      is      "jit(loss)/jvp()/layer0/sin"
 """
 
 from __future__ import annotations
@@ -32,11 +30,12 @@ from ...dialects.names import Names
 from ...dialects.sdy.computations import ManualComputationOp, ShardyReturnOp
 from ...dialects.sdy.shardings import ShardingPerValueAttr
 from ...support.operations import every_operation
-from .device_pairs import Arrival, DevicePair, arrive, come_late, held_between, pairs_of
+from .device_pairs import Arrival, DevicePair, has_cotangents, held_between, insert_arrival, pairs_of
 
 
 def continue_paths(around: Operation, inside: Iterable[Operation]) -> None:
-    """Write full paths on the operations `inside`, at every depth."""
+    """Complete the location paths of the operations in a body, at every depth, by the path of the enclosing
+    operation."""
     prefix = split_path(path_of(around.location))[:-1]
     if not prefix:
         return
@@ -59,7 +58,7 @@ def _continued(location: LocationAttr, prefix: str, start: str) -> LocationAttr:
 
 
 def is_stand_in(op: Operation) -> bool:
-    """Return whether `op` is a placeholder for operations that are outlined meanwhile; reports skip it."""
+    """Return whether the operation is a placeholder for operations that are outlined at the moment; reports skip it."""
     if isinstance(op, ManualComputationOp):
         return isinstance(op.body.block.first_op, UnrealizedConversionCastOp)
     return isinstance(op, UnrealizedConversionCastOp)
@@ -71,7 +70,14 @@ def rebuild(
     results: Sequence[tuple[Attribute, str]],
     block: Block,
 ) -> ManualComputationOp:
-    """Insert a body before `op`, on its devices; operands and result types come with their shardings."""
+    """Insert a new body before `op`, on the same devices.
+
+    Args:
+        op: The body that is replaced.
+        operands: The operands with their shardings.
+        results: The result types with their shardings.
+        block: The content.
+    """
     rebuilt = ManualComputationOp.create(
         operands=[value for value, _ in operands],
         result_types=[type_ for type_, _ in results],
@@ -91,7 +97,7 @@ def rebuild(
 
 
 def replace_results(op: ManualComputationOp, indices: Sequence[int], rebuilt: ManualComputationOp) -> None:
-    """Redirect uses of these results of `op` to the first results of `made`."""
+    """Redirect uses of the results of `op` with these indices to the first results of `rebuilt`."""
     for index, new in zip(indices, rebuilt.results, strict=False):
         new.name_hint = op.results[index].name_hint
         op.results[index].replace_all_uses_with(new)
@@ -106,10 +112,17 @@ def move(operations: Sequence[Operation], into: Block) -> None:
 
 @dataclass(frozen=True)
 class DeviceStep:
-    """`function`: takes the arguments of the forward pass, then those of the gradient alone; returns the forward
-    results with other uses, then those of the gradient. `forward`, `backward`: the empty bodies. `stated`: operations
-    marked as gradient meanwhile. `arrival`: where its cotangents arrive, or None if all are constants. `parent`: the
-    name of the function that the bodies are outlined from."""
+    """A per-device step that is outlined as a function.
+
+    Attributes:
+        function: The function. Its arguments are those of the forward pass, then those that only the gradient has; its
+            results are the forward results that others use, then those of the gradient.
+        forward, backward: The empty bodies in its place.
+        mesh: The mesh of devices.
+        parent: The name of the function from which the bodies are outlined.
+        stated: The operations that are temporarily marked as gradient.
+        arrival: The placeholders at which its cotangents arrive; None if all cotangents are constants.
+    """
 
     function: FuncOp
     forward: ManualComputationOp
@@ -121,7 +134,7 @@ class DeviceStep:
 
 
 def outline_device_steps(module: ModuleOp) -> Sequence[DeviceStep]:
-    """Outline every pair of bodies of the module."""
+    """Outline every pair of per-device bodies of the module."""
     steps = list[DeviceStep]()
     for function in functions_of(module):
         pairs = list(pairs_of(function))
@@ -136,11 +149,11 @@ def _outline(module: ModuleOp, pair: DevicePair, parent: str, number: int, held:
     assert last is not None, "a body ends"
     kept = [result.index for result in forward.results if any(_is_read_elsewhere(use, pair) for use in result.uses)]
     alone = [index for index, link in enumerate(pair.links) if link is None]
-    is_late = come_late(pair)
+    is_late = has_cotangents(pair)
     inside, forward_results, gradient = _join(pair, alone)
     stated, arrival = _state_gradient(gradient), None
     if is_late and gradient:
-        arrival = arrive(
+        arrival = insert_arrival(
             inside.args[len(forward.inputs) :], [forward_results[index] for index in kept], held, gradient[0]
         )
     results = [*(forward_results[index] for index in kept), *last.operands]
@@ -167,9 +180,12 @@ def _is_read_elsewhere(use: Use, pair: DevicePair) -> bool:
 
 
 def _join(pair: DevicePair, alone: Sequence[int]) -> tuple[Block, Sequence[SSAValue], Sequence[Operation]]:
-    """Join both bodies in one block without a terminator; also returns the forward results and the gradient operations.
+    """Join both bodies in one block without a terminator.
 
-    `alone`: indices of the gradient's operands that are no values of the forward pass.
+    `alone`: the indices of the gradient's operands that are not values of the forward pass.
+
+    Returns:
+        The block, the results of the forward pass, and the gradient operations.
     """
     forward_block, backward_block = pair.forward.body.block, pair.backward.body.block
     outer = [*forward_block.args, *(backward_block.args[index] for index in alone)]
@@ -198,7 +214,7 @@ def _join(pair: DevicePair, alone: Sequence[int]) -> tuple[Block, Sequence[SSAVa
 
 
 def _state_gradient(gradient: Sequence[Operation]) -> tuple[Operation, ...]:
-    """Mark operations without a phase as gradient, and return them."""
+    """Mark the operations without a phase as gradient, and return them."""
     unmarked = tuple(op for op in gradient if Names.PHASE not in op.attributes)
     for op in unmarked:
         op.attributes[Names.PHASE] = StringAttr("gradient")
@@ -212,7 +228,7 @@ def _replace_by_empty(
     kept: Sequence[int],
     values: Sequence[SSAValue],
 ) -> ManualComputationOp:
-    """Replace the body by an empty one with the results `kept`."""
+    """Replace the body by an empty one with those results whose indices are in `kept`."""
     block = Block(arg_types=parts)
     cast = UnrealizedConversionCastOp(
         operands=[list(block.args)], result_types=[[values[index].type for index in kept]]

@@ -1,19 +1,17 @@
-"""Split an outlined step into its two bodies per device again.
+"""Splitting of an outlined per-device step into its forward and its backward body.
 
-Types and shardings of per-device residuals: passed to a later body on the same device without moving.
-
-    tensor<4x8xf32> on each of 2 × 3 devices        tensor<24x8xf32>, [{"a", "b"}, {}]
-
-All axes shard the first dimension, as JAX passes residuals; a scalar becomes a row of one element.
-
-Split the outlined function of a per-device step into its forward pass and gradient.
-
-The gradient begins at the first operation that is marked as gradient, is a copy, or reads a cotangent. If it reads a
-value of the forward pass, that value is
+The gradient begins at the first operation that is marked as gradient, is a copy, or reads a cotangent. A value of the
+forward pass that it reads is
 
     an argument        and becomes an operand of both
     a constant         and is cloned into both
-    another value      and becomes a residual (`loop_terms.py`)
+    another value      and becomes a residual
+
+A residual passes from the forward body to the backward body on the same device, without moving:
+
+    tensor<4x8xf32> on each of 2 × 3 devices        tensor<24x8xf32>, [{"a", "b"}, {}]
+
+All manual axes shard the first dimension, as in JAX; a scalar becomes a row of one element.
 """
 
 from __future__ import annotations
@@ -35,14 +33,18 @@ from ...rules.effects import is_constant
 from ...support.diagnostics import Refusal
 from ...support.operations import every_operation
 from ...support.type_guards import is_tensor
-from .device_pairs import take_out
+from .device_pairs import remove_arrival
 from .outline import DeviceStep, move, rebuild, replace_results
 
 NO_TENSOR = "the gradient on each device would read a {type} of the forward pass, which no array over devices can hold"
 
 
 def part_type(step: DeviceStep, value: SSAValue) -> TensorType[Attribute]:
-    """Return the type of a residual on one device. Raises `Refusal` unless it is a tensor of static shape."""
+    """Return the type of a residual on one device.
+
+    Raises:
+        Refusal: The value is not a tensor of static shape.
+    """
     type_ = value.type
     if not is_tensor(type_) or DYNAMIC_INDEX in type_.get_shape():
         raise Refusal(step.forward, NO_TENSOR.format(type=type_))
@@ -50,7 +52,10 @@ def part_type(step: DeviceStep, value: SSAValue) -> TensorType[Attribute]:
 
 
 def whole_type(step: DeviceStep, part: TensorType[Attribute]) -> TensorType[Attribute]:
-    """Return the type of the parts of all devices together."""
+    """Return the type of a residual on all devices together.
+
+    `part`: its type on one device.
+    """
     sizes = axes_of_mesh(step.forward, step.mesh)
     rows, *others = part.get_shape()
     devices = prod(sizes[axis] for axis in step.forward.manual_axes.data)
@@ -58,7 +63,8 @@ def whole_type(step: DeviceStep, part: TensorType[Attribute]) -> TensorType[Attr
 
 
 def sharding_of(step: DeviceStep, part: TensorType[Attribute]) -> str:
-    """Shard along all axes of these devices; other axes of the mesh are left to the partitioner."""
+    """Return the sharding of a residual: the first dimension over all manual axes; other axes are left to the
+    partitioner."""
     manual = step.forward.manual_axes.data
     open_axes = "" if set(manual) == set(axes_of_mesh(step.forward, step.mesh)) else "?"
     first = ", ".join([*(f'"{axis}"' for axis in manual), *filter(None, [open_axes])])
@@ -66,10 +72,14 @@ def sharding_of(step: DeviceStep, part: TensorType[Attribute]) -> str:
 
 
 def split_device_steps(steps: Sequence[DeviceStep]) -> None:
-    """Restore the two bodies of each step, the last step first. Raises `Refusal`."""
+    """Restore the two bodies of each step, the last step first.
+
+    Raises:
+        Refusal: The gradient reads a value that cannot be a residual.
+    """
     for step in reversed(steps):
         if step.arrival is not None:
-            take_out(step.arrival)
+            remove_arrival(step.arrival)
         _write(step, _parts(step))
         for op in step.stated:
             op.attributes.pop(Names.PHASE, None)
@@ -80,9 +90,11 @@ def split_device_steps(steps: Sequence[DeviceStep]) -> None:
 
 @dataclass(frozen=True)
 class _Parts:
-    """Operations of the forward pass and of the gradient, in program order.
+    """The operations of the forward pass and of the gradient, in program order.
 
-    `own`, `cotangents`: arguments of the function. `kept`, `returned`: results of the two with other uses.
+    Attributes:
+        own, cotangents: The arguments of the function for the forward pass and for the gradient.
+        kept, returned: The results of the forward pass and of the gradient that other operations read.
     """
 
     forward: tuple[Operation, ...]
@@ -113,7 +125,13 @@ def _is_of_gradient(op: Operation) -> bool:
 
 @dataclass(frozen=True)
 class _Crossing:
-    """The forward values that the gradient reads: constants, arguments by index, and residuals."""
+    """The forward values that the gradient reads.
+
+    Attributes:
+        constants: Those that are cloned.
+        shared: The indices of the arguments among them.
+        residuals: All others.
+    """
 
     constants: tuple[OpResult, ...]
     shared: tuple[int, ...]
@@ -135,7 +153,7 @@ def _write(step: DeviceStep, parts: _Parts) -> None:
     crossing = _crossing(parts)
     types = [part_type(step, value) for value in crossing.residuals]
     shardings = [sharding_of(step, type_) for type_ in types]
-    # First the gradient: its uses of forward values are found by position.
+    # Build the gradient first: its uses of forward values are found by position.
     second = _gradient(parts, crossing, types, step.backward.location)
     first = _forward(parts, crossing, types)
     inputs = list(zip(step.forward.inputs, step.forward.in_shardings.data, strict=True))
@@ -172,7 +190,7 @@ def _gradient(parts: _Parts, crossing: _Crossing, types: Sequence[Attribute], lo
     for value, argument in zip(values, block.args, strict=True):
         argument.name_hint = value.name_hint
         mapping[value] = _reshaped(argument, value.type, block)
-    _read_instead(mapping, parts.backward)
+    _replace_operands(mapping, parts.backward)
     move(parts.backward, block)
     block.add_op(ShardyReturnOp.create(operands=[mapping.get(value, value) for value in parts.returned]))
     return block
@@ -183,7 +201,7 @@ def _forward(parts: _Parts, crossing: _Crossing, types: Sequence[Attribute]) -> 
     mapping = dict[SSAValue, SSAValue](zip(parts.own, block.args, strict=True))
     for value, argument in mapping.items():
         argument.name_hint = value.name_hint
-    _read_instead(mapping, parts.forward)
+    _replace_operands(mapping, parts.forward)
     move(parts.forward, block)
     handed_on = [_reshaped(value, type_, block) for value, type_ in zip(crossing.residuals, types, strict=True)]
     block.add_op(ShardyReturnOp.create(operands=[*(mapping.get(value, value) for value in parts.kept), *handed_on]))
@@ -198,8 +216,8 @@ def _reshaped(value: SSAValue, type_: Attribute, block: Block) -> SSAValue:
     return reshape.result
 
 
-def _read_instead(mapping: Mapping[SSAValue, SSAValue], operations: Sequence[Operation]) -> None:
-    """Replace operands of the operations, and of those inside of them."""
+def _replace_operands(mapping: Mapping[SSAValue, SSAValue], operations: Sequence[Operation]) -> None:
+    """Replace operands of the operations, and of those nested in them."""
     for op in operations:
         for inner in every_operation(op):
             inner.operands = [mapping.get(operand, operand) for operand in inner.operands]

@@ -1,1 +1,1 @@
-"""Apply plans: write copies into the program and notes onto its operations."""
+"""Application of plans: inserting copies into the program and writing notes on its operations."""

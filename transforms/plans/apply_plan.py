@@ -1,4 +1,4 @@
-"""Apply a plan: insert its copies behind tokens into the backward pass and redirect uses to them.
+"""Application of a plan: insert its copies behind tokens into the backward pass, and redirect uses to them.
 
     %9 = stablehlo.multiply %ct, %1
 
@@ -9,8 +9,7 @@ becomes, for a group that copies the `tanh` that defines `%1`,
     %c = stablehlo.tanh %x {recompute.copy = 1, recompute.duplicated, recompute.id = 0}
     %9 = stablehlo.multiply %ct, %c {recompute.target_grad}
 
-Later gradient operations read `%x` in place of `%0` too: otherwise both the value and its delayed twin would be live.
-This module decides nothing.
+Later gradient operations read `%x` in place of `%0` too; otherwise both would be live. This module decides nothing.
 """
 
 from __future__ import annotations
@@ -43,9 +42,14 @@ def _number(number: int) -> IntegerAttr:
 def copy_of_original(
     op: Operation, identity: int, number: int, mapping: dict[SSAValue, SSAValue], reader: str = ""
 ) -> Operation:
-    """Clone an operation, map its operands and write ids and locations; the clone is not inserted.
+    """Clone an operation as a copy, with ids and backward locations; the clone is not inserted.
 
-    `reader`: the path of the loop that executes the copy, or "".
+    Args:
+        op: The original, which gets the id too.
+        identity: The id that links original and copy.
+        number: The number of the copy.
+        mapping: The operands to replace; extended by the results.
+        reader: The path of the loop that executes the copy; "" outside of loops.
     """
     op.attributes[Names.ID] = _number(identity)
     copy = op.clone(mapping)
@@ -58,8 +62,11 @@ def copy_of_original(
     return copy
 
 
-def beside(location: LocationAttr, word: str) -> LocationAttr:
-    """Return the location of a token: the same scope as the copies that wait for it."""
+def token_location(location: LocationAttr, word: str) -> LocationAttr:
+    """Return the location of a token or a `recompute.depend`: in the scope of the copies that wait for it.
+
+    `word`: the last part of its path.
+    """
     return _at(location, as_backward("/".join([*split_path(path_of(location))[:-1], word])))
 
 
@@ -71,29 +78,33 @@ def _at(location: LocationAttr, path: str) -> LocationAttr:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers that are free in a module: ids of originals, and channels of collectives."""
+    """Free numbers of a module: ids for originals, and channels for collectives."""
 
     ids: Iterator[int]
     channels: Iterator[int]
 
     @classmethod
     def free_in(cls, module: ModuleOp) -> Numbers:
+        """Start after the largest numbers that the module uses."""
         taken = (op.attributes.get(Names.ID) for op in every_operation(module))
         first = max((number.value.data for number in taken if isinstance(number, IntegerAttr)), default=-1) + 1
         return cls(count(first), free_channels(module))
 
     def id_of(self, op: Operation) -> int:
-        """Return the id of an original: its own, or the next one."""
+        """Return the id of an original; a free one if it has none."""
         stated = op.attributes.get(Names.ID)
         return stated.value.data if isinstance(stated, IntegerAttr) else next(self.ids)
 
 
 def apply_plan(step: Step, plan: Plan, numbers: Numbers) -> None:
-    """Insert the plan's copies into the step. Its operation numbers stay those from before the change."""
+    """Insert the plan's copies into the step.
+
+    The step's numbers of operations keep referring to the operations from before.
+    """
     cloner = _Cloner(step, numbers)
     for group in plan.groups:
         cloner.add(group)
-    cloner.read_delayed()
+    cloner.redirect_to_delayed()
 
 
 @dataclass(frozen=True)
@@ -106,10 +117,12 @@ class _LatestCopy:
 
 @dataclass
 class _Cloner:
-    """Copies the groups of one function, in the order of the backward pass.
+    """Inserts the copy groups of one function, in the order of the backward pass.
 
-    `latest`: original value -> its latest copy. `delays`: value -> (position from which on it is read behind a token,
-    delayed value), in program order.
+    Attributes:
+        latest: The latest copy of each original value.
+        delays: For each value that is read behind tokens, the positions from which on it is, with the delayed value, in
+            program order.
     """
 
     step: Step
@@ -136,36 +149,41 @@ class _Cloner:
             _state_phase(new, before)
             Rewriter.insert_op(new, InsertPoint.before(before))
         for value in delayed:
-            self.delays.setdefault(self._now(value), []).append((group.before, mapping[value]))
+            self.delays.setdefault(self._latest_copy_of(value), []).append((group.before, mapping[value]))
         self._redirect(group, before, mapping)
 
     def _copies_behind_a_token(
         self, batch: Batch, gates: Iterable[SSAValue], mapping: dict[SSAValue, SSAValue], copy_of: Mapping[int, int]
     ) -> list[Operation]:
-        """Insert the copies of a batch behind a token. `mapping`: from originals and inputs to their copies; extended
-        by those of the batch."""
+        """Create the copies of a batch behind a token.
+
+        `mapping`: from originals and inputs to their copies; extended by those of the batch.
+
+        Returns:
+            The operations to insert, in order.
+        """
         numbered = self.step.numbered
         inputs = [value for value in numbered.values_of(batch.inputs) if value not in mapping]
         token = TokenOp([*(mapping[value] for value in numbered.values_of(batch.awaited)), *gates])
-        depend = DependOp([self._now(value) for value in inputs], token.token)
+        depend = DependOp([self._latest_copy_of(value) for value in inputs], token.token)
         for value, delayed in zip(inputs, depend.delayed, strict=True):
             mapping[value] = delayed
             delayed.name_hint = value.name_hint
         originals = numbered.operations_of(batch.operations)
         for op, word in ((token, "token"), (depend, "depend")):
-            op.location = beside(originals[0].location, word)
+            op.location = token_location(originals[0].location, word)
         waiting = [token, depend] if inputs else []
         pairs = zip(originals, batch.operations, strict=True)
         copies = [copy_of_original(op, self.numbers.id_of(op), copy_of[number], mapping) for op, number in pairs]
         take_channels(copies, self.numbers.channels)
         return [*waiting, *copies]
 
-    def _now(self, value: SSAValue) -> SSAValue:
+    def _latest_copy_of(self, value: SSAValue) -> SSAValue:
         """Return the latest copy of a value, or the value itself if it has none."""
         return self.latest[value].value if value in self.latest else value
 
-    def read_delayed(self) -> None:
-        """Redirect gradient operations after a group to the group's delayed inputs, those of the latest group.
+    def redirect_to_delayed(self) -> None:
+        """Redirect gradient operations after a group to the delayed inputs of the latest group before them.
 
         Otherwise both a value and its delayed twin would be live.
         """
@@ -185,7 +203,7 @@ class _Cloner:
     def _redirect(self, group: CopyGroup, before: Operation, mapping: Mapping[SSAValue, SSAValue]) -> None:
         """Redirect later uses of the values that the group replaces to the copies."""
         for value in self.step.numbered.values_of(group.replaces):
-            current = self._now(value)
+            current = self._latest_copy_of(value)
             self.latest[value] = _LatestCopy(mapping[value], before)
             for use in list(current.uses):
                 if (reader := self._later_reader(use, group.before)) is not None:
@@ -193,8 +211,10 @@ class _Cloner:
                     reader.attributes[Names.TARGET_GRAD] = UnitAttr()
 
     def _later_reader(self, use: Use, before: int) -> Operation | None:
-        """Return the using operation of the step, at or after `before`; None for forward operations, which read
-        originals."""
+        """Return the operation that contains the use if it must read the copy inserted at position `before`, else None.
+
+        Operations before that position read an earlier value, and forward operations read originals.
+        """
         reader = self.step.phases.order.owner_here(use.operation)
         if reader is None or self.step.phases.is_forward(reader) or self.step.position(reader) < before:
             return None
@@ -202,7 +222,7 @@ class _Cloner:
 
 
 def _state_phase(operations: Iterable[Operation], reader: Operation) -> None:
-    """Write the phase on new operations if the reader has one."""
+    """Write the phase on new operations if the operation that reads them has one."""
     if Names.PHASE in reader.attributes:
         for op in operations:
             op.attributes[Names.PHASE] = StringAttr("gradient")

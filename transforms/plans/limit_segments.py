@@ -1,11 +1,11 @@
-"""Write budgets for what segments save for their own gradient as marks: recompute or keep.
+"""Segment budgets: choose which values a segment saves for its own gradient, and write the choice as marks.
 
     segment-budgets="layer*:50%"
 
     %1 = stablehlo.sine %0 {recompute.segment = "layer0", recompute.recompute = true}     // recomputed
     %2 = stablehlo.tanh %1 {recompute.segment = "layer0", recompute.recompute = false}    // kept, within the budget
 
-The selection is simulated on the graph. Values whose copies cannot be delayed are kept, and the others are selected
+The choice is simulated on the graph. Values whose copies cannot be delayed are kept instead, and the others are chosen
 again. Later passes treat the marks like those of a user.
 """
 
@@ -19,9 +19,9 @@ from xdsl.dialects.builtin import ArrayAttr, BoolAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from ...analysis.copies.copying import CloneOptions, plan_of_marks, refused
+from ...analysis.copies.copying import CloneOptions, plan_of_marks, unrepeatable
 from ...analysis.memory.timeline import described
-from ...analysis.request.segments import BudgetedSegment, budgeted, why_none
+from ...analysis.request.segments import BudgetedSegment, budgeted, why_unmatched
 from ...analysis.step.marks import Policy, mark_of
 from ...analysis.step.order import functions_of
 from ...analysis.step.step import Step
@@ -46,9 +46,9 @@ from ..per_device.outline import is_stand_in
 from ..phase import Steps
 
 MAX_SELECTIONS = 12
-"""Maximum number of select-and-verify iterations."""
+"""The maximum number of iterations of choosing and simulating."""
 NAMED_BUFFERS = 3
-"""Number of storages that an error lists as the cause of a minimum."""
+"""The maximum number of storages that an error lists as the cause of a minimum."""
 
 TOGETHER = (
     "no choice keeps the budgets of all segments together, which is proved; with the other budgets the minimum is"
@@ -58,14 +58,20 @@ NOT_PROVED = "no lower bound is known; with the other budgets the best found is"
 
 @dataclass(frozen=True)
 class SegmentLimits:
-    """Limits on what the segments of one step save: operations, bytes (`most`), and a plan within the limits."""
+    """Limits on the bytes that the segments of one step save.
+
+    Attributes:
+        segments: The operations of each segment.
+        most: The limit of each segment, in bytes.
+        plan: A plan within the limits.
+    """
 
     segments: Mapping[str, frozenset[int]]
     most: Mapping[str, int]
     plan: Plan
 
-    def broken(self, graph: Graph, plan: Plan) -> str | None:
-        """Describe a segment that saves more than its limit under the plan; None if all limits hold."""
+    def violation(self, graph: Graph, plan: Plan) -> str | None:
+        """Return an error text for a segment that saves more than its limit under the plan; None if all limits hold."""
         for name, saved in saved_bytes(graph, self.segments, plan).items():
             if saved > self.most[name]:
                 return f"segment '{name}' would save {saved} bytes, but may save {self.most[name]}"
@@ -74,7 +80,7 @@ class SegmentLimits:
 
 @dataclass(frozen=True)
 class StepLimits:
-    """Demands by function name, and remarks to report."""
+    """The limits of each step by function name, and remarks to report."""
 
     of: Mapping[str, SegmentLimits] = field(default_factory=dict[str, SegmentLimits])
     remarks: tuple[Remark, ...] = ()
@@ -82,10 +88,10 @@ class StepLimits:
 
 @part("segment budgets")
 def mark_segment_budgets(steps: Steps, selection: Selection) -> StepLimits:
-    """Write the marks.
+    """Choose within the budgets and write the marks.
 
-    Raises `Refusal` for a budget below what a segment has to save (at the segment), for a pattern that matches no
-    segment, and for an invalid budget.
+    Raises:
+        Refusal: A budget is invalid, matches no segment, or is below what its segment has to save.
     """
     first = steps[0][0]
     try:
@@ -106,7 +112,7 @@ def mark_segment_budgets(steps: Steps, selection: Selection) -> StepLimits:
 
 
 class EmittedPlan(Protocol):
-    """The plan that was applied to a function, and its graph."""
+    """The plan that was applied to a function, and the function's graph."""
 
     @property
     def function(self) -> str: ...
@@ -117,10 +123,13 @@ class EmittedPlan(Protocol):
 
 
 def check_limits(module: ModuleOp, demands: Mapping[str, SegmentLimits], emitted_plans: Iterable[EmittedPlan]) -> None:
-    """Raise `Refusal` if a segment saves more than its limit because other recomputation reads from it."""
+    """Raise `Refusal` if a segment saves more than its limit, because other recomputation reads values of the segment.
+
+    `demands`: the limits by function name.
+    """
     for emitted in emitted_plans:
         demand = demands.get(emitted.function)
-        if demand is not None and (why := demand.broken(emitted.graph, emitted.plan)) is not None:
+        if demand is not None and (why := demand.violation(emitted.graph, emitted.plan)) is not None:
             function = next((public for public in functions_of(module) if _name(public) == emitted.function), module)
             raise Refusal(function, f"{why}: other requested recomputation reads from it")
 
@@ -129,8 +138,8 @@ def _name(function: FuncOp) -> str:
     return function.sym_name.data
 
 
-def of_rest(selection: Selection) -> Selection:
-    """Return the selection for segments without a budget: none, unless the selection names them."""
+def selection_without_budgets(selection: Selection) -> Selection:
+    """Return the selection for the segments without a budget, which recomputes none unless it names segments."""
     is_open = selection.segments == AUTO.segments and selection.checkpoints is None and not selection.segment_count
     if selection.segment_budgets and is_open:
         return replace(selection, segments="none", segment_budgets=())
@@ -138,16 +147,19 @@ def of_rest(selection: Selection) -> Selection:
 
 
 def _refuse_unknown(steps: Steps, budget: SegmentBudget) -> None:
-    """Raise `Refusal` at the first function without a stand-in: a stand-in hides segments."""
+    """Raise `Refusal` for a budget that matches no segment.
+
+    The error is reported at the first function that contains no placeholder of another step, since these hide segments.
+    """
     preferred = [pair for pair in steps if not any(map(is_stand_in, every_operation(pair[0])))] or list(steps)
     function, step = preferred[0]
-    error = BadSelection(why_none(step.phases, budget))
+    error = BadSelection(why_unmatched(step.phases, budget))
     raise BadRequest(function, str(error)) from error
 
 
 @dataclass
 class _Chooser:
-    """A search for the operations to recompute under the segment budgets of one step."""
+    """Search for the operations to recompute under the segment budgets of one step."""
 
     step: Step
     targets: Sequence[BudgetedSegment]
@@ -156,12 +168,16 @@ class _Chooser:
     forced: frozenset[Operation] = frozenset()
 
     def choose(self) -> SegmentLimits:
-        """Choose the values that the segments save within their budgets. Raises `Refusal`."""
+        """Choose the values that the segments save within their budgets, and mark the operations.
+
+        Raises:
+            Refusal: No choice keeps the budgets, or none was found.
+        """
         self.forced = frozenset(op for target in self.targets for op in target.operations if _is_forced(op))
         step, graph = self.step, self.step.graph
         segments = {target.name: self._segment(target) for target in self.targets}
         members = frozenset[int]().union(*(segment.operations for segment in segments.values()))
-        once, constraints = refused(step, self.selection.permission), self._marked(members)
+        once, constraints = unrepeatable(step, self.selection.permission), self._marked(members)
         copying = CloneOptions(permission=self.selection.permission)
         for _ in range(MAX_SELECTIONS):
             solutions = plan_segments_within(graph, segments, once, self.selection.outputs, constraints)
@@ -170,7 +186,7 @@ class _Chooser:
             self.solutions = solutions
             self._write()
             plan = plan_of_marks(step, copying)
-            if not (late := self._late(saved_after(graph, plan, members))):
+            if not (late := self._saved_unintentionally(saved_after(graph, plan, members))):
                 most = {name: solution.most for name, solution in solutions.items()}
                 return SegmentLimits({name: segment.operations for name, segment in segments.items()}, most, plan)
             again = frozenset[int]().union(*(solution.again for solution in solutions.values()))
@@ -187,7 +203,7 @@ class _Chooser:
         return Segment(operations, target.budget.most(plain))
 
     def _marked(self, members: Iterable[int]) -> StorageRestrictions:
-        """Return the constraints that the user's marks put on operations."""
+        """Return the constraints that the user's marks put on storages."""
         stays, again = dict[int, str](), set[int]()
         for op in members:
             for value in self.step.graph.makes[op]:
@@ -198,8 +214,8 @@ class _Chooser:
                     again.add(value)
         return StorageRestrictions(stays, frozenset(again))
 
-    def _late(self, saved: Collection[int]) -> frozenset[int]:
-        """Return the values that are saved although the selection does not keep them."""
+    def _saved_unintentionally(self, saved: Collection[int]) -> frozenset[int]:
+        """Return the values that are saved although the choice does not keep them."""
         return frozenset(saved).difference(*(solution.kept for solution in self.solutions.values()))
 
     def _write(self) -> None:
@@ -236,7 +252,7 @@ class _Chooser:
 
     def remarks(self) -> Iterator[Remark]:
         """Yield a remark for each set of segments with equal savings, at the first of them."""
-        alike = dict[str, list[str]]()
+        names_by_text = dict[str, list[str]]()
         for name, solution in self.solutions.items():
             budget = self._budget(name)
             limit = f"the budget {budget.pattern}:{budget.text}"
@@ -246,8 +262,8 @@ class _Chooser:
                 flops = sum(self.step.graph.flops[op] for op in {self.step.graph.maker[v] for v in solution.again})
                 words = f"{solution.bytes} of {solution.plain} bytes for the backward pass, within {limit}, "
                 words += f"{solution.most} bytes: {flops} FLOPs more"
-            alike.setdefault(words, []).append(name)
-        for words, names in alike.items():
+            names_by_text.setdefault(words, []).append(name)
+        for words, names in names_by_text.items():
             first = min(names, key=lambda name: self.step.position(self._first(name)))
             subject = (
                 f"segment '{first}' saves" if len(names) == 1 else f"segment '{first}' and {len(names) - 1} more save"
@@ -256,6 +272,6 @@ class _Chooser:
 
 
 def _is_forced(op: Operation) -> bool:
-    """Return whether a user's mark fixes the choice."""
+    """Return whether a mark of the user decides whether the operation is recomputed."""
     policies = {mark_of(result) for result in op.results}
     return Names.RECOMPUTE in op.attributes and not policies <= {None, Policy.PREFER_SAVE, Policy.PREFER_RECOMPUTE}

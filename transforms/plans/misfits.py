@@ -1,6 +1,7 @@
-"""Collect the functions to which a selection does not apply: no such segment, no such checkpoint.
+"""Functions to which a selection does not apply, because it names a segment or checkpoint that they lack.
 
-A nested step is outlined as its own function; a selection that names only its segments is no misfit for the outer one.
+A nested step is outlined as its own function, and a selection that names only segments of the nested step is no error
+for the outer one.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ T = TypeVar("T")
 
 @dataclass
 class Misfits:
-    """The functions to which a selection does not apply, with the error (`misfits`), and the number of functions to
-    which it applies (`fits`)."""
+    """The functions to which a selection does not apply, with the error, and the number of functions to which it
+    applies."""
 
     misfits: list[tuple[FuncOp, BadSelection]] = field(default_factory=list[tuple[FuncOp, BadSelection]])
     fits: int = 0
 
     def fitted(self, function: FuncOp, work: Callable[[], T]) -> T | None:
-        """Return the result of `work`, or None after recording a `BadSelection` that it raises."""
+        """Return the result of `work`; None after recording a `BadSelection` that it raises."""
         try:
             result = work()
         except BadSelection as error:
@@ -38,7 +39,11 @@ class Misfits:
         return result
 
     def refuse(self) -> None:
-        """Raise `Refusal` for the first misfit; one that holds a stand-in is excused if another function fits."""
+        """Raise `Refusal` for the first misfit.
+
+        A function that contains the placeholder of a nested step is excused if the selection applies to another
+        function.
+        """
         for function, error in self.misfits:
             if not (self.fits and any(map(is_stand_in, every_operation(function)))):
                 raise BadRequest(function, str(error)) from error

@@ -1,4 +1,4 @@
-"""Convert the attributes that `recompute-mark` writes to `Note`s of a plan file, and back."""
+"""Conversion of the attributes that `recompute-mark` writes to `Note`s of a plan file, and back."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def notes_of(step: Step, changed: Mapping[Operation, Mapping[str, Attribute]] = 
 
 
 def write_notes(step: Step, notes: Iterable[Note]) -> None:
-    """Replace the existing attributes of all operations of the step."""
+    """Write the notes as attributes, in place of all existing segment, mark and checkpoint attributes of the step."""
     for op in step.numbered.operations:
         for name in _NOTED:
             op.attributes.pop(name, None)

@@ -1,1 +1,1 @@
-"""What modules go through before and beside the passes: steps inside blocks, repeatable calls, memory timelines."""
+"""Preparation of modules for the passes: outlining of nested steps, repeatable custom calls, and memory timelines."""

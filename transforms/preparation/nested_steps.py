@@ -1,4 +1,4 @@
-"""Outline steps inside of a block: a loop body, branch or per-device body with a forward pass and its gradient.
+"""Outlining of nested steps: loop bodies, branches or per-device bodies with a forward pass and its gradient.
 
     %r = stablehlo.while(...) do {              func.func @"main/0"(...) {
       forward; gradient                  ->       forward; gradient
@@ -6,12 +6,12 @@
     }                                           }
 
 Examples are gradients accumulated over microbatches, and `value_and_grad` inside of a `shard_map`. While passes run,
-such a block is a function of its own, so every pass over steps applies to it; a placeholder takes its place. A block
-with several gradients, one after the other, holds several steps:
+such a block is a function of its own, so that every pass over steps applies to it; a placeholder takes its place. A
+block with several gradients in sequence contains several steps:
 
     forward; gradient; forward; gradient    ->    forward; gradient; placeholder        func.func @"main+1"(...)
 
-Examples are the second step of a GAN, of actor and critic, or of SAM: it begins with the first forward operation behind
+Examples are the second step of a GAN, of actor and critic, or of SAM: it begins with the first forward operation after
 a gradient.
 """
 
@@ -38,13 +38,13 @@ from ..per_device.split import split_device_steps
 
 @dataclass(frozen=True)
 class NestedStep:
-    """Operations of a block that are outlined as a function.
+    """A step that is outlined as a function.
 
     Attributes:
         function: The function. Its arguments are `first`, then the operands of `placeholder`.
-        first: The arguments of the block.
-        placeholder: The operation in place of the step, whose results replace those of the operations.
-        parent: The name of the function that the step is outlined from.
+        first: The arguments of the block, if the step is a whole block.
+        placeholder: The operation whose results replace those of the outlined operations.
+        parent: The name of the function from which the step is outlined.
         is_later: Whether the step follows another one in its block.
     """
 
@@ -56,8 +56,8 @@ class NestedStep:
 
 
 def outline_nested_steps(module: ModuleOp) -> Sequence[NestedStep]:
-    """Outline every nested block that is a step, the innermost first, then every step after the first one of a
-    function's body, the last first."""
+    """Outline every nested block that is a step, inner blocks first, then every later step of each function, the last
+    first."""
     nested = [
         _outline_block(module, block, function.sym_name.data, number)
         for function in functions_of(module)
@@ -74,8 +74,11 @@ def outline_nested_steps(module: ModuleOp) -> Sequence[NestedStep]:
 
 
 def put_back(nested: Sequence[NestedStep], is_held_back: bool = False) -> None:
-    """Inline each function at its placeholder. `is_held_back`: with a barrier before each later step, so that no
-    executor begins its forward pass before the gradient of the previous step is complete."""
+    """Inline each function at its placeholder.
+
+    `is_held_back`: insert a barrier before each later step, so that no executor begins its forward pass before the
+    gradient of the previous step is complete.
+    """
     for step in reversed(nested):
         inside, holder = step.function.body.block, step.placeholder.parent
         returned = inside.last_op
@@ -95,8 +98,10 @@ def put_back(nested: Sequence[NestedStep], is_held_back: bool = False) -> None:
 
 
 def _hold_back(operations: Sequence[Operation]) -> None:
-    """Put a barrier before the values that the forward pass of a step reads. Its gate is a value of the previous step's
-    gradient: one that the forward pass reads, or else the last gradient."""
+    """Insert a barrier before the values that the forward pass of a later step reads.
+
+    Its gate is a value of the previous step's gradient: one that the forward pass reads, or else the last one.
+    """
     block = operations[0].parent
     assert block is not None, "a step stands in a block"
     order, phase_sources = Order.of(block), sources()
@@ -142,12 +147,12 @@ def _has_direction(phase_sources: Sequence[PhaseSource], op: Operation, directio
 
 
 def _direction(phase_sources: Sequence[PhaseSource], op: Operation) -> Direction | None:
-    """Return the direction that the first source with an answer gives."""
+    """Return the direction according to the first source that knows it; None if none does."""
     return next((stated for source in phase_sources if (stated := source.direction(op)) is not None), None)
 
 
 def _outline_block(module: ModuleOp, block: Block, parent: str, number: int) -> NestedStep:
-    """Outline a block without its terminator; the arguments of the block come first."""
+    """Outline a block without its terminator, whose arguments become the first arguments of the function."""
     *operations, _ = block.ops
     return _outline(module, operations, parent, f"{parent}/{number}", tuple(block.args))
 
@@ -155,7 +160,10 @@ def _outline_block(module: ModuleOp, block: Block, parent: str, number: int) -> 
 def _outline(
     module: ModuleOp, operations: Sequence[Operation], parent: str, name: str, first: tuple[SSAValue, ...] = ()
 ) -> NestedStep:
-    """Outline `operations`, neighbours in a block; `first` become the first arguments of the function."""
+    """Outline adjacent operations of a block as a function.
+
+    `first`: the values that become the first arguments.
+    """
     block, holder = operations[0].parent, operations[0].parent_op()
     assert block is not None and holder is not None, "a step stands in an operation"
     order, chosen = Order.of(block), set(operations)
@@ -199,7 +207,7 @@ def _move(operations: Sequence[Operation], block: Block, before: Operation | Non
 
 @contextmanager
 def nested_steps_apart(module: ModuleOp) -> Generator[None]:
-    """Outline blocks that are steps, and pairs of bodies that are the two passes of one step, within the context."""
+    """Outline nested steps and per-device steps within the context, and restore them afterwards."""
     per_device = outline_device_steps(module)
     nested = outline_nested_steps(module)
     try:
@@ -217,7 +225,7 @@ def _blocks_of_steps(function: FuncOp) -> Iterator[Block]:
 
 
 def _is_step(block: Block) -> bool:
-    """Return whether the block holds operations of both directions by any of the phase sources."""
+    """Return whether the block contains operations of both directions, by any of the phase sources."""
     phase_sources, directions = sources(), set[Direction]()
     for op in block.ops:
         directions.update(stated for source in phase_sources if (stated := source.direction(op)) is not None)
@@ -225,7 +233,8 @@ def _is_step(block: Block) -> bool:
 
 
 def _later_steps(block: Block) -> list[list[Operation]]:
-    """Return the operations of each step but the first, which also holds the operations that belong to no step."""
+    """Return the operations of each step but the first one; operations that belong to no step count for the first
+    one."""
     order = Order.of(block)
     *operations, _ = order.operations
     if any(stated_phase(op) is not None for op in operations):

@@ -1,4 +1,4 @@
-"""Mark the custom calls that the option `recompute{repeatable=my_kernel,other_*}` allows to run again.
+"""Marking of the custom calls that the option `recompute{repeatable=my_kernel,other_*}` allows to run twice.
 
 stablehlo.custom_call @my_kernel(%x)    ->    stablehlo.custom_call @my_kernel(%x) {recompute.repeatable}
 """
@@ -18,10 +18,11 @@ from ...support.diagnostics import BadRequest
 from ...support.operations import every_operation
 
 
-def state_repeatable(module: ModuleOp, patterns: Sequence[str]) -> None:
+def mark_repeatable(module: ModuleOp, patterns: Sequence[str]) -> None:
     """Mark the custom calls whose targets match one of the shell-style patterns.
 
-    Raises `Refusal`, caused by a `BadSelection`, for a pattern that matches no custom call without side effects.
+    Raises:
+        Refusal: A pattern matches no custom call without side effects; the cause is a `BadSelection`.
     """
     if not patterns:
         return

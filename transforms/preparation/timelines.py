@@ -1,4 +1,4 @@
-"""Memory timelines of the functions of a module, computed on an inlined, flattened copy."""
+"""Memory timelines of the functions of a module, computed on an inlined and flattened copy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TIMELINES: dict[str, Callable[[FuncOp, Phases | None, Labels], Timeline]] = {OR
 
 
 def flat(module: ModuleOp) -> ModuleOp:
-    """Return a copy with calls, gradient calls and segments inlined."""
+    """Return a copy of the module with calls, gradient regions and segments inlined."""
     copy = module.clone()
     inline(copy)
     inline_gradient(copy)
@@ -30,9 +30,10 @@ def flat(module: ModuleOp) -> ModuleOp:
 
 
 def timelines_of(module: ModuleOp, model: str) -> list[tuple[str, Timeline]]:
-    """Return (function name, timeline) of every public function, inlined.
+    """Return the name and the timeline of every public function.
 
-    Raises `Refusal` for dynamic shapes.
+    Raises:
+        Refusal: A function has dynamic shapes.
     """
     classified = [(function, phases(function)) for function in functions_of(flat(module))]
     return [

@@ -1,1 +1,1 @@
-"""Rewrites of loops and their carries: the parts of `recompute-loops`."""
+"""Rewrites of loops and their carries, on which `recompute-loops` is built."""

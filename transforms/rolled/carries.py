@@ -1,4 +1,7 @@
-"""Add carries to loops, and remove dead ones."""
+"""Adding carries to loops, and removing dead ones.
+
+All functions extend `replaced`, the map from results of erased loops to their replacements.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,7 @@ Replaced = dict[SSAValue, SSAValue]
 
 
 def with_more_carries(loop: WhileOp, initial: Sequence[SSAValue], replaced: Replaced) -> WhileOp:
-    """Append carries with these initial values, which the body yields unchanged. Extends `replaced`, as all functions
-    below do."""
+    """Append carries with these initial values, which the body yields unchanged; return the new loop."""
     if not initial:
         return loop
     for region in (loop.cond, loop.body):
@@ -32,7 +34,8 @@ def with_more_carries(loop: WhileOp, initial: Sequence[SSAValue], replaced: Repl
 
 
 def without_dead_carries(loop: WhileOp, replaced: Replaced) -> None:
-    """Remove carries that neither the condition, nor a used result, nor an effect needs; also from inner loops."""
+    """Remove the carries on which neither the condition, nor a used result, nor an effect depends; also in nested
+    loops."""
     carried = -1
     # Removing a carry of an inner loop may remove the last use of a carry of this one.
     while carried != (carried := _carried(loop)):
@@ -41,7 +44,8 @@ def without_dead_carries(loop: WhileOp, replaced: Replaced) -> None:
 
 
 def drop_dead_carries(block: Block, replaced: Replaced) -> None:
-    """Remove dead carries of all loops of the block and its branches, the last first: it reads the others' results."""
+    """Remove dead carries of all loops in the block and in its branches, the last loop first, since it reads results of
+    the others."""
     for loop in reversed(list(_loops_in(block))):
         without_dead_carries(loop, replaced)
 
@@ -51,7 +55,7 @@ def _carried(loop: WhileOp) -> int:
 
 
 def _loops_in(block: Block) -> Iterator[WhileOp]:
-    """Yield the loops of the block and of its branches, without loops inside of loops."""
+    """Yield the loops of the block and of its branches, without loops nested in loops."""
     for op in block.ops:
         if isinstance(op, WhileOp):
             yield op
@@ -78,7 +82,10 @@ def _remove_dead_carries(loop: WhileOp, replaced: Replaced) -> WhileOp:
 
 
 def _rebuild(loop: WhileOp, operands: Sequence[SSAValue], kept: Sequence[int], replaced: Replaced) -> WhileOp:
-    """Rebuild the loop around the same regions; its first results replace those of `kept`."""
+    """Rebuild the loop around the same regions.
+
+    The results of the new loop replace the old results with the indices `kept`.
+    """
     cond, body = [loop.detach_region(region) for region in list(loop.regions)]
     new = WhileOp(operands, cond, body)
     new.attributes, new.location = dict(loop.attributes), loop.location
@@ -94,7 +101,8 @@ def _rebuild(loop: WhileOp, operands: Sequence[SSAValue], kept: Sequence[int], r
 
 
 def _needed(loop: WhileOp) -> set[int]:
-    """Return the carries that the condition reads, whose results are read, or that such a carry is computed from."""
+    """Return the carries that the condition reads, whose results are read, or on which such a carry or an effect
+    depends."""
     block, last = loop.body.block, loop.body.block.last_op
     assert last is not None, "verified: a body ends"
     needed = {argument.index for argument in loop.cond.block.args if any(argument.uses)}

@@ -1,22 +1,23 @@
-"""Checkpoint the carries of a loop: every k iterations (chunks), or in a fixed number of slots.
+"""Rewrites of two loops that share stacks so that carries are saved instead: per chunk of iterations, or in slots.
 
-Slots (binomial checkpoints) are refilled while the later loop runs backwards.
-
-    while n < 8 { stack %h; %h1 = f(%h, n) }          fill the first slots, a few iterations between two of them
-    while m < 8 { read 7 - m; … }                ->   while m < 8 { %h = slot; run, and fill slots; %h = f(…); … }
-
-Slots and numbers of iterations are in tables (`planning/binomial.py`), so that the code size does not depend on the
-number of iterations. The carry of the last iteration, with which the later loop begins, has a slot of its own and is
-not recomputed. No rule of the proof covers this rewrite.
-
-With chunks of k iterations both loops become loops over chunks.
+With chunks of k iterations, both loops become loops over chunks:
 
     while n < 8 { stack %h; %h1 = f(%h, n) }          while q < 4 { stack %h; while r < 2 { %h1 = f(%h, 2 * q + r) } }
     while m < 8 { read 7 - m; … }                ->   while p < 4 { %h = read 3 - p; while r < 2 { stack %h; %h1 = … }
                                                                     while j < 2 { read 1 - j; … } }
 
-If k does not divide the number of iterations, the remainder is a last chunk of its own, whose carries are in no stack.
-The code size does not depend on the number of iterations.
+If k does not divide the number of iterations, the remainder is a last chunk, whose carries are in no stack.
+
+With slots (binomial checkpointing), a fixed number of carries is saved, and slots are refilled while the later loop
+runs backwards:
+
+    while n < 8 { stack %h; %h1 = f(%h, n) }          fill the first slots, a few iterations between two of them
+    while m < 8 { read 7 - m; … }                ->   while m < 8 { %h = slot; run, and fill slots; %h = f(…); … }
+
+Slots and numbers of iterations are in tables (`planning/binomial.py`). The carry of the last iteration, with which the
+later loop begins, has a slot of its own and is not recomputed. No rule of the proof covers this rewrite.
+
+In both cases the code size does not depend on the number of iterations.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from itertools import accumulate
 from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint
 
-from ...analysis.copies.loop_chunks import Chunks, SavedCarries, Slots, demand
+from ...analysis.copies.loop_chunks import Chunks, SavedCarries, Slots, needed_part
 from ...analysis.step.counted_loops import CountedLoop
 from ...dialects.stablehlo.checks import element_of, shape_of
 from ...planning.binomial import Advance, Backwards, Reversal, reversal
@@ -47,12 +48,20 @@ from .loop_builder import (
 
 
 def builder_before(loop: CountedLoop) -> Builder:
+    """Return a builder that inserts before the loop."""
     return Builder(InsertPoint.before(loop.op), loop.op.location, loop.block.args[loop.counter].type)
 
 
 def replace_loop(loop: CountedLoop, values: dict[int, SSAValue], place: Builder, replaced: Replaced) -> None:
-    """Redirect uses of the loop's results to `values`. The counter ends at a constant; a carry that the loop does not
-    change is its initial value."""
+    """Redirect uses of the loop's results.
+
+    Args:
+        loop: The loop.
+        values: The new values, by the index of the result. Other results are the constant at which the counter ends, or
+            the initial value of a carry that the loop does not change.
+        place: The builder for the constant.
+        replaced: Extended by the replacements.
+    """
     for result in loop.op.results:
         value = values.get(result.index)
         if value is None and loop.is_invariant(result.index):
@@ -81,7 +90,7 @@ def _erase_readers(values: Sequence[SSAValue]) -> None:
 
 
 def in_slots(slots: Slots, numbers: Numbers, replaced: Replaced) -> int:
-    """Build both loops, redirect all uses and extend `replaced`. Returns the number of copies."""
+    """Rewrite both loops with slots; return the number of copies."""
     schedule = reversal(slots.link.writer.trips, slots.slots)
     stacks = _forward_in_slots(slots, schedule, numbers, replaced)
     _backward_in_slots(slots, schedule, stacks, numbers, replaced)
@@ -90,8 +99,15 @@ def in_slots(slots: Slots, numbers: Numbers, replaced: Replaced) -> int:
 
 @dataclass(frozen=True)
 class _Filling:
-    """Runs iterations and fills slots, by the tables `iterations` and `into`. `kept`: indices of the carries that the
-    slots hold."""
+    """Emits loops that run iterations and fill slots as two tables prescribe.
+
+    Attributes:
+        run: The iterations.
+        repeat: How their operations are cloned.
+        kept: The indices of the carries that the slots hold.
+        iterations, into: For each entry of the tables, the number of iterations to run, and the slot to fill after
+            them.
+    """
 
     run: Iterations
     repeat: Repeat
@@ -100,7 +116,7 @@ class _Filling:
     into: SSAValue
 
     def fill(self, place: Builder, count: int | SSAValue, first: SSAValue, reached: _Reached) -> _Reached:
-        """Process `count` entries of the tables, beginning at `first`."""
+        """Process `count` entries of the tables, beginning at entry `first`; return the state that is reached."""
         carries = len(reached.carries)
 
         def advance(place: Builder, k: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -118,7 +134,7 @@ class _Filling:
 
 @dataclass(frozen=True)
 class _Reached:
-    """The carries when iteration `position` begins, and the slots."""
+    """The carries at the beginning of iteration `position`, and the slots."""
 
     carries: Sequence[SSAValue]
     stacks: Sequence[SSAValue]
@@ -126,10 +142,10 @@ class _Reached:
 
 
 def _forward_in_slots(slots: Slots, schedule: Reversal, numbers: Numbers, replaced: Replaced) -> Sequence[SSAValue]:
-    """Build the forward loop, which also fills the first slots; returns the slots."""
+    """Build the forward loop, which also fills the first slots; return the slots."""
     loop, dropped = slots.link.writer, {stack.index for stack in slots.dropped}
     read = {result.index for result in loop.op.results if any(result.uses)} - dropped
-    needs = demand(loop, [], read | set(slots.checkpoints))
+    needs = needed_part(loop, [], read | set(slots.checkpoints))
     kept = [needs.carries.index(index) for index in slots.checkpoints]
     run, place = Iterations(loop, needs), builder_before(loop)
     values = [loop.op.operands[index] for index in needs.carries]
@@ -155,7 +171,7 @@ def _forward_in_slots(slots: Slots, schedule: Reversal, numbers: Numbers, replac
 
 
 def _with_first(place: Builder, value: SSAValue, slots: int) -> SSAValue:
-    """Return the slots with the value in the first, and one more for the carry of the last iteration."""
+    """Return slots of which the first holds the value, plus one for the carry of the last iteration."""
     empty = place.empty(slots + 1, shape_of(value), element_of(value))
     return place.write(empty, place.as_slice(value), place.number(0))
 
@@ -170,7 +186,7 @@ def _backward_in_slots(
     writer, loop = slots.link.writer, slots.link.reader
     steps = [Backwards(slots.slots, loop.trips - 1, (), 0), *schedule.steps[1:]]
     read = {result.index for result in loop.op.results if any(result.uses)}
-    needs = demand(loop, [], read, {reading.op.result for reading in slots.readings})
+    needs = needed_part(loop, [], read, {reading.op.result for reading in slots.readings})
     run, gradient, place = Iterations(writer, slots.again), Iterations(loop, needs), builder_before(loop)
     entries = [advance for step in steps for advance in step.advances]
     first = [0, *accumulate(len(step.advances) for step in steps)][:-1]
@@ -214,7 +230,7 @@ def _backward_in_slots(
 
 
 def in_chunks(chunks: Chunks, numbers: Numbers, replaced: Replaced) -> int:
-    """Build the loops over chunks, redirect all uses and extend `replaced`. Returns the number of copies."""
+    """Rewrite both loops with chunks; return the number of copies."""
     kept = _forward_in_chunks(chunks, numbers, replaced)
     _backward_in_chunks(chunks, numbers, kept, replaced)
     return len(chunks.again.operations)
@@ -222,7 +238,7 @@ def in_chunks(chunks: Chunks, numbers: Numbers, replaced: Replaced) -> int:
 
 @dataclass(frozen=True)
 class _Checkpoints:
-    """The carries at the start of each chunk: stacks for whole chunks, plain values for the remainder."""
+    """The carries at the start of each chunk: stacks for complete chunks, plain values for the last incomplete one."""
 
     stacks: Sequence[SSAValue]
     last: Sequence[SSAValue]
@@ -231,7 +247,7 @@ class _Checkpoints:
 def _forward_in_chunks(chunks: Chunks, numbers: Numbers, replaced: Replaced) -> _Checkpoints:
     loop, gone = chunks.link.writer, {stack.index for stack in chunks.dropped}
     read = {result.index for result in loop.op.results if any(result.uses)} - gone
-    needs = demand(loop, [], read | set(chunks.checkpoints))
+    needs = needed_part(loop, [], read | set(chunks.checkpoints))
     iterations, place = Iterations(loop, needs), builder_before(loop)
     initial = [loop.op.operands[index] for index in needs.carries]
     kept = [needs.carries.index(index) for index in chunks.checkpoints]
@@ -258,7 +274,7 @@ def _forward_in_chunks(chunks: Chunks, numbers: Numbers, replaced: Replaced) -> 
 def _backward_in_chunks(chunks: Chunks, numbers: Numbers, kept: _Checkpoints, replaced: Replaced) -> None:
     loop, readings = chunks.link.reader, chunks.readings
     read = {result.index for result in loop.op.results if any(result.uses)}
-    needs = demand(loop, [], read, {reading.op.result for reading in readings})
+    needs = needed_part(loop, [], read, {reading.op.result for reading in readings})
     place, whole, every, remainder = builder_before(loop), chunks.whole, chunks.every, chunks.remainder
     writer = chunks.link.writer
     rerun, iterations = Rerun(writer, chunks.again, chunks.dropped), Iterations(loop, needs)
@@ -304,7 +320,10 @@ def _backward_in_chunks(chunks: Chunks, numbers: Numbers, kept: _Checkpoints, re
 
 
 def carry_out(held: SavedCarries, numbers: Numbers, replaced: Replaced) -> int:
-    """Replace both loops and extend `replaced`. Returns the number of copies."""
+    """Replace both loops as the schedule says, and return the number of copies.
+
+    `replaced`: extended by the replacements of the loops' results.
+    """
     if isinstance(held, Chunks):
         copies = in_chunks(held, numbers, replaced)
     else:

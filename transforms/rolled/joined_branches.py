@@ -1,12 +1,12 @@
-"""Join the branches of a conditional and its gradient: a loop in a branch, and the loop that reads its stacks.
+"""Joining of a conditional with its gradient, for a loop in a branch and the loop that reads its stacks.
 
     %r:2 = case %c { loop; return %y, %s }              case %c { return %y }
     …                                            ->     …
     %g   = case %c { loop reads %r#1; return %d }       %g = case %c { loop; loop reads %s; return %d }
 
 While loops are cut, the operations of a forward branch stand before those of its gradient, so that stacks connect loops
-of one block. Afterwards they move back, and the forward conditional returns the values that are still read. New results
-have zeros in the other branches, as JAX writes them.
+of one block. Afterwards they move back, and the forward conditional returns the values that are still read. In branches
+that do not compute a new result it is zero, as JAX writes it.
 """
 
 from __future__ import annotations
@@ -38,9 +38,15 @@ Read = tuple[Operation, int, SSAValue]
 
 @dataclass(frozen=True)
 class JoinedBranches:
-    """`forward`, `backward`: two conditionals with one condition. `markers`: the start of the gradient's own operations
-    in each of its regions. `outer`: the results with other uses. `returned`: operands of each forward terminator.
-    `reads`: operands in the gradient that were results of the forward conditional."""
+    """Two conditionals whose branches are joined.
+
+    Attributes:
+        forward, backward: The conditionals, which have one condition.
+        markers: In each region of the gradient, the operation at which its own operations begin.
+        outer: The indices of the forward results that operations outside of the gradient use.
+        returned: The original operands of each forward terminator.
+        reads: The operands in the gradient that were results of the forward conditional.
+    """
 
     forward: Operation
     backward: Operation
@@ -51,7 +57,8 @@ class JoinedBranches:
 
 
 def join_branches(block: Block, crossings: Crossings) -> list[JoinedBranches]:
-    """Move the branches of each forward conditional of the block before those of its gradient."""
+    """Move the branches of each forward conditional of the block into those of its gradient, before their
+    operations."""
     joined, paired = list[JoinedBranches](), set[Operation]()
     conditionals = [op for op in block.ops if isinstance(op, _CONDITIONALS)]
     for number, backward in enumerate(conditionals):
@@ -63,7 +70,13 @@ def join_branches(block: Block, crossings: Crossings) -> list[JoinedBranches]:
 
 
 def split_branches(joined: JoinedBranches, is_changed: bool, replaced: Replaced) -> None:
-    """Move the branches back. `is_changed`: whether the branches were rewritten. Extends `replaced`."""
+    """Move the branches back.
+
+    Args:
+        joined: The joined conditionals.
+        is_changed: Whether the branches were rewritten meanwhile.
+        replaced: Extended by the replacements of the forward conditional's results.
+    """
     forward = [_ops_before(marker) for marker in joined.markers]
     crossing = [_crossing(operations, marker) for operations, marker in zip(forward, joined.markers, strict=True)]
     for region, operations, marker in zip(joined.forward.regions, forward, joined.markers, strict=True):
@@ -99,7 +112,7 @@ def _are_pair(forward: Operation, backward: Operation, crossings: Crossings) -> 
 
 
 def _is_same(first: SSAValue, second: SSAValue) -> bool:
-    """Return whether both are one value, or computed by equal chains of unary operations from one value."""
+    """Return whether both values are one, or are computed from one value by equal chains of unary operations."""
     while first is not second:
         if not (isinstance(first, OpResult) and isinstance(second, OpResult)):
             return False
@@ -188,11 +201,11 @@ def _replace_behind(value: SSAValue, by: SSAValue, marker: Operation) -> None:
 
 
 def _rebuild_forward(joined: JoinedBranches, crossing: Sequence[Sequence[OpResult]], replaced: Replaced) -> None:
-    """Rebuild the forward conditional: it returns results with other uses, then those that the gradient reads."""
+    """Rebuild the forward conditional: it returns the results that others use, then those that the gradient reads."""
     old = joined.forward
     kept = [_returned_already(region.block) for region in old.regions]
     new = [[value for value in values if value not in already] for values, already in zip(crossing, kept, strict=True)]
-    types = _slots(new)
+    types = _result_types(new)
     for region, values in zip(old.regions, new, strict=True):
         last, free = region.block.last_op, list(values)
         assert last is not None, "verified: a region ends"
@@ -234,8 +247,8 @@ def _returned_already(block: Block) -> set[SSAValue]:
     return set(block.last_op.operands)
 
 
-def _slots(values: Sequence[Sequence[OpResult]]) -> list[Attribute]:
-    """Return the types of the new results: each type as often as the branch that returns most of it."""
+def _result_types(values: Sequence[Sequence[OpResult]]) -> list[Attribute]:
+    """Return the types of the new results: each type as often as the branch that returns most values of it."""
     needed = dict[Attribute, int]()
     for listed in values:
         counts = dict[Attribute, int]()
@@ -250,7 +263,7 @@ def _largest(counts: Mapping[Attribute, int], other: Mapping[Attribute, int]) ->
 
 
 def _zeros(type_: Attribute, before: Operation, like: Operation) -> SSAValue:
-    """Return the zeros that a branch returns where another branch returns a value that the gradient reads."""
+    """Return zeros for a branch that does not compute a value that the gradient reads in another branch."""
     assert is_tensor(type_), "checked: all values are tensors"
     element = type_.element_type
     zero = ConstantOp(DenseAttr.get(TensorType(element, []), bytes(dtype_of(element).itemsize)))

@@ -1,4 +1,4 @@
-"""Build loops, and the operations of one iteration in another loop."""
+"""Builder of loops, and of the operations of one loop's iterations inside of another loop."""
 
 from __future__ import annotations
 
@@ -32,28 +32,35 @@ from ..plans.apply_plan import Numbers, copy_of_original
 
 @dataclass(frozen=True)
 class Builder:
-    """Adds operations at `point` with one location; counters have the type `index`."""
+    """Inserts operations at `point`, all with one location.
+
+    `index`: the type of counters.
+    """
 
     point: InsertPoint
     location: LocationAttr
     index: Attribute
 
     def add(self, op: Operation) -> Operation:
+        """Insert an operation and return it."""
         op.location = self.location
         Rewriter.insert_op(op, self.point)
         return op
 
     def value(self, op: Operation) -> SSAValue:
-        """Add an operation and return its first result."""
+        """Insert an operation and return its first result."""
         return self.add(op).results[0]
 
     def number(self, number: int) -> SSAValue:
+        """Emit an integer constant that has the type of the loop counter."""
         return self.value(ConstantOp(DenseAttr.from_numpy(np.array(number), self._element)))
 
     def plus(self, value: SSAValue, number: int) -> SSAValue:
+        """Emit `value + number`."""
         return value if number == 0 else self.value(AddOp(value, self.number(number)))
 
     def minus_from(self, number: int, value: SSAValue) -> SSAValue:
+        """Emit `number - value`."""
         return self.value(SubtractOp(self.number(number), value))
 
     def of_chunk(self, chunk: SSAValue, every: int, within: SSAValue) -> SSAValue:
@@ -64,19 +71,21 @@ class Builder:
         return self.value(AddOp(left, right))
 
     def table(self, numbers: Sequence[int]) -> SSAValue:
+        """Emit a vector constant of integers that have the element type of the loop counter."""
         return self.value(ConstantOp(DenseAttr.from_numpy(np.array(numbers), self._element)))
 
     def empty(self, slices: int, shape: Sequence[int], element: Attribute) -> SSAValue:
-        """Return a stack of zeros, all of which are overwritten."""
+        """Emit a stack of zeros, all of which are overwritten."""
         zero = self.value(ConstantOp(DenseAttr.get(TensorType(element, []), bytes(dtype_of(element).itemsize))))
         return self.value(BroadcastInDimOp(zero, [], TensorType(element, [slices, *shape])))
 
     def as_slice(self, value: SSAValue) -> SSAValue:
-        """Return the value with a first dimension of one."""
+        """Emit the value with a leading dimension of 1."""
         shape = shape_of(value)
         return self.value(BroadcastInDimOp(value, range(1, len(shape) + 1), TensorType(element_of(value), [1, *shape])))
 
     def write(self, stack: SSAValue, part: SSAValue, place: SSAValue) -> SSAValue:
+        """Emit the stack with `part` written at the index `place`."""
         return self.value(DynamicUpdateSliceOp(stack, part, self._starts(stack, place)))
 
     def read(self, stack: SSAValue, place: SSAValue) -> SSAValue:
@@ -84,12 +93,18 @@ class Builder:
         return self.value(DynamicSliceOp(stack, self._starts(stack, place), [1, *shape_of(stack)[1:]]))
 
     def read_value(self, stack: SSAValue, place: SSAValue) -> SSAValue:
-        """Emit a `dynamic_slice` of one row and drop its leading dimension."""
+        """Emit a `dynamic_slice` of one row without its leading dimension."""
         slice_ = self.read(stack, place)
         return self.value(ReshapeOp(slice_, TensorType(element_of(stack), shape_of(stack)[1:])))
 
     def loop(self, trips: int | SSAValue, initial: Sequence[SSAValue], fill: Fill) -> Sequence[SSAValue]:
-        """Build a loop over 0 … trips - 1; returns the final carries without the counter."""
+        """Emit a loop over 0 … `trips` - 1, and return the final carries without the counter.
+
+        Args:
+            trips: The trip count.
+            initial: The initial carries.
+            fill: Emits the body.
+        """
         start = self.number(0)
         types = [self.index, *(value.type for value in initial)]
         cond, body = Block(arg_types=types), Block(arg_types=types)
@@ -120,7 +135,7 @@ class Builder:
 
 
 Fill = Callable[[Builder, SSAValue, Sequence[SSAValue]], Sequence[SSAValue]]
-"""Fills a loop body: (builder, counter, carries) -> next carries."""
+"""Emits a loop body: (builder, counter, carries) -> next carries."""
 
 
 Mapping = dict[SSAValue, SSAValue]
@@ -128,16 +143,16 @@ Mapping = dict[SSAValue, SSAValue]
 Repeat = Callable[[Operation, Mapping], Operation]
 """Clones an operation and adds its results to the mapping."""
 ExtraValues = Callable[[Builder, SSAValue], Mapping]
-"""Additional values of an iteration: (builder, iteration number) -> mapping."""
+"""Provides additional values of an iteration: (builder, iteration number) -> mapping."""
 
 
 def clone_once(op: Operation, mapping: Mapping) -> Operation:
-    """Clone an operation whose original is erased: it keeps its identity."""
+    """Clone an operation whose original is erased, so that the clone keeps its id."""
     return op.clone(mapping)
 
 
 def clone_duplicate(numbers: Numbers) -> Repeat:
-    """Clone operations that stay in other places too: ids are dropped and channels renumbered."""
+    """Return a function that clones operations which also stay elsewhere: ids are dropped and channels renumbered."""
 
     def repeat(op: Operation, mapping: Mapping) -> Operation:
         copy = op.clone(mapping)
@@ -151,7 +166,7 @@ def clone_duplicate(numbers: Numbers) -> Repeat:
 
 
 def clone_as_copy(numbers: Numbers) -> Repeat:
-    """Clone operations as copies, which carry the ids of their originals."""
+    """Return a function that clones operations as copies, with the ids of their originals."""
 
     def repeat(op: Operation, mapping: Mapping) -> Operation:
         copy = copy_of_original(op, numbers.id_of(op), 1, mapping)
@@ -163,20 +178,22 @@ def clone_as_copy(numbers: Numbers) -> Repeat:
 
 @dataclass(frozen=True)
 class IterationNumber:
-    """The counter of the whole loop in iteration n of a chunk: `start + chunk * every + n`; `start + n` of no chunk."""
+    """The counter of the whole loop in iteration n of a chunk: `start + chunk * every + n`, or `start + n` without
+    chunks."""
 
     start: int
     every: int = 0
     chunk: SSAValue | None = None
 
     def emit(self, place: Builder, n: SSAValue) -> SSAValue:
+        """Emit the counter in iteration `n`."""
         inside = n if self.chunk is None else place.of_chunk(self.chunk, self.every, n)
         return place.plus(inside, self.start)
 
 
 @dataclass(frozen=True)
 class Iterations:
-    """The operations of a loop for the needed carries; loop-invariant values are read from outside."""
+    """The part of a loop's body that computes the needed carries; loop-invariant values are read from outside."""
 
     loop: CountedLoop
     needs: LoopPart
@@ -190,7 +207,16 @@ class Iterations:
         repeat: Repeat,
         extra: ExtraValues | None = None,
     ) -> Sequence[SSAValue]:
-        """Build a loop over `trips` iterations from `number` on; returns the carries after them."""
+        """Emit a loop over `trips` iterations that begins with iteration `number`; return the carries after it.
+
+        Args:
+            place: The builder.
+            trips: The trip count.
+            begin: The carries at the beginning.
+            number: The counter of the original loop, as a function of that of the new one.
+            repeat: Clones the operations.
+            extra: Additional values of each iteration.
+        """
 
         def fill(inside: Builder, n: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             extra_values = {} if extra is None else extra(inside, n)
@@ -201,6 +227,7 @@ class Iterations:
         return place.loop(trips, begin, fill)
 
     def mapping(self, place: Builder, counter: SSAValue, carried: Sequence[SSAValue]) -> Mapping:
+        """Return the values of an iteration's inputs: carries, counter, and loop-invariant values."""
         block, loop = self.loop.block, self.loop
         mapping: Mapping = {block.args[index]: value for index, value in zip(self.needs.carries, carried, strict=True)}
         mapping[block.args[loop.counter]] = counter
@@ -210,17 +237,19 @@ class Iterations:
         return mapping
 
     def write(self, place: Builder, mapping: Mapping, repeat: Repeat) -> None:
+        """Emit the operations of an iteration, and add their results to the mapping."""
         for op in self.needs.operations:
             Rewriter.insert_op(repeat(op, mapping), place.point)
 
     def following(self, mapping: Mapping) -> list[SSAValue]:
+        """Return the carries that the iteration yields."""
         yielded = self.loop.yielded
         return [mapping.get(yielded[index], yielded[index]) for index in self.needs.carries]
 
 
 @dataclass(frozen=True)
 class Rerun:
-    """A second run of a loop for the slices that it stacks."""
+    """A second run of some iterations of a loop, for the slices that it stacks."""
 
     loop: CountedLoop
     needs: LoopPart
@@ -229,7 +258,7 @@ class Rerun:
     def run(
         self, place: Builder, trips: int, begin: Sequence[SSAValue], number: IterationNumber, numbers: Numbers
     ) -> Sequence[SSAValue]:
-        """Build the loop; returns small stacks with the slices of these iterations in loop order."""
+        """Emit the loop, and return stacks with the slices of these iterations alone, in loop order."""
         iterations, slices = Iterations(self.loop, self.needs), [stack.slice for stack in self.stacks]
         empty = [place.empty(trips, shape_of(slice_)[1:], element_of(slice_)) for slice_ in slices]
 

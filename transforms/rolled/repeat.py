@@ -1,20 +1,17 @@
-"""Repeat the operations of a loop in its gradient, in place of the stacks that it saved.
-
-Sink broadcasts into the body of the loop that reads them.
-
-    %m = broadcast_in_dim %row : 4x128x128                  while … do {
-    while … do { … %m … }                             ->      %m = broadcast_in_dim %row; … }
-
-Otherwise the broadcast values are live as long as both loops. XLA hoists nothing that is larger than its operands.
-
-Apply a cut of a loop: the reading loop recomputes the values that are not kept.
+"""Application of a cut of a loop: the reading loop recomputes the values that the writing loop no longer stacks.
 
     forward:   %s1 = dynamic_update_slice %s, tanh(%h), %i        forward:   %s1 = dynamic_update_slice %s, %h, %i
     backward:  %y  = dynamic_slice %s, 7 - %j               ->    backward:  %x  = dynamic_slice %s, 7 - %j
                                                                              %y  = tanh(%x)
 
 Loop-invariant values of the forward loop are read from outside of both loops; its counter is the number of the
-iteration that wrote the slice. No token is needed: no operation moves from one body into another.
+iteration that wrote the slice. No token is needed, because no operation moves from one body into another.
+
+Broadcasts that the body reads sink into it, since their results would be live as long as both loops. XLA does not hoist
+them again, because it hoists nothing that is larger than its operands.
+
+    %m = broadcast_in_dim %row : 4x128x128                  while … do {
+    while … do { … %m … }                             ->      %m = broadcast_in_dim %row; … }
 """
 
 from __future__ import annotations
@@ -27,7 +24,7 @@ from xdsl.dialects.builtin import LocationAttr, TensorType
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...analysis.copies.loop_cuts import LoopCut, given, seen_through
+from ...analysis.copies.loop_cuts import LoopCut, invariant_source, look_through_reshapes
 from ...analysis.step.counted_loops import Affine, CountedLoop
 from ...analysis.step.jax_paths import path_of
 from ...analysis.step.order import captured_values, read_values
@@ -50,7 +47,8 @@ _SHAPES = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape", "stableh
 
 
 def sink_broadcasts(loop: WhileOp) -> None:
-    """Sink values that shape operations alone make larger than their operands."""
+    """Sink chains of shape operations whose result is larger than their operand, such as broadcasts, into the loop's
+    body."""
     for outside, inside in list(_read_in_body(loop)):
         chain = _chain(outside)
         first = loop.body.block.first_op
@@ -59,7 +57,7 @@ def sink_broadcasts(loop: WhileOp) -> None:
         mapping = dict[SSAValue, SSAValue]()
         copies = [op.clone(mapping) for op in chain]
         for copy in copies:
-            # It runs where the loop runs: the original may stand in the forward pass.
+            # The copy runs in the loop, while the original may be in the forward pass.
             copy.location = loop.location
         Rewriter.insert_op(copies, InsertPoint.before(first))
         sunk = copies[-1].results[0]
@@ -67,7 +65,7 @@ def sink_broadcasts(loop: WhileOp) -> None:
 
 
 def _read_in_body(loop: WhileOp) -> Iterator[tuple[SSAValue, SSAValue]]:
-    """Yield each loop-invariant value: outside of the loop, and in the body."""
+    """Yield each loop-invariant value as it is outside of the loop and as it is in the body."""
     block, last = loop.body.block, loop.body.block.last_op
     assert last is not None, "verified: a body ends"
     for index, argument in enumerate(block.args):
@@ -77,7 +75,7 @@ def _read_in_body(loop: WhileOp) -> Iterator[tuple[SSAValue, SSAValue]]:
 
 
 def _is_read_in(loop: WhileOp, op: Operation) -> bool:
-    """Return whether the operation stands in the body and is not its terminator."""
+    """Return whether the operation is in the body, at any depth, and is not its terminator."""
     current: Operation | None = op
     while current is not None and current.parent is not loop.body.block:
         current = current.parent_op()
@@ -85,7 +83,10 @@ def _is_read_in(loop: WhileOp, op: Operation) -> bool:
 
 
 def _chain(value: SSAValue) -> list[Operation]:
-    """Return the shape operations from the smallest value to this one; empty if this one is not larger."""
+    """Return the reshapes, broadcasts and casts that compute the value from their smallest operand, in program order.
+
+    Empty if no operand in the chain is smaller than the value.
+    """
     chain, smallest, best = list[Operation](), value_bytes(value), 0
     while isinstance(value, OpResult) and name_of(value.op) in _SHAPES:
         chain.append(value.op)
@@ -96,7 +97,7 @@ def _chain(value: SSAValue) -> list[Operation]:
 
 
 def repeat(cut: LoopCut, numbers: Numbers, replaced: Replaced) -> int:
-    """Replace both loops, which invalidates analyses of them. Returns the number of copies."""
+    """Rewrite both loops by the cut, which invalidates analyses of them, and return the number of copies."""
     link = cut.link
     first = link.stacks[0]
     writer = with_more_carries(link.writer.op, [_empty_stack(value, link.writer) for value in cut.new], replaced)
@@ -118,7 +119,10 @@ def repeat(cut: LoopCut, numbers: Numbers, replaced: Replaced) -> int:
 
 @dataclass(frozen=True)
 class StackedValue:
-    """A value of the writing body and the stack that holds it: that of iteration n at index `place(n)`."""
+    """A value of the writing body and the stack that holds it.
+
+    `place`: the index in the stack for iteration n.
+    """
 
     value: SSAValue
     stack: SSAValue
@@ -126,7 +130,7 @@ class StackedValue:
 
 
 def _empty_stack(value: SSAValue, loop: CountedLoop) -> SSAValue:
-    """Return a stack of zeros before the loop, all of which are overwritten."""
+    """Insert a stack of zeros, all of which are overwritten, before the loop."""
     element = element_of(value)
     zero = ConstantOp(DenseAttr.get(TensorType(element, []), bytes(dtype_of(element).itemsize)))
     zeros = BroadcastInDimOp(zero.output, [], TensorType(element, [loop.trips, *shape_of(value)]))
@@ -158,14 +162,18 @@ def _constant(number: int, like: SSAValue) -> ConstantOp:
 
 @dataclass(frozen=True)
 class _Repetition:
-    """The copies in the reading body that recompute iteration `written` of the writing loop."""
+    """Builder of the copies in the reading body.
+
+    They recompute the iteration of the writing loop given by `written`, a function of the reading loop's iteration
+    number.
+    """
 
     cut: LoopCut
     numbers: Numbers
     written: Affine
 
     def instead_of(self, readings: Sequence[StackRead], kept: Sequence[StackedValue]) -> int:
-        """Replace the readings by copies before the first one. Returns the number of copies."""
+        """Replace the reads by copies, inserted before the first one; return the number of copies."""
         ops = {reading.op for reading in readings}
         place = next(op for op in self.cut.link.reader.block.ops if op in ops)
         mapping = self._inputs(kept, place)
@@ -175,19 +183,20 @@ class _Repetition:
         Rewriter.insert_op(copies, InsertPoint.before(place))
         for reading in readings:
             slice_ = mapping[reading.stack.slice]
-            _read_unsliced(reading.op.result, seen_through(slice_))
+            _read_unsliced(reading.op.result, look_through_reshapes(slice_))
             reading.op.result.replace_all_uses_with(slice_)
             reading.op.detach()
             reading.op.erase()
         return len(copies)
 
     def _inputs(self, kept: Sequence[StackedValue], before: Operation) -> dict[SSAValue, SSAValue]:
-        """Map the inputs of the copies: loop-invariant values, the counter, and slices of stacks."""
+        """Map the inputs of the copies to values in the reading body: loop-invariant values, the counter, and slices of
+        stacks."""
         writer, mapping = self.cut.link.writer, dict[SSAValue, SSAValue]()
         read = dict.fromkeys(value for op in self.cut.again for value in read_values(op))
         inputs = [*read, *(reading.stack.slice for reading in self.cut.replaced)]
         for value in dict.fromkeys(inputs):
-            if (outside := given(value, writer)) is not None:
+            if (outside := invariant_source(value, writer)) is not None:
                 mapping[value] = outside
         counter = writer.block.args[writer.counter]
         if counter in read:
@@ -198,11 +207,11 @@ class _Repetition:
         return mapping
 
     def _of_reader(self, scale: int, offset: int) -> Affine:
-        """Return `scale * written + offset` as a function of the reading loop's iteration."""
+        """Return `scale * written + offset` as a function of the reading loop's iteration number."""
         return Affine(scale * self.written.scale, scale * self.written.offset + offset)
 
     def _number(self, number: Affine, like: SSAValue, before: Operation) -> SSAValue:
-        """Emit the number as a function of the reading loop's counter, or reuse an equal value."""
+        """Emit a function of the reading loop's iteration number, or reuse an equal value."""
         reader = self.cut.link.reader
         for op in _before(before):
             if len(op.results) == 1 and op.results[0].type == like.type and reader.affine(op.results[0]) == number:
@@ -223,7 +232,7 @@ class _Repetition:
         return new[-1].results[0]
 
     def _slice(self, stacked: StackedValue, before: Operation) -> SSAValue:
-        """Read the stacked value, in its own shape."""
+        """Emit a read of the stacked value, in its own shape."""
         own = shape_of(stacked.stack)[1:]
         counter = self.cut.link.reader.block.args[self.cut.link.reader.counter]
         place = self._number(self._of_reader(stacked.place.scale, stacked.place.offset), counter, before)
@@ -237,7 +246,7 @@ class _Repetition:
 
 
 def _read_unsliced(slice_: SSAValue, value: SSAValue) -> None:
-    """Redirect reshapes of the slice to the value itself, so that two conditionals share one condition."""
+    """Redirect reshapes of the slice to the value itself, so that two conditionals have the same condition."""
     for use in list(slice_.uses):
         if isinstance(use.operation, ReshapeOp) and use.operation.result.type == value.type:
             use.operation.result.replace_all_uses_with(value)

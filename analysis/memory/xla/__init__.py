@@ -1,1 +1,1 @@
-"""A model of XLA:CPU: fusion, schedule and buffer assignment; `memory.py` counts the bytes."""
+"""A memory model of XLA:CPU: rewrites, fusion, schedule and buffer assignment; `memory.py` counts the bytes."""

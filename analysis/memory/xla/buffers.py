@@ -1,11 +1,11 @@
-"""Buffer assignment of XLA:CPU: live ranges and shared places of the stored values of scheduled kernels.
+"""Buffer assignment of XLA:CPU: live ranges of stored values, and which values share memory.
 
 As in XLA's buffer assignment (`xla/service/buffer_assignment.cc`): a value that passes a barrier or a loop stays in
-place; an elementwise kernel overwrites an operand that dies with it; a value may use the place of a result of the step
-that is written later; a donated argument is copied if a reader of it is not needed for its new value.
+place; an elementwise kernel overwrites an operand that dies with it; a value may use the memory of a result of the step
+until that result is written; a donated argument is copied if a reader of it may run after its memory is overwritten.
 
-As in XLA's copy insertion (`xla/service/copy_insertion.cc`), the new value of a loop's carry overwrites the old one,
-which is copied first if a reader may run later: by use-def edges alone, independent of the schedule.
+As in XLA's copy insertion (`xla/service/copy_insertion.cc`): the new value of a loop's carry overwrites the old one,
+which is copied first if a reader may run later. Whether it may is decided by use-def edges alone, not by the schedule.
 """
 
 from __future__ import annotations
@@ -21,23 +21,25 @@ from .kernel_fusion import Fusion
 from .traits import Trait
 
 _BEFORE = 1
-"""Number of steps before step 0: step -1 is valid too."""
+"""Number of steps before step 0, since step -1 is valid too."""
 
 
 class OccupiedPlaces:
-    """The occupied places of each step, in a tree of ranges of steps.
+    """The set of places that are occupied at each step, as a segment tree over the steps.
 
-    `throughout`: the places that one `put` occupied for all steps of a node; `somewhere`: for some of them.
+    A place is a buffer that values with disjoint live ranges share. For each node of the tree, `_throughout` has the
+    places that one `put` occupied at all steps of the node, and `_somewhere` those that are occupied at any of its
+    steps; both are bit sets.
     """
 
     def __init__(self, steps: int):
-        """Make an empty set of places for the steps 0 to `steps` - 1."""
+        """Create an empty set for the steps 0 to `steps` - 1."""
         self._leaves = 1 << (steps + _BEFORE).bit_length()
         self._throughout = [0] * (2 * self._leaves)
         self._somewhere = [0] * (2 * self._leaves)
 
     def put(self, place: int, first: int, last: int) -> None:
-        """Occupy the place from `first` to `last`, both inclusive. It may be occupied already."""
+        """Occupy the place from step `first` to step `last`, both inclusive; it may be occupied already."""
         bit = 1 << place
         for node in self._nodes(first, last):
             self._throughout[node] |= bit
@@ -46,8 +48,8 @@ class OccupiedPlaces:
                 node >>= 1
 
     def first_free(self, candidates: int, first: int, last: int) -> int | None:
-        """Return the lowest place of the bit set `candidates` that is free at all these steps; None if there is
-        none."""
+        """Return the lowest place in the bit set `candidates` that is free from step `first` to step `last`; None if
+        none is."""
         taken = 0
         for node in self._nodes(first, last):
             taken |= self._somewhere[node]
@@ -58,7 +60,7 @@ class OccupiedPlaces:
         return (free & -free).bit_length() - 1 if free else None
 
     def _nodes(self, first: int, last: int) -> Iterator[int]:
-        """Yield the disjoint nodes that cover exactly these steps."""
+        """Yield the disjoint nodes that together cover exactly these steps."""
         low, high = self._leaves + first + _BEFORE, self._leaves + last + _BEFORE + 1
         while low < high:
             if low & 1:
@@ -73,7 +75,10 @@ class OccupiedPlaces:
 
 @dataclass(frozen=True)
 class Life:
-    """The live range of a stored value; `first` and `last` are positions in the schedule, both inclusive."""
+    """The live range of a stored value.
+
+    `first` and `last` are positions in the schedule, both inclusive.
+    """
 
     value: int
     bytes: int
@@ -121,7 +126,7 @@ def storage_owners(fused: Fusion) -> Mapping[int, int]:
 
 
 def all_before(op: int, others: Set[int], fused: Fusion) -> bool:
-    """Return whether use-def edges order all `others` before `op`."""
+    """Return whether use-def edges order all operations in `others` before `op`."""
     remaining, pending, visited = set(others), [op], set[int]()
     # Operands are made earlier in program order: nothing before the first of the others leads to one of them.
     first = min(others, default=op)
@@ -148,7 +153,10 @@ def returned_storages(fused: Fusion, owners: Mapping[int, int]) -> set[int]:
 
 
 def written_in_place(live_ranges: Sequence[Life], fused: Fusion, schedule: Sequence[int], kept: Set[int]) -> list[Life]:
-    """Shorten lives by one step if an elementwise kernel overwrites the value. `kept`: values never overwritten."""
+    """Shorten the live range of each value by one step if the last kernel that reads it overwrites it.
+
+    `kept`: values that are never overwritten.
+    """
     dying = {life.value: life for life in live_ranges if life.value not in kept}
     shorter = dict[int, Life]()
     for life in live_ranges:
@@ -165,9 +173,13 @@ def written_in_place(live_ranges: Sequence[Life], fused: Fusion, schedule: Seque
 
 
 def outside_results(live_ranges: Sequence[Life], places: Sequence[list[Life]]) -> list[Life]:
-    """Return the lives that do not fit into the place of a result of at least their size, assigned largest first.
+    """Return the live ranges that do not fit into the memory of any result.
 
-    Each of `places` begins with the result; assigned lives are appended to it.
+    The largest values are placed first, each into a result of at least its size.
+
+    Args:
+        live_ranges: The live ranges to place.
+        places: For each result, a list that begins with its live range; placed live ranges are appended to it.
     """
     unplaced: list[Life] = []
     numbered_places = list(reversed(places))
@@ -189,7 +201,7 @@ def outside_results(live_ranges: Sequence[Life], places: Sequence[list[Life]]) -
 
 
 def copied_bytes(body: Fusion) -> int:
-    """Return the bytes of the carried values that are copied in an iteration."""
+    """Return the bytes of the carried values that XLA copies in each iteration of a loop."""
     program, owners, total = body.program, storage_owners(body), 0
     readers = _carry_readers(body, owners)
     for old, value in enumerate(program.returned[: program.arguments]):
@@ -213,8 +225,10 @@ def _carry_readers(body: Fusion, owners: Mapping[int, int]) -> Mapping[int, Set[
 
 
 def _all_read_before(maker: int, readers: Set[int], body: Fusion) -> bool:
-    """Return whether all `readers` have run when `maker` writes; an elementwise `maker` may overwrite its own
-    operand."""
+    """Return whether all `readers` have run when `maker` writes its result.
+
+    An elementwise `maker` may itself be a reader, because it may overwrite its own operand.
+    """
     program = body.program
     by_element = program.traits[maker] & Trait.FUSIBLE and maker not in body.library
     itself = {maker} if program.names[maker] in WRITES_OVER or by_element else set[int]()

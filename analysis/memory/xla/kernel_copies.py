@@ -1,22 +1,17 @@
-"""Rewrite a program as XLA:CPU does before it fuses: equal values merge, operations move and are copied.
+"""Rewrites of XLA:CPU before fusion: operations that it inserts, replaces or removes.
 
-Equal values that XLA makes once and that several operations overwrite: one of these operations needs no copy.
+Layouts: an operand whose layout differs from what its kernel requires (`traits.py`) is transposed into a copy. The
+convolution that computes a kernel gradient reads the forward activation this way, and the copy is made as soon as the
+activation exists. Products in bf16 are computed in f32.
 
-It is the last one, if use-def edges order all other readers of the value before it (`xla/service/copy_insertion.cc`).
+Equal constants: equal values that are computed from constants alone are computed once. If several operations overwrite
+such a value, each gets a copy, except for the last one if use-def edges order all other readers of the value before it
+(`xla/service/copy_insertion.cc`).
 
-The gradient of a maximum over windows, as XLA writes it (`xla/service/select_and_scatter_expander.cc`).
-
-`select_and_scatter` becomes a windowed reduction that finds the index of each maximum, and a scatter to these indices.
-The reduction depends on the operand alone, and so runs in the forward pass. It reads the indices of all elements, which
-are made at the start of the step: one array of the shape of the operand for each of its dimensions.
-
-Rewrites of XLA:CPU before fusion: operations that it inserts, replaces or removes.
-
-An operand whose layout differs from that of its kernel (`traits.py`) is transposed into a copy. The convolution that
-computes a kernel gradient reads the forward activation so, and the copy is made as soon as the activation is available.
-Products in bf16 are computed in f32. Equal values that are computed from constants alone are made once, and an
-operation that overwrites such a value with other readers gets a copy. The gradient of a maximum over windows becomes a
-scatter.
+Pooling: the gradient of a maximum over windows, `select_and_scatter`, becomes a windowed reduction that finds the index
+of each maximum, and a scatter to these indices (`xla/service/select_and_scatter_expander.cc`). The reduction depends on
+the operand alone, and so runs in the forward pass. It reads the indices of all elements, which are computed at the
+start of the step: for each dimension of the operand, one array of the operand's shape.
 """
 
 from __future__ import annotations
@@ -33,14 +28,17 @@ _LOOP = "stablehlo.while"
 
 
 def overwritten(program: KernelProgram, op: int) -> Sequence[int]:
-    """Return the operands whose buffers the operation may overwrite in place."""
+    """Return the operands that the operation may overwrite in place."""
     name, operands = program.names[op], program.operands[op]
     return operands if name == _LOOP else operands[:1] if name in WRITES_OVER else ()
 
 
 def places_of_alike_values(program: KernelProgram) -> Mapping[int, tuple[int, int]]:
-    """Return for each number of `Program.alike` the operation and the operand number that overwrite the value
-    itself."""
+    """Return the one operand that needs no copy for each class of equal values that operations overwrite.
+
+    The keys are the numbers of the classes in `KernelProgram.alike`; the values are pairs of operation and operand
+    number.
+    """
     alike = program.alike
     last = {
         alike[value]: (op, index)
@@ -62,7 +60,7 @@ def places_of_alike_values(program: KernelProgram) -> Mapping[int, tuple[int, in
 
 
 def _is_captured(program: KernelProgram, op: int, number: int) -> bool:
-    """Return whether the regions of the loop capture the value too."""
+    """Return whether the regions of the loop capture a value of the class too."""
     captured = set(program.reads[op]).difference(program.operands[op])
     return any(program.alike.get(value) == number for value in captured)
 
@@ -84,8 +82,10 @@ def _all_before(program: KernelProgram, op: int, others: Set[int]) -> bool:
 
 @dataclass
 class Pools:
-    """A rewriter that expands pools. `iotas`: index arrays by shape and dimension, which operands of one shape
-    share."""
+    """Expands the gradient of a maximum over windows into a windowed reduction and a scatter.
+
+    `iotas`: the index arrays, by shape and dimension, which are shared by all operands of one shape.
+    """
 
     new: Draft
     iotas: dict[tuple[tuple[int, ...], int], int] = field(default_factory=dict[tuple[tuple[int, ...], int], int])
@@ -116,7 +116,7 @@ _IN_LIBRARY = Trait.FUSIBLE | Trait.LIBRARY
 
 
 def with_kernel_copies(program: KernelProgram) -> XlaForm:
-    """Insert copies of the operands of products and convolutions: transposed, and in f32 in place of bf16."""
+    """Rewrite the program as XLA:CPU does before fusion."""
     writer = _KernelWriter(program, Draft(program))
     for op in range(len(program)):
         writer.add(op)
@@ -125,11 +125,15 @@ def with_kernel_copies(program: KernelProgram) -> XlaForm:
 
 @dataclass
 class _KernelWriter:
-    """Writes the new program.
+    """Writes the new program, one operation at a time.
 
-    replacement: the value that is read in place of a value that was rounded, or that is a duplicate.
-    first_alike: for each class of equal values the first one. first_spread: the same for broadcasts.
-    places: for each class of overwritten equal values the operation and operand that needs no copy.
+    Attributes:
+        program, new: The old program, and the draft of the new one.
+        replacement: For each value that was rounded or is a duplicate, the value to read in its place.
+        first_alike: The first value of each class of equal values.
+        first_spread: The first of each class of equal broadcasts of one operand.
+        places: See `places_of_alike_values`.
+        pools: The expander of pooling gradients.
     """
 
     program: KernelProgram
@@ -163,7 +167,7 @@ class _KernelWriter:
             self.new.keep(op, operands, self._captured(op))
 
     def _simplified_operands(self, op: int) -> Sequence[int]:
-        """Return the operands after XLA's simplification of the operation."""
+        """Return the operands that remain after XLA's algebraic simplification of the operation."""
         program = self.program
         if op in program.numbers:
             return ()
@@ -173,8 +177,10 @@ class _KernelWriter:
         return [operands[program.reshapes[op]]] if op in program.reshapes else operands
 
     def _add_product(self, op: int, operands: Sequence[int]) -> None:
-        """Add a product. XLA turns a product with a converted mask into a select by the mask itself, which its library
-        lacks."""
+        """Add a multiplication.
+
+        XLA turns a multiplication by a converted mask into a select, which its kernel library lacks.
+        """
         read = [self._mask(value) for value in operands]
         self.new.keep(op, read, without=Trait.LIBRARY if read != list(operands) else Trait.NONE)
 
@@ -184,7 +190,8 @@ class _KernelWriter:
         return self.new.columns.operands[maker][0] if is_mask else value
 
     def _is_duplicate(self, op: int) -> bool:
-        """Return whether an earlier operation makes the same value from constants. Records the operation."""
+        """Return whether an earlier operation computes the same value from constants; record the operation if none
+        does."""
         is_duplicate = False
         for value in self.program.makes[op]:
             if (alike := self.program.alike.get(value)) is not None:
@@ -193,15 +200,14 @@ class _KernelWriter:
         return is_duplicate
 
     def _is_duplicate_broadcast(self, op: int, operand: int) -> bool:
-        """Return whether an earlier broadcast makes the same value. Records the broadcast."""
+        """Return whether an earlier broadcast computes the same value; record the broadcast if none does."""
         (value,) = self.program.makes[op]
         key = self.program.spreads[op], self.new.columns.root[operand]
         self.replacement[value] = self.first_spread.setdefault(key, value)
         return self.replacement[value] != value
 
     def _is_scaled(self, op: int) -> bool:
-        """Return whether the product with a broadcast is multiplied by a scalar: XLA folds the scalar into the
-        broadcast."""
+        """Return whether the product with a broadcast is multiplied by a scalar, which XLA folds into the broadcast."""
         for _ in range(2):
             if len(readers := self.program.readers[op]) != 1 or self.program.names[readers[0]] not in _PRODUCTS:
                 return False
@@ -209,14 +215,14 @@ class _KernelWriter:
         return any(self.program.maker[value] in self.program.numbers for value in self.program.operands[op])
 
     def _captured(self, op: int) -> Sequence[int]:
-        """Return the values that the regions of an operation capture."""
+        """Return the values that the regions of the operation capture."""
         operands, reads = self.program.operands[op], self.program.reads[op]
         if operands == reads:
             return ()
         return [self.replacement.get(value, value) for value in reads if value not in operands]
 
     def _with_own_operands(self, op: int, operands: Sequence[int]) -> Sequence[int]:
-        """Return the operands with a copy in place of each overwritten operand that has other readers."""
+        """Return the operands, each overwritten operand that has other readers replaced by a copy."""
         own, unchanged = list(operands), self.program.handed_on.get(op, frozenset())
         for index, value in enumerate(operands[: len(overwritten(self.program, op))]):
             alike = self.program.alike.get(value)
@@ -234,7 +240,7 @@ class _KernelWriter:
             self.replacement[wide] = self._copy(op, _CAST, _IN_LIBRARY | Trait.EXPENSIVE, wide, narrow)
 
     def _converted(self, op: int, operands: Sequence[int], kernel: Kernel) -> Sequence[int]:
-        """Return the operands in the element types and layouts of the kernel."""
+        """Return the operands, copied where the kernel requires another element type or layout."""
         converted = list(operands)
         for index, size in enumerate(kernel.wide):
             if size:

@@ -1,22 +1,17 @@
-"""Fuse operations into kernels, as XLA:CPU does.
+"""Fusion of operations into kernels by XLA:CPU: which results are stored, and which are computed inside of their
+readers.
 
-Library kernels of XLA:CPU: a sum or a maximum, together with operations around it.
+Library kernels are formed first, as in `xla/backends/cpu/transforms/library_rewriter.cc`. From the last reduction to
+the first, a kernel absorbs producers of its operands that have no other readers, and then the reader of its result if
+there is only one. A library kernel is never fused with others: its operands and results are stored.
 
-As in `xla/backends/cpu/transforms/library_rewriter.cc`, before other fusion: from the last reduction to the first, a
-kernel absorbs producers of its operands without other readers, and then the reader of its result if there is only one.
-A library kernel is never fused with others: its operands and its results are stored.
+The remaining operations are fused by the rules of XLA's instruction fusion (`xla/service/instruction_fusion.cc` and its
+CPU subclass). A producer is fused into each reader that permits it, and is also stored if some reader does not, as a
+matrix product, which reads memory. Two cases matter for bytes:
 
-Fusion of XLA:CPU: the results that it stores, and those that it computes inside of their readers.
-
-The rules are those of XLA's instruction fusion (`xla/service/instruction_fusion.cc` and its CPU subclass). A producer
-is fused into each reader that permits it. It is stored as well if a reader does not: a matrix product reads memory.
-This matters for bytes in two cases:
-
-- A cheap producer with one large operand is fused into several readers, each of which computes it again, and its
+- A cheap producer with one large operand is fused into several readers, each of which computes it again, so that its
   *operand* is live until the last of them: the random bits of a dropout instead of its mask.
 - An expensive producer (`tanh`) whose readers are computed in several kernels is stored.
-
-Library kernels (`kernel_fusion.py`) are formed before, and are fused with nothing else.
 """
 
 from __future__ import annotations
@@ -35,7 +30,7 @@ _LARGEST = 100
 
 
 def library_kernels(program: KernelProgram) -> Mapping[int, int]:
-    """Return for each operation inside of a library kernel the root of the kernel, whose result is stored."""
+    """Map each operation inside of a library kernel to the root of the kernel, whose result is stored."""
     grouping = _Grouping(program)
     for op in reversed(range(len(program))):
         if program.traits[op] & Trait.STARTS and op not in grouping.group_of:
@@ -60,7 +55,8 @@ class _Grouping:
             pass
 
     def _grow_once(self, group: _Group) -> bool:
-        """Absorb neighbours breadth first until none remains or the kernel is full. Return whether it grew."""
+        """Absorb neighbours breadth first until none is left or the kernel is full; return whether the group has
+        grown."""
         queue = deque[tuple[int, bool]]()
         visited = set[int]()
         changed = False
@@ -128,8 +124,10 @@ class _Grouping:
 class Fusion:
     """The kernels of a block.
 
-    `reads`: for each operation that is the root of a kernel, the stored values that the kernel reads.
-    `library`: the operations inside of library kernels.
+    Attributes:
+        program: The program of operations.
+        reads: For each operation that is the root of a kernel, the stored values that the kernel reads.
+        library: The operations inside of library kernels.
     """
 
     program: KernelProgram
@@ -142,7 +140,7 @@ class Fusion:
 
 
 def fusion(program: KernelProgram) -> Fusion:
-    """Fuse the operations of a block."""
+    """Fuse the operations of a block into kernels."""
     rules = _Rules(program, _Descendants(program))
     # From the end: the kernels of an operation depend on those of its readers.
     stored = [op for op in reversed(range(len(program))) if rules.place(op)]
@@ -151,10 +149,10 @@ def fusion(program: KernelProgram) -> Fusion:
 
 
 class _Descendants:
-    """The transitive readers of operations, which are added from the last to the first.
+    """The transitive readers of each operation, as bit sets that are added from the last operation to the first.
 
-    A row has a bit for each operation after its own. It is deleted once all producers that the operation reads were
-    added, so that rows do not take memory quadratic in the length of the program at once.
+    The row of an operation has one bit per later operation. It is deleted once all producers of the operation were
+    added, so that the rows together do not need memory quadratic in the length of the program.
     """
 
     def __init__(self, program: KernelProgram):
@@ -176,7 +174,7 @@ class _Descendants:
         rows[op] = row
 
     def include(self, op: int, producer: int) -> bool:
-        """Return whether `op` reads the producer, which was added last, directly or through other operations."""
+        """Return whether `op` depends on the producer, which was added last, directly or transitively."""
         return op > producer and bool(self._rows[producer] >> (op - producer - 1) & 1)
 
 
@@ -189,7 +187,8 @@ class _Rules:
     computed_in: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
 
     def place(self, op: int) -> bool:
-        """Compute all properties of an operation after those of its readers. Returns whether it is stored."""
+        """Decide how an operation is fused, given the decisions for its readers; return whether its result is
+        stored."""
         # Filling the caches from the end prevents recursion over the length of the program.
         self.descendants.add(op)
         if self.program.traits[op] & Trait.FUSIBLE and self.program.readers[op]:
@@ -198,7 +197,8 @@ class _Rules:
         return self.is_stored(op)
 
     def is_stored(self, op: int) -> bool:
-        """Return whether a reader needs the result in memory. Reshapes share the memory of their operand."""
+        """Return whether a reader needs the result in memory. A reshape is never stored: it shares its operand's
+        memory."""
         is_stored = self.stored.get(op)
         if is_stored is None:
             is_stored = self.stored[op] = self._needs_memory(op)
@@ -214,11 +214,11 @@ class _Rules:
         return not all(self.fuses(op, reader) for reader in program.readers[op])
 
     def may_be_inside(self, op: int) -> bool:
-        """Return whether the operation can be fused into a kernel."""
+        """Return whether the operation can be part of a kernel of several operations."""
         return bool(self.program.traits[op] & Trait.FUSIBLE) or op in self.library
 
     def is_inside(self, producer: int, reader: int) -> bool:
-        """Return whether the producer is not stored, or can be inside of a kernel and `fuses` into the reader."""
+        """Return whether the producer is computed inside of the reader's kernel."""
         return not self.is_stored(producer) or (self.may_be_inside(producer) and self.fuses(producer, reader))
 
     def fuses(self, producer: int, reader: int) -> bool:
@@ -227,7 +227,7 @@ class _Rules:
         return self.may_fuse(producer, reader) and not self.do_not_duplicate(producer)
 
     def may_fuse(self, producer: int, reader: int) -> bool:
-        """Return whether this edge permits fusion, regardless of the other readers."""
+        """Return whether this use permits fusion, regardless of the producer's other readers."""
         program = self.program
         traits, taking = program.traits[producer], program.traits[reader]
         if not traits & Trait.FUSIBLE or producer in self.library or reader in self.library:
@@ -245,7 +245,7 @@ class _Rules:
         return library_kernels(self.program)
 
     def is_computed_once(self, producer: int) -> bool:
-        """Return whether all readers are computed inside of one kernel."""
+        """Return whether all readers of the producer are in the same kernel."""
         kernels = set[int]()
         for reader in self.program.readers[producer]:
             kernels |= self.kernels(reader)
@@ -290,8 +290,10 @@ class _Rules:
         return is_shared
 
     def fuses_on_all_paths(self, producer: int, reader: int) -> bool:
-        """Return whether the producer, which was placed last, is fused into the reader directly and on all paths
-        through other operands of it."""
+        """Return whether the producer is fused into the reader on every use-def path between them.
+
+        `place` must have been called for the producer last, because only its descendants are known.
+        """
         pending, visited = [reader], {reader}
         while pending:
             current = pending.pop()
@@ -307,7 +309,7 @@ class _Rules:
         return True
 
     def large_operands(self, op: int) -> Sequence[int]:
-        """Return the operands of at least the rank of the result, without broadcasts and constants."""
+        """Return the operands of at least the rank of the result, except broadcasts and constants."""
         program = self.program
         root, ranks, constants, broadcasts = program.root, program.ranks, program.constants, program.broadcasts
         rank = ranks[program.makes[op][0]]
@@ -318,7 +320,8 @@ class _Rules:
         ]
 
     def reads(self, op: int) -> tuple[int, ...]:
-        """Return the stored values that the kernel of `op` reads, including those of operations fused into it."""
+        """Return the stored values that the kernel of `op` reads, including those of operations that are fused into
+        it."""
         program, stored = self.program, dict[int, None]()
         pending, visited = [op], {op}
         root, reads, constants, makers = program.root, program.reads, program.constants, program.maker

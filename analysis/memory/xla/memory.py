@@ -1,9 +1,10 @@
-"""Bytes that XLA:CPU needs for a function, as it is or under a plan.
+"""Peak bytes of temporaries of a function on XLA:CPU, unchanged or under a plan.
 
-This is the memory model `xla`: temporaries, with barriers kept. Model `order` stores every result and runs in program
-order. XLA:CPU fuses, so that many results are never stored (`kernel_fusion.py`), runs breadth first
-(`scheduled_kernels.py`), copies some operands (`kernel_copies.py`, `buffers.py`) and puts several values in one buffer.
-The model has no fitted parameters: it simplifies XLA's passes. Its accuracy is in `docs/memory.md`."""
+This is the memory model `xla`, which keeps barriers. The model `order`, in contrast, stores every result and runs in
+program order. XLA:CPU fuses, so that many results are never stored (`kernel_fusion.py`), schedules breadth first
+(`scheduled_kernels.py`), copies some operands (`kernel_copies.py`, `buffers.py`) and assigns several values to one
+buffer. The model simplifies XLA's passes and has no fitted parameters. `docs/memory.md` states its accuracy.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +30,17 @@ from .traits import Trait
 
 
 def xla_form(function: FuncOp, order: Order | None = None) -> tuple[KernelProgram, Sequence[Operation]]:
-    """Return the program, and for each of its operations the operation of the function that it comes from.
+    """Return the function as XLA:CPU rewrites it before fusion.
 
-    `order`: the order of the block, if it is already computed. Raises `Refusal` for dynamic shapes.
+    Args:
+        function: The function.
+        order: The order of its block, if it is already computed.
+
+    Returns:
+        The rewritten program and, for each of its operations, the operation of the function from which it originates.
+
+    Raises:
+        Refusal: The function has dynamic shapes.
     """
     program, operations = _without_dead_code(function, order)
     form = with_kernel_copies(program)
@@ -50,9 +59,12 @@ def _without_dead_code(function: FuncOp, order: Order | None) -> tuple[KernelPro
 
 
 def xla_timeline(function: FuncOp, phases: Phases | None = None, labels: Labels | None = None) -> Timeline:
-    """Return the live bytes over XLA's schedule, with one step per kernel. `labels`: for reports.
+    """Return the timeline of the function on XLA:CPU, with one step per kernel.
 
-    Raises `Refusal` for dynamic shapes.
+    `labels`: the labels for reports.
+
+    Raises:
+        Refusal: The function has dynamic shapes.
     """
     program, origin = xla_form(function, None if phases is None else phases.order)
     run = ScheduledKernels.of(program)
@@ -72,7 +84,10 @@ def xla_timeline(function: FuncOp, phases: Phases | None = None, labels: Labels 
 
 
 def temporaries(donated: Mapping[int, int], run: ScheduledKernels) -> list[Life]:
-    """Return the lives outside of the places of arguments and results. `donated`: see `donations`."""
+    """Return the live ranges that do not fit into the memory of arguments and results.
+
+    `donated`: see `donations`.
+    """
     places = {life.value: [life] for life in run.lives if life.value in run.returned}
     own_lives = run.temporaries()
     for donation in donations(donated, run):
@@ -95,18 +110,27 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Plain:
-    """A step without copies. Its operations and values have the numbers of its graph."""
+    """The unchanged step as a program of the model.
+
+    Operations and values have the numbers of the step's graph. `donated`: see `donations`.
+    """
 
     program: KernelProgram
     donated: Mapping[int, int]
 
     @classmethod
     def of(cls, function: FuncOp, order: Order | None = None) -> Plain:
-        """Convert a function. `order`: of its block, if already computed. Raises `Refusal` for dynamic shapes."""
+        """Convert a function.
+
+        `order`: the order of its block, if it is already computed.
+
+        Raises:
+            Refusal: The function has dynamic shapes.
+        """
         return cls(program_of(single_block(function), order), donated_for(function))
 
     def peak_bytes(self, rewritten: SimulatedProgram) -> int:
-        """Compute the peak bytes of the temporaries of the rewritten program under the memory model `xla`."""
+        """Return the peak bytes of temporaries of the rewritten step under the memory model `xla`."""
         run = ScheduledKernels.of(with_kernel_copies(_program(self.program, rewritten)).program)
         return max(live_bytes(temporaries(self.donated, run), run.inner_bytes()), default=0)
 
@@ -153,7 +177,8 @@ def _program(plain: KernelProgram, new: SimulatedProgram) -> KernelProgram:
 
 
 def _places(plain: KernelProgram, new: SimulatedProgram) -> Sequence[Sequence[int]]:
-    """Return for each operation of the plain program, the new operation and its copies."""
+    """Return for each operation of the unchanged program, its positions in the rewritten one: its own and those of its
+    copies."""
     places: list[list[int]] = [[] for _ in range(len(plain))]
     for op, instruction in enumerate(new.operations):
         if instruction.origin != BARRIER_ORIGIN:
@@ -162,12 +187,12 @@ def _places(plain: KernelProgram, new: SimulatedProgram) -> Sequence[Sequence[in
 
 
 def _at(places: Sequence[Sequence[int]], attributes: Mapping[int, T]) -> dict[int, T]:
-    """Transfer attributes of plain operations to the new operations and copies."""
+    """Transfer a table of the unchanged program's operations to the rewritten program."""
     return {op: attribute for origin, attribute in attributes.items() for op in places[origin]}
 
 
 def _operands(plain: KernelProgram, instruction: Instruction) -> tuple[int, ...]:
-    """Return the operands of an instruction, with the repetitions of the original."""
+    """Return the operands of an instruction, repeated as in the operation from which it originates."""
     origin = instruction.origin
     if origin == BARRIER_ORIGIN or plain.operands[origin] == plain.reads[origin]:
         return instruction.reads
@@ -176,8 +201,7 @@ def _operands(plain: KernelProgram, instruction: Instruction) -> tuple[int, ...]
 
 
 def _roots(plain: KernelProgram, new: SimulatedProgram, reshapes: Mapping[int, int]) -> tuple[int, ...]:
-    """Return the owners of storage: results of reshapes share the storage of their operand, all other values own
-    theirs."""
+    """Return for each value the owner of its storage: reshapes share their operand's, all other values own theirs."""
     roots = list(range(len(new.stands_for)))
     roots[: len(plain.root)] = plain.root
     for op in sorted(reshapes):

@@ -1,9 +1,7 @@
-"""The program as XLA:CPU sees it, in columns by operation and value, and a draft to change it.
+"""The input of the XLA:CPU model: a block as columns of integers, and a builder that rewrites it.
 
-The input of the XLA:CPU model: a block as integers, for fusion, scheduling and buffer assignment.
-
-Operations are 0 … n - 1 in program order, the terminator last; values are numbered as in `planning/graph.py`, and are
-defined by an operation or outside. This module contains no IR.
+Operations are numbered 0 … n - 1 in program order, the terminator last. Values are numbered as in `planning/graph.py`;
+each is defined by an operation or outside of the block. This module knows no IR.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from .traits import Trait, Traits
 
 
 class ColumnFields(TypedDict):
-    """The fields of a `Program` that come from `Columns`."""
+    """The fields of a `KernelProgram` that `Columns` provides."""
 
     names: tuple[str, ...]
     traits: tuple[Traits, ...]
@@ -34,7 +32,7 @@ class ColumnFields(TypedDict):
 
 @dataclass
 class Columns:
-    """The growing columns of a `KernelProgram`; the number of an operation is its index."""
+    """The columns of a `KernelProgram` under construction; the index of an operation is its number."""
 
     names: list[str] = field(default_factory=list[str])
     traits: list[Traits] = field(default_factory=list[Traits])
@@ -48,7 +46,10 @@ class Columns:
     constants: set[int] = field(default_factory=set[int])
 
     def add_value(self, maker: int, size: int, rank: int, root: int | None = None) -> int:
-        """Append a value, and return its number. `root`: as in `Program`; the value itself if None."""
+        """Append a value and return its number.
+
+        `root`: as in `KernelProgram`; None for the value itself.
+        """
         number = len(self.maker)
         self.maker.append(maker)
         self.sizes.append(size)
@@ -59,7 +60,10 @@ class Columns:
     def add_operation(
         self, name: str, traits: Traits, operands: Sequence[int], captured: Sequence[int], makes: Sequence[int]
     ) -> None:
-        """Append an operation. `captured`: the values that its regions read."""
+        """Append an operation.
+
+        `captured`: the values that its regions read.
+        """
         self.names.append(name)
         self.traits.append(traits)
         operand_numbers = tuple(operands)
@@ -87,11 +91,12 @@ class Columns:
 
 @dataclass(frozen=True)
 class Kernel:
-    """Requirements of a product or a convolution.
+    """Requirements of the kernel that computes a matrix product or a convolution.
 
-    transposed: for each operand, whether its layout must change.
-    wide: for each operand in bf16 its bytes in f32, 0 for others.
-    wide_result: the same for the result.
+    Attributes:
+        transposed: For each operand, whether it must be copied to another layout.
+        wide: For each operand, its bytes in f32 if it is in bf16, else 0.
+        wide_result: The same for the result.
     """
 
     transposed: tuple[bool, ...]
@@ -100,8 +105,11 @@ class Kernel:
 
 
 class WindowShape(NamedTuple):
-    """The gradient of a maximum over windows: the `shape` of its operand, and the bytes of one index per element of the
-    operand (`index_bytes`) and of the source (`source_index_bytes`)."""
+    """Sizes of the gradient of a maximum over windows.
+
+    `shape`: the shape of its operand. `index_bytes` and `source_index_bytes`: the bytes of one index array with an
+    element per element of the operand or of the source.
+    """
 
     shape: tuple[int, ...]
     index_bytes: int
@@ -110,24 +118,28 @@ class WindowShape(NamedTuple):
 
 @dataclass(frozen=True)
 class KernelProgram:
-    """For each operation: `names`; `traits`; `operands`, with repetitions; `reads`, the values that it and its regions
-    read, without repetitions; `makes`.
+    """A block as columns of integers.
 
-    For each value: `maker`, an operation or `NO_MAKER`; `sizes`, its bytes; `ranks`; `root`, the owner of its memory
-    through a chain of reshapes.
-
-    arguments: the number of block arguments, which are the first values.
-    reshapes: operations that share the memory of an operand, with the number of that operand.
-    numbers: operations that make a splat.
-    masks: operations that convert a mask to numbers.
-    constants: values that cost nothing and are made in their readers.
-    broadcasts: values that a broadcast makes.
-    bodies: the blocks of each loop and branch.
-    handed_on: for each loop the numbers of the carried values that no iteration changes.
-    kernels: the requirements of products and convolutions.
-    alike: numbers of values that the step computes from constants alone; equal for equal values.
-    pools: gradients of maxima over windows.
-    spreads: numbers of broadcasts; equal for equal broadcasts of possibly different operands.
+    Attributes:
+        arguments: The number of block arguments, which are the first values.
+        names, traits: The name and the traits of each operation.
+        operands: The operands of each operation, with repetitions.
+        reads: The values that each operation and its regions read, without repetitions.
+        makes: The results of each operation.
+        maker: The operation that defines each value, or `NO_MAKER`.
+        sizes, ranks: Bytes and rank of each value.
+        root: The owner of each value's memory, through a chain of reshapes.
+        reshapes: Operations that share the memory of an operand, with the number of that operand.
+        numbers: Operations that create a splat.
+        masks: Operations that convert a mask to numbers.
+        constants: Values that use no memory and are computed in their readers.
+        broadcasts: Results of broadcasts.
+        bodies: The blocks of each loop and branch.
+        handed_on: For each loop, the indices of the carried values that no iteration changes.
+        kernels: The requirements of products and convolutions.
+        alike: For each value that is computed from constants alone, the number of its class of equal values.
+        pools: Gradients of maxima over windows.
+        spreads: For each broadcast, the number of its class; broadcasts of a class differ at most in their operands.
     """
 
     arguments: int
@@ -161,7 +173,7 @@ class KernelProgram:
 
     @property
     def returned(self) -> tuple[int, ...]:
-        """The storages that the terminator reads, looking through reshapes."""
+        """The storages of the returned values, looking through reshapes."""
         return tuple([self.root[value] for value in self.operands[self.terminator]])
 
     def is_made_here(self, value: int) -> bool:
@@ -209,7 +221,10 @@ class KernelProgram:
 
 @dataclass(frozen=True)
 class XlaForm:
-    """A rewritten program. `origin`: for each operation the operation of the old program that it comes from."""
+    """A rewritten program.
+
+    `origin`: for each operation, the operation of the old program from which it originates.
+    """
 
     program: KernelProgram
     origin: tuple[int, ...]
@@ -217,7 +232,7 @@ class XlaForm:
 
 @dataclass
 class Draft:
-    """A builder of a new program from `program`. The values of `program` keep their numbers."""
+    """Builder of a rewritten `program`, whose values keep their numbers."""
 
     program: KernelProgram
     origin: list[int] = field(default_factory=list[int])
@@ -236,7 +251,10 @@ class Draft:
     def keep(
         self, op: int, operands: Sequence[int], captured: Sequence[int] = (), without: Traits = Trait.NONE
     ) -> None:
-        """Append an operation of the program with new operands. `captured`: the values that its regions read."""
+        """Append an operation of the old program with new operands.
+
+        `captured`: the values that its regions read. `without`: traits that it loses.
+        """
         program, columns = self.program, self.columns
         self._set_makers(program.makes[op])
         for value in program.makes[op]:
@@ -246,12 +264,12 @@ class Draft:
         columns.add_operation(program.names[op], program.traits[op] & ~without, operands, captured, program.makes[op])
 
     def leave_out(self, op: int) -> None:
-        """Remove an operation whose results have no readers."""
+        """Omit an operation of the old program; its results must have no readers."""
         for value in self.program.makes[op]:
             self.columns.maker[value] = NO_MAKER
 
     def replace(self, op: int, name: str, operands: Sequence[int]) -> None:
-        """Append a new operation that makes the results of `op`."""
+        """Append a new operation that computes the results of `op`."""
         self._set_makers(self.program.makes[op])
         self.origin.append(op)
         self.columns.add_operation(name, Trait.NONE, operands, (), self.program.makes[op])
@@ -259,7 +277,14 @@ class Draft:
     def insert(
         self, origin: int, name: str, traits: Traits, operands: Sequence[int], sizes: Sequence[int], like: int
     ) -> Sequence[int]:
-        """Append an operation whose results have these sizes and the rank of `like`; return their numbers."""
+        """Append a new operation and return the numbers of its results.
+
+        Args:
+            origin: The operation of the old program that it belongs to.
+            name, traits, operands: The new operation.
+            sizes: The bytes of each result.
+            like: A value that has the rank of the results.
+        """
         columns = self.columns
         made = [columns.add_value(len(columns.names), size, columns.ranks[like]) for size in sizes]
         self.origin.append(origin)

@@ -1,8 +1,8 @@
-"""Read a block of MLIR into a program of kernels.
+"""Conversion of an MLIR block to the program of the XLA:CPU model.
 
-Of the values that are computed from constants alone, XLA folds small ones at compile time, and they cost nothing. A
-splat is a broadcast, and an ascending range is an iota: values computed from these are computed at run time, equal
-values once, before all other operations. Kernels that can fuse such a value compute it themselves; for the others it is
+Among the values that are computed from constants alone, XLA folds small ones at compile time, and they use no memory. A
+splat is a broadcast, and an ascending range is an iota: values computed from these are computed at run time, equal ones
+once, before all other operations. A kernel that can fuse such a value computes it itself; for other kernels it is
 stored from the start of the step to its last reader.
 """
 
@@ -32,7 +32,7 @@ from .traits import WANTED, Trait, Traits, copied, divides_cheaply, does_nothing
 
 @dataclass(frozen=True)
 class SplatNumber:
-    """A splat, whose elements are all the same number; two instances are equal if their numbers are."""
+    """A constant whose elements are all the same number; equal to another one with the same number."""
 
     key: Hashable
     literal: DenseAttr | None = field(default=None, compare=False)
@@ -40,15 +40,17 @@ class SplatNumber:
 
 @dataclass(frozen=True)
 class Computed:
-    """A value computed at run time; two instances are equal if their computations are."""
+    """A value that is computed at run time; equal to another one with the same computation."""
 
     key: Hashable
 
 
 @dataclass
 class FromConstants:
-    """A classifier of values that are computed from constants; operations whose operands all come from constants must
-    be added in program order."""
+    """Classifies the values that are computed from constants.
+
+    Operations whose operands all come from constants must be added in program order.
+    """
 
     classes: dict[SSAValue, SplatNumber | Computed] = field(default_factory=dict[SSAValue, "SplatNumber | Computed"])
 
@@ -57,7 +59,7 @@ class FromConstants:
             self.classes[op.results[0]] = classified
 
     def alike(self, value: SSAValue) -> tuple[Hashable, Attribute] | None:
-        """Return a key that is equal for values that XLA makes once; None for values that cost nothing."""
+        """Return a key that is equal for values that XLA computes only once; None for values that use no memory."""
         classified = self.classes.get(value)
         if classified is None or not is_tensor(value.type) or not value.type.get_shape():
             return None
@@ -67,7 +69,7 @@ class FromConstants:
         return isinstance(self.classes.get(value), SplatNumber)
 
     def passed_through_operand(self, op: Operation) -> SSAValue | None:
-        """Return the operand that the operation returns unchanged: `x` of `x + 0` or of a maximum with minus
+        """Return the operand that the operation returns unchanged, such as `x` in `x + 0` or in a maximum with minus
         infinity."""
         neutral = _NEUTRAL.get(name_of(op))
         if neutral is None:
@@ -165,7 +167,13 @@ LOOPS_AND_BRANCHES = frozenset({_LOOP, "stablehlo.if", "stablehlo.case"})
 
 
 def program_of(block: Block, order: Order | None = None) -> KernelProgram:
-    """Convert a block. `order`: its order, if already computed. Raises `Refusal` for dynamic shapes."""
+    """Convert a block.
+
+    `order`: its order, if it is already computed.
+
+    Raises:
+        Refusal: A value has a dynamic shape.
+    """
     order = order or Order.of(block)
     reader = _ProgramReader(order, constants_only(order))
     for op in order.operations:
@@ -175,7 +183,10 @@ def program_of(block: Block, order: Order | None = None) -> KernelProgram:
 
 @dataclass
 class _ProgramReader:
-    """A reader that numbers operations and values. Values are keyed by their ids: they live as long as the block."""
+    """Numbers the operations and values of a block.
+
+    Values are keyed by id, which is safe because they live as long as the block.
+    """
 
     order: Order
     constant: Set[SSAValue]
@@ -192,7 +203,7 @@ class _ProgramReader:
     spreads: dict[int, int] = field(default_factory=dict[int, int])
     spread_numbers: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
     measured: dict[int, tuple[Attribute, int, int]] = field(default_factory=dict[int, tuple[Attribute, int, int]])
-    """Bytes and rank of types, by identity: a step has few types, and many values of each."""
+    """Bytes and rank by the id of a type, since a step has few types and many values of each."""
 
     def __post_init__(self) -> None:
         for argument in self.order.block.args:
@@ -204,7 +215,8 @@ class _ProgramReader:
                     self._from_outside(value)
 
     def _from_outside(self, value: SSAValue) -> int:
-        """Number a value from outside; the operand of a captured reshape comes from outside too."""
+        """Add a value from outside of the block and, if it is a reshape, its operand; return the number of the
+        value."""
         if id(value) in self.number:
             return self.number[id(value)]
         source = _reshaped(value)
@@ -252,7 +264,10 @@ class _ProgramReader:
         return self.spread_numbers.setdefault(key, len(self.spread_numbers))
 
     def _make(self, maker: int, result: SSAValue, source: SSAValue | None, is_constant: bool) -> int:
-        """Number a result. `source`: the operand whose memory it shares."""
+        """Add a result and return its number.
+
+        `source`: the operand whose memory it shares; None if it has its own.
+        """
         root = None if source is None else self.columns.root[self.number[id(source)]]
         made = self.columns.add_value(maker, *self._measures(result, is_constant or source is not None), root)
         self.number[id(result)] = made
@@ -265,7 +280,10 @@ class _ProgramReader:
         return made
 
     def _measures(self, value: SSAValue, free: bool) -> tuple[int, int]:
-        """Return bytes and rank of a value. A `free` value has no memory of its own, and may have an unknown size."""
+        """Return bytes and rank of a value.
+
+        A `free` value has no memory of its own, so its size may be unknown.
+        """
         type_ = value.type
         if (entry := self.measured.get(id(type_))) is not None:
             return entry[1:]
@@ -307,7 +325,8 @@ class _ProgramReader:
         )
 
     def _bodies_of(self, op: Operation, cache: dict[Key, tuple[KernelProgram, ...]]) -> tuple[KernelProgram, ...]:
-        """Return the programs of the regions; structurally equal operations share one object, which is counted once."""
+        """Return the programs of the regions; structurally equal operations share one object, which is then analysed
+        once."""
         captured = captured_values(op)
         if any(_reshaped(value) is not None for value in captured):
             # The operands of captured reshapes matter too, and are not in the key.
@@ -323,7 +342,7 @@ def _programs(op: Operation) -> tuple[KernelProgram, ...]:
 
 
 def _reshaped(value: SSAValue) -> SSAValue | None:
-    """Return the operand that the value is a reshape of; None if it is not a reshape."""
+    """Return the operand of which the value is a reshape; None if it is not a reshape."""
     return _viewed_by(value.owner) if isinstance(value.owner, Operation) else None
 
 
@@ -336,7 +355,7 @@ def _is_broadcast(value: SSAValue) -> bool:
 
 
 def handed_on(loop: Operation) -> frozenset[int]:
-    """Return the numbers of the carried values that no iteration changes, also not in nested loops."""
+    """Return the indices of the carried values that no iteration of the loop, nor of loops nested in it, changes."""
     body = loop.regions[1].blocks[0]
     assert body.last_op is not None, "a loop's body has a terminator"
     pairs = zip(body.args, body.last_op.operands, strict=True)

@@ -1,11 +1,12 @@
-"""Schedule the kernels of a block breadth first, as XLA:CPU does to keep several threads busy, and count their bytes.
+"""Breadth-first schedule of a block's kernels, as in XLA:CPU, and the live bytes over it.
 
-Operations run in the order in which they become ready, first in, first out (`xla/service/hlo_memory_scheduler.cc`,
-`BFScheduler`). So operations that depend only on arguments run first: random bits of all layers before the first layer.
+Kernels run in the order in which they become ready, first in, first out, which keeps several threads busy
+(`xla/service/hlo_memory_scheduler.cc`, `BFScheduler`). So kernels that depend only on arguments run first: the random
+bits of all layers before the first layer.
 
-The result for which an argument is donated is written in its place. A kernel that reads the argument, and that the
-result does not depend on, might run later, so it reads a copy that is made at the start; the place is then free for
-temporaries until the result is written.
+The result for which an argument is donated is written into the argument's memory. A kernel that reads the argument, and
+that the result does not depend on, might run later, so it reads a copy that is made at the start; the argument's memory
+can then hold temporaries until the result is written.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ _TUPLED = frozenset({"stablehlo.optimization_barrier", "recompute.depend", "stab
 
 
 def breadth_first(needs: Mapping[int, Set[int]], names: Sequence[str]) -> Sequence[int]:
-    """Return the keys of `needs` in topological order; those that are ready from the start keep their given order."""
+    """Return the keys of `needs` in topological order, first in, first out; keys that are ready at the start keep their
+    order."""
     ready = Ready(needs)
     queue = deque((op, _steps(names[op])) for op in ready.at_start())
     schedule = list[int]()
@@ -53,10 +55,12 @@ def _steps(name: str) -> int:
 class ScheduledKernels:
     """The kernels of a block, scheduled.
 
-    needs: the kernels that each kernel depends on.
-    schedule: the kernels in order; the terminator is last.
-    lives: the live ranges of stored values.
-    returned: the storages of the values that the block returns.
+    Attributes:
+        fused: The kernels.
+        needs: The kernels on which each kernel depends.
+        schedule: The kernels in the order in which they run; the terminator is last.
+        lives: The live ranges of stored values.
+        returned: The storages of the values that the block returns.
     """
 
     fused: Fusion
@@ -67,6 +71,7 @@ class ScheduledKernels:
 
     @classmethod
     def of(cls, program: KernelProgram) -> ScheduledKernels:
+        """Fuse and schedule the operations of a program."""
         fused = fusion(program)
         needs = {
             op: {program.maker[value] for value in fused.reads[op]} & fused.reads.keys()
@@ -87,7 +92,7 @@ class ScheduledKernels:
         return [life for life in in_place if life.value not in self.returned]
 
     def inner_bytes(self) -> tuple[int, ...]:
-        """Return for each step the bytes inside of its regions; for a loop including copies of carried values."""
+        """Return for each kernel the peak bytes of its regions; for a loop, including copies of carried values."""
         program, peaks = self.program, dict[int, int]()
         for op, bodies in program.bodies.items():
             # Structurally equal operations share one object for their bodies.
@@ -103,15 +108,20 @@ class ScheduledKernels:
 
 
 def live_bytes(lives: Sequence[Life], inner: Sequence[int]) -> tuple[int, ...]:
-    """Return the live bytes at each step, counted as in every other model: the sum of the lives and the inner bytes."""
+    """Return the live bytes at each step: those of the live ranges, and those inside of regions."""
     rows = np.array([(life.value, life.bytes, life.first, life.last) for life in lives], np.int64).reshape(-1, 4)
     return tuple(bytes_at_each_step(StorageRanges(*rows.T), np.array(inner, np.int64)).tolist())
 
 
 @dataclass(frozen=True)
 class Donation:
-    """A donated argument in whose place a result is written. `held`: the live range of the argument; `copy`: the live
-    range of its copy, if any."""
+    """A donated argument into whose memory a result is written.
+
+    Attributes:
+        result: The result.
+        held: The live range of the argument.
+        copy: The live range of its copy; None if no copy is needed.
+    """
 
     result: int
     held: Life
@@ -119,7 +129,7 @@ class Donation:
 
 
 def donated_for(function: FuncOp) -> Mapping[int, int]:
-    """Return for each argument of `function` with `tf.aliasing_output`, the number of the result."""
+    """Map each argument with the attribute `tf.aliasing_output` to the index of the result for which it is donated."""
     if not isinstance(function.arg_attrs, ArrayAttr):
         return {}
     targets = ((index, entry.data.get("tf.aliasing_output")) for index, entry in enumerate(function.arg_attrs.data))
@@ -127,7 +137,10 @@ def donated_for(function: FuncOp) -> Mapping[int, int]:
 
 
 def donations(donated: Mapping[int, int], run: ScheduledKernels) -> Iterator[Donation]:
-    """Yield the donations of a run. `donated`: arguments, and the numbers of the results that they are donated for."""
+    """Yield the donations of a block.
+
+    `donated`: for each donated argument, the index of the result for which it is donated.
+    """
     if not donated:
         return
     readers, needed, returned = _readers(run), _all_needed(run), run.program.returned
@@ -138,8 +151,14 @@ def donations(donated: Mapping[int, int], run: ScheduledKernels) -> Iterator[Don
 
 
 def _donation(argument: int, result: int, run: ScheduledKernels, readers: Sequence[int], before: int) -> Donation:
-    """Find the live range of a donated argument and of its copy. `readers`: the steps that read the argument. `before`:
-    bits of the result's step and the steps it depends on."""
+    """Return the live ranges of a donated argument and of its copy.
+
+    Args:
+        argument, result: The donated argument, and the result that is written into its memory.
+        run: The schedule.
+        readers: The steps that read the argument.
+        before: The result's step and the steps on which it depends, as a bit set.
+    """
     size = run.program.sizes[argument]
     alive = Life(argument, size, 0, max(readers, default=0))
     if all(before >> index & 1 for index in readers):
@@ -157,7 +176,7 @@ def _readers(run: ScheduledKernels) -> dict[int, list[int]]:
 
 
 def _all_needed(run: ScheduledKernels) -> dict[int, int]:
-    """Return for each kernel its step and those of all kernels that it depends on, as bits."""
+    """Return for each kernel, as a bit set, its step and those of all kernels on which it depends."""
     needed = dict[int, int]()
     for index, op in enumerate(run.schedule):
         needed[op] = 1 << index

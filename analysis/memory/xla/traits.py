@@ -1,8 +1,8 @@
-"""Operation traits for the XLA:CPU model: layouts, library calls, and what can be fused.
+"""Traits of operations in the XLA:CPU model: required layouts, library calls, and what can be fused.
 
-Convolutions require `[b, 0, 1, f]` and `[0, 1, i, o]`; matrix products require the contracted dimensions last on the
-left and first on the right. A plain matrix may have either layout, since its transpose is folded into the product,
-unless the product drops a batch dimension of extent 1.
+Convolutions require the layouts `[b, 0, 1, f]` and `[0, 1, i, o]`. Matrix products require the contracted dimensions
+last on the left and first on the right. A plain matrix may have either layout, since its transpose is folded into the
+product, unless the product drops a batch dimension of extent 1.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ WANTED: Mapping[str, Callable[[Operation], Sequence[Sequence[int]]]] = {
 
 
 def copied(op: Operation) -> tuple[bool, ...]:
-    """Return for each operand, whether it is transposed into a copy."""
+    """Return for each operand whether it must be transposed into a copy."""
     return tuple([_is_moved(required) for required in WANTED[name_of(op)](op)])
 
 
@@ -92,7 +92,8 @@ _LEAST_ELEMENTS = 4096
 _LEAST_SIDE = 8
 _COMBINERS = frozenset({"stablehlo.add", "stablehlo.maximum", "stablehlo.minimum"})
 _TREE = 32
-"""A reduction over more elements that the library does not support becomes a windowed reduction first."""
+"""The number of elements above which a reduction that the library does not support becomes a windowed reduction
+first."""
 
 
 def in_library(op: Operation) -> bool:
@@ -107,7 +108,7 @@ def starts_a_library_kernel(op: Operation) -> bool:
 
 
 def in_two_steps(op: Operation) -> bool:
-    """Return whether a reduction is rewritten as a windowed reduction and a reduction of its results."""
+    """Return whether XLA rewrites the reduction as a windowed reduction followed by a reduction of its results."""
     if name_of(op) != "stablehlo.reduce" or in_library(op):
         return False
     shape = _shape(op.operands[0])
@@ -127,7 +128,7 @@ def _reduces(op: Operation) -> bool:
 
 
 def _reduces_windows(op: Operation) -> bool:
-    """Return whether the library supports the windowed reduction: only adjacent windows without overlap."""
+    """Return whether the library supports the windowed reduction: only adjacent windows that do not overlap."""
     size, step = integers(op, "window_dimensions"), integers(op, "window_strides")
     dilated = any(integer != 1 for name in ("base_dilations", "window_dilations") for integer in integers(op, name))
     side_by_side = all(step[i] == size[i] for i in range(len(size)) if size[i] > 1 or step[i] > 1)
@@ -187,18 +188,19 @@ def integers(op: Operation, name: str) -> tuple[int, ...]:
 
 
 Traits = int
-"""The traits of one operation, as bits. Queries are frequent, and ten times as slow with Python's `Flag`."""
+"""The traits of one operation as bits; queries are frequent, and Python's `Flag` is ten times as slow."""
 
 
 class Trait:
     """Bits of `Traits`.
 
-    FUSIBLE: it can be fused into its readers, and its operands into it.
-    EXPENSIVE: it is not computed twice, nor once per element of a reader that `REUSES` it.
-    REUSES: it reads elements of its first operand repeatedly.
-    SUMS: operands without other readers are fused into it.
-    LIBRARY: a library kernel can compute it.
-    STARTS: a library kernel is created for it.
+    Attributes:
+        FUSIBLE: The operation can be fused into its readers, and its operands into it.
+        EXPENSIVE: The operation is not computed twice, nor once per element of a reader that `REUSES` it.
+        REUSES: The operation reads elements of its first operand repeatedly.
+        SUMS: Operands without other readers are fused into the operation.
+        LIBRARY: A library kernel can compute the operation.
+        STARTS: A library kernel is created for the operation.
     """
 
     NONE: Final = 0
@@ -211,7 +213,10 @@ class Trait:
 
 
 def traits_of(op: Operation, constant: Container[SSAValue]) -> Traits:
-    """Return the traits of an operation. `constant`: the values that are computed from constants alone."""
+    """Return the traits of an operation.
+
+    `constant`: the values that are computed from constants alone.
+    """
     name, traits = name_of(op), Trait.NONE
     if name in FUSIBLE and not _is_copied_row_by_row(op):
         traits |= Trait.FUSIBLE
@@ -229,8 +234,7 @@ def traits_of(op: Operation, constant: Container[SSAValue]) -> Traits:
 
 
 def is_mask_as_numbers(op: Operation) -> bool:
-    """Return whether the operation converts a mask to numbers. XLA turns a product with it into a select by the
-    mask."""
+    """Return whether the operation converts a mask to numbers; XLA turns a product with the result into a select."""
     return name_of(op) == "stablehlo.convert" and _element(op.operands[0]) == i1
 
 
@@ -238,8 +242,11 @@ _OFTEN_NOTHING = frozenset(f"stablehlo.{name}" for name in ("pad", "slice", "con
 
 
 def does_nothing(op: Operation) -> bool:
-    """Return whether XLA:CPU removes the operation: moves to the host, which is the device, and padding, slices and
-    casts without effect, which differentiation generates."""
+    """Return whether XLA:CPU removes the operation as a no-op.
+
+    No-ops are moves to the host, which is the device, and padding, slices and casts that change nothing, which
+    differentiation generates.
+    """
     if is_placement(op):
         return True
     if name_of(op) == "stablehlo.broadcast_in_dim":
@@ -259,7 +266,7 @@ def _is_expensive(op: Operation, constant: Container[SSAValue]) -> bool:
 
 
 def divides_cheaply(op: Operation, constant: Container[SSAValue]) -> bool:
-    """Return whether a division becomes a multiplication: by a constant, or by a broadcast of reciprocals."""
+    """Return whether XLA turns the division into a multiplication: by a constant, or by a broadcast of reciprocals."""
     return op.operands[1] in constant or _is_spread(op.operands[1].owner)
 
 
@@ -268,7 +275,7 @@ def _is_spread(maker: Operation | Block) -> bool:
 
 
 def _reuses_elements(op: Operation) -> bool:
-    """Return whether the operation reads elements of its first operand more than once, or only some, at dynamic
+    """Return whether the operation reads elements of its first operand more than once, or reads only some, at dynamic
     indices."""
     if name_of(op) == "stablehlo.broadcast_in_dim":
         return _elements(op.results[0]) > _elements(op.operands[0])

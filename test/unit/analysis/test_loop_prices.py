@@ -8,7 +8,8 @@ from itertools import combinations
 
 import pytest
 
-from recompute.analysis.copies.loop_cuts import Corner, corner_within, corners, loop_cut
+from recompute.analysis.copies.loop_cut_curve import Corner, corner_within, corners
+from recompute.analysis.copies.loop_cuts import loop_cut
 from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.stacks import LoopPair, links_of
 from recompute.mlir_io.parser import parse_module

@@ -15,7 +15,7 @@ from recompute.search.rewrite import recompute
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.inline import inline
-from recompute.transforms.phase import numbered_steps, state_phases
+from recompute.transforms.phase import numbered_steps, write_phases
 
 LOSS = Selection(primal_results=(0,))
 # This one returns gradients alone, from a cotangent that is a constant: nothing says where they begin.
@@ -41,7 +41,7 @@ def phases_of(primal: str = "", derivative: str = "", gradient: str = "") -> tup
     for word, path in (("PRIMAL", primal), ("DERIVATIVE", derivative), ("GRADIENT", gradient)):
         text = text.replace(word, f' loc("{path}")' if path else "")
     module = parse_module(text)
-    state_phases(module, PhaseHint((0,)))
+    write_phases(module, PhaseHint((0,)))
     ((_, step),) = numbered_steps(module)
     return step.graph.phases
 
@@ -80,7 +80,7 @@ def test_a_step_without_locations_saves_as_much_but_for_what_names_say(name: str
     assert prove(bare, without)
     recompute(named, RecomputeOptions(calls=False))
     inline(before)
-    state_phases(before, PhaseHint((0,)))
+    write_phases(before, PhaseHint((0,)))
     saved = peaks_of(before).xla - peaks_of(without).xla
     most = peaks_of(inlined(name)).xla - peaks_of(named).xla
     assert saved >= (0.7 if name.partition(".")[0] in NAMES_HELP else 1.0) * most
@@ -101,6 +101,6 @@ func.func @f(%x: tensor<8xf32>) -> tuple<tensor<f32>, tensor<8xf32>> {
 
 def test_of_a_single_tuple_the_elements_are_the_results() -> None:
     module = parse_module(ONE_TUPLE)
-    state_phases(module, PhaseHint((0,)))
+    write_phases(module, PhaseHint((0,)))
     found = [str(op.attributes[Names.PHASE]).strip('"') for op in module.walk() if Names.PHASE in op.attributes]
     assert found == ["primal", "primal", "gradient", "update", "update"]

@@ -1,0 +1,99 @@
+"""Trade-off between the bytes of the stacks that loops keep and the FLOPs that recomputing the other stacks costs.
+
+Keeping all stacks needs no extra FLOPs; the smallest sets of stacks need the most. In between, the sets that are
+optimal at some price of a byte in FLOPs are the corners of a convex curve. Each new corner is found at the price at
+which two known corners cost the same (Eisner and Severance, "Mathematical techniques for efficient record segmentation
+in large shared databases", 1976).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from xdsl.ir import Block
+
+from ...options.loop_schedule import LoopSchedule
+from ..step.crossings import Crossings
+from ..step.stacks import LoopPair
+from .loop_cuts import LoopCut, MayRepeat, loop_cut
+
+MAX_CORNERS = 16
+"""The maximum number of corners to compute."""
+
+
+@dataclass(frozen=True)
+class Corner:
+    """A corner of the curve of bytes against FLOPs.
+
+    Attributes:
+        kept_bytes: Bytes of the stacks of all loops.
+        extra_flops: FLOPs that are recomputed over all iterations.
+        price: The price of a byte, as in `loop_cut`; 0 if all stacks are kept, None for the smallest sets.
+    """
+
+    kept_bytes: int
+    extra_flops: int
+    price: Fraction | None
+
+
+def corners(block: Block, may_repeat: MayRepeat) -> list[Corner]:
+    """Return the corners for the loops of the block and all nested loops, from all stacks to the smallest sets.
+
+    The list is empty if no loop reads stacks of another one.
+    """
+    links = list(_links_in(block))
+    if not links:
+        return []
+    everything = Corner(sum(stack.bytes for link in links for stack in link.stacks), 0, Fraction(0))
+    smallest = _corner_at(links, may_repeat, None)
+    found_corners = [everything, smallest]
+    pending = [(everything, smallest)]
+    while pending and len(found_corners) < MAX_CORNERS:
+        more, less = pending.pop(0)
+        if less.extra_flops <= more.extra_flops or less.kept_bytes >= more.kept_bytes:
+            continue
+        price = Fraction(less.extra_flops - more.extra_flops, more.kept_bytes - less.kept_bytes)
+        between = _corner_at(links, may_repeat, price)
+        if less.kept_bytes < between.kept_bytes < more.kept_bytes:
+            found_corners.append(between)
+            pending += [(more, between), (between, less)]
+    return sorted(found_corners, key=lambda corner: (-corner.kept_bytes, corner.extra_flops))
+
+
+def corner_within(block: Block, may_repeat: MayRepeat, schedule: LoopSchedule) -> Corner | None:
+    """Return the corner with the fewest extra FLOPs whose stacks fit into the limit of the schedule.
+
+    Args:
+        block: The block with the loops.
+        may_repeat: Whether an operation may be recomputed.
+        schedule: The schedule that the user requests.
+
+    Returns:
+        The corner; the smallest sets if no corner fits; None if no loop reads stacks of another one, or the schedule
+        has no limit.
+    """
+    candidates = corners(block, may_repeat) if schedule.keep is not None else ()
+    if not candidates or (limit_bytes := schedule.most_kept(candidates[0].kept_bytes)) is None:
+        return None
+    within = [corner for corner in candidates if corner.kept_bytes <= limit_bytes]
+    return within[0] if within else candidates[-1]
+
+
+def _links_in(block: Block) -> Iterator[LoopPair]:
+    pending, crossings = [block], Crossings(block)
+    while pending:
+        block = pending.pop()
+        yield from crossings.links_of(block)
+        pending.extend(inner for op in block.ops for region in op.regions for inner in region.blocks)
+
+
+def _corner_at(links: Sequence[LoopPair], may_repeat: MayRepeat, price: Fraction | None) -> Corner:
+    cuts = [loop_cut(link, may_repeat, price) for link in links]
+    kept = sum(_kept_bytes(cut) for cut in cuts)
+    return Corner(kept, sum(cut.extra_flops for cut in cuts if cut.why_not is None), price)
+
+
+def _kept_bytes(cut: LoopCut) -> int:
+    return cut.kept_bytes if cut.why_not is None else sum(stack.bytes for stack in cut.link.stacks)
