@@ -23,7 +23,7 @@ HEAD = """# Python API
 
 This page lists the public names of `recompute`, `recompute.jax`, `recompute.nnx` and `recompute.torch` with their
 signatures. It is generated from the code by `docs/generate_api.py`; do not edit. [embedding.md](embedding.md),
-[jax.md](jax.md) and [torch.md](torch.md) show them at work.
+[jax.md](jax.md) and [torch.md](torch.md) have examples.
 """
 FRONTENDS = Path(recompute.__file__).parent / "frontends"
 SECTION = re.compile(r"^(Args|Attributes|Returns|Raises|Example|Examples|Note):\s*(.*)$")

@@ -31,15 +31,16 @@ ROOT = Path(__file__).parents[1]
 OUTPUT = Path(__file__).with_name("operations.md")
 HEAD = """# Operations
 
-Generated from the code by `docs/generate_operations.py`; do not edit. Each operation has a class with a verifier.
+This page lists each operation of StableHLO, CHLO and Shardy, and how far it is supported. It is generated from the code
+by `docs/generate_operations.py`; do not edit. Each operation has a class with a verifier.
 
 - **forms**: `both` is read and printed in StableHLO's own form and in the generic form; StableHLO itself has no other
   form than `generic` for the rest.
 - **constraints**: the labels, as in the specification, that errors begin with: `stablehlo.gather: C4: offset_dims …`.
-- **kernel**: whether the interpreter executes the operation where the shapes are static.
+- **kernel**: whether the interpreter executes the operation if the shapes are static.
 - **facts**: whether the passes may recompute it. `if its region is`: it may, if everything in its region may.
-- **proof**: `function`: equal operands give equal results; `exchange`: likewise, where all devices run it; `identity`:
-  seen through; `body`: compared as the function that it names; `effect`: its number and order are compared.
+- **proof**: `function`: equal operands give equal results; `exchange`: likewise, if all devices run it; `identity`: the
+  result is the operand; `body`: compared as the function that it names; `effect`: its number and order are compared.
 - **tests**: whether a test names it.
 """
 SEEN_THROUGH = frozenset({"stablehlo.optimization_barrier"})

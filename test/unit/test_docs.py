@@ -288,6 +288,7 @@ FILE = re.compile(r"`([\w./-]+\.(?:py|mlir|json|yml|toml|ipynb|gz|cff))`")
 FOLDER = re.compile(r"`([\w.-]+/[\w./-]*)`")
 OF_A_READER = {
     "costs.json",
+    "less.mlir",
     "02_after_recompute-mark.mlir",
     "acme.mlir",
     "acme_rules.py",
