@@ -83,6 +83,15 @@ HANDMADE = {
                 : (tensor<4xf32>) -> tensor<4xf32>
             return
         }""",
+    "shardy": """
+        #rule = #sdy.op_sharding_rule<([i, j], [i, j])->([i, j]) {i=2, j=4} need_replication={j}>
+        #edges = #sdy.propagation_edges<[{step-1 = [{"x" = operand-0 -> [result-0]}]}]>
+        sdy.mesh @mesh = <["x"=2]>
+        func.func @f(%0: tensor<2x4xf32>) {
+            %1 = stablehlo.add %0, %0 {sdy.propagation_edges = #edges, sdy.sharding_rule = #rule,
+                sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>} : tensor<2x4xf32>
+            return
+        }""",
     "defaults": """
         func.func @f(%0: tensor<4x4xf32>) {
             %2 = "stablehlo.custom_call"(%0) <{call_target_name = "f", has_side_effect = false, api_version = 1 : i32,
@@ -101,6 +110,7 @@ HANDMADE = {
 }
 SEEN_ELSEWHERE = {
     "stablehlo.result_accuracy_mode": "a word inside of a record, #stablehlo.result_accuracy",
+    "stablehlo.type_extensions": "MLIR prints it as #stablehlo.bounds",
     "stablehlo.collective_reduce": "MLIR has it in no version that JAX brings",
     "stablehlo.uniform_quantize": "xDSL has no quantized type that the bridge could make",
     "stablehlo.uniform_dequantize": "xDSL has no quantized type that the bridge could make",
