@@ -56,7 +56,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(data) < len(pairs):
         names = [name for name, _ in pairs]
         repeated = next(name for name in names if names.count(name) > 1)
-        raise BadJson(f"the key '{repeated}' occurs repeated in one object")
+        raise BadJson(f"the key '{repeated}' occurs twice")
     return data
 
 

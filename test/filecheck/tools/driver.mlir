@@ -65,7 +65,7 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // LIST-NEXT: recompute-plan
 // LIST:      Passes of xDSL and of other packages:
 // LIST:        canonicalize
-// HELP:      recompute-mark: translate a policy to marks.
+// HELP:      recompute-mark: translate a selection to marks, which `recompute-clone` carries out.
 // HELP:      Options:
 // HELP-NEXT:   segments=<str>, default auto
 // HELP-NEXT:   segment-count=<int>, default 0

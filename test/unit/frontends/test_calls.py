@@ -144,7 +144,7 @@ def test_it_looks_like_the_function():
     def other(x: Any) -> Any:
         return x
 
-    assert (step.__name__, step.__doc__, other.__name__) == ("step", "One step.", "other")
+    assert (step.__name__, step.__doc__, other.__name__) == ("step", "Run one step.", "other")
     assert far_apart(step.__wrapped__(weights(), batch())[0], forward()(weights(), batch())) == []
     assert step.eval_shape(weights(), batch())[0].shape == ()
     assert step.trace(weights(), batch()).fun_name == "step"
