@@ -19,9 +19,10 @@ from typing_extensions import override
 
 from .compiled_step import NotMeasured, why_not_run
 from .options import Options
-from .partition import Partitioned, Partitioner, Step
+from .partition import Partitioner
 from .replan import partitioned_within
 from .report import GraphReport
+from .step import Partitioned, Step
 
 
 class MeasuringPartitioner(Partitioner):

@@ -72,7 +72,9 @@ def options_of(keywords: Mapping[str, Any]) -> Options:
             replace(selection, segment_budgets=()),
             settings["segment_budgets"],
         )
-    rewrite = RecomputeOptions(selection, target="none", stagger=False, budget=budget, **rewrite_settings)
+    rewrite = RecomputeOptions(
+        selection, target="none", stagger=False, calls=False, loops=False, budget=budget, **rewrite_settings
+    )
     return Options(rewrite.validated(), budget)
 
 

@@ -16,16 +16,16 @@ import torch
 import torch._functorch.config as functorch_config
 from functorch.compile import min_cut_rematerialization_partition
 
-from ...driver.api import Rewritten
 from ...driver.verified import NotProved
 from ...support.diagnostics import Refusal
 from ...support.units import MINIMUM, is_share, parse_budget
 from .compiled_step import devices_of, measured_peak, program_order_peak
 from .flops import flops_of
 from .options import Options
-from .partition import BudgetNotKept, Partitioned, Step
-from .report import GraphReport, Round
+from .partition import BudgetNotKept
+from .report import GraphReport, Round, report_of, unchanged_report
 from .schemas import draws
+from .step import Partitioned, RewrittenStep, Step
 
 COMPILES = 4
 """The maximum number of steps that are compiled for a budget; the plain step is not counted."""
@@ -55,7 +55,7 @@ class Candidate:
     halves: Partitioned
     planned_bytes: int
     flops: int
-    rewritten: Rewritten | None = None
+    rewritten: RewrittenStep | None = None
 
 
 def partitioned_within(step: Step, options: Options) -> tuple[Partitioned, GraphReport]:
@@ -172,7 +172,7 @@ class _Search:
             halves = self.step.split(rewritten)
         except (Refusal, NotProved):
             return None
-        report = self.step.report(rewritten)
+        report = report_of(self.step, rewritten)
         return Candidate(words, halves, report.peak_bytes, report.flops, rewritten)
 
     def _of_torch(self) -> Iterator[Candidate]:
@@ -196,7 +196,7 @@ class _Search:
     @cached_property
     def _unchanged(self) -> GraphReport:
         """Return the report on the unchanged step: its peak in program order, and the bytes of its arguments."""
-        return self.step.unchanged_report()
+        return unchanged_report(self.step)
 
     @cached_property
     def _torch_is_right(self) -> bool:
@@ -212,7 +212,7 @@ class _Search:
         return measured_peak(candidate.halves, self.step.num_fwd_outputs, device)
 
     def _report(self, chosen: Candidate, plain_bytes: int, peak_bytes: int, rounds: list[Round]) -> GraphReport:
-        report = self._unchanged if chosen.rewritten is None else self.step.report(chosen.rewritten)
+        report = self._unchanged if chosen.rewritten is None else report_of(self.step, chosen.rewritten)
         return replace(
             report,
             plain_bytes=plain_bytes,

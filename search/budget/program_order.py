@@ -14,6 +14,7 @@ from typing import Generic
 from ...options.loop_schedule import LoopSchedule
 from ...planning.graph import Graph
 from ...planning.plan import Plan
+from ...planning.plan_file import StepPlan
 from ...support.diagnostics import Refusal
 from .beside_segments import BesideSegments
 from .budget_problem import BudgetProblem, Evaluated, O, RewriteResult
