@@ -2,8 +2,8 @@
 
 Inductor fuses operations and orders them anew, so that the peak of a compiled step is not that of program order. It is
 measured here while AOTAutograd waits for the halves, so no step of the user runs with a plan that exceeds its budget.
-Stand-ins are zeros: shapes decide what is allocated. A graph that may have effects, or in which operations are not
-known, is not run.
+Stand-ins are zeros, since allocations depend on shapes alone. A graph with unknown operations, or with operations that
+may have effects, is not run.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Our partitioner under Inductor, which calls it after its own passes over the joint graph.
+"""The partitioner under Inductor, which calls it after its own passes over the joint graph.
 
-Inductor fuses operations and orders them anew, so that the peak in program order, which is what a plan is made for, is
+Inductor fuses operations and orders them anew, so that the peak in program order, for which plans are made, is
 not the peak of the compiled step: with a budget, the compiled step is measured (`replan`).
 """
 

@@ -36,7 +36,7 @@ class Partitioner:
     """A partition function for AOTAutograd, with a report for each graph that it has partitioned.
 
     Attributes:
-        options: What to recompute.
+        options: The options of the user.
         fallback: The partitioner of graphs that are left alone.
         reports: One for each graph, in the order of compilation.
     """
@@ -66,7 +66,7 @@ class Partitioner:
                 raise
             return self._left_alone(error, joint, inputs, num_fwd_outputs=num_fwd_outputs, **keywords)
         except Exception as error:
-            # A mistake of ours must not stop a step that runs without us.
+            # An internal error must not stop a step that runs without this package.
             if self.options.rewrite.strict or self.options.rewrite.planner:  # a planner of the user
                 raise
             internal = Unsupported("internal error", f"{type(error).__name__}: {error}; please report it")

@@ -24,7 +24,7 @@ from .options import Options
 
 @dataclass(frozen=True)
 class StoredPlan:
-    """A plan and what was found out about it.
+    """A plan with the results of its search.
 
     Attributes:
         plan: The plan, in JSON.

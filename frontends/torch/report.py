@@ -55,7 +55,7 @@ class GraphReport:
         remarks: Remarks of the rewrite, one line each.
         module: The imported step; None if it could not be imported.
         rewritten: The rewritten step; None if PyTorch's partitioner has split the step.
-        plan: Under Inductor with a budget, what runs.
+        plan: Under Inductor with a budget, a description of the partition that runs.
         rounds: The steps that were compiled for the budget, without the plain one.
         unmeasured: Why the peak is not that of the compiled step, though it is compiled by Inductor; empty otherwise.
         optimality: The extra work of the plan by the cost model, and a lower bound for every plan with this budget in
@@ -170,7 +170,7 @@ def report_of(step: Step, rewritten: RewrittenStep) -> GraphReport:
 
 
 def unchanged_report(step: Step) -> GraphReport:
-    """Return the report on a graph of which nothing is recomputed by us."""
+    """Return the report on a graph without copies."""
     peak, flops = step.peak.temporary_bytes + step.tangent_bytes, _flops(step.module)
     return GraphReport(
         plain_bytes=peak,

@@ -77,11 +77,11 @@ class RewrittenStep:
 
 @dataclass(frozen=True)
 class Step:
-    """A joint graph, and what it takes to plan and to split it.
+    """A joint graph, and the data to plan and to split it.
 
     Attributes:
         module: The imported graph.
-        joint: The graph that came.
+        joint: The graph as AOTAutograd made it.
         inputs, num_fwd_outputs, keywords: Arguments of the partitioner. `keywords` differ between versions.
     """
 
@@ -98,8 +98,8 @@ class Step:
 
     @cached_property
     def tangent_bytes(self) -> int:
-        """Bytes of the gradients of what the step returns: PyTorch makes them when the backward pass begins, and holds
-        them until it ends."""
+        """Bytes of the gradients of the results: PyTorch makes them when the backward pass begins, and holds them until
+        it ends."""
         (function,) = functions_of(self.module)
         arguments = zip(function.args, self.joint.graph.find_nodes(op="placeholder"), strict=True)
         return sum(value_bytes(argument) for argument, node in arguments if node.name.startswith("tangents"))
@@ -123,7 +123,7 @@ class Step:
     def split(self, rewritten: RewrittenStep) -> Partitioned:
         """Return the halves of a rewritten step, whose graph is imported again and proved equal to the joint graph.
 
-        Raises `NotProved`, and `Unsupported` for what has no form in FX.
+        Raises `NotProved`, and `Unsupported` for an operation without a form in FX.
         """
         graph = write_joint(rewritten.result.module, self.joint)
         proof = prove(self.module, read_joint(graph, self.num_fwd_outputs))

@@ -17,6 +17,7 @@ STATE = 5056
 """Bytes of a saved random state, which the meter does not see."""
 
 
+@pytest.mark.slow("gpt-options1", "gpt-options2", "lstm")
 @pytest.mark.parametrize(
     ("name", "options"),
     [
