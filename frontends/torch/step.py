@@ -28,6 +28,8 @@ from .peaks import Peak
 from .plan_cache import PlanCache, StoredPlan
 
 Partitioned = tuple[torch.fx.GraphModule, torch.fx.GraphModule]
+TIGHTENED, SHRUNK = 4, 0.93
+"""Maximum number of budgets that are tried below the least that was found, each this share of the one before."""
 _KEYWORDS = frozenset(signature(default_partition).parameters)
 
 
@@ -158,7 +160,10 @@ def _rewrite(step: Step, options: Options) -> RewrittenStep:
 
 def _smallest(step: Step, options: RecomputeOptions) -> RewrittenStep:
     """Return the rewrite with the lowest peak: that of the solvers, or that by segments. Raises `Refusal` if both are
-    refused."""
+    refused.
+
+    The least budget is found by a greedy search, which may stop early; so smaller budgets are tried.
+    """
     found, refused = list[RewrittenStep](), list[Refusal]()
     for each in (options, replace(options, budget=None)):
         try:
@@ -167,7 +172,17 @@ def _smallest(step: Step, options: RecomputeOptions) -> RewrittenStep:
             refused.append(error)
     if not found:
         raise refused[0]
-    return min(found, key=lambda rewritten: rewritten.peak.with_states)
+    best = min(found, key=lambda rewritten: rewritten.peak.with_states)
+    for _ in range(TIGHTENED):
+        budget = f"{int(SHRUNK * best.peak.with_states) + step.peak.argument_bytes}B"
+        try:
+            tighter = RewrittenStep.of(step, replace(options, budget=budget))
+        except Refusal:
+            break
+        if tighter.peak.with_states >= best.peak.with_states:
+            break
+        best = tighter
+    return best
 
 
 def _limit(budget: str, step: Step) -> int:
