@@ -9,7 +9,7 @@ read only values computed before them form a program; `liveness.py` computes its
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -83,11 +83,34 @@ class Kept:
 
 
 @dataclass(frozen=True)
+class Optimality:
+    """The distance of a plan to the cheapest plan within its budget.
+
+    percent, bound_percent: extra cost of the plan, and a lower bound for all plans within the budget, in percent of the
+    cost of the plain step.
+    by: the method that proves the bound.
+    """
+
+    percent: float
+    bound_percent: float
+    by: str
+
+    @property
+    def gap(self) -> float:
+        """Upper bound of the distance, in percentage points."""
+        return max(0.0, self.percent - self.bound_percent)
+
+
+@dataclass(frozen=True)
 class Plan:
-    """Copy groups in program order, and an entry for each segment that is kept, with the first reason."""
+    """Copy groups in program order, and an entry for each segment that is kept, with the first reason.
+
+    optimality: known for plans of the solvers; a plan file does not contain it.
+    """
 
     groups: tuple[CopyGroup, ...] = ()
     kept: tuple[Kept, ...] = ()
+    optimality: Optimality | None = field(default=None, compare=False)
 
     @property
     def replaced(self) -> frozenset[int]:

@@ -1,7 +1,7 @@
-"""ATen, and the operations of `dialects/torch.py` around it: the facts that schemas and tags do not say.
+"""ATen, and the operations of `dialects/torch.py` around it: the facts that schemas and tags do not contain.
 
-`dialects/aten.py` has the names, by what their schemas and tags say. PyTorch allocates every result while it runs, also
-constants and what it returns.
+`dialects/aten.py` lists the names by the facts of their schemas and tags. PyTorch allocates every result at run time,
+constants and returned values included.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ prims.inductor_random.default prims.prepare_softmax_online.default
 _MEANS = """
 aten.binary_cross_entropy.default aten.mse_loss.default aten.smooth_l1_loss.default aten.soft_margin_loss.default
 """
-"""Losses that reduce in place what they have computed for each element: their scalar keeps that storage."""
+"""Losses that reduce the values of all elements in place: their scalar keeps the storage of the elements."""
 _ONE_EACH = per_element(1)
 
 _CASTS = "aten._to_copy.default prims.convert_element_type.default"

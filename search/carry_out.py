@@ -92,7 +92,10 @@ def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions)
     """
     planned, permission = options.planned, options.selection.permission
     assert planned is not None, "the options have a plan or a planner"
-    forecasts = [Forecast.of(function, step, options.emission).read() for function, step in steps]
+    forecasts = [Forecast.of(function, step, options.emission) for function, step in steps]
+    if options.emission.is_ordered:
+        # The peak under XLA before the change is read after the step has changed.
+        forecasts = [forecast.read() for forecast in forecasts]
     if callable(planned):
         cloned = clone_by(module, planned, permission, steps)
     else:

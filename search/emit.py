@@ -13,9 +13,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from ..analysis.memory.peaks import Peaks
-from ..analysis.memory.timeline import timeline
+from ..analysis.memory.timeline import peak_in_order
 from ..analysis.step.order import functions_of
-from ..analysis.step.phases import phases
 from ..options.recompute_options import Emission
 from ..planning.objective import WORTH_IT
 from ..support.diagnostics import Remark
@@ -104,9 +103,7 @@ STAY = "functions stay inlined: called again they would take the peak in program
 
 def in_order(module: ModuleOp) -> Mapping[str, int]:
     """Compute the peak of each function of a flat module, in program order and in bytes."""
-    return {
-        function.sym_name.data: timeline(function, phases(function)).peak_bytes for function in functions_of(module)
-    }
+    return {function.sym_name.data: peak_in_order(function) for function in functions_of(module)}
 
 
 def may_cost(called: ModuleOp, before: Mapping[str, int]) -> bool:

@@ -201,6 +201,14 @@ def timeline(function: FuncOp, phases: Phases | None = None, labels: Labels | No
     )
 
 
+def peak_in_order(function: FuncOp) -> int:
+    """Return the peak of `timeline` in bytes, without the labels of its buffers, which take most of its time.
+
+    Raises `Refusal` for dynamic shapes.
+    """
+    return liveness.peak_bytes(graph_of(Order.of(single_block(function)), bare=True).graph)
+
+
 def _buffers(values: Sequence[SSAValue], storages: liveness.StorageRanges, labels: Labels) -> Iterable[Buffer]:
     for number, size, first, last in storages.rows():
         owner = values[number].owner

@@ -77,6 +77,7 @@ CASES: dict[str, Case] = {
     "pytorch 190758": Case(issues.NoisyLayers, lambda: (torch.randn(256, 64),)),
     "pytorch 190717": Case(issues.DropoutClassifier, lambda: (torch.randn(256, 64), torch.randint(10, (256,)))),
     "pytorch 197838": Case(issues.LlamaStyle, partial(words, 4, 64, 128)),
+    "shared blocks": Case(issues.SharedBlocks, lambda: (*words(8, 64, 64), torch.randn(8, 32, 64))),
 }
 
 

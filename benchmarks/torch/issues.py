@@ -1,6 +1,7 @@
 """Programs of issues that users filed against PyTorch's `activation_memory_budget`, written anew.
 
 190758 and 190717: below a budget of 1 the backward pass draws dropout again. 197838: the peak rises at low budgets.
+`SharedBlocks`: the compiled step holds the recomputed values of several blocks, with `torch.utils.checkpoint`.
 """
 
 from __future__ import annotations
@@ -76,3 +77,52 @@ class LlamaStyle(nn.Module):
         for block in self.blocks:
             x = block(x)
         return F.cross_entropy(self.head(self.norm(x)).flatten(0, 1), targets.flatten())
+
+
+class CrossBlock(nn.Module):
+    """Causal attention, attention to a context if there is one, and a feed-forward layer."""
+
+    def __init__(self, width: int, heads: int):
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2, self.norm3 = nn.LayerNorm(width), nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.query, self.pair = nn.Linear(width, width), nn.Linear(width, 2 * width)
+        self.cross = nn.Linear(width, width)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+    def forward(self, x: torch.Tensor, context: torch.Tensor | None = None) -> torch.Tensor:
+        q, k, v = map(self._split, self.qkv(self.norm1(x)).chunk(3, -1))
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(mixed.transpose(1, 2).reshape(x.shape))
+        if context is not None:
+            k, v = map(self._split, self.pair(context).chunk(2, -1))
+            mixed = F.scaled_dot_product_attention(self._split(self.query(self.norm3(x))), k, v)
+            x = x + self.cross(mixed.transpose(1, 2).reshape(x.shape))
+        return x + self.mlp(self.norm2(x))
+
+    def _split(self, x: torch.Tensor) -> torch.Tensor:
+        return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
+
+
+class SharedBlocks(nn.Module):
+    """The same blocks run twice in one step, without and with a context: a contrastive loss and that of captions.
+
+    From tokens and targets of (batch, length), and contexts of (batch, count, width).
+    """
+
+    def __init__(self, layers: int = 6, width: int = 64, words: int = 64):
+        super().__init__()
+        self.embed = nn.Embedding(words, width)
+        self.blocks = nn.ModuleList(CrossBlock(width, 4) for _ in range(layers))
+        self.head = nn.Linear(width, words)
+
+    def forward(self, tokens: torch.Tensor, targets: torch.Tensor, context: torch.Tensor) -> torch.Tensor:
+        text = captions = self.embed(tokens)
+        for block in self.blocks:
+            text = block(text)
+        for block in self.blocks:
+            captions = block(captions, context)
+        alike = 10 * F.normalize(text[:, -1], dim=-1) @ F.normalize(context.mean(1), dim=-1).T
+        contrastive = F.cross_entropy(alike, torch.arange(len(alike), device=alike.device))
+        return contrastive + F.cross_entropy(self.head(captions).flatten(0, 1), targets.flatten())

@@ -1,4 +1,4 @@
-"""The peak of what PyTorch's allocators hand out while a step runs."""
+"""The peak memory of a step, as PyTorch's allocators record it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import torch
 
 
 def allocator_peak(run: Callable[[], object], device: str) -> int:
-    """Return the most bytes that were allocated at one time while `run` ran, beyond what was allocated before.
+    """Return the peak of allocated bytes while `run` runs, above those allocated before.
 
-    What `run` returns is alive until it has ended. On the CPU these are the events of PyTorch's allocator; memory that
-    libraries take from the system themselves is not seen.
+    The results of `run` stay alive until it has ended. On the CPU the events of PyTorch's allocator are summed; memory
+    that libraries request from the system directly is not seen.
 
     Raises `RuntimeError` on the CPU if a profiler is at work already.
     """

@@ -17,7 +17,7 @@ def count_breaks() -> Counter[str]:
 
 
 def breaks_since(before: Counter[str]) -> tuple[str, ...]:
-    """Return the reasons that came up since these were counted. `torch._dynamo.reset()` keeps the counters."""
+    """Return the reasons counted since `before`. `torch._dynamo.reset()` keeps the counters."""
     return tuple(count_breaks() - before)
 
 

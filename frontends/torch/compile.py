@@ -25,7 +25,7 @@ _OF_TORCH = frozenset({"fullgraph", "dynamic"})
 
 
 class Backend:
-    """A backend for `torch.compile`: AOTAutograd with our partitioner; operations run in program order.
+    """A backend for `torch.compile`: AOTAutograd with the partitioner of this package; operations run in program order.
 
     Attributes:
         reports: A report for each graph with a backward pass that was compiled so far.
@@ -72,11 +72,11 @@ def backend(**keywords: Unpack[Keywords]) -> Backend:
     """Return a backend for `torch.compile` whose steps need less memory; the results are equal, bit for bit.
 
     Args:
-        budget: `"8GiB"` of the device, or that number of bytes, weights and inputs included; `0.5` or `"50%"` of what
-            the plain step needs beside them; or `"min"`. The peak is within it, at the least extra work.
+        budget: `"8GiB"` of the device, or that number of bytes, weights and inputs included; `0.5` or `"50%"` of the
+            peak of the plain step without them; or `"min"`. The plan within it with the least extra work is chosen.
         reserve: Bytes of a budget in bytes that are left to tensors outside of the graph, such as optimizer states.
-        segments, policy, save, ...: The fields of `recompute.Selection`: what is recomputed without a budget. Segments
-            are module paths, `"blocks.*"`.
+        segments, policy, save, ...: The fields of `recompute.Selection`, which select the recomputed values if there
+            is no budget. Segments are module paths, `"blocks.*"`.
         plan, planner, copies, attempts, cost, strict: As in `recompute.RecomputeOptions`.
 
     Raises:
@@ -101,7 +101,7 @@ def compile(model: Callable[..., Any] | None = None, /, *, backend: str = "aot_e
         fullgraph, dynamic: As of `torch.compile`.
 
     Returns:
-        The result of `torch.compile`, with two more methods, `report()` and `explain()`, for what was compiled so far.
+        The result of `torch.compile`, with two more methods, `report()` and `explain()`, on the graphs compiled so far.
 
     Raises:
         TypeError, ValueError: As `backend` does.

@@ -2,8 +2,8 @@
 
 Inductor fuses operations and orders them anew, so that the peak of a compiled step is not that of program order. It is
 measured here while AOTAutograd waits for the halves, so no step of the user runs with a plan that exceeds its budget.
-Stand-ins are zeros: shapes decide what is allocated. A graph that may have effects, or in which operations are not
-known, is not run.
+Stand-ins are zeros, since allocations depend on shapes alone. A graph with unknown operations, or with operations that
+may have effects, is not run.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from torch._prims.rng_prims import run_and_save_rng_state, run_with_rng_state
 from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
 
 from .allocator import allocator_peak
-from .partition import Partitioned
 from .schemas import is_on_sizes
+from .step import Partitioned
 
 _PURE_OR_RANDOM = frozenset({"aten", "prims"})
 """Namespaces of operations that may run on stand-ins: they have no effects but on their arguments and the generator."""

@@ -36,7 +36,7 @@ _OF_CHECKPOINTS = ("recompute", "ac_graph_id")
 def write_joint(module: ModuleOp, joint: torch.fx.GraphModule) -> torch.fx.GraphModule:
     """Return the joint graph of a module. `joint`: the graph that the module was imported from.
 
-    Raises `Unsupported` for what has no form in FX.
+    Raises `Unsupported` for an operation without a form in FX.
     """
     (function,) = functions_of(module)
     writer = _Writer(joint)
@@ -155,8 +155,8 @@ class _Writer:
     def _item(
         self, call: torch.fx.Node, index: int, value: Any, original: torch.fx.Node | None = None, copied: bool = False
     ) -> torch.fx.Node:
-        """Return an element of what a call returns. `original`: the node that takes it in the graph that was
-        imported."""
+        """Return an element of the tuple that a call returns. `original`: the node for this element in the imported
+        graph."""
         name = None if original is None else f"{original.name}_recomputed" if copied else original.name
         node = self.graph.create_node("call_function", operator.getitem, (call, index), name=name)
         node.meta = {**call.meta, "val": value}

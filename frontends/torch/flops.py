@@ -12,7 +12,7 @@ from torch.utils.flop_counter import flop_registry
 
 
 def flops_of(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], value: Any) -> int | None:
-    """Return PyTorch's count for a call; None for operations that it does not count. `value`: what the call returns."""
+    """Return PyTorch's count for a call; None for operations that it does not count. `value`: the fake result."""
     formula: Any = flop_registry.get(target._overloadpacket)
     if formula is None:
         return None

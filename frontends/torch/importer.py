@@ -1,7 +1,7 @@
 """Import a joint graph: FX to xDSL, without text. docs/torch.md describes the encoding.
 
 A copy in an exported graph says in its metadata which node it copies, and gets that node's name. So an exported graph
-can be imported again, and compared with the one that came.
+can be imported again, and compared with the graph before.
 """
 
 from __future__ import annotations
@@ -208,7 +208,8 @@ class _Reader:
         args: Sequence[Any],
         value: Any,
     ) -> Results:
-        """Return the operation of a call. `state`: of a random one. `value`: what the call returns, fake."""
+        """Add the operation of a call, and return its results. `state`: that of a random one. `value`: the fake
+        result."""
         operands, number = list(state), dict[torch.fx.Node, int]()
 
         def operand(read: torch.fx.Node) -> int:

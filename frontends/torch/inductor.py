@@ -1,6 +1,6 @@
-"""Our partitioner under Inductor, which calls it after its own passes over the joint graph.
+"""The partitioner under Inductor, which calls it after its own passes over the joint graph.
 
-Inductor fuses operations and orders them anew, so that the peak in program order, which is what a plan is made for, is
+Inductor fuses operations and orders them anew, so that the peak in program order, for which plans are made, is
 not the peak of the compiled step: with a budget, the compiled step is measured (`replan`).
 """
 
@@ -19,9 +19,10 @@ from typing_extensions import override
 
 from .compiled_step import NotMeasured, why_not_run
 from .options import Options
-from .partition import Partitioned, Partitioner, Step
+from .partition import Partitioner
 from .replan import partitioned_within
 from .report import GraphReport
+from .step import Partitioned, Step
 
 
 class MeasuringPartitioner(Partitioner):

@@ -72,12 +72,14 @@ def options_of(keywords: Mapping[str, Any]) -> Options:
             replace(selection, segment_budgets=()),
             settings["segment_budgets"],
         )
-    rewrite = RecomputeOptions(selection, target="none", stagger=False, budget=budget, **rewrite_settings)
+    rewrite = RecomputeOptions(
+        selection, target="none", stagger=False, calls=False, loops=False, budget=budget, **rewrite_settings
+    )
     return Options(rewrite.validated(), budget)
 
 
 def budget_within(budget: str | float, reserve: str | int) -> str:
-    """Return the budget as text, less what is reserved for tensors outside of the graph: optimizer states, other
+    """Return the budget as text, minus the bytes reserved for tensors outside of the graph: optimizer states, other
     gradients.
 
     Raises `ValueError` for an invalid budget, and for a reserve beside a share or that leaves nothing.

@@ -2,7 +2,7 @@
 
 The peak of a compiled step differs from that of program order, since Inductor fuses and reorders. A plan is made for a
 bound in program order; the measured peak of the compiled step, divided by the planned one, corrects the bound of the
-next plan. If no plan of ours keeps the budget, the plans of PyTorch's own partitioner are tried if they are correct:
+next plan. If none of these plans keeps the budget, those of PyTorch's own partitioner are tried if they are correct:
 below a budget of 1 it draws random numbers again and reads overwritten buffers.
 """
 
@@ -16,21 +16,21 @@ import torch
 import torch._functorch.config as functorch_config
 from functorch.compile import min_cut_rematerialization_partition
 
-from ...driver.api import Rewritten
 from ...driver.verified import NotProved
 from ...support.diagnostics import Refusal
 from ...support.units import MINIMUM, is_share, parse_budget
 from .compiled_step import devices_of, measured_peak, program_order_peak
 from .flops import flops_of
 from .options import Options
-from .partition import BudgetNotKept, Partitioned, Step
-from .report import GraphReport, Round
+from .partition import BudgetNotKept
+from .report import GraphReport, Round, report_of, unchanged_report
 from .schemas import draws
+from .step import Partitioned, RewrittenStep, Step
 
 COMPILES = 4
 """The maximum number of steps that are compiled for a budget; the plain step is not counted."""
 OF_OURS = 3
-"""The number of these steps that are reserved for our plans if PyTorch's may be tried, too."""
+"""The number of these steps that are reserved for plans of this package if PyTorch's may be tried, too."""
 CLOSE = 0.95
 """A measured peak of at least this share of the limit is close enough: no looser plan is tried."""
 MARGIN = 0.99
@@ -55,7 +55,7 @@ class Candidate:
     halves: Partitioned
     planned_bytes: int
     flops: int
-    rewritten: Rewritten | None = None
+    rewritten: RewrittenStep | None = None
 
 
 def partitioned_within(step: Step, options: Options) -> tuple[Partitioned, GraphReport]:
@@ -111,13 +111,14 @@ class _Search:
             yield from self._torch(limit, plain_bytes, left, rounds)
 
     def _ours(self, limit: int, plain_bytes: int, rounds: list[Round], most: int) -> Iterator[Candidate]:
-        """Yield the plans of ours: for the bound that the measurements so far make likely to be the loosest
-        that fits."""
+        """Yield plans for bounds in program order, each the loosest that should fit by the measurements so far."""
         ratio = plain_bytes / self._unchanged.plain_bytes
         bound = int(limit / ratio)
         bounds = set[int]()
         for _ in range(most):
             candidate = self._within(bound) or self._smallest()
+            if candidate is not None and candidate.planned_bytes in bounds and not any(each.fits for each in rounds):
+                candidate = self._by_segments()
             if candidate is None or candidate.planned_bytes in bounds:
                 return
             bounds.add(candidate.planned_bytes)
@@ -128,8 +129,7 @@ class _Search:
             bound = next_bound(limit, [(each.planned_bytes, each.peak_bytes) for each in rounds])
 
     def _least(self) -> Iterator[Candidate]:
-        """Yield the plans of ours for the budget `min`: the smallest in program order, and two that leave Inductor more
-        room."""
+        """Yield plans for the budget `min`: the smallest in program order, and two that leave Inductor more room."""
         smallest = self._smallest()
         if smallest is None:
             return
@@ -158,21 +158,26 @@ class _Search:
             ratio = max(ratio, rounds[-1].peak_bytes / chosen.planned_bytes)
 
     def _within(self, bound: int) -> Candidate | None:
-        """Make our plan for a bound in program order; None if there is none."""
+        """Make the plan for a bound in program order; None if there is none."""
         budget = f"{bound + self._unchanged.input_bytes}B"
         return self._of_ours(budget, f"plan within {bound} bytes in program order")
 
     def _smallest(self) -> Candidate | None:
         return self._of_ours(MINIMUM, "smallest plan in program order")
 
-    def _of_ours(self, budget: str, words: str) -> Candidate | None:
+    def _by_segments(self) -> Candidate | None:
+        """Make the plan that recomputes whole segments: Inductor fuses their copies, so that it may need less than the
+        smallest plan in program order."""
+        return self._of_ours(None, "plan by segments")
+
+    def _of_ours(self, budget: str | None, words: str) -> Candidate | None:
         options = Options(replace(self.options.rewrite, budget=budget), budget)
         try:
             rewritten = self.step.rewritten(options)
             halves = self.step.split(rewritten)
         except (Refusal, NotProved):
             return None
-        report = self.step.report(rewritten)
+        report = report_of(self.step, rewritten)
         return Candidate(words, halves, report.peak_bytes, report.flops, rewritten)
 
     def _of_torch(self) -> Iterator[Candidate]:
@@ -196,7 +201,7 @@ class _Search:
     @cached_property
     def _unchanged(self) -> GraphReport:
         """Return the report on the unchanged step: its peak in program order, and the bytes of its arguments."""
-        return self.step.unchanged_report()
+        return unchanged_report(self.step)
 
     @cached_property
     def _torch_is_right(self) -> bool:
@@ -212,7 +217,7 @@ class _Search:
         return measured_peak(candidate.halves, self.step.num_fwd_outputs, device)
 
     def _report(self, chosen: Candidate, plain_bytes: int, peak_bytes: int, rounds: list[Round]) -> GraphReport:
-        report = self._unchanged if chosen.rewritten is None else self.step.report(chosen.rewritten)
+        report = self._unchanged if chosen.rewritten is None else report_of(self.step, chosen.rewritten)
         return replace(
             report,
             plain_bytes=plain_bytes,

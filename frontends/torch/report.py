@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
-from ...analysis.memory.timeline import Timeline
-from ...dialects.torch import FLOPS, SEEDED
-from ...driver.api import Rewritten, memory
-from ...planning.graph import PHASES_OF_FORWARD
+from ...dialects.torch import FLOPS
+from ...planning.plan import Optimality
 from ...support.units import format_bytes
-from .schemas import STATE_BYTES
 from .warning import reason_of
+
+if TYPE_CHECKING:
+    from .step import RewrittenStep, Step
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,12 @@ class GraphReport:
         remarks: Remarks of the rewrite, one line each.
         module: The imported step; None if it could not be imported.
         rewritten: The rewritten step; None if PyTorch's partitioner has split the step.
-        plan: Under Inductor with a budget, what runs.
+        plan: Under Inductor with a budget, a description of the partition that runs.
         rounds: The steps that were compiled for the budget, without the plain one.
         unmeasured: Why the peak is not that of the compiled step, though it is compiled by Inductor; empty otherwise.
+        optimality: The extra work of the plan by the cost model, and a lower bound for every plan with this budget in
+            program order, in percent of the plain step; None if no bound is known.
+        is_stored: Whether the plan came from the disk cache, where an earlier process had stored it.
     """
 
     reason: str = ""
@@ -74,6 +77,8 @@ class GraphReport:
     plan: str = ""
     rounds: tuple[Round, ...] = ()
     unmeasured: str = ""
+    optimality: Optimality | None = None
+    is_stored: bool = False
 
     @property
     def extra_share(self) -> float:
@@ -90,10 +95,19 @@ class GraphReport:
         if self.unmeasured:
             peaks += f", in program order (not measured: {self.unmeasured})"
         proof = "" if self.plan and self.rewritten is None else "proved equal, "
+        stored = "plan from the disk cache, " if self.is_stored else ""
         return (
-            f"{peaks}; {self.copies} operations run again, {100 * self.extra_share:.1f} % more FLOPs; "
-            f"{proof}{self.seconds:.1f} s"
+            f"{peaks}; {self.copies} operations run again, {100 * self.extra_share:.1f} % more FLOPs"
+            f"{self._bound}; {stored}{proof}{self.seconds:.1f} s"
         )
+
+    @property
+    def _bound(self) -> str:
+        """The extra work of the plan and its lower bound, in words; empty without one, and for a measured plan."""
+        known = self.optimality
+        if known is None or self.plan:
+            return ""
+        return f" ({known.percent:.2f} % more work, at least {known.bound_percent:.2f} % within this budget)"
 
 
 @dataclass(frozen=True)
@@ -140,47 +154,31 @@ class Report:
         return "\n".join(lines)
 
 
-def report_of(module: ModuleOp, rewritten: Rewritten, tangent_bytes: int) -> GraphReport:
-    """Return the report on a graph that was rewritten, or left as it is with the reason in its remarks.
-
-    `tangent_bytes`: of the gradients of what the step returns, which are arguments and part of the peak.
-    """
-    ((before, after),) = rewritten.memory().values()
-    return GraphReport(
-        plain_bytes=before.peak_bytes + tangent_bytes,
-        peak_bytes=peak_with_states(after) + tangent_bytes,
-        input_bytes=before.argument_bytes - tangent_bytes,
-        copies=rewritten.copies,
-        plain_flops=_flops(module),
-        flops=_flops(rewritten.module),
-        remarks=tuple(remark.reason for remark in rewritten.remarks),
-        module=module,
-        rewritten=rewritten.module,
+def report_of(step: Step, rewritten: RewrittenStep) -> GraphReport:
+    """Return the report on a graph that was rewritten, or left as it is with the reason in its remarks."""
+    result = rewritten.result
+    return replace(
+        unchanged_report(step),
+        peak_bytes=rewritten.peak.with_states + step.tangent_bytes,
+        copies=result.copies,
+        flops=_flops(result.module),
+        remarks=rewritten.remarks,
+        rewritten=result.module,
+        optimality=rewritten.optimality,
+        is_stored=rewritten.is_stored,
     )
 
 
-def peak_with_states(timeline: Timeline) -> int:
-    """Return the peak in bytes, with the state of the generator that is held while a copy draws again, to be
-    restored."""
-    operations = zip(timeline.operations, timeline.phases, timeline.live_bytes, strict=True)
-    return max((live + _held(name, phase) for name, phase, live in operations), default=0)
-
-
-def _held(name: str, phase: str) -> int:
-    return STATE_BYTES["cpu"] if name.startswith(SEEDED) and phase not in PHASES_OF_FORWARD else 0
-
-
-def unchanged_report(module: ModuleOp, tangent_bytes: int) -> GraphReport:
-    """Return the report on a graph of which nothing is recomputed by us."""
-    (plain,) = memory(module).values()
-    peak, flops = plain.peak_bytes + tangent_bytes, _flops(module)
+def unchanged_report(step: Step) -> GraphReport:
+    """Return the report on a graph without copies."""
+    peak, flops = step.peak.temporary_bytes + step.tangent_bytes, _flops(step.module)
     return GraphReport(
         plain_bytes=peak,
         peak_bytes=peak,
-        input_bytes=plain.argument_bytes - tangent_bytes,
+        input_bytes=step.peak.argument_bytes - step.tangent_bytes,
         plain_flops=flops,
         flops=flops,
-        module=module,
+        module=step.module,
     )
 
 

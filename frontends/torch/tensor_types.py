@@ -1,4 +1,4 @@
-"""MLIR types of what FX nodes return, by the fake values in their metadata."""
+"""MLIR types of the results of FX nodes, by the fake values in their metadata."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from ...support.units import format_bytes, parse_budget
 from ..graph import Graph
 from ..liveness import CountedStorages, peak_bytes
 from ..pairs import plan_of_pairs
-from ..plan import Plan
+from ..plan import Optimality, Plan
 from ..simulate import as_graph, simulate
 from ..two_point_bound import TwoPointBound, two_point_bound
 from .effort import SMALL_PROBLEM, Effort
@@ -108,7 +108,7 @@ def plan_within(
         ValueError: For an unknown solver.
     """
     if peak_bytes(graph) <= budget:
-        return Plan()
+        return Plan(optimality=Optimality(0.0, 0.0, "nothing is free"))
     problem = problem_of_graph(graph)
     words = f"no plan within {budget} bytes of temporaries ({format_bytes(budget)})"
     if (held := two_point_bound(problem)).bytes > max(budget, largest_working_set(problem).bytes):
@@ -176,7 +176,8 @@ def carried_within(
         if needed <= budget:
             bound = min(first.bound_percent, outcome.percent)
             kept = replace(outcome, budget=budget, peak_bytes=needed, bound_percent=bound, bound_by=first.bound_by)
-            return FittingPlan(plan, kept)
+            optimality = Optimality(kept.percent, kept.bound_percent, kept.bound_by)
+            return FittingPlan(replace(plan, optimality=optimality), kept)
         limit = min(limit, outcome.peak_bytes) - (needed - budget)
     why = f"no plan within {budget} bytes of temporaries: after rewriting, the last one needs {needed}"
     return _refusal_with(problem, why, proved=False)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Generic, Protocol, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ...analysis.step.order import functions_of
+from ...dialects.dead_code import has_dead_code
 from ...options.loop_schedule import LoopSchedule
 from ...options.recompute_options import Planner, RecomputeOptions
 from ...planning.objective import EAGER_SHARE
 from ...planning.plan_file import StepPlan
 from ...planning.solvers.result import Stop
-from ...transforms.preparation.timelines import flat, timelines_of
+from ...transforms.preparation.timelines import flat, is_flat, peaks_of
 from ..prepare import drop_dead
 from .limits import Budget, BudgetLimits
 
@@ -85,11 +88,8 @@ class BudgetProblem(Generic[O]):
         """Rewrite the module, and measure the peaks of the result in bytes. `loops`: None for the option's schedule."""
         loops = loops or self.options.loop_schedule
         module, outcome = self.run(planned, loops)
-        peaks = {
-            name: timeline.peak_bytes
-            for name, timeline in timelines_of(module or self.module, self.budget.model)
-            if name
-        }
+        named = peaks_of(module or self.module, self.budget.model)
+        peaks = {name: peak for name, peak in named.items() if name}
         return Evaluated(module, outcome, peaks, loops)
 
     def living(self, result: Evaluated[O]) -> Mapping[str, int]:
@@ -98,7 +98,15 @@ class BudgetProblem(Generic[O]):
             return result.peaks
         module = flat(self.module)
         drop_dead(module)
-        return {name: timeline.peak_bytes for name, timeline in timelines_of(module, self.budget.model)}
+        return peaks_of(module, self.budget.model)
+
+    @cached_property
+    def is_single_step(self) -> bool:
+        """Whether the module is one flat function without dead code, and no segment has a budget: preparing it changes
+        nothing."""
+        if self.options.selection.segment_budgets or not is_flat(self.module):
+            return False
+        return not has_dead_code(functions_of(self.module)[0])
 
     def is_kept(self, result: Evaluated[O]) -> bool:
         """Return whether the peaks are within the budget; False for the budget `min`."""

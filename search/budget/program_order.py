@@ -14,6 +14,7 @@ from typing import Generic
 from ...options.loop_schedule import LoopSchedule
 from ...planning.graph import Graph
 from ...planning.plan import Plan
+from ...planning.plan_file import StepPlan
 from ...support.diagnostics import Refusal
 from .beside_segments import BesideSegments
 from .budget_problem import BudgetProblem, Evaluated, O, RewriteResult
@@ -79,8 +80,13 @@ class _InOrder(Generic[O]):
         Raises:
             Refusal: If no plan keeps the budget.
         """
-        graphs = dict[str, Graph]()
         segments = BesideSegments.of(self.problem.module, replace(self.problem.options, loops=loops))
+        if self.problem.is_single_step:
+            if seen:
+                return None
+            seen.add(frozenset())
+            return self._best_of(_Around.of_single(self.problem.limits.plain), loops, segments)
+        graphs = dict[str, Graph]()
 
         def look(graph: Graph) -> Plan:
             graphs[graph.fingerprint] = graph
@@ -95,12 +101,17 @@ class _InOrder(Generic[O]):
             return None
         if self.problem.is_kept(plain):
             return plain
-        around = _Around.of(plain.outcome, self.problem.living(plain), graphs)
+        return self._best_of(_Around.of(plain.outcome, self.problem.living(plain), graphs), loops, segments)
+
+    def _best_of(self, around: _Around, loops: LoopSchedule, segments: BesideSegments) -> Evaluated[O]:
+        """Return the better one of the plan of the solvers and the choice without a budget. Raises `Refusal`."""
         candidates, refused = list[Evaluated[O]](), None
         try:
             candidates.append(self._planned(around, loops, segments))
         except Refusal as error:
             refused = error
+        if candidates and _is_near_optimal(candidates[0].outcome.plans):
+            return candidates[0]
         ordinary = self.problem.evaluate(None, loops)
         if ordinary.outcome.copies and self.problem.is_kept(ordinary):
             candidates.append(ordinary)
@@ -150,12 +161,30 @@ class _InOrder(Generic[O]):
         )
 
 
+def _is_near_optimal(plans: Sequence[StepPlan]) -> bool:
+    """Return whether no plan within the budget is cheaper than these by a share that is worth a search."""
+    from ...planning.solvers.effort import OPEN_GAP
+
+    known = [plan.plan.optimality for plan in plans]
+    return all(optimality is not None and optimality.gap <= OPEN_GAP for optimality in known)
+
+
 @dataclass(frozen=True)
 class _Around:
     """For each graph the public function that contains the step, and the bytes that this function needs around the
-    step, which is outlined if it is inside of a loop."""
+    step, which is outlined if it is inside of a loop.
+
+    single: the function and its peak, if the module is a single step (`BudgetProblem.is_single_step`).
+    """
 
     of_graph: Mapping[str, tuple[str, int]]
+    single: tuple[str, int] | None = None
+
+    @classmethod
+    def of_single(cls, peaks: Mapping[str, int]) -> _Around:
+        """Take the only function of the module, with its peak."""
+        (single,) = peaks.items()
+        return cls({}, single)
 
     @classmethod
     def of(cls, outcome: RewriteResult, peaks: Mapping[str, int], graphs: Mapping[str, Graph]) -> _Around:
@@ -177,5 +206,11 @@ class _Around:
 
     def limit_of(self, graph: Graph, limits: Mapping[str, int] | None) -> tuple[int | None, int]:
         """Return the limit of the step in bytes (None for `min`), and the bytes around the step."""
-        function, besides = self.of_graph[graph.fingerprint]
+        from ...planning.liveness import peak_bytes
+
+        if self.single is not None:
+            function, peak = self.single
+            besides = max(0, peak - peak_bytes(graph))
+        else:
+            function, besides = self.of_graph[graph.fingerprint]
         return None if limits is None else limits[function] - besides, besides

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import CallOp, FuncOp
 
-from ...analysis.memory.timeline import Labels, Timeline, timeline
+from ...analysis.memory.timeline import Labels, Timeline, peak_in_order, timeline
 from ...analysis.memory.xla.memory import xla_timeline
 from ...analysis.step.order import functions_of
 from ...analysis.step.phases import Phases, phases
 from ...options.memory_model import ORDER, XLA
+from ..calls.call_attributes import is_private
 from ..inline import inline
 from ..inline_gradient import inline_gradient
 from ..inline_segments import inline_segments
@@ -29,13 +30,33 @@ def flat(module: ModuleOp) -> ModuleOp:
     return copy
 
 
+def peaks_of(module: ModuleOp, model: str) -> dict[str, int]:
+    """Return the peak in bytes of every public function, inlined; that of `timelines_of`, without labels.
+
+    Raises `Refusal` for dynamic shapes.
+    """
+    if model != ORDER:
+        return {name: timeline.peak_bytes for name, timeline in timelines_of(module, model)}
+    flattened = module if is_flat(module) else flat(module)
+    return {function.sym_name.data: peak_in_order(function) for function in functions_of(flattened)}
+
+
+def is_flat(module: ModuleOp) -> bool:
+    """Return whether the module is one function without calls and regions, so that `flat` changes nothing."""
+    operations = list(module.ops)
+    if len(operations) != 1 or not isinstance(function := operations[0], FuncOp) or is_private(function):
+        return False
+    return not any(op.regions or isinstance(op, CallOp) for block in function.body.blocks for op in block.ops)
+
+
 def timelines_of(module: ModuleOp, model: str) -> list[tuple[str, Timeline]]:
     """Return the name and the timeline of every public function.
 
     Raises:
         Refusal: A function has dynamic shapes.
     """
-    classified = [(function, phases(function)) for function in functions_of(flat(module))]
+    flattened = module if is_flat(module) else flat(module)
+    classified = [(function, phases(function)) for function in functions_of(flattened)]
     return [
         (function.sym_name.data, _TIMELINES[model](function, stated, Labels.of(stated)))
         for function, stated in classified

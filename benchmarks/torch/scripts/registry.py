@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from . import autograd, control, modules, training
+from . import autograd, control, mixed, modules, training
 from .script import SCRIPTS, Script
 
-MODULES = (modules, control, autograd, training)
+MODULES = (modules, control, autograd, training, mixed)
 
 
 def scripts() -> dict[str, Script]:

@@ -12,11 +12,13 @@ import pytest
 from recompute.test.unit.frontends.torch.steps import compiled, made, run, torch
 
 import recompute.torch as rt  # isort: skip
+import itertools
 
 STATE = 5056
 """Bytes of a saved random state, which the meter does not see."""
 
 
+@pytest.mark.slow("gpt-options1", "gpt-options2", "lstm")
 @pytest.mark.parametrize(
     ("name", "options"),
     [
@@ -82,3 +84,26 @@ def test_a_step_that_fits_stays_as_it_is() -> None:
     assert report.peak_bytes == report.plain_bytes
     assert abs(ran.peak_bytes - report.plain_bytes) <= STATE
     assert "peak" in str(step.report()) and torch.is_grad_enabled()
+
+
+def test_the_least_peak_is_below_that_of_the_greedy_search() -> None:
+    """Two networks with two losses: the greedy search alone ends at 38.7 % of the plain peak."""
+    torch.manual_seed(0)
+
+    def layers(*sizes: int) -> Any:
+        pairs = itertools.pairwise(sizes)
+        return torch.nn.Sequential(*(torch.nn.Sequential(torch.nn.Linear(*pair), torch.nn.GELU()) for pair in pairs))
+
+    first, second = layers(16, 64, 64, 64, 32), layers(32, 64, 64, 64, 1)
+
+    def losses(z: Any, real: Any) -> Any:
+        softplus = torch.nn.functional.softplus
+        fake = first(z)
+        opposed = softplus(-second(real)).mean() + softplus(second(fake.detach())).mean()
+        return softplus(-second(fake)).mean() + opposed
+
+    torch._dynamo.reset()
+    step = rt.compile(losses, budget="min")
+    step(torch.randn(64, 16), torch.randn(64, 32)).backward()
+    (graph,) = step.report().graphs
+    assert graph.peak_bytes <= 0.37 * graph.plain_bytes

@@ -189,6 +189,7 @@ def _products(x: Any) -> Any:
     return x.sum()
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.usefixtures("fresh")
 def test_partitions_of_pytorch_are_tried_where_they_are_right(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,7 @@ def budgets(name: str) -> list[int]:
     return [graph.input_bytes + peak for peak in peaks]
 
 
+@pytest.mark.slow("197838")
 @pytest.mark.parametrize("name", ["pytorch 190758", "pytorch 190717", "pytorch 197838"])
 def test_each_budget_is_right_and_peaks_never_rise(name: str):
     model, inputs = cases.make(name)

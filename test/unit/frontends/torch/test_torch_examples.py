@@ -37,6 +37,7 @@ class PlainStep:
         return ""
 
 
+@pytest.mark.slow("gpt", "unet", "resnet")
 @pytest.mark.parametrize("name", ["gpt", "resnet", "unet", "bert"])
 def test_it_trains(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     if name == "bert":

@@ -1,0 +1,47 @@
+"""Peaks of imported and rewritten steps in program order, as PyTorch allocates them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ...analysis.step.graph_of import graph_of
+from ...analysis.step.marks import is_copy
+from ...analysis.step.order import Order, functions_of, single_block
+from ...analysis.step.phase_sources import stated_phase
+from ...analysis.step.views import value_bytes
+from ...dialects.torch import SEEDED
+from ...planning.graph import PHASES_OF_FORWARD
+from ...planning.liveness import live_bytes
+from .schemas import STATE_BYTES
+
+
+@dataclass(frozen=True)
+class Peak:
+    """Bytes of a step in program order.
+
+    Attributes:
+        argument_bytes: Bytes of weights, buffers, inputs and tangents.
+        temporary_bytes: The peak of the results of operations.
+        with_states: The peak with the state of the generator that is held while a copy draws again, to be restored.
+    """
+
+    argument_bytes: int
+    temporary_bytes: int
+    with_states: int
+
+    @classmethod
+    def of(cls, module: ModuleOp) -> Peak:
+        """Compute the peak of an imported step, or of a rewritten one."""
+        (function,) = functions_of(module)
+        order = Order.of(single_block(function))
+        graph = graph_of(order, bare=True).graph
+        live: list[int] = live_bytes(graph).tolist()
+        again = [
+            name.startswith(SEEDED) and (is_copy(op) or stated_phase(op) not in PHASES_OF_FORWARD)
+            for name, op in zip(graph.names, order.operations, strict=True)
+        ]
+        held = [bytes_ + STATE_BYTES["cpu"] * is_again for bytes_, is_again in zip(live, again, strict=True)]
+        arguments = sum(value_bytes(argument) for argument in order.block.args)
+        return cls(arguments, max(live, default=0), max(held, default=0))

@@ -1,0 +1,79 @@
+"""The disk cache of plans: a second process with the same step, options and versions rewrites without a search.
+
+    key:    the imported graph as MLIR with locations, the options, the budget, registrations, versions
+    record: the plan as JSON, the peak that it reached, remarks, and the lower bound of its work
+
+A stored plan is carried out, exported and proved as any other: the cache saves the search alone. A plan that does not
+fit the graph, or that reaches another peak, counts as absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+from ...driver.cache_keys import cache_key, options_key
+from ...planning.plan import Optimality
+from ...support.disk_cache import DiskCache, Entry, disk_cache
+from ...support.fingerprint import NoFingerprint
+from .options import Options
+
+
+@dataclass(frozen=True)
+class StoredPlan:
+    """A plan with the results of its search.
+
+    Attributes:
+        plan: The plan, in JSON.
+        peak_bytes: The peak of the rewritten step in program order.
+        remarks: The reasons of the remarks of the search.
+        optimality: Extra work and lower bound; None if no bound is known.
+    """
+
+    plan: str
+    peak_bytes: int
+    remarks: tuple[str, ...]
+    optimality: Optimality | None
+
+
+@dataclass(frozen=True)
+class PlanCache:
+    """The cached plan of one step with its options. `key` or `disk` is None if nothing is cached."""
+
+    key: str | None = None
+    disk: DiskCache | None = None
+
+    @classmethod
+    def of(cls, text: Callable[[], str], options: Options) -> PlanCache:
+        """Make the cache of a step; one that stores nothing if caching is off, if the options have no key, or if they
+        state the plan. `text`: the step as MLIR, for the key."""
+        disk = disk_cache()
+        if disk is None or options.rewrite.plan is not None:
+            return cls()
+        try:
+            of_options = options_key(options.rewrite)
+        except NoFingerprint:
+            return cls()
+        return cls(cache_key("torch plan", text(), of_options, options.budget, torch.__version__), disk)
+
+    def get(self) -> StoredPlan | None:
+        """Return the stored plan; None without an intact one."""
+        if self.key is None or self.disk is None or (entry := self.disk.get(self.key)) is None:
+            return None
+        return _plan_of(entry.record)
+
+    def put(self, stored: StoredPlan) -> None:
+        """Store a plan for later processes."""
+        if self.key is not None and self.disk is not None:
+            self.disk.put(self.key, Entry(asdict(stored)))
+
+
+def _plan_of(record: Mapping[str, Any]) -> StoredPlan | None:
+    try:
+        optimality = None if record["optimality"] is None else Optimality(**record["optimality"])
+        return StoredPlan(str(record["plan"]), int(record["peak_bytes"]), tuple(record["remarks"]), optimality)
+    except (KeyError, TypeError, ValueError):
+        return None

@@ -1,0 +1,203 @@
+"""A joint graph on its way to a step with less memory: planned, rewritten, exported, proved, and split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from inspect import signature
+from typing import Any
+
+import torch
+from functorch.compile import default_partition
+from xdsl.dialects.builtin import ModuleOp
+
+from ...analysis.step.order import functions_of
+from ...analysis.step.views import value_bytes
+from ...driver.api import Rewritten, rewrite
+from ...driver.verified import NotProved
+from ...interpreters.prove import prove
+from ...mlir_io.printer import print_module
+from ...options.recompute_options import RecomputeOptions
+from ...planning.plan import Optimality
+from ...support.diagnostics import Refusal
+from ...support.units import MINIMUM, is_share, parse_budget
+from .exporter import write_joint
+from .importer import read_joint, written_placeholders
+from .options import Options
+from .peaks import Peak
+from .plan_cache import PlanCache, StoredPlan
+
+Partitioned = tuple[torch.fx.GraphModule, torch.fx.GraphModule]
+TIGHTENED, SHRUNK = 4, 0.93
+"""Maximum number of budgets that are tried below the least that was found, each this share of the one before."""
+_KEYWORDS = frozenset(signature(default_partition).parameters)
+
+
+@dataclass(frozen=True)
+class RewrittenStep:
+    """A rewrite. It is proved equal when it is split (`Step.split`), as the exported graph that runs.
+
+    Attributes:
+        result: The rewrite.
+        peak: Its peak in program order.
+        remarks: The reasons of its remarks.
+        optimality: Extra work and lower bound of its plan; None if no bound is known.
+        is_stored: Whether an earlier process made the plan.
+    """
+
+    result: Rewritten
+    peak: Peak
+    remarks: tuple[str, ...]
+    optimality: Optimality | None
+    is_stored: bool = False
+
+    @classmethod
+    def of(cls, step: Step, options: RecomputeOptions) -> RewrittenStep:
+        """Plan and rewrite the step. Raises `Refusal`."""
+        result = rewrite(step.module, replace(options, proof=False))
+        known = [plan.plan.optimality for plan in result.plans]
+        remarks = tuple(remark.reason for remark in result.remarks)
+        return cls(result, Peak.of(result.module), remarks, known[0] if len(known) == 1 else None)
+
+    @classmethod
+    def of_stored(cls, step: Step, options: RecomputeOptions, stored: StoredPlan) -> RewrittenStep | None:
+        """Rewrite the step by a stored plan; None if the plan does not fit, or if the peak is another one."""
+        try:
+            result = rewrite(step.module, replace(options, plan=stored.plan, budget=None, proof=False))
+        except (Refusal, ValueError):
+            return None
+        peak = Peak.of(result.module)
+        if peak.with_states != stored.peak_bytes:
+            return None
+        return cls(result, peak, stored.remarks, stored.optimality, is_stored=True)
+
+    @property
+    def stored(self) -> StoredPlan:
+        """The plan in the form that is kept for later processes."""
+        return StoredPlan(self.result.plan_text, self.peak.with_states, self.remarks, self.optimality)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A joint graph, and the data to plan and to split it.
+
+    Attributes:
+        module: The imported graph.
+        joint: The graph as AOTAutograd made it.
+        inputs, num_fwd_outputs, keywords: Arguments of the partitioner. `keywords` differ between versions.
+    """
+
+    module: ModuleOp
+    joint: torch.fx.GraphModule
+    inputs: Any
+    num_fwd_outputs: int
+    keywords: dict[str, Any]
+
+    @cached_property
+    def peak(self) -> Peak:
+        """The peak of the plain step in program order."""
+        return Peak.of(self.module)
+
+    @cached_property
+    def tangent_bytes(self) -> int:
+        """Bytes of the gradients of the results: PyTorch makes them when the backward pass begins, and holds them until
+        it ends."""
+        (function,) = functions_of(self.module)
+        arguments = zip(function.args, self.joint.graph.find_nodes(op="placeholder"), strict=True)
+        return sum(value_bytes(argument) for argument, node in arguments if node.name.startswith("tangents"))
+
+    def rewritten(self, options: Options) -> RewrittenStep:
+        """Return the rewritten step, by a plan of an earlier process if there is one. Raises `Refusal`."""
+        cache = PlanCache.of(lambda: self.text, options)
+        if (stored := cache.get()) is not None:
+            known = RewrittenStep.of_stored(self, options.rewrite, stored)
+            if known is not None:
+                return known
+        rewritten = _rewrite(self, options)
+        cache.put(rewritten.stored)
+        return rewritten
+
+    @cached_property
+    def text(self) -> str:
+        """The imported graph as MLIR, with locations: module paths decide on segments."""
+        return print_module(self.module, debuginfo=True)
+
+    def split(self, rewritten: RewrittenStep) -> Partitioned:
+        """Return the halves of a rewritten step, whose graph is imported again and proved equal to the joint graph.
+
+        Raises `NotProved`, and `Unsupported` for an operation without a form in FX.
+        """
+        graph = write_joint(rewritten.result.module, self.joint)
+        proof = prove(self.module, read_joint(graph, self.num_fwd_outputs))
+        if not proof.proved:
+            raise NotProved(proof, f"the exported graph is not proved equal to the original: {proof.reason}")
+        keywords = _for_graph(self.keywords, graph)
+        return default_partition(graph, self.inputs, num_fwd_outputs=self.num_fwd_outputs, **keywords)
+
+    @property
+    def overwrites(self) -> bool:
+        """Whether the step writes to one of its arguments."""
+        return bool(written_placeholders(self.joint.graph))
+
+
+def _rewrite(step: Step, options: Options) -> RewrittenStep:
+    """Return the rewrite within the budget. Raises `Refusal`.
+
+    Tangents are arguments of the step, and part of the peak that a budget limits.
+    """
+    if options.budget == MINIMUM:
+        return _smallest(step, options.rewrite)
+    if options.budget is None:
+        return RewrittenStep.of(step, options.rewrite)
+    plain, limit, chosen = step.peak, _limit(options.budget, step), options.rewrite
+    if is_share(options.budget) and step.tangent_bytes:
+        chosen = replace(chosen, budget=f"{limit + plain.argument_bytes}B")
+    within = RewrittenStep.of(step, chosen)
+    if (over := within.peak.with_states - limit) > 0 and within.peak.temporary_bytes <= limit:
+        return RewrittenStep.of(step, replace(chosen, budget=f"{max(0, limit - over + plain.argument_bytes)}B"))
+    return within
+
+
+def _smallest(step: Step, options: RecomputeOptions) -> RewrittenStep:
+    """Return the rewrite with the lowest peak: that of the solvers, or that by segments. Raises `Refusal` if both are
+    refused.
+
+    The least budget is found by a greedy search, which may stop early; so smaller budgets are tried.
+    """
+    found, refused = list[RewrittenStep](), list[Refusal]()
+    for each in (options, replace(options, budget=None)):
+        try:
+            found.append(RewrittenStep.of(step, each))
+        except Refusal as error:
+            refused.append(error)
+    if not found:
+        raise refused[0]
+    best = min(found, key=lambda rewritten: rewritten.peak.with_states)
+    for _ in range(TIGHTENED):
+        budget = f"{int(SHRUNK * best.peak.with_states) + step.peak.argument_bytes}B"
+        try:
+            tighter = RewrittenStep.of(step, replace(options, budget=budget))
+        except Refusal:
+            break
+        if tighter.peak.with_states >= best.peak.with_states:
+            break
+        best = tighter
+    return best
+
+
+def _limit(budget: str, step: Step) -> int:
+    """Return the bytes that a budget leaves for temporaries: a share counts the gradients of the results among them."""
+    if is_share(budget):
+        return (parse_budget(budget, step.peak.temporary_bytes + step.tangent_bytes) or 0) - step.tangent_bytes
+    return (parse_budget(budget, 1) or 0) - step.peak.argument_bytes
+
+
+def _for_graph(settings: dict[str, Any], graph: torch.fx.GraphModule) -> dict[str, Any]:
+    """Return the keywords of the default partitioner with nodes of the new graph in place of those of the old one, and
+    without those of Inductor's."""
+    keywords = {name: value for name, value in settings.items() if name in _KEYWORDS}
+    nodes = keywords.get("static_lifetime_input_nodes")
+    if not nodes:
+        return keywords
+    by_name = {node.name: node for node in graph.graph.find_nodes(op="placeholder")}
+    return keywords | {"static_lifetime_input_nodes": type(nodes)(by_name[node.name] for node in nodes)}
