@@ -244,7 +244,7 @@ def test_what_is_saved():
 
 
 def test_each_line_has_its_test():
-    table = PAGE.split("## What PyTorch's controls do")[1].split("\n## ")[0]
+    table = PAGE.split("## The same controls in Python")[1].split("\n## ")[0]
     cells = [row.split(" | ")[0].removeprefix("| ") for row in table.splitlines() if row.startswith("| ")]
     assert set(cells) - {"PyTorch"} == LINES
 
