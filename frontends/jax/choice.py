@@ -41,7 +41,7 @@ class CompiledStep:
     Attributes:
         compiled: The compiled variant.
         why: The reason that the plain step runs; None for a rewritten step.
-        way: The variant.
+        variant: The variant that runs.
         rewritten: The rewrite; None for a plain step.
         sizes: The temporaries of each compiled variant in bytes, as measured by the compiler; empty if only one was
             compiled.
@@ -49,7 +49,7 @@ class CompiledStep:
 
     compiled: jax.stages.Compiled
     why: str | None
-    way: Variant
+    variant: Variant
     rewritten: Rewritten | None
     sizes: Mapping[Variant, int | None]
 
