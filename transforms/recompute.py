@@ -3,10 +3,10 @@
 take-marks -> inline (functions, gradient regions, segments) -> mark (with the phases) -> clone -> shard-kept -> cse
 -> verify -> lower -> stagger -> outline calls (`transforms/calls`)
 
-%1 = stablehlo.tanh %0                 %1 = stablehlo.tanh %0
-%9 = stablehlo.multiply %ct, %1   ->   %x, %ct1 = stablehlo.optimization_barrier %0, %ct
-                                       %c = stablehlo.tanh %x {recompute.copy = 1, …}
-                                       %9 = stablehlo.multiply %ct1, %c
+    %1 = stablehlo.tanh %0                 %1 = stablehlo.tanh %0
+    %9 = stablehlo.multiply %ct, %1   ->   %x, %ct1 = stablehlo.optimization_barrier %0, %ct
+                                           %c = stablehlo.tanh %x {recompute.copy = 1, …}
+                                           %9 = stablehlo.multiply %ct1, %c
 
 A step with gradient regions keeps them.
 """

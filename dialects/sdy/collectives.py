@@ -1,8 +1,8 @@
 """Shardy's collectives: they change how a value is spread over the devices.
 
-%1 = sdy.all_gather [{}, {"x"}] %0 out_sharding=<@mesh, [{"y"}, {}]> : tensor<16x8xf32>
-%1 = sdy.all_to_all [{"x"}: 0->1] %0 out_sharding=<@mesh, [{}, {"x"}]> : tensor<16x8xf32>
-%1 = sdy.all_reduce max {"x"} %0 out_sharding=<@mesh, [{}, {}]> : tensor<16x8xf32>
+    %1 = sdy.all_gather [{}, {"x"}] %0 out_sharding=<@mesh, [{"y"}, {}]> : tensor<16x8xf32>
+    %1 = sdy.all_to_all [{"x"}: 0->1] %0 out_sharding=<@mesh, [{}, {"x"}]> : tensor<16x8xf32>
+    %1 = sdy.all_reduce max {"x"} %0 out_sharding=<@mesh, [{}, {}]> : tensor<16x8xf32>
 
 Operand and result have the type of the whole value. The sharding of the result is determined by that of the operand and
 the axes; `out_sharding` repeats it. Assembly, properties and constraints are those of Shardy's `ops.td` and

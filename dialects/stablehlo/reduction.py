@@ -4,9 +4,9 @@ type of the result.
 
 The values are scalars. For operands with such element types they may be tensors, as in StableHLO's own verifier.
 
-%r = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = [0, 1] : (t, s) -> s
-%r = stablehlo.reduce(%a init: %zero) across dimensions = [0] : (t, s) -> u
- reducer(%x: s, %y: s) { … }
+    %r = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = [0, 1] : (t, s) -> s
+    %r = stablehlo.reduce(%a init: %zero) across dimensions = [0] : (t, s) -> u
+     reducer(%x: s, %y: s) { … }
 """
 
 from __future__ import annotations
