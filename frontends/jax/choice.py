@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
+from ...dialects.context import strict_refusal
 from ...driver.api import Rewritten, memory
 from ...planning.objective import WORTH_IT
-from ...support.diagnostics import Refusal
 from . import private, why_plain
 from .allocation import temporary_bytes
 from .compiler_options import MEASURING
@@ -176,5 +176,5 @@ def _why_plain(lowered: Lowered, variant: Variant, sizes: Mapping[Variant, int |
     assert rewritten is not None and plain_bytes is not None and rewritten_bytes is not None, "both were measured"
     why = why_plain.plain_is_less(lowered.name, plain_bytes, rewritten_bytes, rewritten.remarks)
     if lowered.options.rewrite.strict:
-        raise Refusal(rewritten.module, f"{why} (strict)")
+        raise strict_refusal(rewritten.module, why)
     return why
