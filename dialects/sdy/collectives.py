@@ -217,7 +217,7 @@ class CollectiveOp(IRDLOperation):
         printer.print_attribute(self.result.type)
 
     def print_reduction(self, printer: Printer) -> None:
-        """Print the part before the axes."""
+        """Print the kind of the reduction, which stands before the axes; nothing for a collective without one."""
 
 
 def _check_dimension(index: int, actual: Axes, expected: Axes) -> None:

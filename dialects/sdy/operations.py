@@ -103,7 +103,7 @@ class ShardedCopyOp(SameTypeOp):
 
 
 def _before_barriers(value: SSAValue) -> SSAValue:
-    """Return the value that propagation barriers forward."""
+    """Return the value before all propagation barriers that forward it."""
     while isinstance(value.owner, PropagationBarrierOp):
         value = value.owner.input
     return value

@@ -44,7 +44,7 @@ _NAMESPACED = re.compile(r"[A-Za-z_]\w*(\.[\w$]+)+")
 
 @irdl_op_definition
 class CompositeOp(IRDLOperation):
-    """The results of the decomposition for these operands."""
+    """A call of the decomposition, which a consumer may replace by a kernel of its own."""
 
     name = "stablehlo.composite"
 
