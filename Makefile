@@ -1,4 +1,4 @@
-# make demo   the whole road on one example, with the bytes before and after
+# make demo   one example from parsing to printing, with the bytes before and after
 # make demo-torch   the PyTorch examples, in a .venv-torch of their own
 # make test-torch   the tests of the PyTorch frontend, in the same environment
 # make test   lint, then every test, the lit suite included
@@ -6,9 +6,9 @@
 # make lint   ruff and pyright alone
 # make docs   the pages of docs/ as a searchable site, in site/
 # make test-oldest   the passes and the driver with the oldest xDSL that is supported, in a .venv-oldest of its own;
-#                    without the solvers, which know no xDSL
-# make mutation   small mistakes in the sources, one at a time: do the quick tests notice? (docs/measured/mutation.md)
-# make conformance   the same nets in MindSpore and Paddle, in environments of their own, and here, side by side
+#                    without the tests of the solvers, which do not use xDSL
+# make mutation   change the sources slightly, one change at a time: do the quick tests fail? (docs/measured/mutation.md)
+# make conformance   compare the same models in MindSpore, in Paddle (each in its own environment) and here
 #
 # Each makes .venv when there is none and installs the project into it, once and again when pyproject.toml changes.
 
@@ -16,7 +16,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-# The tests of one file stay together, since they share what is slow to make.
+# The tests of one file stay together, since they share fixtures that are slow to make.
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist loadfile
 
 .PHONY: demo demo-torch docs test test-torch test-whole lint style test-oldest mutation conformance
@@ -25,7 +25,7 @@ PARALLEL := --numprocesses auto --maxprocesses 8 --dist loadfile
 demo: $(INSTALLED)
 	$(RUN)/python examples/demo.py
 
-# Types are looked at while the tests run: each leaves a core idle at times.
+# pyright runs beside the tests: each leaves a core idle at times.
 test: style
 	@$(RUN)/pyright >$(VENV)/types.txt 2>&1 & types=$$!; \
 	$(RUN)/python -m pytest $(PARALLEL) --durations=10; tests=$$?; \

@@ -157,7 +157,7 @@ class Bench:
         name = "gpt"
         own, ours, unmarked = self.plain(name, ALL), self.ours(name, ALL), self.ours(name)
         yield f"{name} with jax.checkpoint: first answer / its own: {ours.total / own.total:.2f}"
-        yield f"{name} with jax.checkpoint: compilations {ours.compilations}, runs {ours.answer.way.name}"
+        yield f"{name} with jax.checkpoint: compilations {ours.compilations}, runs {ours.answer.variant.name}"
         yield f"{name} with jax.checkpoint: temporaries / unmarked: {temporaries(ours) / temporaries(unmarked):.3f}"
 
     def budget(self) -> Iterator[str]:

@@ -138,7 +138,7 @@ def report(name: str, sizes: Sequence[int]) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Seconds of every stage, and how they grow.")
     parser.add_argument("kinds", nargs="*", help=f"of {', '.join(KINDS)}; all by default")
-    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, help="operations")
+    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, help="numbers of operations")
     options = parser.parse_args()
     if unknown := [name for name in options.kinds if name not in KINDS]:
         parser.error(f"unknown kind {unknown[0]}; expected one of {', '.join(KINDS)}")

@@ -82,13 +82,13 @@ def run(parent: Path, code: str, *arguments: str) -> tuple[float, int, str]:
 
 def measure(parent: Path, step: Path, result: dict[str, list[float]]) -> None:
     seconds, memory, _ = run(parent, ROAD, str(step), "-p", "recompute", "--print-debuginfo", "-o", os.devnull)
-    result["whole road"].append(seconds)
+    result["whole run"].append(seconds)
     result["peak of memory"].append(memory)
     result["parse"].append(float(run(parent, PARSE, str(step))[2]))
     result["--version"].append(run(parent, VERSION)[0])
 
 
-FIGURES = ("whole road", "peak of memory", "parse", "--version")
+FIGURES = ("whole run", "peak of memory", "parse", "--version")
 
 
 def main() -> None:
@@ -110,7 +110,7 @@ def main() -> None:
                 if parent is not None:
                     measure(parent, step, result)
             print(f"round {index + 1} of {options.rounds}", file=sys.stderr)
-    print(f"whole road / XLA's compile time: {min(now['whole road']) / compiling:.2f}")
+    print(f"whole run / XLA's compile time: {min(now['whole run']) / compiling:.2f}")
     for name in FIGURES if options.against else ():
         print(f"{name}, now / before: {min(now[name]) / min(before[name]):.2f}")
 

@@ -1,8 +1,8 @@
 """ATen, by what the schemas and tags of PyTorch 2.13.0 say. Written by docs/generate_aten.py.
 
-PURE    functions of their operands, which share storage with none of them
-VIEWS   views of their first operand
-SEEDED  random operations: functions of their operands and of the state of a generator
+    PURE    functions of their operands, which share storage with none of them
+    VIEWS   views of their first operand
+    SEEDED  random operations: functions of their operands and of the state of a generator
 
 ON_SIZES are functions of Python's `operator` and of `torch` on symbolic sizes.
 """

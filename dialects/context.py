@@ -53,10 +53,15 @@ def tell(context: Context, remarks: Iterable[Remark]) -> None:
         print(remark, file=sys.stderr)
 
 
+def strict_refusal(op: Operation, reason: str) -> Refusal:
+    """Return the error for an option that has no effect on the operation, under the option `strict`."""
+    return Refusal(op, f"{reason} (strict)")
+
+
 def demand_effect(remarks: Sequence[Remark], strict: bool) -> Sequence[Remark]:
     """Return the remarks on ineffective options. With `strict`, raises the first of them as a `Refusal`."""
     if strict and remarks:
-        raise Refusal(remarks[0].operation, f"{remarks[0].reason} (strict)")
+        raise strict_refusal(remarks[0].operation, remarks[0].reason)
     return remarks
 
 

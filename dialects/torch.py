@@ -93,6 +93,9 @@ def _operands(argument: Argument) -> Iterator[int]:
             yield from _operands(part)
 
 
+_EXPECTED = "expected the arguments of one call, such as '%0, [1], keepdim=True'"
+
+
 @lru_cache(maxsize=10_000)
 def parse_arguments(text: str) -> Arguments:
     """Parse an argument list. Raises `ValueError`."""
@@ -100,9 +103,9 @@ def parse_arguments(text: str) -> Arguments:
     try:
         tree = ast.parse(f"f({call})", mode="eval").body
     except SyntaxError as error:
-        raise ValueError(f"'{text}' is not a valid argument list: {error.msg}") from error
+        raise ValueError(f"'{text}' is not a valid argument list: {error.msg}; {_EXPECTED}") from error
     if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name) or tree.func.id != "f":
-        raise ValueError(f"'{text}' is not a valid argument list")
+        raise ValueError(f"'{text}' is not a valid argument list; {_EXPECTED}")
     keywords = tuple((keyword.arg or "**", _argument(keyword.value)) for keyword in tree.keywords)
     return Arguments(tuple(map(_argument, tree.args)), keywords)
 
@@ -138,7 +141,7 @@ class TorchOp(Operation):
         if self.regions or self.successors:
             raise VerifyException("an operation of a joint graph must not have regions or successors")
         if not isinstance(self.attributes.get(NODE), StringAttr):
-            raise VerifyException(f"'{NODE}' must be the name of a node")
+            raise VerifyException(f"'{NODE}' must be a string, the name of an FX node")
         if not isinstance(self.attributes.get(FLOPS, IntegerAttr(0, 64)), IntegerAttr):
             raise VerifyException(f"'{FLOPS}' must be a number")
         _SHAPES.get(self.name, _verify_call)(self)

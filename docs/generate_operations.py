@@ -126,7 +126,7 @@ def _verifiers(kind: type[Operation]) -> Iterator[FunctionType]:
 
 
 def _ranges(labels: set[str]) -> str:
-    """`C1-C3, C5, I2`"""
+    """Join labels, consecutive ones as a range: `C1-C3, C5, I2`."""
     parts = list[str]()
     for letter in "CI":
         numbers = sorted(int(label[1:]) for label in labels if label[0] == letter)

@@ -25,7 +25,7 @@ from ..analysis.explain.explanation import Explanation, SavedValue
 from ..analysis.memory.timeline import Timeline
 from ..analysis.step.marks import is_copy
 from ..analysis.step.order import functions_of
-from ..dialects.context import make_context
+from ..dialects.context import make_context, strict_refusal
 from ..dialects.mark_calls import is_named_as_mark
 from ..interpreters.prove import Proof
 from ..interpreters.prove import prove as prove_modules
@@ -45,7 +45,7 @@ from ..search.checked_options import with_moves
 from ..search.left_steps import LEFT, step_left
 from ..search.outcome import Recomputation
 from ..search.rewrite import recomputed
-from ..support.diagnostics import Refusal, Remark
+from ..support.diagnostics import Remark
 from ..support.operations import every_operation
 from ..support.suggestions import suggestion
 from ..transforms.merge_remat import without_remat
@@ -156,7 +156,7 @@ def rewrite(
         result = recomputed(start, resolved)
         outcomes.append(result.outcome)
         if options.strict and not result.outcome.copies:
-            raise Refusal(module, f"{result.outcome.remarks[-1].reason} (strict)")
+            raise strict_refusal(module, result.outcome.remarks[-1].reason)
         return start.clone() if result.module is None else result.module
 
     try:
@@ -185,7 +185,7 @@ def _through(
     remarks = (*remarks_before, *context.remarks, *(assumption_remarks(proof, module) if proof is not None else ()))
     copies = [op for op in every_operation(module) if is_copy(op)]
     if options.strict and not copies:
-        raise Refusal(module, "the pipeline makes no copies (strict)")
+        raise strict_refusal(module, "the pipeline makes no copies")
     plans = tuple(plan for text in context.plans for plan in from_json(text))
     return Rewritten(module, plans, remarks, proof, len(copies), sum(map(flops, copies)), original)
 
@@ -215,7 +215,7 @@ def _least(original: ModuleOp, options: RecomputeOptions, measure: Callable[[Mod
         least = written[place]
         return replace(least, remarks=(Remark(functions_of(least.module)[0], summary), *least.remarks))
     if options.strict:
-        raise Refusal(functions_of(original)[0], f"{summary}: {LEFT} (strict)")
+        raise strict_refusal(functions_of(original)[0], f"{summary}: {LEFT}")
     left = original.clone()
     return Rewritten(left, (), (step_left(functions_of(left)[0], summary),), None, 0, 0, original)
 

@@ -222,7 +222,10 @@ class _Whole:
 
 
 def _whole(module: ModuleOp, loops: Loops | LoopSchedule, functions: int, model: str) -> _Whole | None:
-    """Return the step as one block; None if there are several, and for a model without bounds."""
+    """Return the only step, as one block to solve.
+
+    None if the module has several steps or the memory model proves no bounds.
+    """
     prepared = prepare(module, RecomputeOptions(loops=loops))
     steps = numbered_steps(prepared.module)
     if len(steps) != 1 or functions != 1 or prepared.inside or model != ORDER:

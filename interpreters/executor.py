@@ -247,7 +247,7 @@ class Preparation:
         return structured(op, combine, [inner.dim.value.data for inner in index_ops])
 
     def _following_layout(self, op: Operation, kernel: Kernel) -> Kernel:
-        """Record which results are views, and make a reshape copy an operand that is not row-major."""
+        """Record which results are views; a reshape of an operand that is not row-major becomes a copy."""
         name = name_of(op)
         if name in FORWARDS:
             pairs = list(zip(op.results, op.operands, strict=False))

@@ -112,8 +112,10 @@ def functions_of(module: ModuleOp) -> dict[str, Operation]:
         if name_of(op) != "func.func":
             continue
         name = attributes_of(op).get("sym_name")
-        if not isinstance(name, StringAttr) or name.data in functions:
-            raise Refusal(op, "a function needs a name of its own")
+        if not isinstance(name, StringAttr):
+            raise Refusal(op, "a function has no name")
+        if name.data in functions:
+            raise Refusal(op, f"two functions are named @{name.data}")
         functions[name.data] = op
     return functions
 

@@ -111,7 +111,7 @@ class PerDevice:
         return terms.term(Head("place", f"@{self.mesh} {list(self.axes)}"), (around,))
 
     def parts(self, terms: Terms, heads: Heads, place: int, wholes: Sequence[int]) -> list[int]:
-        """Return for each operand the term of its part on a device."""
+        """Return, for each operand, the term of the part that one device holds."""
         types = heads.types(self.block.args, self.op)
         return [
             self._part(terms, Head("part", sharding, types=(type_,)), place, whole)

@@ -7,12 +7,16 @@ pass over each program, in linear time. It does not search, fold or reorder. "No
 The method is value numbering by hashing (Cocke and Schwartz, "Programming Languages and Their Compilers", 1970), with
 regions closed by lambda lifting (Johnsson, "Lambda lifting: transforming programs to recursive equations", 1985).
 
-What a proof means ------------------ Every result is the same expression over the same arguments and constants, down to
+What a proof means
+------------------
+Every result is the same expression over the same arguments and constants, down to
 the order of operands. It therefore has the same bits on every executor on which an operation is a function of its
 operands, attributes and regions. Compilers that round two instances of one expression differently (fusion, FMA) are not
 covered.
 
-What a term must contain ------------------------ A term contains every part of its operation: name, attributes, which
+What a term must contain
+------------------------
+A term contains every part of its operation: name, attributes, which
 of these are properties, result types, regions, operands. `operation_parts.py` lists the parts, and a test compares the
 list with xDSL. Leaving out a part needs a rule below, and each rule has a test of its own. A part that no rule covers,
 or that cannot be compared, raises `Refusal`.
@@ -97,7 +101,9 @@ Some equal programs are not proved equal: with the operands of a commutative ope
 simplified beyond the rules above, with cloned calls of unknown targets, or with collectives cloned inside of branches
 and loops.
 
-Tier 2 ------ `loop_rules/` runs if tier 1 finds no proof and there are loops or conditionals. A result of a loop
+Tier 2
+------
+`loop_rules/` runs if tier 1 finds no proof and there are loops or conditionals. A result of a loop
 without attributes depends only on the carries from which it is computed, whatever else the loop carries. A read of a
 stack is the value that was stored there. The effects of a loop are one more carry, which yields the effects so far. A
 loop with attributes, or one that changes the type of a carry, is compared literally. Each result of a conditional
@@ -105,7 +111,9 @@ without effects and attributes is a term over the condition and the results of t
 result of another conditional with the same condition is the result of the same region there. Comparisons of loop
 counters that are decided by the counters' ranges are constants, and a select by such a constant is one of its operands.
 
-Not trusted ----------- The passes, their attributes, and every table of the packages rules, analysis and transforms are
+Not trusted
+-----------
+The passes, their attributes, and every table of the packages rules, analysis and transforms are
 not used. The proof does not cover memory, which does not change results: a missing token or an unused clone goes
 unnoticed.
 """
@@ -169,8 +177,8 @@ class ProofOptions:
     repeatable: Collection[str] = ()
 
     def declared(self, before: ModuleOp) -> frozenset[str]:
-        """Return the operations and call targets that are pure only because the caller or the program before declares
-        so."""
+        """Return the operations and call targets that are pure only because the caller or the original program declares
+        them pure."""
         declared = registered_pure() if self.also_pure is None else frozenset(self.also_pure)
         return declared | {declared_target(target) for target in (*self.repeatable, *_stated_repeatable(before))}
 

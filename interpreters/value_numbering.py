@@ -92,9 +92,8 @@ class Numbering(TransparentOperations):
         self.believed = set[str]()
         self.composites = set[tuple[str, Attributes]]()
         self._insides = terms.insides[side]
-        self._heads_of_ops = dict[
-            Operation, tuple[Head, bool]
-        ]()  # Heads of operations without regions, and whether they are effects.
+        # Heads of operations without regions, and whether they are effects.
+        self._heads_of_ops = dict[Operation, tuple[Head, bool]]()
         self._conditions = RunTimeConditions(terms)
         self.constraints = set[int]()
         self._constraints_before = constraints_before

@@ -45,7 +45,7 @@ class Reversal:
 
     @property
     def iterations(self) -> int:
-        """The number of iterations that run forwards, with those of `first`."""
+        """The number of iterations that run forwards in the whole schedule, `first` included."""
         behind = sum(sum(advance.iterations for advance in step.advances) + step.last for step in self.steps[1:])
         return sum(advance.iterations for advance in self.first) + self.steps[0].last + behind
 

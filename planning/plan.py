@@ -86,9 +86,10 @@ class Kept:
 class Optimality:
     """The distance of a plan to the cheapest plan within its budget.
 
-    percent, bound_percent: extra cost of the plan, and a lower bound for all plans within the budget, in percent of the
-    cost of the plain step.
-    by: the method that proves the bound.
+    Attributes:
+        percent: The extra cost of the plan, in percent of the cost of the plain step.
+        bound_percent: A lower bound of the extra cost of all plans within the budget, in the same unit.
+        by: The method that proves the bound.
     """
 
     percent: float
@@ -105,7 +106,8 @@ class Optimality:
 class Plan:
     """Copy groups in program order, and an entry for each segment that is kept, with the first reason.
 
-    optimality: known for plans of the solvers; a plan file does not contain it.
+    Attributes:
+        optimality: Known for plans of the solvers; a plan file does not contain it.
     """
 
     groups: tuple[CopyGroup, ...] = ()

@@ -32,7 +32,7 @@ class TwoPointBound:
     value: int = -1
 
     def describe(self, problem: Problem) -> str:
-        """Name the operations of the bound, for a message."""
+        """Return the bound as a clause for messages, with the names of its operations."""
         maker = int(problem.maker[self.value])
         labels = [f"{problem.labels[op]} ({problem.names[op]})" for op in (self.reader, maker, self.before)]
         return (

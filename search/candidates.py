@@ -194,7 +194,7 @@ class StepCandidates:
 
 
 def _least(attempts: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> list[int]:
-    """Return the indices of the attempts with copies that are smallest by `size`."""
+    """Return the indices of the smallest attempts with copies, by `size`: at most `THINNED // 2` of them."""
     copying = [at for at, attempt in enumerate(attempts) if attempt.planned.plan.copies]
     return sorted(copying, key=lambda at: size(attempts[at]))[: THINNED // 2]
 

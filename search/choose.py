@@ -220,8 +220,8 @@ def _gained(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int
 
 def _as_good(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> list[ScoredAttempt]:
     """Return the attempts whose size is at most `AS_GOOD` times the smallest."""
-    least = min(map(size, scored))
-    return [attempt for attempt in scored if size(attempt) <= AS_GOOD * least]
+    smallest = min(map(size, scored))
+    return [attempt for attempt in scored if size(attempt) <= AS_GOOD * smallest]
 
 
 def _needs_more(before: Peaks, after: Peaks) -> bool:

@@ -69,7 +69,7 @@ def emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) ->
 
 
 def replace_content(module: ModuleOp, work: ModuleOp) -> None:
-    """Replace the operations of the module by those of `work`."""
+    """Erase the operations of the module, and move those of `work` into it."""
     for op in list(module.ops):
         op.detach()
         op.erase()

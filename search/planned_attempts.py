@@ -53,7 +53,7 @@ class AttemptTargets:
     def of(
         cls, step: Step, selection: Selection, attempt: Attempt, named: Mapping[Operation, str] | None = None
     ) -> AttemptTargets:
-        """Decide for an attempt.
+        """Decide which values are recomputed for an attempt.
 
         Args:
             named: The named segments, if already computed.

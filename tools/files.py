@@ -34,7 +34,7 @@ def add_split_option(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const=CHUNK,
         metavar="MARKER",
-        help=f"process the parts between lines '{CHUNK}', or this marker, separately",
+        help=f"split the input at lines '{CHUNK}' (or at this marker), and process each part by itself",
     )
 
 

@@ -172,7 +172,10 @@ def argument_parser() -> argparse.ArgumentParser:
     add_split_option(parser)
     add_rules_option(parser)
     parser.add_argument(
-        "--kind", choices=INPUT_KINDS, default="random", help="the kind of inputs for the seed (random)"
+        "--kind",
+        choices=INPUT_KINDS,
+        default="random",
+        help="how inputs are generated from the seed (random)",
     )
     parser.add_argument("--results", metavar="OUT.npz", help="write the results, result_0 first")
     parser.add_argument("--trace", metavar="TRACE.json", help="write the live bytes after each operation")

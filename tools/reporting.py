@@ -65,7 +65,7 @@ class Diagnostic:
 
 @dataclass(frozen=True)
 class InputText:
-    """The input of which diagnostics report. Without a text, functions are reported at 1:1."""
+    """The input that diagnostics point into. Without its text, functions are located at 1:1."""
 
     file: str
     text: str = ""

@@ -3,10 +3,10 @@
 take-marks -> inline (functions, gradient regions, segments) -> mark (with the phases) -> clone -> shard-kept -> cse
 -> verify -> lower -> stagger -> outline calls (`transforms/calls`)
 
-%1 = stablehlo.tanh %0                 %1 = stablehlo.tanh %0
-%9 = stablehlo.multiply %ct, %1   ->   %x, %ct1 = stablehlo.optimization_barrier %0, %ct
-                                       %c = stablehlo.tanh %x {recompute.copy = 1, …}
-                                       %9 = stablehlo.multiply %ct1, %c
+    %1 = stablehlo.tanh %0                 %1 = stablehlo.tanh %0
+    %9 = stablehlo.multiply %ct, %1   ->   %x, %ct1 = stablehlo.optimization_barrier %0, %ct
+                                           %c = stablehlo.tanh %x {recompute.copy = 1, …}
+                                           %9 = stablehlo.multiply %ct1, %c
 
 A step with gradient regions keeps them.
 """
@@ -19,7 +19,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..dialects.context import RecomputeContext, tell
+from ..dialects.context import RecomputeContext, strict_refusal, tell
 from ..options.pass_options import has_options
 from ..options.selection import Selection
 from ..planning.objective import ATTEMPTS
@@ -27,7 +27,6 @@ from ..planning.plan_file import to_json
 from ..rules.costs.cost import FLOPS
 from ..search.checked_options import options_of_pass, read_plan
 from ..search.rewrite import recompute
-from ..support.diagnostics import Refusal
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ class RecomputePass(ModulePass):
             options = replace(options, plan=read_plan(op, self.plan))
         outcome = recompute(op, options)
         if self.strict and not outcome.copies:
-            raise Refusal(op, f"{outcome.remarks[-1].reason} (strict)")
+            raise strict_refusal(op, outcome.remarks[-1].reason)
         tell(ctx, outcome.remarks)
         if isinstance(ctx, RecomputeContext):
             ctx.plans.append(to_json(outcome.plans))

@@ -185,7 +185,7 @@ class _Decider:
     def _outputs_for_own_gradient(
         self, segment: str, members: Sequence[int], live_out: Iterable[int], marked: Container[int]
     ) -> dict[int, frozenset[int]]:
-        """Return the outputs of a segment that its own gradient reads, with these readers.
+        """Return the outputs of a segment that its own gradient reads, each with its readers there.
 
         Readers are matched by scope rather than by dependence, because an operation between two segments belongs to
         neither.

@@ -1,8 +1,8 @@
 """Schedules that save some carries of a loop instead of its stacks: every n-th carry, or a fixed number of slots.
 
-before   N slices are live between the writing loop and the reading loop
-chunks   the carry at the start of each chunk of n iterations, and the slices of one chunk
-slots    the carries in the slots, and the slice of one iteration
+    before   N slices are live between the writing loop and the reading loop
+    chunks   the carry at the start of each chunk of n iterations, and the slices of one chunk
+    slots    the carries in the slots, and the slice of one iteration
 
 They serve stacks that remain after the smallest cut of the body (`loop_cuts.py`): often the carry of every iteration,
 which is too large if the loop is long.
@@ -125,7 +125,7 @@ class SavedCarries(ABC):
 
     @property
     def before_bytes(self) -> int:
-        """Bytes of the dropped stacks."""
+        """Bytes of the stacks that the cut removes from the loop."""
         return sum(stack.bytes for stack in self.dropped)
 
     @property

@@ -9,12 +9,12 @@ of the backward pass.
 
 Three rules are tried, since the best one differs among steps; a stretch keeps its order if none is better:
 
-by_bytes_freed      forwards: the ready operation that frees the most bytes (Goodman and Hsu, "Code scheduling and
-                    register allocation in large basic blocks", 1988; XLA's list scheduler)
-by_bytes_revived    backwards from the end: among operations without remaining readers the one that makes the fewest
-                    bytes live
-just_in_time        each operation shortly before its readers: depth first from the results (Sethi and Ullman, "The
-                    generation of optimal code for arithmetic expressions", 1970)
+    by_bytes_freed      forwards: the ready operation that frees the most bytes (Goodman and Hsu, "Code scheduling and
+                        register allocation in large basic blocks", 1988; XLA's list scheduler)
+    by_bytes_revived    backwards from the end: among operations without remaining readers the one that makes the fewest
+                        bytes live
+    just_in_time        each operation shortly before its readers: depth first from the results (Sethi and Ullman, "The
+                        generation of optimal code for arithmetic expressions", 1970)
 
 XLA has similar rules (`xla/service/hlo_memory_scheduler.cc`). Each takes about as long as sorting.
 """

@@ -244,7 +244,7 @@ def _segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
 
 def why_unmatched(phases: Phases, budget: SegmentBudget) -> str:
     """Return the reason that the budget matches no segment of the function."""
-    inside = [name for name in inner_scopes(phases, budget.pattern)]
+    inside = inner_scopes(phases, budget.pattern)
     if inside:
         return (
             f"segment-budgets: '{inside[0]}' is inside a loop or a branch, which counts as one operation; "

@@ -104,9 +104,9 @@ def is_to_recompute(value: SSAValue) -> bool:
 
 
 def is_demanded(value: SSAValue) -> bool:
-    """Return whether the mark of the result is literally `must_recompute`.
+    """Return whether the mark of the result is `must_recompute`.
 
-    With this mark, operations that follow it and that only the backward pass reads are recomputed too.
+    The users of such a result that only the backward pass reads are then recomputed too.
     """
     op = value.owner
     if not isinstance(op, Operation) or (mark := op.attributes.get(Names.RECOMPUTE)) is None:

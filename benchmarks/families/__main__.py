@@ -57,7 +57,7 @@ def row(name: str) -> str:
     proved = lowered.rewritten is not None and bool(lowered.rewritten.proof)
     return (
         f"{name:<32}{size / plain:>8.3f}{our_size / plain:>8.3f}{our_size / size:>8.3f}{our_flops / flops:>8.3f}"
-        f"{seconds:>7.1f}  {choice.way.name.lower()}, {'proved' if proved else 'not proved'}"
+        f"{seconds:>7.1f}  {choice.variant.name.lower()}, {'proved' if proved else 'not proved'}"
         f"{'' if choice.why is None else f': {choice.why}'}"
     )
 

@@ -171,7 +171,7 @@ def compiled(model: torch.nn.Module, budget: int | str) -> Any:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="PATTERN", help="models with such a name; may be repeated")
-    parser.add_argument("--count", type=int, default=BUDGETS, help="budgets for each model")
+    parser.add_argument("--count", type=int, default=BUDGETS, help="the number of budgets to try for each model")
     parser.add_argument("--json", type=Path, help="write the lines to this file")
     options = parser.parse_args()
     names = [name for name in MODELS if not options.only or any(fnmatch(name, part) for part in options.only)]

@@ -1,8 +1,8 @@
 """CHLO's operations with implicit broadcasting.
 
-%r = chlo.broadcast_add %a, %b : (tensor<2x1xf32>, tensor<3xf32>) -> tensor<2x3xf32>
-%r = chlo.broadcast_add %a, %b {broadcast_dimensions = array<i64: 0>} : (tensor<2x3xf32>, tensor<2xf32>) -> …
-%r = chlo.broadcast_select %p, %a, %b : (tensor<i1>, tensor<3xf32>, tensor<2x1xf32>) -> tensor<2x3xf32>
+    %r = chlo.broadcast_add %a, %b : (tensor<2x1xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    %r = chlo.broadcast_add %a, %b {broadcast_dimensions = array<i64: 0>} : (tensor<2x3xf32>, tensor<2xf32>) -> …
+    %r = chlo.broadcast_select %p, %a, %b : (tensor<i1>, tensor<3xf32>, tensor<2x1xf32>) -> tensor<2x3xf32>
 
 Extents of 1 are repeated. The operand of lower rank is aligned with the last dimensions of the other, as in numpy, or
 with `broadcast_dimensions`. Names, properties and assembly are those of ChloOps.td.

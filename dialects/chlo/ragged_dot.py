@@ -1,12 +1,12 @@
 """`chlo.ragged_dot`: a product of matrices in groups of rows, of contracted elements, or of batches.
 
-%r = "chlo.ragged_dot"(%lhs, %rhs, %group_sizes) <{ragged_dot_dimension_numbers = #chlo.ragged_dot<…>}> : …
+    %r = "chlo.ragged_dot"(%lhs, %rhs, %group_sizes) <{ragged_dot_dimension_numbers = #chlo.ragged_dot<…>}> : …
 
 The ragged dimension of the left operand, of extent `m`, `k` or `b`, is divided into `g` groups:
 
-rows            [b, m, k], [g, b, k, n], [b, g] -> [b, m, n]      each row with the right matrix of its group
-contracted      [b, m, k], [b, k, n],    [b, g] -> [g, b, m, n]   a sum for each group
-batches         [b, m, k], [b, k, n],    [g]    -> [b, m, n]      the product without groups
+    rows            [b, m, k], [g, b, k, n], [b, g] -> [b, m, n]      each row with the right matrix of its group
+    contracted      [b, m, k], [b, k, n],    [b, g] -> [g, b, m, n]   a sum for each group
+    batches         [b, m, k], [b, k, n],    [g]    -> [b, m, n]      the product without groups
 
 Group sizes of shape `[g]` hold for all rows before the ragged dimension. The operation has no custom assembly.
 """

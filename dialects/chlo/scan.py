@@ -1,10 +1,10 @@
 """`chlo.scan`: a computation along a dimension that carries values from each slice to the next.
 
-%outputs, %carries = chlo.scan(%inputs) inits (%inits) dimension = 0 {
-^bb0(%slice: tensor<3xf32>, %carry: tensor<3xf32>):
-  …
-  stablehlo.return %output, %next : tensor<3xf32>, tensor<3xf32>
-} : (tensor<2x3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>)
+    %outputs, %carries = chlo.scan(%inputs) inits (%inits) dimension = 0 {
+    ^bb0(%slice: tensor<3xf32>, %carry: tensor<3xf32>):
+      …
+      stablehlo.return %output, %next : tensor<3xf32>, tensor<3xf32>
+    } : (tensor<2x3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>)
 
 The body takes a slice of each input, without the dimension, and the carries; it returns a slice of each output and the
 next carries. Constraints are those of StableHLO's verifier; the specification has no CHLO.

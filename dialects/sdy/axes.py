@@ -1,9 +1,9 @@
 """Axes of meshes as data: parsed shardings, Shardy's constraints on them, and the shardings that collectives make.
 
-"x"           the whole axis
-"x":(2)4      4 parts of the axis, after a factor of 2
-[{"x", "y":(1)2}, {?}]                dimension 0 is divided by x, then by the first half of y; dimension 1 is open
-unreduced=max{"x"}                    the value is the maximum over the devices along x
+    "x"           the whole axis
+    "x":(2)4      4 parts of the axis, after a factor of 2
+    [{"x", "y":(1)2}, {?}]                dimension 0 is divided by x, then by the first half of y; dimension 1 is open
+    unreduced=max{"x"}                    the value is the maximum over the devices along x
 
 The constraints are those of Shardy's `verifiers.cc`.
 """
@@ -210,7 +210,7 @@ def mesh_of(inside: Operation, name: str) -> Mesh | None:
 
 
 def is_in_module(op: Operation) -> bool:
-    """Return whether the meshes that an operation may name are known."""
+    """Return whether the operation is inside a module, where the meshes that it names can be looked up."""
     return isinstance(op.get_toplevel_object(), ModuleOp)
 
 

@@ -1,8 +1,8 @@
 """Shardy's collectives: they change how a value is spread over the devices.
 
-%1 = sdy.all_gather [{}, {"x"}] %0 out_sharding=<@mesh, [{"y"}, {}]> : tensor<16x8xf32>
-%1 = sdy.all_to_all [{"x"}: 0->1] %0 out_sharding=<@mesh, [{}, {"x"}]> : tensor<16x8xf32>
-%1 = sdy.all_reduce max {"x"} %0 out_sharding=<@mesh, [{}, {}]> : tensor<16x8xf32>
+    %1 = sdy.all_gather [{}, {"x"}] %0 out_sharding=<@mesh, [{"y"}, {}]> : tensor<16x8xf32>
+    %1 = sdy.all_to_all [{"x"}: 0->1] %0 out_sharding=<@mesh, [{}, {"x"}]> : tensor<16x8xf32>
+    %1 = sdy.all_reduce max {"x"} %0 out_sharding=<@mesh, [{}, {}]> : tensor<16x8xf32>
 
 Operand and result have the type of the whole value. The sharding of the result is determined by that of the operand and
 the axes; `out_sharding` repeats it. Assembly, properties and constraints are those of Shardy's `ops.td` and
@@ -217,7 +217,7 @@ class CollectiveOp(IRDLOperation):
         printer.print_attribute(self.result.type)
 
     def print_reduction(self, printer: Printer) -> None:
-        """Print the part before the axes."""
+        """Print the kind of the reduction, which stands before the axes; nothing for a collective without one."""
 
 
 def _check_dimension(index: int, actual: Axes, expected: Axes) -> None:

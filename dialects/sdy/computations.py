@@ -1,8 +1,8 @@
 """Shardy's operations with a region that is isolated from above.
 
-%0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{"a"}]>] out_shardings=[<@mesh, [{"a"}]>] manual_axes={"a"}
-    (%y: tensor<2xf32>) { … sdy.return %z : tensor<2xf32> } : (tensor<4xf32>) -> tensor<4xf32>
-%0 = sdy.named_computation<"f">(%x) (%y: tensor<4xf32>) { … } : (tensor<4xf32>) -> tensor<4xf32>
+    %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{"a"}]>] out_shardings=[<@mesh, [{"a"}]>] manual_axes={"a"}
+        (%y: tensor<2xf32>) { … sdy.return %z : tensor<2xf32> } : (tensor<4xf32>) -> tensor<4xf32>
+    %0 = sdy.named_computation<"f">(%x) (%y: tensor<4xf32>) { … } : (tensor<4xf32>) -> tensor<4xf32>
 
 JAX lowers `shard_map` over several devices to the first one. Its region runs on each device, on the parts of the
 operands there. Its effects are those of its region. It declares no memory effect to xDSL, so xDSL's passes assume that

@@ -1,10 +1,10 @@
 """Shardy's operations without a region: meshes, constraints on shardings, edges and barriers of propagation.
 
-sdy.mesh @mesh = <["data"=2]>
-%1 = sdy.sharding_constraint %0 <@mesh, [{"data"}, {}]> : type
-%2 = sdy.constant dense<1.0> : tensor<4xf32>
-%3 = sdy.propagation_barrier %2 allowed_direction=BACKWARD : tensor<4xf32>
-sdy.sharding_group %3 group_id=21 : tensor<4xf32>
+    sdy.mesh @mesh = <["data"=2]>
+    %1 = sdy.sharding_constraint %0 <@mesh, [{"data"}, {}]> : type
+    %2 = sdy.constant dense<1.0> : tensor<4xf32>
+    %3 = sdy.propagation_barrier %2 allowed_direction=BACKWARD : tensor<4xf32>
+    sdy.sharding_group %3 group_id=21 : tensor<4xf32>
 
 A constraint is not `Pure`: without uses it still shards its
 operand. Nor is a constant: Shardy has its own constants so that each use keeps a separate one.
@@ -103,7 +103,7 @@ class ShardedCopyOp(SameTypeOp):
 
 
 def _before_barriers(value: SSAValue) -> SSAValue:
-    """Return the value that propagation barriers forward."""
+    """Return the value before all propagation barriers that forward it."""
     while isinstance(value.owner, PropagationBarrierOp):
         value = value.owner.input
     return value

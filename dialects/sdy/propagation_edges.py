@@ -1,6 +1,6 @@
 """Propagation edges: a record of the steps in which Shardy has propagated axes between the values of an operation.
 
-%1 = stablehlo.add %0, %0 {sdy.propagation_edges = #edges} : tensor<8xf32>
+    %1 = stablehlo.add %0, %0 {sdy.propagation_edges = #edges} : tensor<8xf32>
 
 #edges = #sdy.propagation_edges<[{step-2 = [{"y" = operand-1 -> [operand-0, result-0]}]}]>
 
@@ -41,7 +41,7 @@ class ValueRef:
 
 @dataclass(frozen=True)
 class AxisEdges:
-    """The values to which an axis was propagated from a value."""
+    """The propagation edges of one axis: a source value, and the values that received the axis from it."""
 
     axis: Axis
     source: ValueRef

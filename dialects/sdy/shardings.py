@@ -65,7 +65,7 @@ def _parse_text(parser: AttrParser) -> str:
 
 
 def _skip(parser: AttrParser) -> None:
-    """Skip to the bracket that closes the innermost open one."""
+    """Skip all tokens before the bracket that closes the innermost open bracket."""
     while True:
         if (opened := next(filter(parser.parse_optional_punctuation, _CLOSED_BY), None)) is not None:
             _skip(parser)

@@ -1,7 +1,7 @@
 """`stablehlo.composite`: an operation of another library, with a function that computes the same.
 
-%r = stablehlo.composite "acme.gelu" %x {composite_attributes = {approximate = true}, decomposition = @gelu}
-    : (tensor<4xf32>) -> tensor<4xf32>
+    %r = stablehlo.composite "acme.gelu" %x {composite_attributes = {approximate = true}, decomposition = @gelu}
+        : (tensor<4xf32>) -> tensor<4xf32>
 
 It stands for its decomposition, which is executed, inlined on request, and compared by the proof.
 """
@@ -44,7 +44,7 @@ _NAMESPACED = re.compile(r"[A-Za-z_]\w*(\.[\w$]+)+")
 
 @irdl_op_definition
 class CompositeOp(IRDLOperation):
-    """The results of the decomposition for these operands."""
+    """A call of the decomposition, which a consumer may replace by a kernel of its own."""
 
     name = "stablehlo.composite"
 

@@ -5,10 +5,10 @@
 
 Constraints are those of `convolution` in StableHLO's specification.
 
-%y = stablehlo.convolution(%x, %w)
-    dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
-    window = {stride = [2, 1], pad = [[0, 1], [1, 1]], rhs_dilate = [1, 1], reverse = [false, false]}
-    {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (t, u) -> v
+    %y = stablehlo.convolution(%x, %w)
+        dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+        window = {stride = [2, 1], pad = [[0, 1], [1, 1]], rhs_dilate = [1, 1], reverse = [false, false]}
+        {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (t, u) -> v
 """
 
 from __future__ import annotations

@@ -135,9 +135,10 @@ def _check_layout(layout: Attribute, type_: Attribute) -> None:
 
 def _part(subject: str, type_: Attribute, indices: Sequence[int]) -> Attribute:
     """Return the type within nested tuples."""
+    root = type_
     for index in indices:
         if not isinstance(type_, TupleType) or not 0 <= index < len(type_.types):
-            raise VerifyException(f"{subject} {list(indices)} do not name a part")
+            raise VerifyException(f"{subject} {list(indices)} are not the path of an element of {root}")
         type_ = type_.types.data[index]
     return type_
 

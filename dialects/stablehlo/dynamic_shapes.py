@@ -1,9 +1,9 @@
 """Operations whose result has a shape that is computed at run time, and their operands that hold one: one-dimensional
 tensors of integers.
 
-%0 = stablehlo.dynamic_reshape %a, %shape : (tensor<?xf32>, tensor<2xi64>) -> tensor<?x?xf32>
-%1 = stablehlo.dynamic_broadcast_in_dim %a, %shape, dims = [1] : (tensor<?xf32>, tensor<2xi64>) -> tensor<?x?xf32>
-%2 = stablehlo.get_dimension_size %1, dim = 0 : (tensor<?x?xf32>) -> tensor<i32>
+    %0 = stablehlo.dynamic_reshape %a, %shape : (tensor<?xf32>, tensor<2xi64>) -> tensor<?x?xf32>
+    %1 = stablehlo.dynamic_broadcast_in_dim %a, %shape, dims = [1] : (tensor<?xf32>, tensor<2xi64>) -> tensor<?x?xf32>
+    %2 = stablehlo.get_dimension_size %1, dim = 0 : (tensor<?x?xf32>) -> tensor<i32>
 
 A constraint on numbers in an operand is checked where that is a constant. `set_dimension_size` and
 `real_dynamic_slice` are not in the specification, so their constraints have no labels.

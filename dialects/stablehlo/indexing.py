@@ -271,7 +271,7 @@ class DynamicGatherOp(IndexingOp):
 
     @property
     def sizes(self) -> list[int]:
-        """The slice sizes; dynamic ones if they are not constant."""
+        """The slice sizes; for each dimension the marker of a dynamic extent if they are not constant."""
         return constant_integers(self.slice_sizes) or [DYNAMIC_INDEX] * rank_sliced(self)
 
     def verify_(self) -> None:

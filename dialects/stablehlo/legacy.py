@@ -1,9 +1,9 @@
 """Operations that StableHLO keeps for older exporters and that its specification no longer describes, among them
 `einsum` and `unary_einsum` with their equations, `"ab,bc->ac"`.
 
-%0 = stablehlo.dot %a, %b, precision = [HIGH, DEFAULT] : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
-%1 = stablehlo.broadcast %a, sizes = [2] : (tensor<8xf32>) -> tensor<2x8xf32>
-%2 = stablehlo.einsum %a, %b, config = "ab,bc->ac" : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+    %0 = stablehlo.dot %a, %b, precision = [HIGH, DEFAULT] : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+    %1 = stablehlo.broadcast %a, sizes = [2] : (tensor<8xf32>) -> tensor<2x8xf32>
+    %2 = stablehlo.einsum %a, %b, config = "ab,bc->ac" : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
 
 Their constraints have no labels. `create_token` is in `tokens.py`, `rng` in `external.py`.
 """

@@ -1,14 +1,14 @@
 """The devices that exchange values: groups of them, pairs of source and target, the number of a channel, and operations
 that return the number of the executing device.
 
-replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>; a group that is shorter than the others ends in -1
-source_target_pairs = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>
-channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>
+    replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>; a group that is shorter than the others ends in -1
+    source_target_pairs = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>
+    channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>
 
 Groups that are given as axes of a mesh are not checked.
 
-%0 = stablehlo.partition_id : tensor<ui32>
-%1 = stablehlo.replica_id : tensor<ui32>
+    %0 = stablehlo.partition_id : tensor<ui32>
+    %1 = stablehlo.replica_id : tensor<ui32>
 """
 
 from __future__ import annotations

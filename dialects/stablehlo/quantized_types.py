@@ -1,7 +1,7 @@
 """The types of quantized numbers, `!quant.uniform<i8:f32, 0.5:3>`, which xDSL keeps as text.
 
-!quant.uniform<i8:f32, 0.5:3>                       storage type, expressed type, scale, zero point
-!quant.uniform<i8<-100:100>:f32:1, {0.1:1, 0.2:2}>  the storage is limited; a scale for each index along dimension 1
+    !quant.uniform<i8:f32, 0.5:3>                       storage type, expressed type, scale, zero point
+    !quant.uniform<i8<-100:100>:f32:1, {0.1:1, 0.2:2}>  the storage is limited; a scale for each index along dimension 1
 
 Labels are those of StableHLO's specification for quantized element types (C1 to C11) and tensors (C12 and C13).
 """
@@ -88,7 +88,7 @@ class QuantizedType:
 
     @property
     def baseline(self) -> tuple[object, ...]:
-        """All but scales and zero points."""
+        """The parts of the type, without its scales and zero points."""
         return (*self.element, self.dimension)
 
     def check(self) -> None:

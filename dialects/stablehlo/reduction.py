@@ -4,9 +4,9 @@ type of the result.
 
 The values are scalars. For operands with such element types they may be tensors, as in StableHLO's own verifier.
 
-%r = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = [0, 1] : (t, s) -> s
-%r = stablehlo.reduce(%a init: %zero) across dimensions = [0] : (t, s) -> u
- reducer(%x: s, %y: s) { … }
+    %r = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = [0, 1] : (t, s) -> s
+    %r = stablehlo.reduce(%a init: %zero) across dimensions = [0] : (t, s) -> u
+     reducer(%x: s, %y: s) { … }
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def check_result_elements(op: ReducingOp) -> None:
 
 @irdl_op_definition
 class MapOp(IRDLOperation):
-    """The region, applied to the elements of each place."""
+    """Apply the region to the elements at each index of the inputs."""
 
     name = "stablehlo.map"
 
@@ -345,7 +345,7 @@ def _parse_combiner(parser: Parser) -> type[CommutativeOp]:
 
 
 def _parse_across(parser: Parser) -> Dimensions:
-    """Parse `across dimensions = [0]`"""
+    """Parse `across dimensions = [0]`."""
     parser.parse_keyword("across")
     parser.parse_keyword("dimensions")
     parser.parse_punctuation("=")

@@ -1,7 +1,7 @@
 """Tokens that order effects, the effects themselves, and computations that run in the background.
 
-%t = stablehlo.create_token : !stablehlo.token
-%u = stablehlo.after_all %t, %t : !stablehlo.token
+    %t = stablehlo.create_token : !stablehlo.token
+    %u = stablehlo.after_all %t, %t : !stablehlo.token
 
 StableHLO prints the others in generic form.
 """

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
+from ...dialects.context import strict_refusal
 from ...driver.api import Rewritten, memory
 from ...planning.objective import WORTH_IT
-from ...support.diagnostics import Refusal
 from . import private, why_plain
 from .allocation import temporary_bytes
 from .compiler_options import MEASURING
@@ -41,7 +41,7 @@ class CompiledStep:
     Attributes:
         compiled: The compiled variant.
         why: The reason that the plain step runs; None for a rewritten step.
-        way: The variant.
+        variant: The variant that runs.
         rewritten: The rewrite; None for a plain step.
         sizes: The temporaries of each compiled variant in bytes, as measured by the compiler; empty if only one was
             compiled.
@@ -49,7 +49,7 @@ class CompiledStep:
 
     compiled: jax.stages.Compiled
     why: str | None
-    way: Variant
+    variant: Variant
     rewritten: Rewritten | None
     sizes: Mapping[Variant, int | None]
 
@@ -176,5 +176,5 @@ def _why_plain(lowered: Lowered, variant: Variant, sizes: Mapping[Variant, int |
     assert rewritten is not None and plain_bytes is not None and rewritten_bytes is not None, "both were measured"
     why = why_plain.plain_is_less(lowered.name, plain_bytes, rewritten_bytes, rewritten.remarks)
     if lowered.options.rewrite.strict:
-        raise Refusal(rewritten.module, f"{why} (strict)")
+        raise strict_refusal(rewritten.module, why)
     return why

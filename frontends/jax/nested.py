@@ -169,7 +169,10 @@ def _rewrite(step: CallableStep, exported: Any) -> Callable[..., Any] | None:
 
 
 def _rewrite_options(options: JitOptions) -> RecomputeOptions:
-    """Return the options of the rewrite. A budget is kept by the model of XLA:CPU: the step is not compiled alone."""
+    """Return the options of the rewrite.
+
+    A budget is checked with the model of XLA:CPU, since the step is not compiled alone.
+    """
     if options.budget is None:
         return options.rewrite
     if options.budget == DEVICE:

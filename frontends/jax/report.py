@@ -68,7 +68,7 @@ class Report:
         name: The name of the step.
         plain: The memory and the work of the plain step.
         less: The memory and the work of the step that runs.
-        way: The variant of the step that runs.
+        variant: The variant of the step that runs.
         measured: The temporaries in bytes of each variant that was compiled for the choice; empty if only one was.
         why: The reason that nothing is recomputed, with a remedy; None if operations are recomputed.
         copies: The number of recomputed operations.
@@ -87,7 +87,7 @@ class Report:
     name: str
     plain: Needs
     less: Needs
-    way: Variant
+    variant: Variant
     measured: tuple[tuple[Variant, int | None], ...]
     why: str | None
     copies: int
@@ -129,21 +129,21 @@ def report(lowered: Lowered, budget: int | None = None, budget_text: str = "") -
         budget_text: The budget as the caller wrote it.
     """
     choice = lowered.choice
-    plain = choice.compiled if choice.way is Variant.PLAIN else lowered.plain_compiled
+    plain = choice.compiled if choice.variant is Variant.PLAIN else lowered.plain_compiled
     rewritten = choice.rewritten
     timelines = {} if rewritten is None else rewritten.memory("xla")
     return Report(
         name=lowered.name,
         plain=_needs(plain),
         less=_needs(choice.compiled),
-        way=choice.way,
+        variant=choice.variant,
         measured=tuple(choice.sizes.items()),
         why=choice.why,
         copies=0 if rewritten is None else rewritten.copies,
         again=() if rewritten is None else _copies_by_segment(rewritten),
-        kept=_saved_values(lowered, choice.way),
+        kept=_saved_values(lowered, choice.variant),
         timelines=_named(timelines),
-        remarks=lowered.remarks if choice.way is not Variant.MERGED or rewritten is None else rewritten.remarks,
+        remarks=lowered.remarks if choice.variant is not Variant.MERGED or rewritten is None else rewritten.remarks,
         budget=_device_bytes() if budget is None else budget,
         rounds=() if lowered.within is None else lowered.within.rounds,
         proved=rewritten is not None and bool(rewritten.proof),
@@ -168,15 +168,15 @@ def _copies_by_segment(rewritten: Rewritten) -> tuple[tuple[str, int], ...]:
     return tuple(counts.most_common())
 
 
-def _saved_values(lowered: Lowered, way: Variant) -> tuple[SavedValue, ...]:
+def _saved_values(lowered: Lowered, variant: Variant) -> tuple[SavedValue, ...]:
     """Return the values that the variant that runs saves for its backward pass, the largest first.
 
     With a selection the reasons are those of the selection, if it explains every recomputed segment.
     """
-    if way is Variant.MERGED or lowered.module is None:
+    if variant is Variant.MERGED or lowered.module is None:
         return ()
     rewritten, selection = lowered.rewritten, lowered.options.rewrite.selection
-    if selection == AUTO and way is Variant.RECOMPUTED and rewritten is not None:
+    if selection == AUTO and variant is Variant.RECOMPUTED and rewritten is not None:
         return rewritten.still_saved()
     try:
         explanations = explain(lowered.module, selection)
@@ -184,7 +184,7 @@ def _saved_values(lowered: Lowered, way: Variant) -> tuple[SavedValue, ...]:
         return ()
     segments = {row.segment for explanation in explanations for row in explanation.segments} | {OUTSIDE_SEGMENTS}
     if rewritten is not None and not {segment for segment, _ in _copies_by_segment(rewritten)} <= segments:
-        return rewritten.still_saved() if way is Variant.RECOMPUTED else ()
+        return rewritten.still_saved() if variant is Variant.RECOMPUTED else ()
     saved = [value for explanation in explanations for value in explanation.values if value.reason is not None]
     return tuple(sorted(saved, key=lambda value: -value.bytes))
 

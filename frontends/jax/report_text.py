@@ -92,7 +92,7 @@ def needs(report: Report) -> Iterator[str]:
     """Yield a table of the memory and FLOPs of both steps and whether they fit, and the variant that runs."""
     for quantity, plain, less, ratio in ((report.name, "plain", "recomputed", "ratio"), *_numbers(report)):
         yield f"{quantity:<16}{plain:>14}{less:>14}{ratio:>8}".rstrip()
-    yield f"runs: {report.way.value}"
+    yield f"runs: {report.variant.value}"
 
 
 def _numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:
@@ -169,9 +169,9 @@ def _large_value(report: Report) -> dict[str, str] | None:
 
 def _measured(report: Report) -> Iterator[str]:
     """Yield the temporaries of each variant that was compiled for the choice."""
-    for way, size in report.measured:
+    for variant, size in report.measured:
         text = _NOT_REPORTED if size is None else format_bytes(size)
-        yield f"  {text:>10}  {way.value}"
+        yield f"  {text:>10}  {variant.value}"
 
 
 def _row(

@@ -19,7 +19,7 @@ from .partition import Partitioner
 from .report import GraphReport, Report
 from .run import in_order
 
-ROADS = ("aot_eager", "inductor")
+BACKENDS = ("aot_eager", "inductor")
 _OF_TORCH = frozenset({"fullgraph", "dynamic"})
 """The keywords that are passed to `torch.compile`."""
 
@@ -113,15 +113,14 @@ def compile(model: Callable[..., Any] | None = None, /, *, backend: str = "aot_e
     """
     if model is None:
         return partial(compile, backend=backend, **keywords)
-    road = backend
     ours = {name: value for name, value in keywords.items() if name in OURS}
     theirs = {name: value for name, value in keywords.items() if name in _OF_TORCH}
     if unknown := sorted(keywords.keys() - ours.keys() - theirs.keys()):
         raise TypeError(f"recompute.torch.compile: unknown option '{unknown[0]}'")
-    if road not in ROADS:
-        raise ValueError(f"recompute.torch.compile: unknown backend '{road}'{suggestion(road, ROADS)}")
+    if backend not in BACKENDS:
+        raise ValueError(f"recompute.torch.compile: unknown backend '{backend}'{suggestion(backend, BACKENDS)}")
     options = options_of(ours)
-    if road == "inductor":
+    if backend == "inductor":
         partitioner = InductorPartitioner(options)
         made = Backend(partitioner.partitioner)
         compiled = torch.compile(model, options={"custom_partitioner_fn": partitioner}, **theirs)

@@ -28,7 +28,7 @@ Partition = Callable[..., Partitioned]
 
 
 class BudgetNotKept(RuntimeError):
-    """No plan keeps the budget; the message has the least that is known to be needed."""
+    """No plan keeps the budget; the message states the smallest memory that is known to be necessary."""
 
 
 @dataclass

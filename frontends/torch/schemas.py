@@ -46,7 +46,7 @@ def qualified_name(target: Any) -> str:
 
 
 def target_named(name: str) -> Any:
-    """Return the operation or function of a qualified name."""
+    """Return the PyTorch operator or function with this qualified name."""
     namespace, packet, overload = name.split(".")
     if namespace == "python":
         return next(getattr(module, packet) for module in _ON_SIZES if hasattr(module, packet))

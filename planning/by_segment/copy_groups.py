@@ -228,8 +228,10 @@ class _Planner:
     def _spine(
         self, request: CopyRequest, values: Iterable[int], outputs: Collection[int], gates: tuple[int, ...]
     ) -> None:
-        """Copy the outputs that are read here, and all outputs that they depend on; the inside of these copies dies at
-        once."""
+        """Copy the outputs that are read here, and all outputs that they depend on.
+
+        Other values of these copies are dead as soon as the outputs exist.
+        """
         values = list(values)
         self._leave_out_late(self._needed_for(values), request.before)
         operations = self._needed_for(values)

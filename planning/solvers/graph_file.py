@@ -153,10 +153,10 @@ def _read_node(reading: _Reading, node: JsonNode) -> None:
         reading.storage[node["id"]] = None
     elif node.get("split"):
         if alias not in deps:
-            raise reading.bad(node, f"the node splits node {alias}, which is not among its deps")
+            raise reading.bad(node, f"it splits node {alias}, its 'alias', which is not in its 'deps'")
         splits = reading.seen[alias]
         if splits["kind"] == "op" and (splits.get("split") or splits.get("alias", -1) != -1):
-            raise reading.bad(node, f"the node splits node {alias}, which is a view: its alias is the operation")
+            raise reading.bad(node, f"it splits node {alias}, which is a view; its 'alias' must be the operation")
     elif alias != -1:
         if alias not in reading.seen:
             raise reading.bad(node, f"alias is {alias}, which is not an earlier node")

@@ -121,7 +121,7 @@ MAX_COPIES = 40
 
 
 class _Short(Exception):
-    """The memory does not suffice, even with all evictions."""
+    """The memory does not suffice, even after all possible evictions."""
 
 
 @dataclass
@@ -156,7 +156,8 @@ class _Eviction:
         return len(self.reads) if self.problem.output[v] else None
 
     def execute(self, op: int, copy: bool) -> None:
-        """Run an operation after its missing operands. `copy`: whether it has run before. Raises `_Short`."""
+        """Run an operation, after the makers of its missing operands. `copy`: whether it has run before. Raises
+        `_Short`."""
         for v in self.reads[op]:
             self.pinned[v] = self.pinned.get(v, 0) + 1
         for v in self.reads[op]:

@@ -28,6 +28,8 @@ from .window import windows
 
 MIN_FLOW_OPERATIONS = 2500
 """Number of operations above which cuts are solved as integer programs only if minimum cuts leave a gap."""
+MAX_GREEDY_OPERATIONS = 4 * MAX_INTEGER_OPERATIONS
+"""Maximum number of operations for the greedy heuristic if there is a plan already."""
 MET_GAP = 1e-4
 """Gap in percentage points at which the starts of a small problem suffice."""
 WINDOWS_GAP = 1.0
@@ -125,7 +127,7 @@ def bounds_for(best: Incumbent, effort: Effort, closer: bool = False) -> Bounds:
 
 
 def _from_starts(best: Incumbent, search: LocalSearch, bounds: Bounds, starts: Iterable[Collection[Pair]]) -> None:
-    """Repair the starts of the bounds and the given ones, and offer them, then those of the greedy and of Chen."""
+    """Repair and offer the start solutions of the bounds and `starts`, then those of the greedy and Chen heuristics."""
     problem, budget = best.problem, best.budget
     # On small problems each start takes milliseconds, so that all are tried until the gap is nearly 0.
     met = MET_GAP if len(problem) <= MIN_FLOW_OPERATIONS else CLOSED_GAP
@@ -135,7 +137,7 @@ def _from_starts(best: Incumbent, search: LocalSearch, bounds: Bounds, starts: I
     if (
         not closed(best, bounds, met)
         and not best.stopped()
-        and (len(problem) <= 4 * MAX_INTEGER_OPERATIONS or best.pairs is None)
+        and (len(problem) <= MAX_GREEDY_OPERATIONS or best.pairs is None)
     ):
         best.offer(search.repaired(budget), "greedy")
     if not closed(best, bounds) and not best.stopped() and len(problem) <= MAX_INTEGER_OPERATIONS:

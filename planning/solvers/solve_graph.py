@@ -146,8 +146,10 @@ def _least_known(problem: Problem, held: TwoPointBound, least: int) -> str:
 
 @dataclass(frozen=True)
 class FittingPlan:
-    """A plan whose rewritten graph is within the budget, with the result of the solver. The peak of the result is that
-    of the rewritten graph, and its bound that for the original budget."""
+    """A plan whose rewritten graph is within the budget, with the result of the solver.
+
+    The peak of the result is measured on the rewritten graph; its bound holds for the original budget.
+    """
 
     plan: Plan
     result: Result

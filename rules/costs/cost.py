@@ -89,7 +89,7 @@ def _device(name: str) -> Device:
     if name.endswith(".json"):
         return read_device(name)
     if name not in DEVICES:
-        raise BadCost(f"unknown device '{name}'; expected one of {', '.join(DEVICES)}, and files that end in .json")
+        raise BadCost(f"unknown device '{name}'; expected one of {', '.join(DEVICES)}, or a file that ends in .json")
     return DEVICES[name]
 
 

@@ -5,17 +5,17 @@
 
 Rates are per second. The table contains the published peaks for dense products, which programs do not reach. Sources:
 
-a100   NVIDIA A100 80GB SXM, data sheet (2021): TF32 156, BF16 and FP16 312, FP64 tensor core 19.5 TFLOP/s, INT8 624
-       TOP/s; FP32 19.5 TFLOP/s without tensor cores; 2039 GB/s; PCIe Gen4, 64 GB/s both ways together
-h100   NVIDIA H100 SXM, data sheet (2023), without sparsity: TF32 494.7, BF16 and FP16 989.4, FP64 tensor core 67
-       TFLOP/s, FP8 and INT8 1978.9 T/s; FP32 67 TFLOP/s without tensor cores; 3.35 TB/s; PCIe Gen5, 128 GB/s both
-       ways together
-h200   NVIDIA H200 SXM, data sheet (2024): the H100's processor, 4.8 TB/s
-mi300x AMD Instinct MI300X, data sheet (2023), without sparsity: TF32 653.7, BF16 and FP16 1307.4, FP64 matrix 163.4
-       TFLOP/s, FP8 and INT8 2614.9 T/s; FP32 vector 163.4 TFLOP/s; 5.3 TB/s; PCIe Gen5 x16, 128 GB/s both ways
-tpuv5e Google Cloud TPU v5e, system architecture page: BF16 197 TFLOP/s, INT8 394 TOP/s, 819 GB/s. Elementwise rates
-       are not published, so only bytes count there. f32 products take the rate of bf16, XLA's default precision
-cpu    measured by `python -m recompute.benchmarks.calibrate_cost`: numpy on two shared cores of an AMD EPYC server
+    a100   NVIDIA A100 80GB SXM, data sheet (2021): TF32 156, BF16 and FP16 312, FP64 tensor core 19.5 TFLOP/s, INT8 624
+           TOP/s; FP32 19.5 TFLOP/s without tensor cores; 2039 GB/s; PCIe Gen4, 64 GB/s both ways together
+    h100   NVIDIA H100 SXM, data sheet (2023), without sparsity: TF32 494.7, BF16 and FP16 989.4, FP64 tensor core 67
+           TFLOP/s, FP8 and INT8 1978.9 T/s; FP32 67 TFLOP/s without tensor cores; 3.35 TB/s; PCIe Gen5, 128 GB/s both
+           ways together
+    h200   NVIDIA H200 SXM, data sheet (2024): the H100's processor, 4.8 TB/s
+    mi300x AMD Instinct MI300X, data sheet (2023), without sparsity: TF32 653.7, BF16 and FP16 1307.4, FP64 matrix 163.4
+           TFLOP/s, FP8 and INT8 2614.9 T/s; FP32 vector 163.4 TFLOP/s; 5.3 TB/s; PCIe Gen5 x16, 128 GB/s both ways
+    tpuv5e Google Cloud TPU v5e, system architecture page: BF16 197 TFLOP/s, INT8 394 TOP/s, 819 GB/s. Elementwise rates
+           are not published, so only bytes count there. f32 products take the rate of bf16, XLA's default precision
+    cpu    measured by `python -m recompute.benchmarks.calibrate_cost`: numpy on two shared cores of an AMD EPYC server
 
 A transfer to or from the host uses one direction at a time, at half of the bandwidth of both. For a device without a
 published bandwidth (TPU v5e) the user must state the speed of transfers.

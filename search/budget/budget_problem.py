@@ -22,8 +22,10 @@ from .limits import Budget, BudgetLimits
 
 
 class RewriteResult(Protocol):
-    """The result of a rewrite. The properties are those of `Recomputation`, which is defined in terms of this
-    package."""
+    """The properties of a rewrite that a budget search reads.
+
+    `Recomputation` has them; it is not named as the type because it is defined in terms of this package.
+    """
 
     @property
     def plans(self) -> tuple[StepPlan, ...]: ...

@@ -35,8 +35,10 @@ class _InOrder(Generic[O]):
     problem: BudgetProblem[O]
 
     def best(self) -> Evaluated[O]:
-        """Try the loop schedules from the least work on, until the cut loops alone cost as much as a result. Raises
-        `Refusal`."""
+        """Try the loop schedules in order of increasing work, until the cut loops alone cost as much as a result.
+
+        Raises `Refusal`.
+        """
         results, refused, seen = list[Evaluated[O]](), None, set[frozenset[str]]()
         choices = loop_choices(self.problem.module, self.problem.options)
         for loops in choices:
@@ -59,8 +61,8 @@ class _InOrder(Generic[O]):
         return min(results, key=self._order_of)
 
     def _order_of(self, result: Evaluated[O]) -> tuple[float, float, int]:
-        """Return the sort key of a result: whether the peak of an eager executor exceeds the budget, the peak for the
-        budget `min`, and the work."""
+        """Return the sort key of a result: whether the peak of an eager executor exceeds the budget, the peak (only
+        for the budget `min`), and the extra cost."""
         least = self.problem.limits.share(result.peaks) if self.problem.limits.bytes is None else 0.0
         return self.problem.eager_excess(result) > 0, least, result.outcome.extra_cost
 

@@ -329,6 +329,48 @@ def test_names_are_defined_in_the_files_that_the_architecture_names() -> None:
         assert re.search(rf"^ *(?:def |class )?{name}\b", (ROOT / path).read_text(), re.MULTILINE), (name, path)
 
 
+IDENTIFIER = re.compile(r"`(\w+)(?:\(\))?`")
+OF_OTHER_PROJECTS = {
+    "FLAGS_enable_auto_recompute",
+    "RecursiveMemoryEffects",
+    "SignlessIntegerBinaryOperationWithOverflow",
+    "Terminator",
+    "control_deps",
+    "early_stop",
+    "enable_offload",
+    "fully_shard",
+    "fwd_recompute_id",
+    "is_recompute_op",
+    "jax_compilation_cache_dir",
+    "need_cse_after_recompute",
+    "parseOptionalArrowTypeList",
+    "recompute_id",
+    "torch_xla",
+    "weights_0",
+}
+"""Identifiers of frameworks and compilers on the pages, which no file of this repository contains."""
+
+
+def words_of_sources() -> set[str]:
+    """Return the words of all sources, tests and programs, except those of this file."""
+    found = set[str]()
+    for path in tracked_paths():
+        if path.endswith((".py", ".mlir", ".toml", ".yml", ".json")) and (ROOT / path) != Path(__file__).resolve():
+            found.update(re.findall(r"\w+", (ROOT / path).read_text()))
+    return found
+
+
+def test_identifiers_on_the_pages_exist() -> None:
+    """Look up each identifier between backticks, as a whole word, in the sources."""
+    sources = words_of_sources()
+    by_page = {name_of(page): set(IDENTIFIER.findall(prose(page))) for page in PAGES}
+    unknown = {page: sorted(names - sources - OF_OTHER_PROJECTS) for page, names in by_page.items()}
+    assert {page: names for page, names in unknown.items() if names} == {}
+    assert OF_OTHER_PROJECTS - set().union(*by_page.values()) == set(), "no page has these any more"
+    assert OF_OTHER_PROJECTS & sources == set(), "these are found without an exception"
+    assert "state_phases" not in sources and "write_phases" in sources
+
+
 def test_the_index_leads_to_every_page() -> None:
     index = ROOT / "docs" / "index.md"
     targets = {(index.parent / link.partition("#")[0]).resolve() for link in links(index)}

@@ -107,14 +107,16 @@ class CallReading:
 
     def _clone(self, index: int, template_value: OpResult, value: SSAValue) -> None:
         if not isinstance(value, OpResult) or value.index != template_value.index:
-            raise LeftInlined(f"it reads another value instead of that of {name_of(template_value.op)}")
+            raise LeftInlined(
+                f"it reads another value where the template reads the result of {name_of(template_value.op)}"
+            )
         if value not in self.constants and value.op not in self.members.values():
             raise LeftInlined(f"it reads {name_of(value.op)} from outside instead of its own")
         if self.cloned.setdefault(index, value.op) is value.op or value in self.constants:
             # A literal merged with one elsewhere, or an operation of this call merged with an equal one.
             self._read(index, value.op)
             return
-        raise LeftInlined(f"it reads two values instead of that of {name_of(template_value.op)}")
+        raise LeftInlined(f"it reads two different values where the template reads {name_of(template_value.op)}")
 
 
 def _is_inside(value: SSAValue, op: Operation) -> bool:

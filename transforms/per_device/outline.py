@@ -11,7 +11,7 @@ of the forward pass that the rest of the step uses, the other reads the cotangen
 
 JAX restarts the location paths inside of a `shard_map`, so they are completed:
 
-"layer0/sin"  in  "jit(loss)/jvp()/shard_map"      is      "jit(loss)/jvp()/layer0/sin"
+    "layer0/sin"  in  "jit(loss)/jvp()/shard_map"      is      "jit(loss)/jvp()/layer0/sin"
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ from ....planning.graph import NO_MAKER
 from .program import KernelProgram
 from .traits import Trait
 
-# Maximum number of operations in a kernel plus values that it reads from outside.
 _LARGEST = 100
+"""Maximum number of operations in a kernel plus values that it reads from outside."""
 
 
 def library_kernels(program: KernelProgram) -> Mapping[int, int]:

@@ -9,7 +9,7 @@ func.func @name(%x: tensor<4xf32>) {
 // -----
 
 func.func @node(%x: tensor<4xf32>) {
-  // expected-error@+1 {{'torch.node' must be the name of a node}}
+  // expected-error@+1 {{'torch.node' must be a string, the name of an FX node}}
   %0 = "torch.aten.relu.default"(%x) {torch.args = "%0"} : (tensor<4xf32>) -> tensor<4xf32>
   func.return
 }
@@ -42,7 +42,7 @@ func.func @text(%x: tensor<4xf32>) {
 // -----
 
 func.func @syntax(%x: tensor<4xf32>) {
-  // expected-error@+1 {{is not a valid argument list}}
+  // expected-error@+1 {{is not a valid argument list: '(' was never closed; expected the arguments of one call}}
   %0 = "torch.aten.relu.default"(%x) {torch.args = "%0, (", torch.node = "relu"} : (tensor<4xf32>) -> tensor<4xf32>
   func.return
 }

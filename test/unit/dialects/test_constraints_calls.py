@@ -81,8 +81,16 @@ def alias(output: str, operand: int, part: str) -> str:
         ("I7", {"more": alias("[0]", -1, "[]")}, "operand_index is -1"),
         ("I7", {"more": alias("[2]", 1, "[1, 0]")}, r"output_tuple_indices \[2\] name none of 2 results"),
         ("I7", {"more": alias("[]", 1, "[1, 0]")}, r"output_tuple_indices \[\] name none"),
-        ("I7", {"more": alias("[0, 0]", 1, "[1, 0]")}, r"output_tuple_indices \[0\] do not name a part"),
-        ("I7", {"more": alias("[0]", 1, "[1, 1]")}, r"operand_tuple_indices \[1, 1\] do not name a part"),
+        (
+            "I7",
+            {"more": alias("[0, 0]", 1, "[1, 0]")},
+            r"output_tuple_indices \[0\] are not the path of an element of tensor<",
+        ),
+        (
+            "I7",
+            {"more": alias("[0]", 1, "[1, 1]")},
+            r"operand_tuple_indices \[1, 1\] are not the path of an element of tuple<",
+        ),
         ("I7", {"more": alias("[0]", 0, "[]")}, "a result of type tensor<5xi8> cannot alias an operand of type"),
     ],
 )

@@ -287,7 +287,7 @@ def test_the_way_that_is_only_measured_is_not_optimized(
     lowered = recompute.jax.jit(checkpointed(), measure=True).lower(*eight_layers())
     seen = ways_compiled(monkeypatch, sizes)
     chosen = choice.chosen(lowered)
-    assert seen == expected and chosen.way is expected[-1 if len(expected) == 3 else 0][0]
+    assert seen == expected and chosen.variant is expected[-1 if len(expected) == 3 else 0][0]
     assert "opt-barrier" in str(chosen.compiled.as_text())
 
 

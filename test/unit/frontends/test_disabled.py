@@ -25,8 +25,8 @@ def test_inside_of_disabled_the_plain_step_runs():
         report = step.report(weights(), batch())
     expected = jax.jit(mlp().step)(weights(), batch())
     assert all((a == b).all() for a, b in zip(jax.tree.leaves(plain), jax.tree.leaves(expected), strict=True))
-    assert lowered.less is lowered.plain and report.way is Variant.PLAIN and "switched off" in (report.why or "")
-    assert step.report(weights(), batch()).way is Variant.RECOMPUTED
+    assert lowered.less is lowered.plain and report.variant is Variant.PLAIN and "switched off" in (report.why or "")
+    assert step.report(weights(), batch()).variant is Variant.RECOMPUTED
 
 
 @pytest.mark.parametrize("value", ["off", "OFF", "0", "false"])
@@ -60,7 +60,7 @@ def test_an_interrupt_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch, cap
 
     monkeypatch.setattr(budgets, "reported_bytes", interrupted)
     report = recompute.jax.jit(mlp().step, budget="min").report(weights(), batch())
-    assert len(report.rounds) == 1 and report.way is Variant.RECOMPUTED
+    assert len(report.rounds) == 1 and report.variant is Variant.RECOMPUTED
     assert "interrupted: the best so far follows" in capsys.readouterr().err
 
 

@@ -67,7 +67,7 @@ def test_merged_where_it_needs_least():
     found = lowered(every=4, policy=DOTS)
     assert is_proved(found)
     chosen = choice.chosen(found)
-    assert chosen.way is Variant.MERGED and chosen.why is None and chosen.rewritten is found.merged
+    assert chosen.variant is Variant.MERGED and chosen.why is None and chosen.rewritten is found.merged
     others = found.compile(), found.compile_plain(keeping=True), found.compile_plain()
     assert all(temporaries(chosen.compiled) < 0.98 * temporaries(other) for other in others)
     plain = jax.jit(step(every=4, policy=DOTS)).lower(*arguments()).compile()
@@ -84,7 +84,7 @@ def test_a_call_runs_it_and_warns_of_nothing():
 @pytest.mark.slow
 def test_not_merged_where_the_rewritten_step_needs_less():
     chosen = choice.chosen(lowered(every=2))
-    assert chosen.way is Variant.RECOMPUTED and chosen.rewritten is lowered(every=2).rewritten
+    assert chosen.variant is Variant.RECOMPUTED and chosen.rewritten is lowered(every=2).rewritten
     merged, less = chosen.sizes[Variant.MERGED], chosen.sizes[Variant.RECOMPUTED]
     assert merged is not None and less is not None and less < 0.95 * merged
 
@@ -103,18 +103,18 @@ def test_in_a_tie_the_users_own_stays(tied: Variant, monkeypatch: pytest.MonkeyP
     sizes = iter([*(100 if way in (Variant.MERGED, tied) else 200 for way in Variant), 100])
     monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: next(sizes))
     monkeypatch.setattr(choice, "ranked", lambda lowered, ways: ways)
-    assert choice.chosen(found).way is tied
+    assert choice.chosen(found).variant is tied
 
 
 def test_a_compiler_that_says_nothing(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: None)
-    assert choice.chosen(lowered(every=2)).way is Variant.RECOMPUTED
+    assert choice.chosen(lowered(every=2)).variant is Variant.RECOMPUTED
 
 
 def test_the_report_says_which_way_runs_and_why():
     report = recompute.jax.explain(step(every=4, policy=DOTS), *arguments())
     chosen = choice.chosen(lowered(every=4, policy=DOTS))
-    assert report.way is Variant.MERGED and report.measured == tuple(chosen.sizes.items())
+    assert report.variant is Variant.MERGED and report.measured == tuple(chosen.sizes.items())
     assert report.less.temporaries == temporaries(chosen.compiled)
     text = report.details()
     assert f"runs: {Variant.MERGED.value}\n" in text and "computed again: " in text
@@ -124,7 +124,7 @@ def test_the_report_says_which_way_runs_and_why():
 
 def test_the_report_of_one_way():
     report = recompute.jax.jit(step(every=2), measure=False).report(*arguments())
-    assert report.way is Variant.RECOMPUTED and report.measured == ()
+    assert report.variant is Variant.RECOMPUTED and report.measured == ()
     assert f"runs: {Variant.RECOMPUTED.value}\ncomputed again: " in report.details()
 
 
@@ -239,7 +239,7 @@ def test_names_choose_nothing():
 
 def test_never_without_measuring():
     found = recompute.jax.jit(step(every=2), measure=False).lower(*arguments())
-    assert Variant.MERGED not in choice.chosen(found).sizes and choice.chosen(found).way is Variant.RECOMPUTED
+    assert Variant.MERGED not in choice.chosen(found).sizes and choice.chosen(found).variant is Variant.RECOMPUTED
 
 
 def test_what_is_not_proved_is_dropped(monkeypatch: pytest.MonkeyPatch):

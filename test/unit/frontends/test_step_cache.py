@@ -176,7 +176,7 @@ def test_a_measured_choice_is_not_measured_again(folder: Path, compiled: list[bo
     chosen = [lower(mlp().step, weights(), batch(), measure=True).choice for _ in range(2)]
     assert compiled == [True, False, True]
     assert chosen[0].sizes == chosen[1].sizes and len(chosen[1].sizes) == 2
-    assert chosen[0].way is chosen[1].way is Variant.RECOMPUTED and chosen[1].rewritten is not None
+    assert chosen[0].variant is chosen[1].variant is Variant.RECOMPUTED and chosen[1].rewritten is not None
 
 
 def test_a_choice_that_the_compiler_does_not_confirm(
@@ -186,7 +186,7 @@ def test_a_choice_that_the_compiler_does_not_confirm(
     lower(mlp().step, weights(), batch(), measure=True).choice  # noqa: B018
     monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: temporaries(compiled) + 1)
     found = lower(mlp().step, weights(), batch(), measure=True).choice
-    assert found.way is Variant.RECOMPUTED and compiled == [True, False, True, True, False]
+    assert found.variant is Variant.RECOMPUTED and compiled == [True, False, True, True, False]
 
 
 def checkpointed() -> Any:
@@ -207,11 +207,11 @@ def checkpointed() -> Any:
 def test_a_merged_step(folder: Path, rewrites: list[str]):
     arguments = weights(8, 32, 128), batch(512, 32)
     fresh = lower(checkpointed(), *arguments)
-    assert fresh.choice.way is Variant.MERGED and fresh.merged is not None
+    assert fresh.choice.variant is Variant.MERGED and fresh.merged is not None
     expected = fresh.merged.text, fresh.choice.sizes, str(fresh.choice.compiled.as_text())
     rewrites.clear()
     cached = lower(checkpointed(), *arguments)
-    assert cached.choice.way is Variant.MERGED and cached.merged is not None and rewrites == []
+    assert cached.choice.variant is Variant.MERGED and cached.merged is not None and rewrites == []
     assert (cached.merged.text, cached.choice.sizes, str(cached.choice.compiled.as_text())) == expected
 
 

@@ -110,8 +110,8 @@ REFUSED = {
         main('"other.loop"() ({\n^a:\n"cf.br"() [^a] : () -> ()\n}) : () -> ()\nreturn %x'),
         "cf.br branches: only single blocks are compared",
     ),
-    "two functions of one name": (main("return %x", main("return %y")), "a function needs a name of its own"),
-    "a function without a name": (function(NOTHING), "a function needs a name of its own"),
+    "two functions of one name": (main("return %x", main("return %y")), "two functions are named @main"),
+    "a function without a name": (function(NOTHING), "a function has no name"),
     "attributes of an argument that is not there": (
         function(f'sym_name = "main", arg_attrs = [{{}}], {NOTHING}'),
         "'arg_attrs' needs one dictionary for each of the 0 positions",
