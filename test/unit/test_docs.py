@@ -302,8 +302,13 @@ OLDER = {"docs/measured/mutation.md": {"stages.py", "needs.py"}}
 
 
 def tracked_paths() -> set[str]:
-    """Files and folders of the checkout, with slashes; a folder ends in one."""
-    paths = [path for path in ROOT.rglob("*") if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)]
+    """Files and folders of the checkout, with slashes, without build outputs; a folder ends in one."""
+    paths = [
+        path
+        for path in ROOT.rglob("*")
+        if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)
+        and path.relative_to(ROOT).parts[0] not in ("build", "site", "dist")
+    ]
     return {path.relative_to(ROOT).as_posix() + "/" * path.is_dir() for path in paths}
 
 
