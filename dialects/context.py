@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects.arith import Arith
 from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.func import Func
 from xdsl.dialects.linalg import Linalg
@@ -19,6 +18,7 @@ from xdsl.dialects.tensor import Tensor
 from xdsl.ir import Operation
 
 from ..support.diagnostics import Refusal, Remark
+from .arith import ARITH
 from .chlo import CHLO
 from .recompute import RECOMPUTE
 from .sdy import SDY
@@ -68,6 +68,6 @@ def demand_effect(remarks: Sequence[Remark], strict: bool) -> Sequence[Remark]:
 def make_context() -> RecomputeContext:
     """Return a new context with the dialects loaded; operations of other dialects pass through in the generic form."""
     context = RecomputeContext(allow_unregistered=True)
-    for dialect in (Builtin, Func, Arith, Math, Tensor, Scf, Linalg, MemRef, STABLEHLO, CHLO, SDY, TORCH, RECOMPUTE):
+    for dialect in (Builtin, Func, ARITH, Math, Tensor, Scf, Linalg, MemRef, STABLEHLO, CHLO, SDY, TORCH, RECOMPUTE):
         context.load_dialect(dialect)
     return context

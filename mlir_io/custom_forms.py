@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects import scf
+from xdsl.dialects.arith import SelectOp
 from xdsl.dialects.builtin import FunctionType, UnregisteredOp, i1
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.linalg.abstract_ops import NamedOperation
@@ -102,9 +103,6 @@ LEAVE_ATTRIBUTES_OUT = frozenset(
 ATTRIBUTES_ELSEWHERE = frozenset({"memref.dim", "tensor.reshape"})
 """Operations whose custom form has the attributes in a different place than MLIR expects."""
 
-RESULT_IS_SCALAR = frozenset({"arith.cmpf", "arith.cmpi"})
-"""Operations whose custom form is parsed with scalar result types, whatever the type of the operands."""
-
 ELIDE_TERMINATORS = frozenset({"scf.execute_region", "scf.for", "scf.if", "scf.parallel"})
 """Operations whose custom form omits a terminator without operands, and with it the terminator's attributes."""
 
@@ -132,8 +130,17 @@ def is_lossless(op: Operation, with_locations: bool = False) -> bool:
 @cache
 def _is_never_lossy(kind: type[Operation]) -> bool:
     """Return whether the custom form is lossless for every operation of the class."""
-    special = (FuncOp, CallOp, scf.ExecuteRegionOp, scf.WhileOp, WhileOp, OptimizationBarrierOp, NamedOperation)
-    names = MOVE_ELEMENTS | RESULT_IS_SCALAR | LEAVE_ATTRIBUTES_OUT | ATTRIBUTES_ELSEWHERE | ELIDE_TERMINATORS
+    special = (
+        FuncOp,
+        CallOp,
+        SelectOp,
+        scf.ExecuteRegionOp,
+        scf.WhileOp,
+        WhileOp,
+        OptimizationBarrierOp,
+        NamedOperation,
+    )
+    names = MOVE_ELEMENTS | LEAVE_ATTRIBUTES_OUT | ATTRIBUTES_ELSEWHERE | ELIDE_TERMINATORS
     return not issubclass(kind, special) and kind.name not in names
 
 
@@ -142,6 +149,9 @@ def _has_lossless_form(op: Operation, with_locations: bool) -> bool:
         case FuncOp(body=body, function_type=type_):
             has_position_attributes = (op.arg_attrs or op.res_attrs) is not None
             return (bool(body.blocks) or not has_position_attributes) and not _is_a_function(type_.outputs.data)
+        case SelectOp(cond=condition):
+            # The type of a condition that is not scalar is not printed.
+            return condition.type == i1
         case CallOp():
             return not _is_a_function(op.result_types)
         case scf.ExecuteRegionOp():
@@ -161,8 +171,7 @@ def _has_lossless_form(op: Operation, with_locations: bool) -> bool:
         case _ if op.name in MOVE_ELEMENTS:
             return _yields_its_first_argument(op) and not op.attributes and op.result_types == op.operand_types[-1:]
         case _:
-            loses_type = op.name in RESULT_IS_SCALAR and op.results[0].type != i1
-            return not (loses_type or _loses_attributes(op) or _loses_terminator(op))
+            return not (_loses_attributes(op) or _loses_terminator(op))
 
 
 def _is_a_function(types: Sequence[Attribute]) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from xdsl.dialects.arith import CmpfOp, CmpiOp, IntegerOverflowAttr, TruncIOp
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, i64
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.scf import ForOp, WhileOp
 from xdsl.ir import Operation
 from xdsl.irdl import IRDLOperation
@@ -17,10 +17,11 @@ from ..support.type_guards import is_integer_attribute
 from .function_syntax import verify_function
 from .xdsl_syntax import OVERFLOW
 
-UNKNOWN_PROPERTIES: dict[type[Operation], str] = {
-    FuncOp: "no_inline",
-    ModuleOp: "sym_visibility",
-    TruncIOp: OVERFLOW,
+UNKNOWN_PROPERTIES: dict[type[Operation], tuple[str, ...]] = {
+    FuncOp: ("no_inline",),
+    CallOp: ("arg_attrs", "no_inline", "res_attrs"),
+    ModuleOp: ("sym_visibility",),
+    TruncIOp: (OVERFLOW,),
 }
 """MLIR properties that xDSL does not know. They are stored as attributes, which are printed, and MLIR parses them as
 properties again."""
@@ -34,8 +35,9 @@ def normalize(op: Operation) -> None:
     """
     if op.attributes and isinstance(op, IRDLOperation):
         _move_to_properties(op)
-    if (name := UNKNOWN_PROPERTIES.get(type(op))) in op.properties:
-        op.attributes[name] = op.properties.pop(name)
+    for name in UNKNOWN_PROPERTIES.get(type(op), ()):
+        if name in op.properties:
+            op.attributes[name] = op.properties.pop(name)
     if (check := CHECKS.get(type(op))) is not None:
         check(op)
 

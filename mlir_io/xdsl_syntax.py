@@ -6,15 +6,35 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.arith import IntegerOverflowAttr, TruncIOp
+from collections.abc import Sequence
+from typing import TypeVar
+
+from xdsl.dialects.arith import (
+    CMPF_COMPARISON_OPERATIONS,
+    CMPI_COMPARISON_OPERATIONS,
+    CmpfOp,
+    CmpiOp,
+    FastMathFlagsAttr,
+    IntegerOverflowAttr,
+    SelectOp,
+    TruncIOp,
+)
+from xdsl.dialects.builtin import IntegerAttr, i1, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.tensor import ReshapeOp
 from xdsl.ir import Attribute, Operation
 from xdsl.parser import Parser
 
+from .arith_on_tensors import with_elements
 from .function_syntax import FunctionSyntax
 
+ComparisonT = TypeVar("ComparisonT", CmpiOp, CmpfOp)
 OVERFLOW = "overflowFlags"
+PREDICATES: dict[type[Operation], Sequence[str]] = {
+    CmpiOp: CMPI_COMPARISON_OPERATIONS,
+    CmpfOp: CMPF_COMPARISON_OPERATIONS,
+}
+"""The names of the predicates of each comparison, by their numbers."""
 
 
 class TruncISyntax(TruncIOp):
@@ -56,9 +76,73 @@ class ReshapeSyntax(ReshapeOp):
         )
 
 
+def _parse_comparison(parser: Parser, comparison: type[ComparisonT]) -> ComparisonT:
+    """Parse a comparison, whose result xDSL expects to be scalar."""
+    start = parser.pos
+    predicate = parser.parse_identifier()
+    if predicate not in PREDICATES[comparison]:
+        parser.raise_error(f"unknown predicate '{predicate}' of {comparison.name}", start, parser.pos)
+    parser.parse_punctuation(",")
+    lhs = parser.parse_unresolved_operand()
+    parser.parse_punctuation(",")
+    rhs = parser.parse_unresolved_operand()
+    properties: dict[str, Attribute] = {"predicate": IntegerAttr(PREDICATES[comparison].index(predicate), i64)}
+    if comparison is CmpfOp:
+        flags = FastMathFlagsAttr("none")
+        if parser.parse_optional_keyword("fastmath") is not None:
+            flags = FastMathFlagsAttr(FastMathFlagsAttr.parse_parameter(parser))
+        properties["fastmath"] = flags
+    attributes = parser.parse_optional_attr_dict()
+    parser.parse_punctuation(":")
+    type_ = parser.parse_type()
+    return comparison.create(
+        operands=parser.resolve_operands([lhs, rhs], [type_, type_], start),
+        result_types=[with_elements(type_, i1)],
+        properties=properties,
+        attributes=attributes,
+    )
+
+
+class CmpiSyntax(CmpiOp):
+    """Parser of `arith.cmpi` on tensors and vectors too."""
+
+    @classmethod
+    def parse(cls, parser: Parser) -> CmpiOp:
+        return _parse_comparison(parser, CmpiOp)
+
+
+class CmpfSyntax(CmpfOp):
+    """Parser of `arith.cmpf` on tensors and vectors too."""
+
+    @classmethod
+    def parse(cls, parser: Parser) -> CmpfOp:
+        return _parse_comparison(parser, CmpfOp)
+
+
+class SelectSyntax(SelectOp):
+    """Parser of `arith.select`, which names the type of a condition that is not a scalar first."""
+
+    @classmethod
+    def parse(cls, parser: Parser) -> SelectOp:
+        start = parser.pos
+        names = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_unresolved_operand)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        *condition, type_ = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_type)
+        if len(names) != 3 or len(condition) > 1:
+            parser.raise_error("expected a condition and two values of one type", start, parser.pos)
+        types = [condition[0] if condition else i1, type_, type_]
+        return SelectOp.create(
+            operands=parser.resolve_operands(names, types, start), result_types=[type_], attributes=attributes
+        )
+
+
 SYNTAXES: dict[type[Operation], type[Operation]] = {
     FuncOp: FunctionSyntax,
     TruncIOp: TruncISyntax,
     ReshapeOp: ReshapeSyntax,
+    CmpiOp: CmpiSyntax,
+    CmpfOp: CmpfSyntax,
+    SelectOp: SelectSyntax,
 }
 """The class that parses the custom form of each of these operations."""

@@ -54,6 +54,11 @@ class FutureType(ParametrizedAttribute, TypeAttribute):
 
     types: ArrayAttr[Attribute] = param_def()
 
+    def verify(self) -> None:
+        for type_ in self.types:
+            if not is_tensor(type_):
+                raise VerifyException(f"future element type must be a ranked tensor, but got '{type_}'")
+
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
         return [ArrayAttr(parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parser.parse_type))]

@@ -123,6 +123,7 @@ AS_STABLEHLO = {
     "arith.subf": "subtract",
     "arith.mulf": "multiply",
     "arith.divf": "divide",
+    "arith.remf": "remainder",
     "arith.negf": "negate",
     "arith.maximumf": "maximum",
     "arith.minimumf": "minimum",

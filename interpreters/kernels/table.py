@@ -65,6 +65,7 @@ ELEMENTWISE: dict[str, Callable[[Any], Kernel]] = {
     "arith.index_cast": arith_math.from_signed,
     "arith.sitofp": arith_math.from_signed,
     "arith.extui": arith_math.from_unsigned,
+    "arith.index_castui": arith_math.from_unsigned,
     "arith.uitofp": arith_math.from_unsigned,
     "arith.fptosi": arith_math.to_whole,
     "arith.fptoui": arith_math.to_whole,
