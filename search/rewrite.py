@@ -205,15 +205,15 @@ def _rewrite(module: ModuleOp, options: RecomputeOptions) -> _Rewrite:
         remarks = [*mark_remarks, *prepared.remarks, worse]
         nothing = unchanged(module, remarks, worse.reason, steps, containing)
         return _Rewrite(None, nothing, loops_alone=with_loops_cut(remarks) if rolled.copies else None)
-    if emission.is_ordered:
+    if emission.keeps_barriers:
         # CSE may extend live ranges beyond the plan.
         remarks.extend(
             Remark(function, note, RemarkKind.ANALYSIS)
             for function, forecast in peaks.items()
             for note in forecast.notes()
         )
-    prepared.put_back(emission.is_ordered and emission.staggered)
-    restores = options.calls and not emission.is_ordered
+    prepared.put_back(emission.keeps_barriers and emission.staggered)
+    restores = options.calls and not emission.keeps_barriers
     peaks_without_calls = in_order(work) if restores else dict[str, int]()
     restored = restore_calls(work, module, prepared.origins) if options.calls else nothing_restored(module)
     all_remarks = with_loops_cut(remarks) if rolled.copies else tuple(remarks)
