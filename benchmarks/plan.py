@@ -66,7 +66,7 @@ def row(
         print(f"{name:<28} refused: {result.reason}")
     else:
         numbers = f"{result.percent:9.4f} %  bound {result.bound_percent:9.4f} %  gap {result.gap:8.4f}"
-        print(f"{name:<28} {numbers}  {taken:6.1f} s  {result.solver} ({result.path})", flush=True)
+        print(f"{name:<28} {numbers}  {taken:6.1f} s  {result.provenance} ({result.path})", flush=True)
     return result, taken
 
 

@@ -21,7 +21,7 @@ from xdsl.irdl import IRDLOperation
 from recompute.dialects.chlo import CHLO
 from recompute.dialects.sdy import SDY
 from recompute.dialects.stablehlo import STABLEHLO
-from recompute.interpreters.executor import is_known
+from recompute.interpreters.block_compiler import is_known
 from recompute.interpreters.per_device import COLLECTIVES
 from recompute.interpreters.pure_operations import PURE_OPERATIONS, TERMINATORS
 from recompute.rules.facts import Effect, Facts

@@ -12,7 +12,6 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Protocol, runtime_checkable
@@ -34,22 +33,19 @@ from ..mlir_io.printer import print_module
 from ..options.memory_model import MODELS, ORDER
 from ..options.recompute_options import DEFAULT_OPTIONS, Pipeline, RecomputeOptions
 from ..options.selection import AUTO, Selection
-from ..planning.objective import WORTH_IT
-from ..planning.plan import nothing_planned
 from ..planning.plan_file import StepPlan, from_json, to_json
 from ..reports.explain import to_summary, to_text
 from ..rules.costs.cost import FLOPS
 from ..rules.flops import flops
-from ..search.attempt_plans import attempt_plans
 from ..search.checked_options import with_moves
 from ..search.left_steps import LEFT, step_left
+from ..search.measured import least_measured, options_to_measure
 from ..search.outcome import Recomputation
 from ..search.rewrite import recomputed
 from ..support.diagnostics import Remark
 from ..support.operations import every_operation
 from ..support.suggestions import suggestion
 from ..transforms.merge_remat import without_remat
-from ..transforms.plans.limit_segments import selection_without_budgets
 from ..transforms.preparation.timelines import timelines_of
 from ..transforms.take_marks import take_marks, without_move_remarks
 from .pipeline import passes_of
@@ -147,8 +143,8 @@ def rewrite(
     if options.pipeline is not None:
         return _through(original, options, options.pipeline, remarks)
     if options.measure is not None and options.planned is None and options.budget is None:
-        least = _least(original, options, options.measure)
-        return replace(least, remarks=(*remarks, *least.remarks))
+        measured = _measured(original, options, options.measure)
+        return replace(measured, remarks=(*remarks, *measured.remarks))
     resolved, outcomes = with_moves(original, options), list[Recomputation]()
 
     def write(module: ModuleOp) -> ModuleOp:
@@ -190,34 +186,23 @@ def _through(
     return Rewritten(module, plans, remarks, proof, len(copies), sum(map(flops, copies)), original)
 
 
-def _least(original: ModuleOp, options: RecomputeOptions, measure: Callable[[ModuleOp], int]) -> Rewritten:
-    """Rewrite by every candidate, measure each result, and return the one with the fewest bytes, then FLOPs; the
-    original if none saves enough."""
-    plans = attempt_plans(_start(original, options), replace(options, offload=""))
-    without_budgeted = replace(options, selection=selection_without_budgets(options.selection))
-    choices = [
-        (str(plan.attempt), replace(without_budgeted, plan=plan.plans, measure=None)) for plan in plans if plan.copies
+def _measured(original: ModuleOp, options: RecomputeOptions, measure: Callable[[ModuleOp], int]) -> Rewritten:
+    """Rewrite by every attempt and return the result that `least_measured` chooses; the original if it chooses none."""
+    rewrites = [
+        (words, rewrite(original, of_attempt))
+        for words, of_attempt in options_to_measure(_start(original, options), options)
     ]
-    if not options.selection.segment_budgets:
-        choices.append(("loops alone", replace(options, planner=nothing_planned, measure=None, strict=False)))
-    named = [(words, candidate) for words, each in choices if (candidate := rewrite(original, each)).copies]
-    written = [candidate for _, candidate in named]
-    if not written:
+    results = [(words, result) for words, result in rewrites if result.copies]
+    if not results:
         return rewrite(original, replace(options, measure=None))
-    with ThreadPoolExecutor(options.workers) as pool:
-        before, *sizes = pool.map(measure, [original, *(candidate.module for candidate in written)])
-    listed = "; ".join(f"{words}: {size}" for (words, _), size in zip(named, sizes, strict=True))
-    summary = f"measured, in bytes: unchanged: {before}; {listed}"
-    if min(sizes) <= before * (1 - WORTH_IT):
-        _, _, place = min(
-            (size, candidate.extra_flops, n) for n, (size, candidate) in enumerate(zip(sizes, written, strict=True))
-        )
-        least = written[place]
-        return replace(least, remarks=(Remark(functions_of(least.module)[0], summary), *least.remarks))
+    choice = least_measured(original, results, measure, options.workers)
+    if choice.least is not None:
+        chosen = Remark(functions_of(choice.least.module)[0], choice.summary)
+        return replace(choice.least, remarks=(chosen, *choice.least.remarks))
     if options.strict:
-        raise strict_refusal(functions_of(original)[0], f"{summary}: {LEFT}")
+        raise strict_refusal(functions_of(original)[0], f"{choice.summary}: {LEFT}")
     left = original.clone()
-    return Rewritten(left, (), (step_left(functions_of(left)[0], summary),), None, 0, 0, original)
+    return Rewritten(left, (), (step_left(functions_of(left)[0], choice.summary),), None, 0, 0, original)
 
 
 def _start(original: ModuleOp, options: RecomputeOptions) -> ModuleOp:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.func import FuncOp
 
-from .executor import Preparation
+from .block_compiler import BlockCompiler
 from .inputs import checked_inputs
 from .kernels.arrays import Array
 from .kernels.collectives_run import Group, SimulatedDevice, Values
@@ -123,7 +123,7 @@ class _Run(Thread):
 
     def run(self) -> None:
         try:
-            program = Preparation(device=self._device).function(self._function)
+            program = BlockCompiler(device=self._device).function(self._function)
             arrays = checked_inputs(self._function, self._inputs)
             with np.errstate(all="ignore"):
                 self.results = program.run(*arrays)

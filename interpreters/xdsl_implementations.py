@@ -16,8 +16,8 @@ from xdsl.ir import Operation
 
 from ..dialects.recompute import RECOMPUTE
 from ..dialects.stablehlo import STABLEHLO
+from .block_compiler import BlockCompiler, is_known
 from .block_programs import captured
-from .executor import Preparation, is_known
 
 
 class NumpyFunctions(InterpreterFunctions):
@@ -25,7 +25,7 @@ class NumpyFunctions(InterpreterFunctions):
 
     def run(self, interpreter: Interpreter, op: Operation, values: PythonValues) -> PythonValues:
         with np.errstate(all="ignore"):
-            return Preparation().kernel(op)(*values, *interpreter.get_values(captured(op)))
+            return BlockCompiler().kernel(op)(*values, *interpreter.get_values(captured(op)))
 
 
 def _implementation(kind: type[Operation]) -> Any:

@@ -48,8 +48,9 @@ class Emission:
     calls: bool = True
 
     @property
-    def is_ordered(self) -> bool:
-        """Whether barriers order the result. Otherwise the copies are ordered by their positions alone."""
+    def keeps_barriers(self) -> bool:
+        """Whether the result has barriers that enforce its order. Without them, the positions of the copies alone
+        determine it."""
         return self.target != "none"
 
 

@@ -74,13 +74,13 @@ class Barrier:
     values: tuple[int, ...]
 
 
-def simulate(graph: Graph, plan: Plan, ordered: bool = True) -> SimulatedProgram:
+def simulate(graph: Graph, plan: Plan, keeps_barriers: bool = True) -> SimulatedProgram:
     """Apply a plan to the graph, and remove dead operations.
 
     Args:
-        ordered: Whether barriers are inserted before copies, as for a target that does not keep program order.
+        keeps_barriers: Whether barriers are inserted before copies, as for a target that does not keep program order.
     """
-    writer, groups = _GraphWriter(graph, ordered), dict[int, list[CopyGroup]]()
+    writer, groups = _GraphWriter(graph, keeps_barriers), dict[int, list[CopyGroup]]()
     for group in plan.groups:
         groups.setdefault(group.before, []).append(group)
     for op in range(len(graph)):
@@ -134,7 +134,7 @@ class _GraphWriter:
     """
 
     graph: Graph
-    ordered: bool = True
+    keeps_barriers: bool = True
     written: list[Instruction] = field(default_factory=list[Instruction])
     stands_for: list[int] = field(init=False)
     copy_of: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
@@ -176,7 +176,7 @@ class _GraphWriter:
         """Append the copies of a batch, and add them to `mapping`, from values to their copies."""
         inputs = [value for value in batch.inputs if value not in mapping]
         now = [self._now(value) for value in inputs]
-        if now and self.ordered:
+        if now and self.keeps_barriers:
             now = self.barrier(now, [*(mapping[value] for value in batch.awaited), *gates])
         mapping.update(zip(inputs, now, strict=False))
         for op in batch.operations:

@@ -145,7 +145,7 @@ def curve_of(
             percent=outcome.percent,
             bound_percent=outcome.bound_percent,
             bound_by=outcome.bound_by,
-            found_by=outcome.solver,
+            found_by=str(outcome.provenance),
             finished=outcome.finished,
             again=again(outcome),
         )

@@ -56,8 +56,7 @@ def attempt_plans(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS)
     for index in range(max((len(attempts) for _, _, attempts in per_step), default=0)):
         scored = [(name, step, attempts[min(index, len(attempts) - 1)]) for name, step, attempts in per_step]
         words = "; ".join(dict.fromkeys(str(attempt.planned.attempt) for _, _, attempt in scored))
-        is_ordered = options.emission.is_ordered
-        peaks = [attempt.peaks.xla if is_ordered else attempt.peaks.in_order for _, _, attempt in scored]
+        peaks = [attempt.peaks.of_target(options.emission.keeps_barriers) for _, _, attempt in scored]
         yield AttemptPlans(words, tuple(_step_plan(*attempt) for attempt in scored), max(peaks))
 
 

@@ -50,11 +50,11 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cu
         if choice.refused is None:
             write_marks(planned.decided)
             plans[function] = planned.plan
-            if emission.is_ordered and not cut and [function] == functions_of(module):
+            if emission.keeps_barriers and not cut and [function] == functions_of(module):
                 saving = 1 - choice.chosen.peaks.xla / max(choice.before.xla, 1)
             remarks.extend(choice.remarks(function))
             if choice.is_free:
-                if emission.is_ordered:
+                if emission.keeps_barriers:
                     # The peak under XLA before the change may be read after the step has changed.
                     choice.forecast.read()
                 before[function.sym_name.data] = choice.before
@@ -93,7 +93,7 @@ def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions)
     planned, permission = options.planned, options.selection.permission
     assert planned is not None, "the options have a plan or a planner"
     forecasts = [Forecast.of(function, step, options.emission) for function, step in steps]
-    if options.emission.is_ordered:
+    if options.emission.keeps_barriers:
         # The peak under XLA before the change is read after the step has changed.
         forecasts = [forecast.read() for forecast in forecasts]
     if callable(planned):
@@ -106,7 +106,7 @@ def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions)
         after = forecast.of_plan(clone_of_step.plan, segments)
         if (
             clone_of_step.plan.copies
-            and (reason := why_worse(forecast.without_copies(), after, forecast.ordered)) is not None
+            and (reason := why_worse(forecast.without_copies(), after, forecast.keeps_barriers)) is not None
         ):
             remarks.append(Remark(function, f"{reason}: the plan is carried out anyway", RemarkKind.ANALYSIS))
     return replace(cloned, remarks=tuple(remarks))

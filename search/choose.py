@@ -118,14 +118,14 @@ def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenA
         return score(planner.plan(replace(scored.planned.attempt, chain=True)))
 
     scored = [*map(score, islice(_distinct(planner.plans()), options.attempts))]
-    if forecast.ordered and not scored[0].peaks.is_steady:
+    if forecast.keeps_barriers and not scored[0].peaks.is_steady:
         scored.append(chained(scored[0]))
-    chosen = least(scored, before, forecast.ordered)
-    if forecast.ordered and not chosen.peaks.is_steady and not chosen.planned.attempt.chain:
+    chosen = least(scored, before, forecast.keeps_barriers)
+    if forecast.keeps_barriers and not chosen.peaks.is_steady and not chosen.planned.attempt.chain:
         chosen = min(chosen, chained(chosen), key=lambda attempt: attempt.peaks.eager)
     is_forced_here = any(map(is_forced, step.phases.order.operations))
     is_free = bool(chosen.planned.plan.copies) and not is_forced_here
-    refused = why_worse(before, chosen.peaks, forecast.ordered) if is_free else None
+    refused = why_worse(before, chosen.peaks, forecast.keeps_barriers) if is_free else None
     return ChosenAttempt(forecast, before, chosen, tuple(scored), refused, is_free)
 
 
@@ -178,7 +178,7 @@ def _distinct(attempts: Iterator[PlannedAttempt]) -> Iterator[PlannedAttempt]:
             yield planned
 
 
-def least(scored: Sequence[ScoredAttempt], before: Peaks, ordered: bool) -> ScoredAttempt:
+def least(scored: Sequence[ScoredAttempt], before: Peaks, keeps_barriers: bool) -> ScoredAttempt:
     """Select the attempt with the lowest peak.
 
     Attempts with copies that improve on the unchanged step are preferred, and among them the more trusted kinds of
@@ -186,16 +186,18 @@ def least(scored: Sequence[ScoredAttempt], before: Peaks, ordered: bool) -> Scor
 
     Args:
         before: The peaks of the unchanged step.
-        ordered: Whether the target keeps the order that barriers enforce; the peak is then that of XLA:CPU.
+        keeps_barriers: Whether the target keeps the barriers that enforce the order of copies; the peak is then that of
+            XLA:CPU.
     """
     if len(scored) == 1:
         return scored[0]
-    size: Callable[[ScoredAttempt], int] = (
-        (lambda attempt: attempt.peaks.xla) if ordered else (lambda attempt: attempt.peaks.in_order)
-    )
+
+    def size(attempt: ScoredAttempt) -> int:
+        return attempt.peaks.of_target(keeps_barriers)
+
     copying = [attempt for attempt in scored if attempt.planned.plan.copies] or scored
-    better = [attempt for attempt in copying if why_worse(before, attempt.peaks, ordered) is None] or copying
-    better = [attempt for attempt in better if not (ordered and _needs_more(before, attempt.peaks))] or better
+    better = [attempt for attempt in copying if why_worse(before, attempt.peaks, keeps_barriers) is None] or copying
+    better = [attempt for attempt in better if not (keeps_barriers and _needs_more(before, attempt.peaks))] or better
     return _as_good(_as_good(_by_trust(better, size), size), lambda attempt: attempt.peaks.in_order)[0]
 
 
@@ -229,23 +231,24 @@ def _needs_more(before: Peaks, after: Peaks) -> bool:
     return after.xla > before.xla * (1 + WORTH_IT)
 
 
-def why_worse(before: Peaks, after: Peaks, ordered: bool) -> str | None:
+def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
     """Return the reason why the unchanged step is better; None if a peak falls by more than `WORTH_IT` and no peak
     rises by as much.
 
-    `ordered`: whether the target keeps the order that barriers enforce, so that eager executors count too.
+    `keeps_barriers`: whether the target keeps the barriers that enforce the order of copies, so that eager executors
+    count too.
     """
     pairs = [("the peak", before.in_order, after.in_order)]
-    if ordered:
+    if keeps_barriers:
         pairs.append(("the peak of an executor that starts operations as soon as it can", before.eager, after.eager))
     for peak_name, old, new in pairs:
         if new > old * (1 + WORTH_IT):
             return f"recomputing takes {peak_name} from {old} to {new} bytes"
     if any(_is_worth_it(old, new) for _, old, new in pairs):
         return None
-    if ordered and _is_worth_it(before.xla, after.xla):
+    if keeps_barriers and _is_worth_it(before.xla, after.xla):
         return None
-    under_xla = f", and from {before.xla} to {after.xla} under XLA:CPU" if ordered else ""
+    under_xla = f", and from {before.xla} to {after.xla} under XLA:CPU" if keeps_barriers else ""
     return (
         f"recomputing takes the peak from {before.in_order} to {after.in_order} bytes{under_xla}: less than "
         f"{100 * WORTH_IT:g} % saved"

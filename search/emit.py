@@ -50,7 +50,7 @@ def emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) ->
             cse(work, phases_of, origins.instance_of)
         else:
             cse(work, phases_of)
-    if not emission.is_ordered:
+    if not emission.keeps_barriers:
         # Verify while there are tokens: lowering drops them, and only program order remains.
         with part("verify"):
             verify(work)
@@ -61,7 +61,7 @@ def emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) ->
             stagger(work, phases_of=phases_of)
     steps = numbered_steps(work, bare=True)
     with part("verify"):
-        if emission.is_ordered:
+        if emission.keeps_barriers:
             verify(work, steps)
         else:
             verify_input(work)
@@ -90,7 +90,7 @@ def why_all_worse(peaks: Mapping[FuncOp, Peaks], cloned: Cloned, emission: Emiss
     remark = None
     for function, after in peaks.items():
         before = cloned.before.get(function.sym_name.data)
-        reason = None if before is None else why_worse(before, after, emission.is_ordered)
+        reason = None if before is None else why_worse(before, after, emission.keeps_barriers)
         if reason is None:
             return None
         remark = step_left(function, reason)

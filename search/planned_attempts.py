@@ -12,8 +12,9 @@ from xdsl.ir import Operation
 
 from ..analysis.copies.attempts import Attempt
 from ..analysis.copies.copying import CloneOptions, refused_marks, with_dependent_targets
-from ..analysis.copies.decide import Decisions, decide, explicit_mark
-from ..analysis.step.marks import asks_to_recompute, is_forced, is_to_recompute
+from ..analysis.copies.decide import Decisions, decide
+from ..analysis.copies.decided_marks import MarkSource, decided_marks
+from ..analysis.step.marks import asks_to_recompute, is_to_recompute
 from ..analysis.step.step import Step
 from ..dialects.names import Names
 from ..options.selection import Selection
@@ -85,24 +86,27 @@ def plan_attempt(
 def _targets_of_decisions(
     step: Step, decided: Decisions, unrepeatable: Set[Operation]
 ) -> tuple[Targets, frozenset[int]]:
-    """Compute the targets of the marks that `write_marks` would write for the decisions, and the operations with marks.
+    """Compute the targets of the decisions' marks, and the operations with marks.
 
     `unrepeatable`: operations that may not run twice, regardless of their marks.
     """
-    segments, values, own = dict[int, str](), set[int](), dict[int, frozenset[int]]()
-    marked, dropped = set[int](), set[Operation]()
-    for decision in decided.decisions:
-        if not decision.recomputed:
-            dropped.update(op for op in decision.operations if explicit_mark(op) and not is_forced(op))
+    segments, values, marked, refused = dict[int, str](), set[int](), set[int](), set[Operation]()
+    for mark in decided_marks(decided):
+        if mark.source is MarkSource.REFUSED_PREFERENCE:
+            refused.add(mark.operation)
             continue
-        own.update({step.number(value): readers for value, readers in decision.own.items()})
-        for op in decision.operations:
-            index = step.position(op)
-            marked.add(index)
-            if decision.segment:
-                segments[index] = decision.segment
-            if explicit_mark(op) is None:
-                values.update(step.number(result) for result in op.results if result in decision.values)
+        index = step.position(mark.operation)
+        marked.add(index)
+        if mark.segment:
+            segments[index] = mark.segment
+        if mark.source is MarkSource.DECISION:
+            values.update(map(step.number, (*mark.recomputed, *mark.for_own_gradient)))
+    own = {
+        step.number(value): readers
+        for decision in decided.decisions
+        if decision.recomputed
+        for value, readers in decision.own.items()
+    }
     for index, op in enumerate(step.phases.order.operations):
         if not op.attributes:
             # Without attributes it is neither marked nor in a segment.
@@ -114,7 +118,7 @@ def _targets_of_decisions(
         stated = op.attributes.get(Names.SEGMENT)
         if isinstance(stated, StringAttr):
             segments.setdefault(index, stated.data)
-        if op not in dropped and op not in unrepeatable and asks_to_recompute(op):
+        if op not in refused and op not in unrepeatable and asks_to_recompute(op):
             values.update(step.number(result) for result in op.results if is_to_recompute(result))
     for value in values:
         segments.setdefault(step.graph.maker[value], "")

@@ -10,11 +10,13 @@ their calls cost memory, and with calls left in place if their foreign attribute
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
+from ..analysis.memory.peaks import Peaks
 from ..analysis.step.marks import is_copy
 from ..dialects.names import Names
 from ..options.loop_schedule import LoopSchedule
@@ -29,10 +31,11 @@ from ..support.operations import every_operation
 from ..support.timing import part
 from ..transforms.calls.call_attributes import attributed, kept_whole, remove_whole_marks
 from ..transforms.calls.restore import nothing_restored, restore_calls
+from ..transforms.clone import Cloned
 from ..transforms.inline import why_calls_stay
 from ..transforms.offload import withdraw
 from ..transforms.outline_gradient import outline_gradient
-from ..transforms.phase import numbered_steps
+from ..transforms.phase import Steps, numbered_steps
 from ..transforms.plans.limit_segments import check_limits
 from ..transforms.shard_kept import shard_kept
 from ..transforms.take_marks import take_marks, without_move_remarks
@@ -46,7 +49,7 @@ from .emit import emit, in_order, may_cost, peaks_of, replace_content, why_all_w
 from .left_steps import with_loops_cut
 from .outcome import Recomputation, unchanged
 from .plan_cost import cost_remarks
-from .prepare import prepare
+from .prepare import Prepared, prepare
 
 Written = tuple[ModuleOp | None, Recomputation]
 """The new module, or None if the step stays unchanged, and the outcome."""
@@ -119,17 +122,17 @@ def recomputed_once(module: ModuleOp, options: RecomputeOptions) -> Written:
     left in place.
     """
     if not any(Names.WHOLE not in function.attributes for function in attributed(module)):
-        return _improved(module, options)
+        return _rewrite_or_alternative(module, options)
     first: Written | Refusal
     try:
-        first = _improved(module, options)
+        first = _rewrite_or_alternative(module, options)
         if not first[1].restored.lost:
             return first
     except Refusal as error:
         first = error
     with kept_whole(module) as marked:
         try:
-            work, outcome = _improved(module, options)
+            work, outcome = _rewrite_or_alternative(module, options)
         except Refusal:
             if isinstance(first, Refusal):
                 raise first from None
@@ -138,29 +141,29 @@ def recomputed_once(module: ModuleOp, options: RecomputeOptions) -> Written:
     return work, outcome
 
 
-def _improved(module: ModuleOp, options: RecomputeOptions) -> Written:
-    """Rewrite the module; again with loops alone if copies lower no peak, and with functions inlined if their calls
-    cost memory."""
-    rewrite = _rewrite(module, options)
-    if rewrite.loops_alone is not None:
+def _rewrite_or_alternative(module: ModuleOp, options: RecomputeOptions) -> Written:
+    """Rewrite the module, or by an alternative that is better: with loops alone if copies lower no peak, and with
+    functions inlined if their calls cost memory."""
+    result = _run_stages(module, options)
+    if result.loops_alone is not None:
         options = options.with_planned(nothing_planned)
-        alone = _rewrite(module, options)
-        rewrite = replace(alone, outcome=replace(alone.outcome, remarks=rewrite.loops_alone))
-    work = rewrite.module
+        alone = _run_stages(module, options)
+        result = replace(alone, outcome=replace(alone.outcome, remarks=result.loops_alone))
+    work = result.module
     if work is None:
-        return None, rewrite.outcome
-    if rewrite.peaks_without_calls and may_cost(work, rewrite.peaks_without_calls):
-        inlined = _rewrite(module, replace(options, calls=False))
+        return None, result.outcome
+    if result.peaks_without_calls and may_cost(work, result.peaks_without_calls):
+        inlined = _run_stages(module, replace(options, calls=False))
         if inlined.module is not None and (why := why_inlined(work, inlined.module)) is not None:
             return inlined.module, replace(inlined.outcome, remarks=(*inlined.outcome.remarks, why))
-    if rewrite.is_structured:
+    if result.is_structured:
         outline_gradient(work)
-    return work, rewrite.outcome
+    return work, result.outcome
 
 
 @dataclass(frozen=True)
-class _Rewrite:
-    """A rewrite by one set of options, with the data to decide whether it has to be repeated with others.
+class _StagesResult:
+    """The result of the stages for one set of options, with the data to decide whether an alternative is better.
 
     Attributes:
         module, outcome: As in `Written`; gradient regions are not outlined yet.
@@ -176,57 +179,76 @@ class _Rewrite:
     peaks_without_calls: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
-def _rewrite(module: ModuleOp, options: RecomputeOptions) -> _Rewrite:
-    cost, moves = cost_option(module, options.cost), options.planned_moves
+def _run_stages(module: ModuleOp, options: RecomputeOptions) -> _StagesResult:
+    """Run each stage once on a copy of the module: prepare, choose and copy, emit, restore calls. The step stays
+    unchanged if it has copies already, if nothing is recomputed, or if the emitted step is worse."""
+    cost, emission = cost_option(module, options.cost), options.emission
     mark_remarks = without_move_remarks(take_marks(module).remarks, options.moves.marked)
     if any(map(is_copy, every_operation(module))):
         reason = "the step has copies already, from an earlier run"
-        return _Rewrite(None, unchanged(module, mark_remarks, reason, (), {}))
-    prepared, emission = prepare(module, options), options.emission
+        return _StagesResult(None, unchanged(module, mark_remarks, reason, (), {}))
+    prepared = prepare(module, options)
     # The outlined functions exist only until they are put back.
     containing = prepared.containing
     work, rolled = prepared.module, prepared.rolled
-    steps, selected = numbered_steps(work, costs=cost.of), replace(options, selection=prepared.selection)
-    if options.planned is None:
-        cloned = carry_out_best(work, steps, selected, rolled.copies > 0)
-        remarks = [*mark_remarks, *prepared.remarks, *cloned.remarks]
-    else:
-        cloned = carry_out_planned(work, steps, selected)
-        remarks = [*mark_remarks, *why_calls_stay(module), *prepared.demands.remarks, *cloned.remarks]
-    check_limits(work, prepared.demands.of, cloned.steps)
+    steps = numbered_steps(work, costs=cost.of)
+    cloned = _choose_and_copy(prepared, steps, options)
+    stage_remarks = _prepared_remarks(module, prepared, options)
     if not cloned.copies and not rolled.copies:
+        remarks = (*mark_remarks, *stage_remarks, *cloned.remarks)
         nothing = unchanged(module, remarks, "nothing is recomputed", steps, containing, Topic.NOTHING_RECOMPUTED)
-        return _Rewrite(None, nothing)
-    remarks += [*shard_kept(work, prepared.inside), *cost_remarks(steps, cloned.steps, cost)]
+        return _StagesResult(None, nothing)
+    emit_remarks = [*shard_kept(work, prepared.inside), *cost_remarks(steps, cloned.steps, cost)]
     moved = withdraw(work)
-    written = emit(work, prepared.origins, emission, steps)
-    peaks = peaks_of(written, cloned)
+    peaks = peaks_of(emit(work, prepared.origins, emission, steps), cloned)
     if (worse := why_all_worse(peaks, cloned, emission)) is not None:
-        remarks = [*mark_remarks, *prepared.remarks, worse]
+        remarks = (*mark_remarks, *prepared.remarks, worse)
         nothing = unchanged(module, remarks, worse.reason, steps, containing)
-        return _Rewrite(None, nothing, loops_alone=with_loops_cut(remarks) if rolled.copies else None)
-    if emission.is_ordered:
+        return _StagesResult(None, nothing, loops_alone=with_loops_cut(remarks) if rolled.copies else None)
+    if emission.keeps_barriers:
         # CSE may extend live ranges beyond the plan.
-        remarks.extend(
-            Remark(function, note, RemarkKind.ANALYSIS)
-            for function, forecast in peaks.items()
-            for note in forecast.notes()
-        )
-    prepared.put_back(emission.is_ordered and emission.staggered)
-    restores = options.calls and not emission.is_ordered
+        emit_remarks += _eager_remarks(peaks)
+    prepared.put_back(emission.keeps_barriers and emission.staggered)
+    restores = options.calls and not emission.keeps_barriers
     peaks_without_calls = in_order(work) if restores else dict[str, int]()
     restored = restore_calls(work, module, prepared.origins) if options.calls else nothing_restored(module)
-    all_remarks = with_loops_cut(remarks) if rolled.copies else tuple(remarks)
+    remarks = (*mark_remarks, *stage_remarks, *cloned.remarks, *emit_remarks)
     outcome = Recomputation(
         steps=cloned.steps,
-        remarks=all_remarks,
+        remarks=with_loops_cut(remarks) if rolled.copies else remarks,
         restored=restored,
         rolled=rolled,
         eager=max((peak.eager for peak in peaks.values()), default=0),
-        offload=moves,
+        offload=options.planned_moves,
         moves=moved,
-        waits=waits_for(moved, moves, steps),
+        waits=waits_for(moved, options.planned_moves, steps),
         containing=containing,
         saving=cloned.saving,
     )
-    return _Rewrite(work, outcome, prepared.structured, None, peaks_without_calls if restored.calls else {})
+    return _StagesResult(work, outcome, prepared.structured, None, peaks_without_calls if restored.calls else {})
+
+
+def _choose_and_copy(prepared: Prepared, steps: Steps, options: RecomputeOptions) -> Cloned:
+    """Copy in each step as its best attempt, or the plan of the options, says. Raises `Refusal` if a segment then
+    exceeds its budget."""
+    work, selected = prepared.module, replace(options, selection=prepared.selection)
+    if options.planned is None:
+        cloned = carry_out_best(work, steps, selected, prepared.rolled.copies > 0)
+    else:
+        cloned = carry_out_planned(work, steps, selected)
+    check_limits(work, prepared.demands.of, cloned.steps)
+    return cloned
+
+
+def _prepared_remarks(module: ModuleOp, prepared: Prepared, options: RecomputeOptions) -> Sequence[Remark]:
+    """Return the remarks of the preparation; those on the selection do not apply to a plan of the options."""
+    if options.planned is None:
+        return prepared.remarks
+    return (*why_calls_stay(module), *prepared.demands.remarks)
+
+
+def _eager_remarks(peaks: Mapping[FuncOp, Peaks]) -> Iterator[Remark]:
+    """Yield a remark on each function whose eager schedule needs much more memory than its program order."""
+    for function, peaks_of_function in peaks.items():
+        for note in peaks_of_function.notes():
+            yield Remark(function, note, RemarkKind.ANALYSIS)

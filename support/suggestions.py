@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+SIMILAR_NAMES = 3
+"""The maximum number of similar names that a message about an unknown name lists."""
 SHORTEST_PREFIX = 3
 """The minimum length of a word for which a name that begins with it is suggested."""
+
+
+def similar_names(word: str, names: Iterable[str]) -> list[str]:
+    """Return the names closest to the word, at most `SIMILAR_NAMES`."""
+    return get_close_matches(word, list(names), SIMILAR_NAMES)
 
 
 def close_name(word: str, names: Iterable[str]) -> str | None:

@@ -28,12 +28,12 @@ def result_lines(result: Result, plain_peak: int) -> list[str]:
         f"peak: {result.peak_bytes} bytes, {result.peak_bytes / plain_peak:.6f} of the plain peak",
         f"extra cost: {result.percent:.4f} %, {copies}",
         f"lower bound: {result.bound_percent:.4f} %, proved ({result.bound_by}); gap {result.gap:.4f} points",
-        f"found by: {result.solver}; {result.path}; {result.seconds:.1f} s{ended}",
+        f"found by: {result.provenance}; {result.path}; {result.seconds:.1f} s{ended}",
     ]
 
 
 def _solver_of(result: Result) -> str:
-    return result.solver if result.finished else f"{result.solver}; stopped: the best so far"
+    return str(result.provenance) if result.finished else f"{result.provenance}; stopped: the best so far"
 
 
 def in_short(reason: str) -> str:

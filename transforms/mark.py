@@ -22,8 +22,9 @@ from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
 from ..analysis.copies.decide import Decision, Decisions, decide, explicit_mark
+from ..analysis.copies.decided_marks import DecidedMark, MarkSource, decided_marks
 from ..analysis.request.checkpoints import with_stated_checkpoints
-from ..analysis.step.marks import Policy, is_forced
+from ..analysis.step.marks import Policy
 from ..dialects.context import tell
 from ..dialects.names import Names
 from ..options.pass_options import has_options
@@ -98,9 +99,11 @@ def marked_attributes(decided: Decisions) -> dict[Operation, dict[str, Attribute
 
     An explicit mark of the user takes precedence over the decisions, and a decision over an offloading policy.
     """
-    marked = dict[Operation, dict[str, Attribute]]()
-    for decision in decided.decisions:
-        marked |= _marked_by(decision) if decision.recomputed else _without_preferences(decision)
+    marked = {
+        mark.operation: _attributes_of(mark)
+        for mark in decided_marks(decided)
+        if mark.source is MarkSource.REFUSED_PREFERENCE or not is_stand_in(mark.operation)
+    }
     for value in decided.resolved.offloaded:
         op = value.owner
         if not isinstance(op, Operation) or explicit_mark(op) is not None:
@@ -130,29 +133,21 @@ def _crossing(decided: Decisions, selection: Selection) -> Iterable[Remark]:
                 yield Remark(op, f"{saved}: operations of another segment read it past the checkpoints")
 
 
-def _marked_by(decision: Decision) -> dict[Operation, dict[str, Attribute]]:
-    marked = dict[Operation, dict[str, Attribute]]()
-    segment, kept, recomputed = StringAttr(decision.segment), UnitAttr(), BoolAttr.from_bool(True)
-    for op in decision.operations:
-        if is_stand_in(op):
-            continue
-        attributes = marked[op] = dict(op.attributes)
-        recomputed_results = [result in decision.values and result not in decision.own for result in op.results]
-        if decision.segment:
-            attributes[Names.SEGMENT] = segment
-        if not any(recomputed_results):
-            attributes[Names.CHECKPOINT] = kept
-        elif explicit_mark(op) is None:
-            marks = [recomputed if is_wanted else BoolAttr.from_bool(False) for is_wanted in recomputed_results]
-            attributes[Names.RECOMPUTE] = recomputed if all(recomputed_results) else ArrayAttr(marks)
-            attributes.pop(Names.CHECKPOINT, None)
-    return marked
-
-
-def _without_preferences(decision: Decision) -> dict[Operation, dict[str, Attribute]]:
-    """Replace preferences for recomputation by marks to keep, in a segment in which recomputation saves nothing."""
-    kept = {Names.RECOMPUTE: BoolAttr.from_bool(False)}
-    return {op: {**op.attributes, **kept} for op in decision.operations if explicit_mark(op) and not is_forced(op)}
+def _attributes_of(mark: DecidedMark) -> dict[str, Attribute]:
+    """Return the attributes of an operation with its mark."""
+    op, attributes = mark.operation, dict(mark.operation.attributes)
+    if mark.source is MarkSource.REFUSED_PREFERENCE:
+        attributes[Names.RECOMPUTE] = BoolAttr.from_bool(False)
+        return attributes
+    if mark.segment:
+        attributes[Names.SEGMENT] = StringAttr(mark.segment)
+    if not mark.recomputed:
+        attributes[Names.CHECKPOINT] = UnitAttr()
+    elif mark.source is MarkSource.DECISION:
+        flags = [BoolAttr.from_bool(result in mark.recomputed) for result in op.results]
+        attributes[Names.RECOMPUTE] = flags[0] if len(mark.recomputed) == len(flags) else ArrayAttr(flags)
+        attributes.pop(Names.CHECKPOINT, None)
+    return attributes
 
 
 def _remarks_on_skipped(decisions: Iterable[Decision]) -> Iterator[Remark]:

@@ -51,6 +51,11 @@ class Peaks:
         """Return the peaks of the step as it is."""
         return cls.of(step.graph, lambda: xla_timeline(function, step.phases).peak_bytes)
 
+    def of_target(self, keeps_barriers: bool) -> int:
+        """Return the peak on the executor of a target: the model of XLA:CPU if it keeps barriers, else program
+        order."""
+        return self.xla if keeps_barriers else self.in_order
+
     @property
     def is_steady(self) -> bool:
         """Whether the eager schedule needs about as much memory as the program order."""
@@ -78,13 +83,13 @@ class Forecast:
     Attributes:
         graph: The graph of the step.
         plain: A function that returns the unchanged step as a program of the XLA:CPU model.
-        ordered: Whether the target keeps the order that barriers enforce.
+        keeps_barriers: Whether the target keeps the barriers that enforce the order of copies.
         staggered: Whether early parts of segments are delayed.
     """
 
     graph: Graph
     plain: Callable[[], Plain]
-    ordered: bool = True
+    keeps_barriers: bool = True
     staggered: bool = True
 
     @classmethod
@@ -100,7 +105,7 @@ class Forecast:
                 cache.append(Plain.of(function, step.phases.order))
             return cache[0]
 
-        return cls(step.graph, plain, emission.is_ordered, emission.staggered)
+        return cls(step.graph, plain, emission.keeps_barriers, emission.staggered)
 
     def read(self) -> Forecast:
         """Return a forecast that no longer refers to the function, so that later changes of the function do not affect
@@ -117,8 +122,8 @@ class Forecast:
 
         `segments`: the segment of each operation whose early parts may be delayed.
         """
-        program = simulate(self.graph, plan, self.ordered)
-        if self.ordered and self.staggered:
+        program = simulate(self.graph, plan, self.keeps_barriers)
+        if self.keeps_barriers and self.staggered:
             program = self._delay_early_parts(program, segments)
         return self.of_program(program)
 

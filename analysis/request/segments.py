@@ -1,25 +1,16 @@
-"""Named segments of a step, and segment budgets.
-
-Segments come from scopes in the locations and from attributes; `find_segments` selects them by pattern.
-
-A segment budget limits the bytes that a segment saves for its own gradient: `layer*:30%,head:8MiB`. The pattern selects
-segments as `Selection.segments` does; the first matching pattern applies. After the last colon stand bytes, a share of
-the bytes that the unchanged segment saves, or `min`.
-"""
+"""Named segments of a step: from scopes in the locations and from attributes, selected by pattern (`find_segments`)."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from ...dialects.names import Names
-from ...options.segment_budgets import SegmentBudget
 from ...options.selection import BadSelection, Selection
 from ...planning.objective import NEARLY_ALL
 from ...support.locations import LocationNumbers
@@ -204,57 +195,3 @@ def _lies_between(times: int, occurrences: Sequence[int]) -> bool:
     """Return whether operations that occur once stand before and after all operations that occur `times` times."""
     first, last = occurrences.index(times), len(occurrences) - occurrences[::-1].index(times)
     return 1 in occurrences[:first] and 1 in occurrences[last:]
-
-
-SIMILAR_NAMES = 3
-"""The maximum number of similar names to list in a message about an unknown name."""
-
-
-@dataclass(frozen=True)
-class BudgetedSegment:
-    """A segment instance with its operations in program order, and its budget."""
-
-    name: str
-    operations: tuple[Operation, ...]
-    budget: SegmentBudget
-
-
-def budgeted(phases: Phases, budgets: Iterable[SegmentBudget]) -> tuple[list[BudgetedSegment], list[SegmentBudget]]:
-    """Return the segments that have a budget, and the budgets that match no segment of the function."""
-    taken, segments, unmatched = set[Operation](), list[BudgetedSegment](), list[SegmentBudget]()
-    for budget in budgets:
-        members = dict[str, list[Operation]]()
-        for op, name in _segments(phases, budget.pattern).items():
-            members.setdefault(name, []).append(op)
-        if not members:
-            unmatched.append(budget)
-        for name, operations in members.items():
-            if free := tuple(op for op in operations if op not in taken):
-                segments.append(BudgetedSegment(name, free, budget))
-        taken.update(op for operations in members.values() for op in operations)
-    return segments, unmatched
-
-
-def _segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
-    try:
-        return find_segments(phases, pattern)
-    except NoSuchSegment:
-        return {}
-
-
-def why_unmatched(phases: Phases, budget: SegmentBudget) -> str:
-    """Return the reason that the budget matches no segment of the function."""
-    inside = inner_scopes(phases, budget.pattern)
-    if inside:
-        return (
-            f"segment-budgets: '{inside[0]}' is inside a loop or a branch, which counts as one operation; "
-            'loops="keep(30%)" limits what loops keep for their gradient'
-        )
-    scopes = scope_names(phases)
-    bare = budget.pattern.strip("*?")
-    near = get_close_matches(budget.pattern, [*scopes, *(scope.rpartition("/")[2] for scope in scopes)], SIMILAR_NAMES)
-    containing = [scope for scope in scopes if bare and bare.lower() in scope.lower()]
-    near = list(dict.fromkeys([*near, *containing]))[:SIMILAR_NAMES]
-    if near:
-        return f"segment-budgets: no segment matches '{budget.pattern}'; similar segments are: {', '.join(near)}"
-    return f"segment-budgets: {NoSuchSegment(budget.pattern, scopes)}"

@@ -5,16 +5,15 @@ silently.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ...analysis.request.segments import SIMILAR_NAMES
 from ...analysis.request.value_names import named_by, names_of
 from ...driver.api import as_module
 from ...options.selection import BadSelection
 from ...support.operations import every_operation
+from ...support.suggestions import similar_names
 from ...transforms.inline import inline
 
 _NAME_VALUES = "name values with jax.ad_checkpoint.checkpoint_name, or blocks with recompute.jax.block"
@@ -43,7 +42,7 @@ def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[st
     inline(flat)
     operations = every_operation(flat)
     for option, pattern in _without_match(operations, requested):
-        near = get_close_matches(pattern, {name for op in operations for name in names_of(op)}, SIMILAR_NAMES)
+        near = similar_names(pattern, {name for op in operations for name in names_of(op)})
         similar = f"similar names are: {', '.join(near)}" if near else _NAME_VALUES
         raise UnknownName(f"{step}: {option}={pattern!r} matches no value of the step; {similar}")
 

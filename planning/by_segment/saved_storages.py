@@ -30,7 +30,7 @@ def is_read_by_gradient(graph: Graph, storage: int) -> bool:
 
 def saved_after(graph: Graph, plan: Plan, operations: Iterable[int]) -> frozenset[int]:
     """Return the storages that these operations save under a plan, as values of the graph."""
-    program = simulate(graph, plan, ordered=False)
+    program = simulate(graph, plan, keeps_barriers=False)
     members = set(operations)
     instructions = enumerate(program.operations)
     originals = [op for op, instruction in instructions if not instruction.is_new and instruction.origin in members]

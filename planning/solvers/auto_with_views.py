@@ -55,8 +55,8 @@ def _solve_with(best: Incumbent, views: Sequence[SmallView], effort: Effort) -> 
     if not isinstance(outcome, Result):
         return outcome
     extra = outcome.extra_cost + problem.total_cost - best.problem.total_cost
-    by = f"{outcome.solver}, {len(views)} copies of views"
-    return replace(outcome, extra_cost=extra, percent=best.problem.percent(extra), solver=by)
+    provenance = replace(outcome.provenance, copied_views=len(views))
+    return replace(outcome, extra_cost=extra, percent=best.problem.percent(extra), provenance=provenance)
 
 
 def _select_views(best: Incumbent, cost: int | None) -> list[SmallView]:

@@ -12,14 +12,13 @@ from .effort import Bounds, closed
 from .incumbent import Incumbent
 from .local_search import LocalSearch
 from .problem import Pair
+from .provenance import Improvement
 from .repeats import Repeats, repeats
 
 WIDTHS = (1, 2, 3)
 """The numbers of consecutive blocks whose copies are transferred."""
 TRIES, MOST_TRIES = 60_000, 150
 """The number of tries is `TRIES` divided by the number of operations, at most `MOST_TRIES`."""
-ALIKE = " + alike in all blocks"
-"""The suffix of the solver's name for transferred copies."""
 
 
 def reused(best: Incumbent, search: LocalSearch, bounds: Bounds) -> None:
@@ -31,11 +30,12 @@ def reused(best: Incumbent, search: LocalSearch, bounds: Bounds) -> None:
     alike = repeats(best.problem)
     while alike is not None:
         best.progress(f"copies of one block in all {alike.count} that are alike, {best.elapsed:.1f} s")
-        before, pairs, by = best.percent, best.pairs, best.solver.removesuffix(ALIKE)
+        before, pairs = best.percent, best.pairs
+        provenance = best.provenance.then(Improvement.BLOCK_TRANSFER)
         for first, width in _rows(alike.count, tries):
             if closed(best, bounds) or best.stopped():
                 return
-            best.offer(search.repaired(best.budget, spread(alike, pairs, first, width)), by + ALIKE)
+            best.offer(search.repaired(best.budget, spread(alike, pairs, first, width)), provenance)
         if best.percent >= before:
             return
 

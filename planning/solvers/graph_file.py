@@ -294,7 +294,7 @@ def result_text(result: Result, graph: str) -> str:
         "extra_percent": result.percent,
         "bound_percent": result.bound_percent,
         "bound_by": result.bound_by,
-        "solver": result.solver,
+        "solver": str(result.provenance),
         "finished": result.finished,
     }
     copies = [json.dumps({"operation": labels[op], "before": labels[t]}) for t, op in sorted(result.pairs)]

@@ -7,11 +7,16 @@ from dataclasses import dataclass, field
 from time import perf_counter
 
 from .problem import Pair, Problem
+from .provenance import Provenance
 from .result import Progress, Stop, never
 from .sequence import Evaluation, evaluate, sequence_of
 
 KEPT_PLANS = 3
 """Number of best plans that are kept as starts of further searches."""
+
+
+NOT_FOUND = Provenance("no plan")
+"""The provenance before any plan is found."""
 
 
 def silent(_: str) -> None:
@@ -27,11 +32,10 @@ class Incumbent:
         seconds: The time limit; None for no limit.
         progress: The callback for messages.
         interrupt: An external condition that ends the search.
-        pairs, evaluation, solver: The best copies, their evaluation, and the solver that found them.
-        best_costs: The least extra cost by solver.
+        pairs, evaluation, provenance: The best copies, their evaluation, and how they were found.
         began: The start of the search, as `perf_counter` gives it.
         cut_short: Whether the search was ended by the time limit or the interrupt.
-        several: The best few plans with their solvers.
+        several: The best few plans, each with its provenance.
     """
 
     problem: Problem
@@ -41,30 +45,28 @@ class Incumbent:
     interrupt: Stop = never
     pairs: frozenset[Pair] | None = None
     evaluation: Evaluation | None = None
-    solver: str = ""
-    best_costs: dict[str, int] = field(default_factory=dict[str, int])
+    provenance: Provenance = NOT_FOUND
     began: float = field(default_factory=perf_counter)
     cut_short: bool = False
-    several: list[tuple[str, frozenset[Pair]]] = field(default_factory=list[tuple[str, frozenset[Pair]]])
+    several: list[tuple[Provenance, frozenset[Pair]]] = field(default_factory=list[tuple[Provenance, frozenset[Pair]]])
 
-    def offer(self, pairs: Collection[Pair] | None, solver: str) -> bool:
+    def offer(self, pairs: Collection[Pair] | None, provenance: Provenance) -> bool:
         """Evaluate copies, and keep them if they are the best so far. Returns whether they are."""
         if pairs is None:
             return False
         evaluation = evaluate(self.problem, sequence_of(self.problem, pairs))
         if evaluation.peak_bytes > self.budget:
             return False
-        self.best_costs[solver] = min(evaluation.extra_cost, self.best_costs.get(solver, evaluation.extra_cost))
-        self._remember(frozenset(pairs), solver)
+        self._remember(frozenset(pairs), provenance)
         if self.evaluation is not None and evaluation.extra_cost >= self.evaluation.extra_cost:
             return False
-        self.pairs, self.evaluation, self.solver = frozenset(pairs), evaluation, solver
-        self.progress(f"{solver}: extra cost {self.percent:.4f} %, {self.elapsed:.1f} s")
+        self.pairs, self.evaluation, self.provenance = frozenset(pairs), evaluation, provenance
+        self.progress(f"{provenance}: extra cost {self.percent:.4f} %, {self.elapsed:.1f} s")
         return True
 
-    def _remember(self, pairs: frozenset[Pair], solver: str) -> None:
+    def _remember(self, pairs: frozenset[Pair], provenance: Provenance) -> None:
         if all(pairs != other for _, other in self.several):
-            self.several.append((solver, pairs))
+            self.several.append((provenance, pairs))
             self.several.sort(key=lambda plan: self.problem.cost_of(plan[1]))
             del self.several[KEPT_PLANS:]
 

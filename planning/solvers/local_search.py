@@ -20,6 +20,7 @@ from .kernels.remove_copies import reverse_delete
 from .kernels.ruin_recreate import remember, rounds
 from .kernels.state import BEST, COST, LOG, ORDERED, OVER, SAVED, SAVED_PAIRS, SEED, board_of
 from .problem import Ints, Pair, Problem
+from .provenance import Improvement, Provenance
 from .result import Stop, never
 
 LARGE_PROBLEM = 5000
@@ -131,22 +132,26 @@ LONG_ROUNDS, MAX_LONG_ROUNDS = 3_000_000, 8000
 
 def annealed(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> None:
     """Run ruin and recreate from the best plans, each with a seed of its own."""
-    starts = best.several or [("greedy", frozenset[Pair]())]
+    starts = best.several or [(Provenance("greedy"), frozenset[Pair]())]
     annealed_from(best, search, effort, bounds, [starts[seed % len(starts)] for seed in range(effort.seeds)])
 
 
 def annealed_from(
-    best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds, starts: Sequence[tuple[str, frozenset[Pair]]]
+    best: Incumbent,
+    search: LocalSearch,
+    effort: Effort,
+    bounds: Bounds,
+    starts: Sequence[tuple[Provenance, frozenset[Pair]]],
 ) -> None:
     """Run ruin and recreate from each of these plans, which may exceed the budget."""
     problem, rounds = best.problem, effort.rounds_for(len(best.problem))
     good = (bounds.percent + CLOSED_GAP) * problem.total_cost / 100
-    for seed, (by, start) in enumerate(starts if rounds else ()):
+    for seed, (provenance, start) in enumerate(starts if rounds else ()):
         if closed(best, bounds) or best.stopped():
             return
-        best.progress(f"ruin and recreate from {by}, seed {seed + 1}: {rounds} rounds")
+        best.progress(f"ruin and recreate from {provenance}, seed {seed + 1}: {rounds} rounds")
         pairs = search.annealed(best.budget, start, rounds, seed + 1, best.stopped, good)
-        best.offer(pairs, f"{by} + ruin and recreate".replace(" + ruin and recreate +", " +"))
+        best.offer(pairs, provenance.then(Improvement.RUIN_AND_RECREATE))
 
 
 def from_the_start(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> LocalSearch:
@@ -157,7 +162,7 @@ def from_the_start(best: Incumbent, search: LocalSearch, effort: Effort, bounds:
         return search
     before, wider = best.percent, LocalSearch(best.problem, earliest=0)
     best.progress(f"with copies in the forward pass, {best.elapsed:.1f} s")
-    best.offer(wider.repaired(best.budget), "greedy from the start")
+    best.offer(wider.repaired(best.budget), Provenance("greedy from the start"))
     annealed(best, wider, effort, bounds)
     return wider if best.percent < before else search
 
@@ -169,4 +174,5 @@ def annealed_longer(best: Incumbent, search: LocalSearch, effort: Effort, bounds
     rounds = min(MAX_LONG_ROUNDS, LONG_ROUNDS // max(1, len(best.problem)))
     good = (bounds.percent + CLOSED_GAP) * best.problem.total_cost / 100
     best.progress(f"ruin and recreate, longer: {rounds} rounds, {best.elapsed:.1f} s")
-    best.offer(search.annealed(best.budget, best.pairs, rounds, 2, best.stopped, good), "ruin and recreate, longer")
+    pairs = search.annealed(best.budget, best.pairs, rounds, 2, best.stopped, good)
+    best.offer(pairs, Provenance("ruin and recreate, longer"))

@@ -9,6 +9,7 @@ from .effort import CLOSED_GAP, OPEN_GAP, SMALL_PROBLEM, Bounds, Effort, closed,
 from .incumbent import Incumbent
 from .local_search import LocalSearch, annealed_from
 from .problem import Ints, Pair
+from .provenance import Provenance
 
 MAX_TWO_CUT_OPERATIONS, MAX_CUT_PAIRS = 2000, 6
 """Maximum number of operations for two cuts at once, and maximum number of pairs with a cut where the solution of the
@@ -63,7 +64,7 @@ def growing_cuts(
             return
         all_overflows += _with_cuts(best, search, bounds, cuts, nodes)
         if searched_on(best, effort, bounds, OPEN_GAP):
-            annealed_from(best, search, effort, bounds, bounds.starts)
+            annealed_from(best, search, effort, bounds, [(Provenance(by), pairs) for by, pairs in bounds.starts])
         idle = idle + 1 if (bounds.percent, best.percent) == before else 0
 
 
@@ -80,7 +81,7 @@ def _with_cuts(
     bounds.starts.clear()
     bounds.cuts(tuple(cuts), best.pairs or (), nodes, TOLERANCE if len(cuts) <= 2 else CLOSED_GAP / 2)
     for by, pairs in bounds.starts:
-        best.offer(search.repaired(best.budget, pairs), by)
+        best.offer(search.repaired(best.budget, pairs), Provenance(by))
     overflows = [overflow(best.problem, pairs, best.budget) for _, pairs in bounds.starts]
     for over in overflows:
         over[list(cuts)] = 0

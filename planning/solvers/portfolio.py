@@ -23,6 +23,7 @@ from .kernels.compiled import PATH
 from .local_search import LocalSearch, annealed, annealed_longer, from_the_start
 from .more_cuts import growing_cuts, two_cuts
 from .problem import Pair
+from .provenance import Improvement, Provenance
 from .result import Infeasible, Result, ended, impossible, nothing_found, refusal
 from .window import windows
 
@@ -36,8 +37,8 @@ WINDOWS_GAP = 1.0
 """Gap in percentage points above which small problems are re-optimized window by window."""
 WIDTH, WORK = 40, 1.0
 """Number of stages per window, and the limit of CP-SAT per window in deterministic seconds."""
-PLAIN = "the plain step"
-"""The name of the start without copies."""
+PLAIN = Provenance("the plain step")
+"""The provenance of the start without copies."""
 
 
 def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effort | None = None) -> Result | Infeasible:
@@ -103,7 +104,7 @@ def result_of(best: Incumbent, bound: float, by: str) -> Result:
         percent=best.percent,
         bound_percent=min(bound, best.percent),
         bound_by=by,
-        solver=best.solver,
+        provenance=best.provenance,
         seconds=best.elapsed,
         path=PATH,
         finished=not best.cut_short,
@@ -133,15 +134,15 @@ def _from_starts(best: Incumbent, search: LocalSearch, bounds: Bounds, starts: I
     met = MET_GAP if len(problem) <= MIN_FLOW_OPERATIONS else CLOSED_GAP
     for by, pairs in [*bounds.starts, *(("another plan", frozenset(pairs)) for pairs in starts)]:
         if not closed(best, bounds, met) and not best.stopped():
-            best.offer(search.repaired(budget, pairs), by)
+            best.offer(search.repaired(budget, pairs), Provenance(by))
     if (
         not closed(best, bounds, met)
         and not best.stopped()
         and (len(problem) <= MAX_GREEDY_OPERATIONS or best.pairs is None)
     ):
-        best.offer(search.repaired(budget), "greedy")
+        best.offer(search.repaired(budget), Provenance("greedy"))
     if not closed(best, bounds) and not best.stopped() and len(problem) <= MAX_INTEGER_OPERATIONS:
-        best.offer(chen(problem, budget), "chen")
+        best.offer(chen(problem, budget), Provenance("chen"))
 
 
 def _windows(best: Incumbent, effort: Effort, bounds: Bounds) -> None:
@@ -157,4 +158,4 @@ def _windows(best: Incumbent, effort: Effort, bounds: Bounds) -> None:
             return
         best.progress(f"stages {first} to {last} re-optimized, {best.elapsed:.1f} s")
         pairs = interval_program.reoptimized(best.problem, best.budget, pairs, first, last, WORK)
-        best.offer(pairs, f"{best.solver} + windows".replace(" + windows + windows", " + windows"))
+        best.offer(pairs, best.provenance.then(Improvement.WINDOWS))

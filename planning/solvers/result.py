@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .problem import Pair, Problem
+from .provenance import Provenance
 from .working_set import held_up_by, largest_working_set
 
 Stop = Callable[[], bool]
@@ -31,7 +32,8 @@ class Result:
         budget: The budget in bytes.
         peak_bytes, extra_cost: The peak and the extra cost of the flat order.
         percent, bound_percent: The extra cost and its lower bound, in percent of the cost of the plain step.
-        bound_by, solver: The methods that found the bound and the copies.
+        bound_by: The method that found the bound.
+        provenance: How the copies were found.
         seconds: The time of the search.
         path: Whether the inner loops were `compiled` or `plain` Python.
         finished: Whether the search ended by itself, not by a time limit or an interrupt.
@@ -45,7 +47,7 @@ class Result:
     percent: float
     bound_percent: float
     bound_by: str
-    solver: str
+    provenance: Provenance
     seconds: float
     path: str
     finished: bool = True

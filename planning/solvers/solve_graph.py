@@ -174,7 +174,7 @@ def carried_within(
             return _refusal_with(problem, _reason_for(problem, budget, outcome, needed), proved)
         first = first or outcome
         plan = plan_of_pairs(graph, with_views(graph, outcome.pairs), chain=chain)
-        needed = peak_bytes(as_graph(graph, simulate(graph, plan, ordered=False)))
+        needed = peak_bytes(as_graph(graph, simulate(graph, plan, keeps_barriers=False)))
         if needed <= budget:
             bound = min(first.bound_percent, outcome.percent)
             kept = replace(outcome, budget=budget, peak_bytes=needed, bound_percent=bound, bound_by=first.bound_by)

@@ -16,6 +16,7 @@ from .incumbent import Incumbent
 from .local_search import LocalSearch
 from .portfolio import PLAIN, WIDTH, WORK, auto, bounds_for, result_of
 from .problem import Pair, Problem
+from .provenance import Provenance
 from .result import Infeasible, Result, not_installed, nothing_found, refusal
 from .window import windows
 
@@ -107,7 +108,7 @@ def solve(
         return refused
     effort = effort or Effort()
     if not best.offer((), PLAIN):
-        best.offer(SOLVERS[solver](problem, budget, effort), solver)
+        best.offer(SOLVERS[solver](problem, budget, effort), Provenance(solver))
     if best.evaluation is None and solver == "windows" and not interval_program.available():
         return not_installed(problem)
     if best.evaluation is None:

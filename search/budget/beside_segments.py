@@ -65,7 +65,7 @@ def _beside(graph: Graph, demand: SegmentLimits, planner: Callable[[Graph], Plan
     from ...planning.solvers.result import NoPlan
     from ...planning.solvers.solve_graph import with_views
 
-    program = simulate(graph, demand.plan, ordered=False)
+    program = simulate(graph, demand.plan, keeps_barriers=False)
     try:
         more = planner(_with_fixed(graph, demand, program))
     except NoPlan as error:

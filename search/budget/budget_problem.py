@@ -117,7 +117,7 @@ class BudgetProblem(Generic[O]):
     def eager_excess(self, result: Evaluated[O]) -> int:
         """Return by how many bytes the peak of an eager executor exceeds the budget, after an allowance of
         `EAGER_SHARE`; 0 for the target `none`, which is for executors in program order."""
-        if not self.options.emission.is_ordered or self.limits.bytes is None:
+        if not self.options.emission.keeps_barriers or self.limits.bytes is None:
             return 0
         return int(result.outcome.eager / EAGER_SHARE) - max(self.limits.bytes.values(), default=0)
 

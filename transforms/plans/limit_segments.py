@@ -21,7 +21,7 @@ from xdsl.ir import Operation
 
 from ...analysis.copies.copying import CloneOptions, plan_of_marks, unrepeatable
 from ...analysis.memory.timeline import described
-from ...analysis.request.segments import BudgetedSegment, budgeted, why_unmatched
+from ...analysis.request.budgeted_segments import BudgetedSegment, budgeted_segments, why_unmatched
 from ...analysis.step.marks import Policy, mark_of
 from ...analysis.step.order import functions_of
 from ...analysis.step.step import Step
@@ -96,7 +96,7 @@ def mark_segment_budgets(steps: Steps, selection: Selection) -> StepLimits:
     first = steps[0][0]
     try:
         budgets = read_budgets(selection.segment_budgets)
-        matches = [(function, step, *budgeted(step.phases, budgets)) for function, step in steps]
+        matches = [(function, step, *budgeted_segments(step.phases, budgets)) for function, step in steps]
     except BadSelection as error:
         raise BadRequest(first, str(error)) from error
     for budget in budgets:

@@ -28,7 +28,7 @@ def peaks(in_order: int, eager: int, xla: int) -> Peaks:
 
 
 @pytest.mark.parametrize(
-    ("after", "ordered", "reason"),
+    ("after", "keeps_barriers", "reason"),
     [
         (peaks(900, 1000, 1000), True, None),
         (peaks(900, 1009, 1000), True, None),
@@ -42,7 +42,7 @@ def peaks(in_order: int, eager: int, xla: int) -> Peaks:
     ],
 )
 def test_a_step_is_left_alone_unless_a_peak_falls_and_none_of_the_executors_rises(
-    after: Peaks, ordered: bool, reason: str | None
+    after: Peaks, keeps_barriers: bool, reason: str | None
 ) -> None:
-    found = why_worse(peaks(1000, 1000, 1000), after, ordered)
+    found = why_worse(peaks(1000, 1000, 1000), after, keeps_barriers)
     assert found is None if reason is None else found is not None and found.endswith(reason)

@@ -89,7 +89,7 @@ def test_the_problem_counts_as_the_graph_does() -> None:
     assert evaluate(problem, sequence_of(problem, ())).peak_bytes == peak_bytes(graph)
     budget = peak_bytes(graph) * 6 // 10
     plan = plan_within(graph, budget)
-    assert 0 < peak_bytes(as_graph(graph, simulate(graph, plan, ordered=False))) <= budget
+    assert 0 < peak_bytes(as_graph(graph, simulate(graph, plan, keeps_barriers=False))) <= budget
     assert plan == planner_within("60%")(graph)
 
 
@@ -105,7 +105,7 @@ def test_the_least_that_was_found_is_a_start_where_a_search_finds_nothing(monkey
     budget = bytes_within(graph, "min")
     monkeypatch.setattr(solve_graph, "solve", fails_without_starts)
     plan = plan_within(graph, budget)
-    assert 0 < peak_bytes(as_graph(graph, simulate(graph, plan, ordered=False))) <= budget
+    assert 0 < peak_bytes(as_graph(graph, simulate(graph, plan, keeps_barriers=False))) <= budget
     with pytest.raises(NoPlan, match=f"the best plan found needs {budget} bytes"):
         plan_within(graph, budget - 1)
 
@@ -153,7 +153,7 @@ def test_what_fits_less_is_found_for_more(budget: int) -> None:
     seen = list[Graph]()
     rewrite(chain_of_exponentials(0), RecomputeOptions(planner=lambda graph: (seen.append(graph), Plan())[1]))
     plan = plan_within(seen[0], budget)
-    assert peak_bytes(as_graph(seen[0], simulate(seen[0], plan, ordered=False))) == 768
+    assert peak_bytes(as_graph(seen[0], simulate(seen[0], plan, keeps_barriers=False))) == 768
 
 
 def test_the_proven_minimum_counts_what_has_to_be_there() -> None:

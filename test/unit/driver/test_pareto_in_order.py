@@ -88,7 +88,7 @@ def test_the_peaks_are_those_of_the_step_rewritten() -> None:
 
 def rewritten_peak(step: Step, result: Result) -> int:
     plan = plan_of_pairs(step.graph, with_views(step.graph, result.pairs))
-    return peak_bytes(as_graph(step.graph, simulate(step.graph, plan, ordered=False)))
+    return peak_bytes(as_graph(step.graph, simulate(step.graph, plan, keeps_barriers=False)))
 
 
 def test_what_runs_again_is_told_by_segment_and_value() -> None:

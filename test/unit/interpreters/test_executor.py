@@ -14,7 +14,8 @@ from xdsl.ir import Operation
 from recompute.analysis.memory.timeline import timeline
 from recompute.dialects.recompute import RECOMPUTE
 from recompute.dialects.stablehlo import STABLEHLO
-from recompute.interpreters.executor import TERMINATORS, execute, function_named, is_known
+from recompute.interpreters.block_compiler import TERMINATORS, is_known
+from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.meter import meter, owner_of
 from recompute.mlir_io.parser import parse_module

@@ -18,8 +18,9 @@ from xdsl.dialects.scf import Scf
 from xdsl.dialects.tensor import Tensor
 
 from recompute.dialects.arith import ARITH
-from recompute.interpreters.control_flow import CONSTANTS
-from recompute.interpreters.executor import TERMINATORS, execute, function_named, is_known
+from recompute.interpreters.block_compiler import TERMINATORS, is_known
+from recompute.interpreters.combiners import CONSTANTS
+from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.kernels.arrays import Array
 from recompute.mlir_io.parser import parse_module
 from recompute.support.diagnostics import Refusal

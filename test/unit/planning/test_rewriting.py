@@ -50,7 +50,7 @@ def test_the_program_is_the_one_that_is_written(name: str, way: str, target: str
     graph, phases, plain = step.graph, step.phases, Plain.of(function)
     mark_steps(steps, selection)
     ((done),) = clone(module, how, steps).steps
-    program = simulate(graph, done.plan, ordered=target == "stablehlo")
+    program = simulate(graph, done.plan, keeps_barriers=target == "stablehlo")
     lower(module, target)
     drop_dead_code(function.body)
     paper, written = as_graph(graph, program), Step.of(phases_now(phases)).graph

@@ -103,7 +103,9 @@ def test_xla_alone_refuses_nothing(said: Selection) -> None:
 def test_for_a_target_that_keeps_program_order_xla_is_not_asked() -> None:
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     assert (
-        choose(step, RecomputeOptions(attempts=1), Forecast(step.graph, lambda: NOTHING_READ, ordered=False)).refused
+        choose(
+            step, RecomputeOptions(attempts=1), Forecast(step.graph, lambda: NOTHING_READ, keeps_barriers=False)
+        ).refused
         is None
     )
 
@@ -151,7 +153,7 @@ def test_names_and_then_blocks_are_believed_unless_others_gain_much(sizes: dict[
         )
         for kind, size in sizes.items()
     ]
-    found = least(tried, Peaks(2000, 2000, False, lambda: 2000), ordered=True)
+    found = least(tried, Peaks(2000, 2000, False, lambda: 2000), keeps_barriers=True)
     assert str(found.planned.attempt).endswith(chosen)
 
 

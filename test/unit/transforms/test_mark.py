@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from xdsl.dialects.builtin import BoolAttr, StringAttr
 
 from recompute.analysis.copies.decide import decide
+from recompute.analysis.copies.decided_marks import MarkSource, decided_marks
+from recompute.dialects.names import Names
 from recompute.options.selection import Selection
 from recompute.test.examples import inlined
 from recompute.transforms.mark import marked_attributes, write_marks
@@ -30,3 +33,21 @@ def test_marks_are_computed_as_they_are_written(name: str, selection: Selection)
     assert notes and [dict(op.attributes) for op in step.numbered.operations] == before
     write_marks(decided)
     assert list(notes_of(step)) == notes
+
+
+def test_a_mark_of_the_user_takes_precedence_over_the_decision() -> None:
+    ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
+    decided = decide(step, Selection())
+    chosen = [mark for mark in decided_marks(decided) if mark.recomputed]
+    assert chosen and {mark.source for mark in chosen} == {MarkSource.DECISION}
+    chosen[0].operation.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(True)
+    marks = {mark.operation: mark for mark in decided_marks(decide(step, Selection()))}
+    assert marks[chosen[0].operation].source is MarkSource.USER
+
+
+def test_a_preference_is_refused_in_a_segment_that_is_skipped() -> None:
+    ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
+    op = next(mark.operation for mark in decided_marks(decide(step, Selection())) if mark.recomputed)
+    op.attributes[Names.RECOMPUTE] = StringAttr("prefer_recompute")
+    skipping = decide(step, Selection(skip=(0,)))
+    assert [mark.source for mark in decided_marks(skipping) if mark.operation is op] == [MarkSource.REFUSED_PREFERENCE]

@@ -20,8 +20,9 @@ from recompute.dialects.context import make_context
 from recompute.dialects.names import Names
 from recompute.dialects.recompute import TokenOp
 from recompute.dialects.structured import GradientOp, SegmentOp
+from recompute.interpreters.block_compiler import BlockCompiler
 from recompute.interpreters.execute_check import compare
-from recompute.interpreters.executor import Preparation, execute, function_named
+from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.prove import prove
 from recompute.interpreters.xdsl_implementations import make_interpreter
@@ -131,7 +132,7 @@ func.func @main(%x: tensor<4x2xf32>) -> tensor<8xf32> {
 """
     module = parse_module(text)
     assert executed_equal(module, flat(module))
-    preparation = Preparation()
+    preparation = BlockCompiler()
     preparation.function(function_named(module))
     strided = {value.name_hint for value in preparation.strided}
     assert strided == {"a"} and len(preparation.strided) == 2

@@ -11,6 +11,7 @@ from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.local_search import LocalSearch
 from recompute.planning.solvers.problem import OperationRow, Problem, problem_of
+from recompute.planning.solvers.provenance import Provenance
 from recompute.planning.solvers.repeats import NOT_REPEATED, RepeatedRun, Repeats, longest_run, repeats
 from recompute.planning.solvers.result import Result
 from recompute.planning.solvers.sequence import evaluate, sequence_of
@@ -137,11 +138,11 @@ def test_it_is_cheaper_than_the_greedy_alone(share: float) -> None:
     problem, told = layered(12), list[str]()
     budget = int(share * evaluate(problem, sequence_of(problem, ())).peak_bytes)
     search, best = LocalSearch(problem), Incumbent(problem, budget, progress=told.append)
-    assert best.offer(search.repaired(budget), "greedy") and best.evaluation is not None
+    assert best.offer(search.repaired(budget), Provenance("greedy")) and best.evaluation is not None
     greedy = best.evaluation.extra_cost
     reused(best, search, CutBounds(problem, budget))
     assert any(line.startswith("copies of one block in all") for line in told)
-    assert best.solver == "greedy + alike in all blocks"
+    assert str(best.provenance) == "greedy + alike in all blocks"
     assert best.evaluation.extra_cost < greedy and best.evaluation.peak_bytes <= budget
 
 

@@ -75,7 +75,11 @@ def test_the_same_every_time() -> None:
     budget = plain_peak(problem) * 6 // 10
     first, second = (solve(problem, budget, effort=QUICK) for _ in range(2))
     assert isinstance(first, Result) and isinstance(second, Result)
-    assert (first.pairs, first.bound_percent, first.solver) == (second.pairs, second.bound_percent, second.solver)
+    assert (first.pairs, first.bound_percent, first.provenance) == (
+        second.pairs,
+        second.bound_percent,
+        second.provenance,
+    )
 
 
 @pytest.mark.skipif(not available(), reason="highspy is not installed: no bounds by integer programs")

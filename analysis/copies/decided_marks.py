@@ -1,0 +1,68 @@
+"""The marks that decisions put on operations, with the precedence of the user's own marks.
+
+`transforms/mark.py` writes these marks as attributes, and `search/planned_attempts.py` plans for them without a change
+of the IR, so that both agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from xdsl.ir import Operation, SSAValue
+
+from ..step.marks import is_forced
+from .decide import Decision, Decisions, explicit_mark
+
+
+class MarkSource(Enum):
+    """The origin of the mark of an operation."""
+
+    DECISION = "the decision for its segment"
+    USER = "the user's mark, which takes precedence over the decision"
+    REFUSED_PREFERENCE = "the user's preference for recomputation, in a segment in which that saves nothing"
+
+
+@dataclass(frozen=True)
+class DecidedMark:
+    """The mark of an operation.
+
+    Attributes:
+        operation: The operation.
+        source: The origin of the mark.
+        segment: The segment of the operation; "" outside of segments, and for a refused preference.
+        recomputed: The results that the decision recomputes for all gradient operations that read them.
+        for_own_gradient: The results that the decision recomputes for the gradient of their own segment alone. No
+            attribute expresses that.
+    """
+
+    operation: Operation
+    source: MarkSource
+    segment: str = ""
+    recomputed: tuple[SSAValue, ...] = ()
+    for_own_gradient: tuple[SSAValue, ...] = ()
+
+
+def decided_marks(decided: Decisions) -> Iterator[DecidedMark]:
+    """Yield the mark of each operation of a segment that is recomputed, and of each refused preference."""
+    for decision in decided.decisions:
+        yield from _marks_of(decision) if decision.recomputed else _refused_preferences(decision)
+
+
+def _marks_of(decision: Decision) -> Iterator[DecidedMark]:
+    for op in decision.operations:
+        targets = [result for result in op.results if result in decision.values]
+        yield DecidedMark(
+            op,
+            MarkSource.DECISION if explicit_mark(op) is None else MarkSource.USER,
+            decision.segment,
+            tuple([result for result in targets if result not in decision.own]),
+            tuple([result for result in targets if result in decision.own]),
+        )
+
+
+def _refused_preferences(decision: Decision) -> Iterator[DecidedMark]:
+    for op in decision.operations:
+        if explicit_mark(op) and not is_forced(op):
+            yield DecidedMark(op, MarkSource.REFUSED_PREFERENCE)

@@ -1,0 +1,69 @@
+"""Match segment budgets, such as `layer*:30%,head:8MiB`, with the segments of a step.
+
+A budget limits the bytes that a segment saves for its own gradient (`options/segment_budgets.py`). Its pattern selects
+segments as `Selection.segments` does; the first matching budget applies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from xdsl.ir import Operation
+
+from ...options.segment_budgets import SegmentBudget
+from ...support.suggestions import SIMILAR_NAMES, similar_names
+from ..step.phases import Phases
+from .segments import NoSuchSegment, find_segments, inner_scopes, scope_names
+
+
+@dataclass(frozen=True)
+class BudgetedSegment:
+    """A segment instance with its operations in program order, and its budget."""
+
+    name: str
+    operations: tuple[Operation, ...]
+    budget: SegmentBudget
+
+
+def budgeted_segments(
+    phases: Phases, budgets: Iterable[SegmentBudget]
+) -> tuple[list[BudgetedSegment], list[SegmentBudget]]:
+    """Return the segments that have a budget, and the budgets that match no segment of the function."""
+    taken, segments, unmatched = set[Operation](), list[BudgetedSegment](), list[SegmentBudget]()
+    for budget in budgets:
+        members = dict[str, list[Operation]]()
+        for op, name in _segments(phases, budget.pattern).items():
+            members.setdefault(name, []).append(op)
+        if not members:
+            unmatched.append(budget)
+        for name, operations in members.items():
+            if free := tuple(op for op in operations if op not in taken):
+                segments.append(BudgetedSegment(name, free, budget))
+        taken.update(op for operations in members.values() for op in operations)
+    return segments, unmatched
+
+
+def _segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
+    try:
+        return find_segments(phases, pattern)
+    except NoSuchSegment:
+        return {}
+
+
+def why_unmatched(phases: Phases, budget: SegmentBudget) -> str:
+    """Return the reason that the budget matches no segment of the function."""
+    inside = inner_scopes(phases, budget.pattern)
+    if inside:
+        return (
+            f"segment-budgets: '{inside[0]}' is inside a loop or a branch, which counts as one operation; "
+            'loops="keep(30%)" limits what loops keep for their gradient'
+        )
+    scopes = scope_names(phases)
+    bare = budget.pattern.strip("*?")
+    near = similar_names(budget.pattern, [*scopes, *(scope.rpartition("/")[2] for scope in scopes)])
+    containing = [scope for scope in scopes if bare and bare.lower() in scope.lower()]
+    near = list(dict.fromkeys([*near, *containing]))[:SIMILAR_NAMES]
+    if near:
+        return f"segment-budgets: no segment matches '{budget.pattern}'; similar segments are: {', '.join(near)}"
+    return f"segment-budgets: {NoSuchSegment(budget.pattern, scopes)}"

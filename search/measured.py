@@ -1,0 +1,80 @@
+"""Choose among the attempts at a module by the measured size of their results, as a compiler reports it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Generic, Protocol, TypeVar
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ..options.recompute_options import RecomputeOptions
+from ..planning.objective import WORTH_IT
+from ..planning.plan import nothing_planned
+from ..transforms.plans.limit_segments import selection_without_budgets
+from .attempt_plans import attempt_plans
+
+
+class MeasuredResult(Protocol):
+    """The result of a rewrite, whose module can be measured."""
+
+    @property
+    def module(self) -> ModuleOp: ...
+    @property
+    def extra_flops(self) -> int: ...
+
+
+Result = TypeVar("Result", bound=MeasuredResult)
+
+
+@dataclass(frozen=True)
+class MeasuredChoice(Generic[Result]):
+    """The choice among measured results.
+
+    Attributes:
+        least: The result with the fewest bytes, then FLOPs; None if none saves enough.
+        summary: The measured bytes of the unchanged module and of each result, as text.
+    """
+
+    least: Result | None
+    summary: str
+
+
+def options_to_measure(module: ModuleOp, options: RecomputeOptions) -> Iterator[tuple[str, RecomputeOptions]]:
+    """Yield the options of each rewrite to measure, with its description: one for each attempt with copies, and one
+    that recomputes in loops alone.
+
+    Raises:
+        Refusal: As `recompute` does.
+    """
+    unmeasured = replace(options, measure=None)
+    of_attempt = replace(unmeasured, selection=selection_without_budgets(options.selection))
+    for attempt in attempt_plans(module, replace(options, offload="")):
+        if attempt.copies:
+            yield str(attempt.attempt), replace(of_attempt, plan=attempt.plans)
+    if not options.selection.segment_budgets:
+        yield "loops alone", replace(unmeasured, planner=nothing_planned, strict=False)
+
+
+def least_measured(
+    original: ModuleOp,
+    results: Sequence[tuple[str, Result]],
+    measure: Callable[[ModuleOp], int],
+    workers: int,
+) -> MeasuredChoice[Result]:
+    """Measure the original module and each result, and choose the result with the fewest bytes, then FLOPs.
+
+    Args:
+        original: The unchanged module.
+        results: The results, each with its description.
+        measure: Returns the bytes that a module needs.
+        workers: The number of modules that are measured in parallel.
+    """
+    with ThreadPoolExecutor(workers) as pool:
+        before, *sizes = pool.map(measure, [original, *(result.module for _, result in results)])
+    sized = [(size, result) for size, (_, result) in zip(sizes, results, strict=True)]
+    listed = "; ".join(f"{words}: {size}" for (words, _), size in zip(results, sizes, strict=True))
+    size, least = min(sized, key=lambda pair: (pair[0], pair[1].extra_flops))
+    summary = f"measured, in bytes: unchanged: {before}; {listed}"
+    return MeasuredChoice(least if size <= before * (1 - WORTH_IT) else None, summary)

@@ -1,0 +1,35 @@
+"""The choice among results that a compiler measured."""
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from recompute.search.measured import least_measured
+
+
+@dataclass(frozen=True)
+class SizedResult:
+    module: ModuleOp
+    extra_flops: int
+
+
+def choice_of(sizes_and_flops: list[tuple[int, int]]) -> tuple[int | None, str]:
+    """Choose among results with these bytes and FLOPs; the unchanged module has 1000 bytes."""
+    results = [(f"r{n}", SizedResult(ModuleOp([]), flops)) for n, (_, flops) in enumerate(sizes_and_flops)]
+    original = ModuleOp([])
+    sizes = {id(result.module): size for (_, result), (size, _) in zip(results, sizes_and_flops, strict=True)}
+    choice = least_measured(original, results, lambda module: sizes.get(id(module), 1000), 1)
+    indices = [n for n, (_, result) in enumerate(results) if result is choice.least]
+    return next(iter(indices), None), choice.summary
+
+
+def test_fewest_bytes_win() -> None:
+    assert choice_of([(500, 1), (400, 9)]) == (1, "measured, in bytes: unchanged: 1000; r0: 500; r1: 400")
+
+
+def test_fewer_flops_win_between_equal_sizes_then_the_first() -> None:
+    assert choice_of([(400, 9), (400, 1), (400, 1)])[0] == 1
+
+
+def test_none_is_chosen_that_saves_too_little() -> None:
+    assert choice_of([(999, 1)])[0] is None
