@@ -18,6 +18,8 @@ caches the tables while a module is verified.
 
 `tensor.reshape`: xDSL multiplies unknown extents as if they were -1, and therefore refuses to reshape `tensor<128xf32>`
 to `tensor<?x?xf32>`.
+
+Locations: see `xdsl_locations.py`.
 """
 
 from __future__ import annotations
@@ -69,6 +71,7 @@ from xdsl.utils.test_value import create_ssa_value
 from ..dialects.dense import SplatBytes
 from ..support.type_guards import AnyDense
 from .numbers import decode_nan, double_bits, encode_float, has_nan, is_wide, pack_floats, parse_dense_array
+from .xdsl_locations import repair_locations
 
 SOME_NAN: dict[type[AnyFloat], int] = {
     Float32Type: 0x7F800001,
@@ -421,3 +424,4 @@ def install() -> None:
     repair_dense()
     repair_symbols()
     repair_reshape()
+    repair_locations()
