@@ -27,7 +27,7 @@ from ..interpreters.nested_modules import modules_with_functions
 from ..options.recompute_options import Pipeline
 from ..support.diagnostics import Remark
 from ..support.operations import name_of
-from ..support.suggestions import did_you_mean
+from ..support.suggestions import close_name, did_you_mean
 from ..transforms.phase import NoGradient
 from ..universe import UNIVERSE
 
@@ -155,6 +155,7 @@ def _apply_alone(module_pass: ModulePass, context: Context, op: Operation) -> No
 
 def parse_schedule(text: str, passes: Passes) -> tuple[ScheduledPass, ...]:
     """Parse passes on a module, `a,func.func(b)`. Raises `BadPipeline`."""
+    _demand_closed_brackets(text)
     return tuple(_scheduled(text, passes, ()))
 
 
@@ -162,9 +163,16 @@ def parse_module_schedule(text: str, passes: Passes) -> tuple[ScheduledPass, ...
     """Parse a pipeline with its anchor, `builtin.module(a,func.func(b))`. Raises `BadPipeline`, also for another
     anchor."""
     match = _ANCHORED.fullmatch(text)
-    if match is None or match[1] not in (MODULE, "module", ANY):
-        raise BadPipeline(f"--pass-pipeline expects 'builtin.module(...)', not '{text}'; see also --passes")
-    return parse_schedule(match[2], passes)
+    if match is not None and match[1] in (MODULE, "module", ANY):
+        return parse_schedule(match[2], passes)
+    is_misspelt = match is not None and close_name(match[1], [MODULE]) is not None
+    inside = match[2] if match is not None and is_misspelt else text
+    if inside.strip() != MODULE:
+        # An unknown pass or option is the more useful error.
+        parse_schedule(inside, passes)
+    else:
+        inside = "..."
+    raise BadPipeline(f"the pipeline '{text}' is not anchored at a module: write '{MODULE}({inside})'")
 
 
 def pipeline_text(passes: tuple[ScheduledPass, ...]) -> str:
@@ -173,7 +181,10 @@ def pipeline_text(passes: tuple[ScheduledPass, ...]) -> str:
 
 
 def _scheduled(text: str, passes: Passes, path: tuple[str, ...]) -> Iterator[ScheduledPass]:
-    for element in _elements(text):
+    elements = list(_elements(text))
+    for element in elements:
+        if not element.strip() and len(elements) > 1:
+            raise BadPipeline(f"cannot read the pipeline '{text}': expected the name of a pass at each side of a comma")
         if (match := _ANCHORED.fullmatch(element)) is not None:
             yield from _scheduled(match[2], passes, (*path, match[1]))
             continue
@@ -184,6 +195,28 @@ def _scheduled(text: str, passes: Passes, path: tuple[str, ...]) -> Iterator[Sch
                     f"'{spec.name}' runs on {MODULE}, not on {path[-1]}: write it outside '{path[-1]}(...)'"
                 )
             yield ScheduledPass(module_pass, path)
+
+
+_CLOSED_BY = {"(": ")", "{": "}", "[": "]"}
+
+
+def _demand_closed_brackets(text: str) -> None:
+    """Raise `BadPipeline` at the first bracket without a counterpart."""
+    opened = list[re.Match[str]]()
+    for token in _TOKEN.finditer(text):
+        if token[0] in _CLOSED_BY:
+            opened.append(token)
+        elif token[0] in _CLOSED_BY.values() and (not opened or _CLOSED_BY[opened.pop()[0]] != token[0]):
+            raise BadPipeline(_at(text, token.start(), f"'{token[0]}' closes no bracket"))
+    if opened:
+        raise BadPipeline(_at(text, opened[-1].start(), f"'{opened[-1][0]}' is not closed"))
+
+
+def _at(text: str, column: int, reason: str) -> str:
+    """Return a message with the pipeline and a caret below the place of the error, where the pipeline is one line."""
+    if "\n" in text:
+        return f"cannot read the pipeline '{text}': {reason}"
+    return f"cannot read the pipeline: {reason}\n  {text}\n  {' ' * column}^"
 
 
 def _elements(text: str) -> Iterator[str]:
@@ -231,12 +264,39 @@ def specs(text: str) -> list[ArgSpec]:
     """Parse the specs of passes, `a{x=1},b`. Patterns need no quotes: `segments=block*` is `segments="block*"`.
 
     Raises `BadPipeline`."""
+    quoted = _BARE_PATTERN.sub(r'="\1"', text)
     try:
-        return list(parse_pipeline(_BARE_PATTERN.sub(r'="\1"', text)))
+        return list(parse_pipeline(quoted))
     except ArgSpecParseError as error:
-        raise BadPipeline(
-            f"cannot read the pipeline '{text}': {str(error).strip().splitlines()[-1].strip()}"
-        ) from error
+        raise BadPipeline(_unreadable(text, quoted, str(error))) from error
+
+
+_VALUE = "expected a value after '='; a text with special characters is quoted: option=\"…\""
+_REASONS = {
+    "Unknown argument value, wrap argument in quotes to pass arbitrary string values": _VALUE,
+    "Malformed pass arguments, expected either a space or `}` here": "options are separated by spaces: {a=1 b=2}",
+    "Expected argument name here": "expected the name of an option",
+    "Expected equals, space or end of arguments here": "expected '=' after the name of an option, or '}'",
+    "Expected pass name here": "expected the name of a pass",
+    "Expected a comma or pass arguments here": "expected ',' and another pass, or options in '{…}'",
+    "Unknown token": "unexpected character",
+}
+"""The errors of xDSL's parser of pipelines, and what this project says instead."""
+_COLUMN = re.compile(r"pass-pipeline:\d+:(\d+)")
+
+
+def _unreadable(text: str, parsed: str, error: str) -> str:
+    """Return the message for a text that xDSL's parser rejects.
+
+    Args:
+        text: The text of the user.
+        parsed: The text that was parsed: with quotes that the user need not write.
+        error: The message of xDSL.
+    """
+    words = error.strip().splitlines()[-1].strip()
+    reason, column = _REASONS.get(words, words), _COLUMN.search(error)
+    shown = parsed if column is not None and not parsed.startswith(text[: int(column[1]) - 1]) else text
+    return f"cannot read the pipeline '{text}': {reason}" if column is None else _at(shown, int(column[1]) - 1, reason)
 
 
 def resolve(spec: ArgSpec, registered: Mapping[str, Callable[[], type[Any]]], kind: str) -> Any:
@@ -253,7 +313,9 @@ def resolve(spec: ArgSpec, registered: Mapping[str, Callable[[], type[Any]]], ki
     if (renamed := new_name_of_pass(spec.name)) is not None:
         raise BadPipeline(f"{kind} '{spec.name}' {renamed}")
     if spec.name not in registered:
-        raise BadPipeline(f"unknown {kind} '{spec.name}'{did_you_mean(spec.name, registered)}")
+        ours = [name for name in registered if name in UNIVERSE.all_passes or name in UNIVERSE.all_targets]
+        exist = f"; those of this project are {', '.join(ours)}"
+        raise BadPipeline(f"unknown {kind} '{spec.name}'{did_you_mean(spec.name, registered) or exist}")
     option_class = registered[spec.name]()
     spec = spec.normalize_parameter_names()
     options = [spelling(field.name) for field in fields(option_class)]
@@ -261,8 +323,9 @@ def resolve(spec: ArgSpec, registered: Mapping[str, Callable[[], type[Any]]], ki
         raise BadPipeline(f"{kind} '{spec.name}': {renamed}")
     for option in map(spelling, spec.parameters):
         if option not in options:
-            exist = f"; its options are {', '.join(options)}" if options else "; it has no options"
-            raise BadPipeline(f"{kind} '{spec.name}' has no option '{option}'{did_you_mean(option, options) or exist}")
+            close = did_you_mean(option, options)
+            exist = f"{' Its' if close else '; its'} options are {', '.join(options)}" if options else "; it has none"
+            raise BadPipeline(f"{kind} '{spec.name}' has no option '{option}'{close}{exist}")
     try:
         return option_class.from_spec(spec)
     except ValueError as error:

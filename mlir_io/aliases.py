@@ -15,15 +15,12 @@ from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
-    UNKNOWN_LOC,
     ArrayAttr,
     CallSiteLoc,
     DictionaryAttr,
-    FusedLoc,
     IntAttr,
     LocationAttr,
     NameLoc,
-    NoneAttr,
     StringAttr,
     UnregisteredAttr,
 )
@@ -32,8 +29,9 @@ from xdsl.parser import Parser, ParserState
 from xdsl.utils.lexer import Input, Position
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
-from ..support.locations import file_range, key_of_location, location_pieces, parts_first
+from ..support.locations import key_of_location, location_pieces, parts_first
 from .lexer import Lexer
+from .location_syntax import parse_location
 from .printer import EMPTY_BODY, attribute_text
 
 # All repetitions are possessive: a group that can backtrack keeps a state for each repetition.
@@ -309,8 +307,6 @@ _SIMPLE = re.compile(
     r'loc\((?:"([^"\\\n\v\f]*)"\((#[\w$-]+)\)|callsite\((#[\w$-]+) at (#[\w$-]+)\))\)[ \t\r\n]*(?=#|\Z)', re.ASCII
 )
 """The form of nearly every definition: a named child location or a call site, followed by the next definition."""
-_MOST = 2**32 - 1
-"""The maximum line and column of a location in MLIR."""
 
 
 class LocationParser(AliasParser):
@@ -359,61 +355,4 @@ class LocationParser(AliasParser):
         alias = self._parse_optional_token(MLIRTokenKind.HASH_IDENT)
         if alias is not None:
             return self.aliased_location(alias.text)
-        text = self._parse_optional_text()
-        location = self._parse_composed() if text is None else self._parse_after_text(text)
-        return self._share(location)
-
-    def _parse_optional_text(self) -> str | None:
-        """Return a string literal as text if there is one; xDSL returns a literal with escaped UTF-8 as bytes."""
-        start = self.pos
-        raw = self.parse_optional_bytes_literal()
-        if raw is None:
-            return self.parse_optional_str_literal()
-        try:
-            return raw.decode()
-        except UnicodeDecodeError:
-            self.raise_error("a name in a location must be UTF-8", start, self.pos)
-
-    def _parse_composed(self) -> LocationAttr:
-        start = self.pos
-        match self.parse_optional_identifier():
-            case "unknown":
-                return UNKNOWN_LOC
-            case "callsite":
-                with self.in_parens():
-                    callee = self._parse_location()
-                    self.parse_keyword("at")
-                    return CallSiteLoc(callee, self._parse_location())
-            case "fused":
-                metadata = NoneAttr()
-                if self.parse_optional_punctuation("<") is not None:
-                    metadata = self.parse_attribute()
-                    self.parse_punctuation(">")
-                parts = self.parse_comma_separated_list(self.Delimiter.SQUARE, self._parse_location)
-                return FusedLoc(tuple(parts), metadata)
-            case _:
-                self.raise_error("expected a location", start)
-
-    def _parse_after_text(self, text: str) -> LocationAttr:
-        """Parse the part of a location that follows its string: `:line:column`, a range, or a named child location."""
-        if self.parse_optional_punctuation("(") is not None:
-            named = self._parse_location()
-            self.parse_punctuation(")")
-            return NameLoc(StringAttr(text), named)
-        if self.parse_optional_punctuation(":") is None:
-            return NameLoc(StringAttr(text), NoneAttr())
-        line = self._parse_natural()
-        column = self._parse_natural() if self.parse_optional_punctuation(":") is not None else 0
-        end = line, column
-        if self.parse_optional_keyword("to") is not None:
-            end_line = line if self._current_token.kind == MLIRTokenKind.COLON else self._parse_natural()
-            self.parse_punctuation(":")
-            end = end_line, self._parse_natural()
-        return file_range(text, (line, column), end)
-
-    def _parse_natural(self) -> int:
-        start = self.pos
-        number = self.parse_integer(allow_boolean=False, allow_negative=False)
-        if number > _MOST:
-            self.raise_error(f"line or column {number} of a location exceeds {_MOST}", start, self.pos)
-        return number
+        return self._share(parse_location(self, self._parse_location))

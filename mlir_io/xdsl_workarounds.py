@@ -19,7 +19,7 @@ caches the tables while a module is verified.
 `tensor.reshape`: xDSL multiplies unknown extents as if they were -1, and therefore refuses to reshape `tensor<128xf32>`
 to `tensor<?x?xf32>`.
 
-`arith` on tensors: see `arith_on_tensors`.
+`arith` on tensors: see `arith_on_tensors.py`. Locations: see `xdsl_locations.py`.
 """
 
 from __future__ import annotations
@@ -72,6 +72,7 @@ from ..dialects.dense import SplatBytes
 from ..support.type_guards import AnyDense
 from .arith_on_tensors import repair_arith
 from .numbers import decode_nan, double_bits, encode_float, has_nan, is_wide, pack_floats, parse_dense_array
+from .xdsl_locations import repair_locations
 
 SOME_NAN: dict[type[AnyFloat], int] = {
     Float32Type: 0x7F800001,
@@ -425,3 +426,4 @@ def install() -> None:
     repair_symbols()
     repair_reshape()
     repair_arith()
+    repair_locations()

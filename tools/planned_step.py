@@ -56,7 +56,7 @@ def planned_step(options: argparse.Namespace, text: str, name: str) -> int:
         module = step_of(text, name)
         return _fit(options, module, name) if options.sweep is None else _sweep(options, module)
     except (ParseError, DiagnosticException) as error:
-        print(of_exception(error, InputText(name, text)), file=sys.stderr)
+        print(of_exception(error, InputText(name, text)).to_text(), file=sys.stderr)
         return BAD_INPUT
 
 

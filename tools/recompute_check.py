@@ -77,7 +77,7 @@ def _check_pair(options: argparse.Namespace, texts: tuple[str, str], names: tupl
         for source in sources:
             modules.append(load_module(source.text, source.file))
     except (ParseError, DiagnosticException) as error:
-        print(of_exception(error, sources[len(modules)]), file=sys.stderr)
+        print(of_exception(error, sources[len(modules)]).to_text(), file=sys.stderr)
         return BAD_INPUT
     except RecursionError:
         print(f"{options.before}, {options.after}: error: nested too deeply to be read", file=sys.stderr)
@@ -107,7 +107,7 @@ def _check_pair(options: argparse.Namespace, texts: tuple[str, str], names: tupl
         return BAD_INPUT
     except DiagnosticException as error:
         is_after = isinstance(error, Refusal) and _root_of(error.operation) is after
-        print(of_exception(error, sources[is_after]), file=sys.stderr)
+        print(of_exception(error, sources[is_after]).to_text(), file=sys.stderr)
         return BAD_INPUT
     print(f"{verdict(proof)}; {execution}")
     accepted = {"proved": proof.proved, "not-proved": not proof.proved, "equal": True}[options.expect]

@@ -5,8 +5,9 @@
     recompute-opt step.mlir -p 'recompute{plan=plan.json}'
     recompute-opt step.mlir -t explain
 
-Exit codes: 0 done; 1 bad input, a refused request or a failed proof; 2 wrong usage. Errors are one line on standard
-error, `file:line:col: error: ...`; the output file is replaced in one step or left alone.
+Exit codes: 0 done; 1 bad input, a refused request or a failed proof; 2 wrong usage. Errors are on standard error,
+`file:line:col: error: ...`, with the line of the input and a caret below; the output file is replaced in one step or
+left alone.
 """
 
 from __future__ import annotations

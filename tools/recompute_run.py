@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except FileError as error:
         print(error, file=sys.stderr)
     except _Failed as error:
-        print(error.diagnostic, file=sys.stderr)
+        print(error.diagnostic.to_text(), file=sys.stderr)
     except RecursionError:
         print(f"{options.module}: error: nested too deeply to be read", file=sys.stderr)
     except BrokenPipeError:

@@ -1,5 +1,9 @@
 """Errors and remarks of the command-line tools: a position and a message, one line each; remarks also as JSON and as
-YAML, selected by kind.
+YAML, selected by kind. Errors in the input are followed by the line of the input and a caret, as in `mlir-opt`:
+
+    step.mlir:2:23: error: %b is used but not defined
+      %0 = stablehlo.tanh %b : tensor<4xf32>
+                          ^
 
 The YAML is that of LLVM's optimization remarks, which `opt-viewer` and `llvm-remarkutil` read:
 
@@ -18,7 +22,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -44,6 +48,7 @@ class Diagnostic:
         category: The `RemarkKind` of a remark; "failure" for errors.
         pass_name: The pass that reports the diagnostic; "" outside of passes.
         function: The symbol of the function that contains the operation; "" if there is none.
+        source_line: The line of the input at which the diagnostic points; "" for none.
     """
 
     kind: str
@@ -54,13 +59,38 @@ class Diagnostic:
     category: str = ""
     pass_name: str = ""
     function: str = ""
+    source_line: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}: {self.kind}: {self.message}"
 
     def to_json(self) -> str:
         """Return the diagnostic as an object of JSON in one line, without empty parts."""
-        return json.dumps({name: part for name, part in asdict(self).items() if part != ""})
+        return json.dumps({name: part for name, part in asdict(self).items() if part != "" and name != "source_line"})
+
+    def to_text(self) -> str:
+        """Return the diagnostic in a line, and the source line with a caret below it, if there is one."""
+        if not self.source_line.strip():
+            return str(self)
+        line, column = _shortened(self.source_line, self.column - 1)
+        # A tab has the width that the terminal gives it, also below the source line.
+        indent = re.sub(r"[^\t]", " ", line[:column])
+        return f"{self}\n{line}\n{indent}^"
+
+
+LONGEST_SOURCE_LINE = 160
+"""The maximum number of characters of a source line that is printed; of longer lines, the part around the caret is."""
+ELLIPSIS = "…"
+
+
+def _shortened(line: str, column: int) -> tuple[str, int]:
+    """Return the part of a source line that is printed, and the place of the caret in it, from 0."""
+    if len(line) <= LONGEST_SOURCE_LINE:
+        return line, column
+    start = max(0, min(column - LONGEST_SOURCE_LINE // 2, len(line) - LONGEST_SOURCE_LINE))
+    part = line[start : start + LONGEST_SOURCE_LINE]
+    before, after = ELLIPSIS if start else "", ELLIPSIS if start + len(part) < len(line) else ""
+    return f"{before}{part}{after}", column - start + len(before)
 
 
 @dataclass(frozen=True)
@@ -87,6 +117,11 @@ class InputText:
             return f"{self.file}:{line}:{column}"
         return position_of(op)
 
+    def line_at(self, diagnostic: Diagnostic) -> str:
+        """Return the line of the input at which a diagnostic points; "" if it points into another file."""
+        lines = self.text.split("\n") if diagnostic.file == self.file else []
+        return lines[diagnostic.line - 1].rstrip("\r") if diagnostic.line <= len(lines) else ""
+
     def _place_of(self, function: str) -> tuple[int, int]:
         """Return the line and the column of the definition of a function; 1:1 if there is none."""
         name = re.escape(function)
@@ -112,12 +147,18 @@ def of_remark(remark: Remark, source: InputText, pass_name: str = "") -> Diagnos
 
 
 def of_exception(error: ParseError | DiagnosticException, source: InputText, pass_name: str = "") -> Diagnostic:
-    """Return an error as a diagnostic. An error without a position is reported at 1:1."""
+    """Return an error as a diagnostic. An error without a position is reported at 1:1.
+
+    Errors in the text have its line; those about the request, a whole function or the module do not."""
     if isinstance(error, ParseError):
         diagnostic, function = _of_parse_error(error), ""
+        diagnostic = replace(diagnostic, source_line=source.line_at(diagnostic))
     elif isinstance(error, Refusal):
-        position = source.position_of(error.operation, is_request=isinstance(error, BadRequest))
+        is_request = isinstance(error, BadRequest)
+        position = source.position_of(error.operation, is_request=is_request)
         diagnostic = _at("error", position, error.reason, source.file)
+        if not (is_request or isinstance(error.operation, ModuleOp | FuncOp)):
+            diagnostic = replace(diagnostic, source_line=source.line_at(diagnostic))
         function = _function_around(error.operation)
     else:
         diagnostic, function = Diagnostic("error", source.file, 1, 1, " ".join(str(error).split())), ""
@@ -161,7 +202,7 @@ def formatted(diagnostic: Diagnostic, form: str) -> str:
     """Return the diagnostic in one of `FORMATS`."""
     if form == "json":
         return diagnostic.to_json()
-    return to_yaml(diagnostic) if form == "yaml" else str(diagnostic)
+    return to_yaml(diagnostic) if form == "yaml" else diagnostic.to_text()
 
 
 def to_yaml(diagnostic: Diagnostic) -> str:

@@ -118,11 +118,15 @@ def prepare(page: str, folder: Path) -> None:
 
 
 def execute(command: str) -> tuple[int, str, str]:
-    """Return exit code, output and errors of a command line, run in this process; searches are kept brief."""
-    errors = BytesIO()
-    brief = ("--effort", "brief") if command.startswith("recompute-plan ") and "--help" not in command else ()
-    code, output = run_command(Command((*words(command), *brief), (), False), b"", errors)
-    return code, output.decode(), errors.getvalue().decode()
+    """Return exit code, output and errors of a command line, run in this process; searches are kept brief.
+
+    The exit code of a pipe is the first that is not 0."""
+    errors, failed, output = BytesIO(), 0, b""
+    for part in command.split(" | "):
+        brief = ("--effort", "brief") if part.startswith("recompute-plan ") and "--help" not in part else ()
+        code, output = run_command(Command((*words(part), *brief), (), False), output, errors)
+        failed = failed or code
+    return failed, output.decode(), errors.getvalue().decode()
 
 
 def reason_not_run(command: str) -> str | None:

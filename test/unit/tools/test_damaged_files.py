@@ -19,6 +19,7 @@ from recompute.planning.plan_file import BadPlan, from_json
 from recompute.planning.solvers.graph_file import BadGraph, read_graph
 from recompute.rules.costs.cost_file import CostFile
 from recompute.rules.costs.device import BadCost, read_device
+from recompute.test.excerpts import diagnostics_of
 from recompute.tools.recompute_opt import main as recompute_opt
 from recompute.tools.recompute_plan import main as recompute_plan
 
@@ -163,7 +164,7 @@ def test_a_damaged_plan_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFix
         for bad in (-1, 10**30):
             plan.write_text(json.dumps({**data, "steps": [{**data["steps"][0], "groups": [{**group, name: bad}]}]}))
             assert recompute_opt([str(EXAMPLE), "-p", f"recompute{{plan={plan}}}", "-o", str(out)]) != 0
-            lines = capsys.readouterr().err.splitlines()
+            lines = diagnostics_of(capsys.readouterr().err)
             assert any(name in line for line in lines) and not out.exists()
 
 
@@ -198,7 +199,7 @@ def test_a_damaged_graph_is_located(tmp_path: Path, capsys: pytest.CaptureFixtur
         if what.startswith(HARMLESS_GRAPHS):
             continue
         assert recompute_plan([str(path), "--budget", "100", "-o", str(tmp_path / "plan")]) == 2, what
-        lines = capsys.readouterr().err.splitlines()
+        lines = diagnostics_of(capsys.readouterr().err)
         assert len(lines) == 1 and str(path) in lines[0] and "error:" in lines[0], (what, lines)
         assert not (tmp_path / "plan").exists()
 

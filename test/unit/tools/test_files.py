@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from recompute.test.excerpts import diagnostics_of
 from recompute.tools.files import (
     TEMPORARY,
     FileError,
@@ -45,7 +46,7 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     """Return the single error line of the driver."""
     assert main(arguments) == 1
     output, error = capsys.readouterr()
-    assert output == "" and error.count("\n") == 1
+    assert output == "" and len(diagnostics_of(error)) == 1
     return error
 
 

@@ -17,6 +17,7 @@ from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.problem import Problem
 from recompute.planning.solvers.result import Infeasible, Result
 from recompute.planning.solvers.solvers_by_name import solve
+from recompute.test.excerpts import diagnostics_of
 from recompute.tools.recompute_plan import main
 
 STEP = """\
@@ -68,7 +69,7 @@ def test_a_picture_without_matplotlib_is_refused_before_any_work(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert main([step, "--sweep", "2", "--curve", str(tmp_path / f"curve.{suffix}")]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    (line,) = diagnostics_of(capsys.readouterr().err)
     assert "curve." in line and "need matplotlib: python -m pip install '.[plot]'" in line
     # HTML needs nothing.
     assert main([step, "--sweep", "2", "-q", "--curve", str(tmp_path / "curve.html")]) == 0
@@ -166,7 +167,7 @@ def test_the_model_of_xla_proves_nothing(step: str, capsys: pytest.CaptureFixtur
 def test_wrong_usage(arguments: list[str], reason: str, step: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([step, "-q", *arguments]) == 2
     captured = capsys.readouterr()
-    assert reason in captured.err and captured.err.count("\n") == 1 and captured.out == ""
+    assert reason in captured.err and len(diagnostics_of(captured.err)) == 1 and captured.out == ""
 
 
 @pytest.mark.parametrize("way", [["--fit", "1GiB"], ["--sweep", "2"]])
@@ -183,7 +184,7 @@ def test_bad_input(text: str, reason: str, way: list[str], tmp_path: Path, capsy
     path.write_text(text)
     assert main([str(path), *way, "-q"]) == 2
     captured = capsys.readouterr()
-    assert re.search(reason, captured.err) and captured.err.count("\n") == 1 and captured.out == ""
+    assert re.search(reason, captured.err) and len(diagnostics_of(captured.err)) == 1 and captured.out == ""
 
 
 def test_the_parts_of_a_file_are_planned_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

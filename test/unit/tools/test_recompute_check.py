@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from recompute.test.excerpts import diagnostics_of
 from recompute.tools.recompute_check import main
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "stablehlo"
@@ -100,7 +101,7 @@ def test_bad_input_is_one_located_line(
         assert output == ""
         assert error.startswith(f"{bad}:")
         assert message in error
-        assert error.count("\n") == 1
+        assert len(diagnostics_of(error)) == 1
 
 
 def test_a_missing_file(tmp_path: Path, step: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -11,7 +12,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from recompute.driver import verified
 from recompute.interpreters.prove import Proof
+from recompute.test.excerpts import diagnostics_of
 from recompute.tools.recompute_opt import main
+from recompute.tools.reporting import ELLIPSIS, LONGEST_SOURCE_LINE
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "stablehlo"
 EXAMPLE = EXAMPLES / "chain.small.mlir"
@@ -94,7 +97,7 @@ def test_bad_input_gets_one_located_line(name: str, tmp_path: Path, capsys: pyte
     assert main([str(source), "-p", passes, "-o", str(output)]) == 1
     captured = capsys.readouterr()
     assert captured.out == ""
-    (message,) = captured.err.splitlines()
+    (message,) = diagnostics_of(captured.err)
     match = re.fullmatch(r"(\S+?):(\d+):(\d+): error: (.*)", message)
     assert match, message
     assert match[1] == str(source)
@@ -106,7 +109,7 @@ def test_bad_input_gets_one_located_line(name: str, tmp_path: Path, capsys: pyte
 USAGE = {
     "unknown pass": (["-p", "recompute-clon"], "unknown pass 'recompute-clon'; did you mean 'recompute-clone'"),
     "unknown option": (["-p", "recompute{segment=auto}"], "no option 'segment'; did you mean 'segments'"),
-    "option of a pass without any": (["-p", "recompute-cse{x=1}"], "no option 'x'; it has no options"),
+    "option of a pass without any": (["-p", "recompute-cse{x=1}"], "no option 'x'; it has none"),
     "ill-typed option": (
         ["-p", "recompute{segment-count=x}"],
         "pass 'recompute': option 'segment-count' is a whole number, not x",
@@ -134,7 +137,15 @@ USAGE = {
         ["-t", f"memory-timeline{{before={EXAMPLE}}}"],
         "the original step has no function @",
     ),
-    "unreadable pipeline": (["-p", "recompute{"], "cannot read the pipeline"),
+    "unreadable pipeline": (["-p", "recompute{"], "cannot read the pipeline: '{' is not closed"),
+    "bracket that closes nothing": (["-p", "recompute}"], "cannot read the pipeline: '}' closes no bracket"),
+    "option without a value": (["-p", "recompute{policy=}"], "expected a value after '='; a text with special"),
+    "options with commas": (["-p", "recompute{copies=2,strict=true}"], "options are separated by spaces: {a=1 b=2}"),
+    "no comma between passes": (["-p", "cse dce"], "expected ',' and another pass, or options in '{…}'"),
+    "two commas": (["-p", "cse,,dce"], "expected the name of a pass at each side of a comma"),
+    "pass that resembles none": (["-p", "xyz"], "unknown pass 'xyz'; those of this project are recompute-flatten-"),
+    "option that resembles none": (["-p", "recompute-clone{zz=1}"], "no option 'zz'; its options are copies, chain"),
+    "list of the options": (["-p", "recompute-clone{chian=1}"], "did you mean 'chain'? Its options are copies, chain"),
     "nested pipeline": (
         ["--pass-pipeline", "builtin.module(func.func(recompute-mark))"],
         "'recompute-mark' runs on builtin.module, not on func.func: write it outside 'func.func(...)'",
@@ -162,7 +173,23 @@ USAGE = {
     ),
     "pipeline without a module": (
         ["--pass-pipeline", "func.func(recompute-mark)"],
-        "--pass-pipeline expects 'builtin.module(...)', not 'func.func(recompute-mark)'; see also --passes",
+        "'recompute-mark' runs on builtin.module, not on func.func",
+    ),
+    "foreign pass without a module": (
+        ["--pass-pipeline", "func.func(cse)"],
+        "is not anchored at a module: write 'builtin.module(func.func(cse))'",
+    ),
+    "pipeline at a misspelt module": (
+        ["--pass-pipeline", "builtin.modul(cse)"],
+        "is not anchored at a module: write 'builtin.module(cse)'",
+    ),
+    "misspelt pass without a module": (
+        ["--pass-pipeline", "recompute-mrak"],
+        "unknown pass 'recompute-mrak'; did you mean 'recompute-mark'",
+    ),
+    "misspelt option in a nested pipeline": (
+        ["--pass-pipeline", "builtin.module(builtin.module(recompute-mark{polcy=x}))"],
+        "pass 'recompute-mark' has no option 'polcy'; did you mean 'policy'? Its options are segments",
     ),
     "pipeline twice": (["-p", "cse", "--pass-pipeline", "builtin.module(cse)"], "give either --passes or --pass-pi"),
     "unknown pass in a pipeline": (
@@ -179,9 +206,42 @@ def test_wrong_usage_exits_with_2(name: str, tmp_path: Path, capsys: pytest.Capt
     source = tmp_path / "step.mlir"
     source.write_text(STEP)
     assert main([str(source), *options]) == 2
-    (message,) = capsys.readouterr().err.splitlines()
+    (message,) = diagnostics_of(capsys.readouterr().err)
     assert message.startswith("recompute-opt: error: ")
     assert says in message
+
+
+SYNTAX = "func.func @f(%a: f32) -> f32 {\n\t%0 = stablehlo.tanh %b : f32\n  func.return %0 : f32\n}\n"
+
+
+def test_source_line_and_caret(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "step.mlir"
+    source.write_text(SYNTAX)
+    assert main([str(source)]) == 1
+    error, line, caret = capsys.readouterr().err.splitlines()
+    assert error == f"{source}:2:22: error: %b is used but not defined"
+    assert line == "\t%0 = stablehlo.tanh %b : f32"
+    assert caret == "\t" + " " * 20 + "^"
+
+
+@pytest.mark.parametrize(("before", "after"), [(300, 0), (0, 300), (300, 300)])
+def test_long_source_lines_are_cut_around_the_caret(
+    before: int, after: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "step.mlir"
+    source.write_text(f"module {{{' ' * before}oops{' ' * after}}}")
+    assert main([str(source)]) == 1
+    _, line, caret = capsys.readouterr().err.splitlines()
+    assert len(line) <= LONGEST_SOURCE_LINE + 2 * len(ELLIPSIS)
+    assert line[len(caret) - 1 :].startswith("oops")
+    assert (line.startswith(ELLIPSIS), line.endswith(ELLIPSIS)) == (before > 0, after > 0)
+
+
+def test_excerpts_are_not_part_of_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "step.mlir"
+    source.write_text(SYNTAX)
+    assert main([str(source), "--remarks=json"]) == 1
+    assert sorted(json.loads(capsys.readouterr().err)) == ["category", "column", "file", "kind", "line", "message"]
 
 
 def test_missing_input(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from recompute.test.excerpts import diagnostics_of
 from recompute.tools.recompute_check import main as check
 from recompute.tools.recompute_opt import main as opt
 from recompute.tools.recompute_plan import main as plan
@@ -61,7 +62,7 @@ def step(tmp_path: Path) -> str:
 def test_options_of_passes(options: str, step: str, capsys: pytest.CaptureFixture[str]) -> None:
     position, words = OPTIONS[options]
     assert opt([step, "-p", f"recompute{{{options}}}"]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
+    (line,) = diagnostics_of(capsys.readouterr().err)
     assert line.startswith(f"{step}:{position}: error: {words}")
 
 
@@ -74,7 +75,7 @@ def test_the_generic_form(step: str, tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_remarks_about_the_whole_step(step: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert opt([step, "-p", "recompute{save=nothing}"]) == 0
-    first, second = capsys.readouterr().err.splitlines()
+    first, second = diagnostics_of(capsys.readouterr().err)
     assert first == f"{step}:3:3: remark: save=nothing matches no operation of a segment, and saves nothing"
     assert second.startswith(f"{step}:3:3: remark: recomputing takes the peak from 32 to 32 bytes")
 

@@ -1,0 +1,96 @@
+"""A workaround for locations that xDSL 0.73 and 0.74 cannot read, so that stock `xdsl-opt` reads this project's output.
+
+MLIR defines the aliases of locations at the end of a file, after their uses, and xDSL expects each definition before
+the first use. xDSL also lacks ranges, `"model.py":37:27 to :49`, and the metadata of fused locations. As those of
+`xdsl_workarounds.py`, the workaround is applied only if a test shows that the fault is present.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import Builtin, LocationAttr
+from xdsl.parser import AttrParser, Parser
+from xdsl.utils.exceptions import ParseError
+from xdsl.utils.mlir_lexer import MLIRTokenKind
+
+from .location_syntax import parse_location
+
+ALIASED_LATER = 'builtin.module {} loc(#loc)\n#loc = loc("model.py":1:2 to :3)\n'
+"""A module with an alias that is defined after its use, and a range."""
+_DEFINITION = re.compile(r"^(#[\w$.-]+)[ \t]*=[ \t]*loc[ \t]*\(", re.MULTILINE | re.ASCII)
+_ATTRIBUTE = "_recompute_later_aliases"
+"""The attribute of a parser of xDSL with its `_LaterAliases`."""
+
+
+@dataclass
+class _LaterAliases:
+    """Aliases that a text defines after their first use.
+
+    Attributes:
+        positions: The positions of the definitions that have not been parsed, each after its `loc(`.
+        parsed: The locations that have been parsed.
+    """
+
+    positions: dict[str, int]
+    parsed: dict[str, LocationAttr] = field(default_factory=dict[str, LocationAttr])
+
+    @classmethod
+    def of(cls, parser: AttrParser) -> _LaterAliases:
+        """Return the aliases of the text of the parser, which are found when they are first needed."""
+        attributes = vars(parser)
+        if _ATTRIBUTE not in attributes:
+            definitions = _DEFINITION.finditer(parser.lexer.input.content)
+            attributes[_ATTRIBUTE] = cls({match[1]: match.end() for match in definitions})
+        return attributes[_ATTRIBUTE]
+
+
+def repair_locations() -> None:
+    """Apply the workaround. Never raises: if xDSL's internals are not as expected, warns on standard error."""
+    try:
+        if not reads_later_aliases():
+            AttrParser._parse_location = _parse  # pyright: ignore[reportPrivateUsage]
+    except Exception as error:
+        print(f"recompute: xDSL's locations are not repaired: {error}", file=sys.stderr)
+
+
+def reads_later_aliases() -> bool:
+    context = Context()
+    context.load_dialect(Builtin)
+    try:
+        Parser(context, ALIASED_LATER).parse_module()
+    except ParseError:
+        return False
+    return True
+
+
+def _parse(self: AttrParser) -> LocationAttr:
+    """Replace `AttrParser._parse_location`: an alias may be defined later, and all forms of MLIR are read."""
+    alias = self._parse_optional_token(MLIRTokenKind.HASH_IDENT)  # pyright: ignore[reportPrivateUsage]
+    if alias is None:
+        return parse_location(self, lambda: _parse(self))
+    defined = self.attribute_aliases.get(alias.text)
+    if defined is None:
+        return _defined_later(self, alias.text)
+    if not isinstance(defined, LocationAttr):
+        self.raise_error(f"'{alias.text}' is not a location")
+    return defined
+
+
+def _defined_later(parser: AttrParser, alias: str) -> LocationAttr:
+    """Return the location of an alias that the text defines after this use."""
+    later = _LaterAliases.of(parser)
+    if alias in later.parsed:
+        return later.parsed[alias]
+    # The position is removed first: a definition that refers to itself is an error, not an endless recursion.
+    position = later.positions.pop(alias, None)
+    if position is None:
+        parser.raise_error(f"undefined location alias '{alias}'")
+    here = parser.pos
+    parser._resume_from(position)  # pyright: ignore[reportPrivateUsage]
+    later.parsed[alias] = _parse(parser)
+    parser._resume_from(here)  # pyright: ignore[reportPrivateUsage]
+    return later.parsed[alias]
