@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from ...driver.api import Rewritten, rewrite
 from ...driver.verified import NotProved
@@ -32,6 +33,20 @@ from ...transforms.take_marks import take_marks
 from .allocation import reported_bytes, temporary_bytes
 from .budget_option import limit_of_step
 from .compiler_options import MEASURING
+
+
+class BudgetNotReached(Refusal):
+    """A refusal because no compiled candidate keeps the budget.
+
+    Attributes:
+        least_bytes: The temporaries of the smallest candidate that any search on the step compiled; None if nothing can
+            be recomputed.
+    """
+
+    def __init__(self, op: Operation, reason: str, least_bytes: int | None):
+        super().__init__(op, reason)
+        self.least_bytes = least_bytes
+
 
 MOST_COMPILED = 4
 """The maximum number of rewritten steps that are compiled; the plain step is not counted."""
@@ -206,7 +221,7 @@ class _CompilerSearch:
         if self.limit is None:
             best = self._ordinary(list(search.results.values()), best) or best
         if best is None:
-            raise Refusal(self.module, self._not_reached())
+            raise self._not_reached(int(min(known.values())) if known else None)
         compiled = best.compiled if best.is_final else self.compilers.module(best.rewritten.module, {})
         is_complete = is_compiled() and not self.stop()
         return BudgetedCompile(
@@ -277,11 +292,15 @@ class _CompilerSearch:
             raise Refusal(self.module, "nothing is recomputed")
         return rewritten
 
-    def _not_reached(self) -> str:
-        """Return the message of the refusal: a line with the smallest size, and a line for each compiled candidate."""
+    def _not_reached(self, least_bytes: int | None) -> BudgetNotReached:
+        """Return the refusal: a line with the smallest size, and a line for each compiled candidate.
+
+        `least_bytes`: the smallest size that this search or an earlier one on the step measured; None without one.
+        """
         limit = f"{format_bytes(self.limit or 0)} of {format_bytes(self.plain_bytes)} of temporaries"
         sizes = [candidate.needs for candidate in self.rounds if candidate.needs is not None]
         least = "nothing can be recomputed"
         if sizes:
             least = f"the smallest of {len(sizes)} compiled candidates needs {readable_bytes(min(sizes))}"
-        return "\n  ".join([f"no plan keeps the budget {self.budget}, {limit}: {least}", *map(str, self.rounds)])
+        reason = "\n  ".join([f"no plan keeps the budget {self.budget}, {limit}: {least}", *map(str, self.rounds)])
+        return BudgetNotReached(self.module, reason, least_bytes)

@@ -20,11 +20,12 @@ from ...driver.api import Rewritten, explain
 from ...options.selection import AUTO
 from ...reports.by_module import ModuleRow, module_rows
 from ...support.diagnostics import Refusal, Remark
-from .allocation import temporary_bytes
+from .allocation import device_count, temporary_bytes
 from .budget import CompiledCandidate
 from .choice import Variant
+from .fit_verdict import FitVerdict
 from .lowered import Lowered
-from .report_text import to_details, to_html, to_notebook, to_text, verdict
+from .report_text import headline, to_details, to_html, to_notebook, to_text
 
 _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
@@ -76,12 +77,15 @@ class Report:
         kept: The values that are still saved for the backward pass, the largest first.
         timelines: The live bytes over time before and after the rewrite, by the model of XLA:CPU.
         remarks: The remarks of the rewrite.
-        budget: The budget of the caller in bytes, or else the memory of the device; None if it is unknown.
+        budget: The bytes on each device that the budget of the caller allows, or else the memory of the device; None if
+            that is unknown.
         rounds: The candidates that were compiled in the search for a budget.
         proved: Whether the step that runs is proved equal to the plain step.
         modules: The bytes that are saved and recomputed, by module of the model.
         budget_text: The budget as the caller wrote it; "" without one.
         refused: The reason that no plan keeps the budget; "" if one does, or without a budget.
+        fit: Whether the step fits, of `recompute.jax.explain`; None for other reports and for the budget `min`.
+        devices: The number of devices on which the step runs. All bytes are those of one device.
     """
 
     name: str
@@ -101,12 +105,14 @@ class Report:
     modules: tuple[ModuleRow, ...] = ()
     budget_text: str = ""
     refused: str = ""
+    fit: FitVerdict | None = None
+    devices: int = 1
 
     def __str__(self) -> str:
         return to_text(self)
 
     def __repr__(self) -> str:
-        return f"<recompute.jax.Report: {verdict(self)}>"
+        return f"<recompute.jax.Report: {headline(self)}>"
 
     def details(self) -> str:
         """Return the report in full, with the candidates, the copies by segment, memory over time, and the remarks."""
@@ -149,6 +155,7 @@ def report(lowered: Lowered, budget: int | None = None, budget_text: str = "") -
         proved=rewritten is not None and bool(rewritten.proof),
         modules=module_rows(timelines.values()),
         budget_text=budget_text,
+        devices=device_count(choice.compiled),
     )
 
 

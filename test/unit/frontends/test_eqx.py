@@ -183,3 +183,8 @@ def test_jax_jit_names_the_remedy_for_nnx():
 
     with pytest.raises(TypeError, match=r"Use recompute\.nnx\.jit in place of recompute\.jax\.jit"):
         recompute.jax.jit(lambda model, x: jnp.sum(model.w[...] @ x))(Graph(), jnp.ones(4))
+
+
+def test_whether_it_fits():
+    report = recompute.jax.explain(recompute.eqx.filter_jit(train_step), *start(), budget="1GiB")
+    assert report.fit is not None and report.fit.fits and report.copies > 0
