@@ -111,6 +111,7 @@ class BudgetedCompile:
         rounds: The candidates that were compiled.
         rewritten: The rewrite by the best candidate; None if the plain step fits.
         compiled: The rewritten step, or else the plain one, compiled.
+        plain_step: The plain step, compiled; None if the result is that of an earlier process.
         is_complete: Whether the search ended by itself, not by a time limit or Ctrl-C.
     """
 
@@ -120,6 +121,7 @@ class BudgetedCompile:
     rounds: tuple[CompiledCandidate, ...]
     rewritten: Rewritten | None
     compiled: jax.stages.Compiled
+    plain_step: jax.stages.Compiled | None = None
     is_complete: bool = True
 
     @property
@@ -170,9 +172,10 @@ def compile_within(
     plain_bytes = reported_bytes(module, plain, "a budget")
     limit = limit_of_step(module, budget, plain)
     if limit is not None and plain_bytes <= limit and not options.selection.segment_budgets:
-        return BudgetedCompile(budget, limit, plain_bytes, (), None, plain)
+        return BudgetedCompile(budget, limit, plain_bytes, (), None, plain, plain)
     with stopping(options.time_limit) as stop:
-        return _CompilerSearch(name, module, options, budget, plain_bytes, limit, compilers, line, stop).best()
+        search = _CompilerSearch(name, module, options, budget, plain_bytes, limit, compilers, line, stop)
+        return replace(search.best(), plain_step=plain)
 
 
 def _work(rewritten: Rewritten) -> tuple[int, int]:
@@ -225,7 +228,7 @@ class _CompilerSearch:
         compiled = best.compiled if best.is_final else self.compilers.module(best.rewritten.module, {})
         is_complete = is_compiled() and not self.stop()
         return BudgetedCompile(
-            self.budget, self.limit, self.plain_bytes, tuple(self.rounds), best.rewritten, compiled, is_complete
+            self.budget, self.limit, self.plain_bytes, tuple(self.rounds), best.rewritten, compiled, None, is_complete
         )
 
     def _measure(self, candidate: ModuleCandidate, predicted: float) -> tuple[float, _Candidate] | None:

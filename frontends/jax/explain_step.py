@@ -63,7 +63,7 @@ def _explain(jitted: Jitted[..., Any], budget: str | None, /, *args: Any, **kwar
         without = report(lowered)
         return _answered(without, without.budget)
     try:
-        limit = device_limit(lowered.module or ModuleOp([]), budget, lowered.plain_compiled)
+        limit = device_limit(lowered.module or ModuleOp([]), budget, lowered.plain_measured)
     except UnknownMemory as error:
         return _answered(replace(report(lowered, budget_text=budget), refused=error.reason), None)
     if limit is not None:

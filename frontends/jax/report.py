@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
@@ -24,8 +24,10 @@ from .allocation import device_count, temporary_bytes
 from .budget import CompiledCandidate
 from .choice import Variant
 from .fit_verdict import FitVerdict
-from .lowered import Lowered
 from .report_text import headline, to_details, to_html, to_notebook, to_text
+
+if TYPE_CHECKING:
+    from .lowered import Lowered
 
 _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
@@ -127,15 +129,21 @@ class Report:
 
 
 def report(lowered: Lowered, budget: int | None = None, budget_text: str = "") -> Report:
-    """Compile the step that a call runs and the plain step, and compare them. Raises as a call does.
+    """Return the report on a step, for a budget of the caller. Raises as a call does.
 
     Args:
-        lowered: The step.
+        lowered: The step. Its rewrite, its compiled variants and its report are made once, and shared with calls.
         budget: The budget in bytes; by default the memory of the device.
         budget_text: The budget as the caller wrote it.
     """
+    comparison = lowered.comparison
+    return replace(comparison, budget=comparison.budget if budget is None else budget, budget_text=budget_text)
+
+
+def compared(lowered: Lowered) -> Report:
+    """Compile the step that a call runs and the plain step, and compare them. Raises as a call does."""
     choice = lowered.choice
-    plain = choice.compiled if choice.variant is Variant.PLAIN else lowered.plain_compiled
+    plain = choice.compiled if choice.variant is Variant.PLAIN else lowered.plain_measured
     rewritten = choice.rewritten
     timelines = {} if rewritten is None else rewritten.memory("xla")
     return Report(
@@ -150,11 +158,10 @@ def report(lowered: Lowered, budget: int | None = None, budget_text: str = "") -
         kept=_saved_values(lowered, choice.variant),
         timelines=_named(timelines),
         remarks=lowered.remarks if choice.variant is not Variant.MERGED or rewritten is None else rewritten.remarks,
-        budget=_device_bytes() if budget is None else budget,
+        budget=_device_bytes(),
         rounds=() if lowered.within is None else lowered.within.rounds,
         proved=rewritten is not None and bool(rewritten.proof),
         modules=module_rows(timelines.values()),
-        budget_text=budget_text,
         devices=device_count(choice.compiled),
     )
 
