@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .driver.verified import NotProved as NotProved
     from .frontends import jax as jax
     from .frontends import torch as torch
+    from .frontends.jax import eqx as eqx
     from .frontends.jax import nnx as nnx
     from .options.recompute_options import RecomputeOptions as RecomputeOptions
     from .options.selection import Selection as Selection

@@ -21,9 +21,9 @@ import recompute
 OUTPUT = Path(__file__).with_name("api.md")
 HEAD = """# Python API
 
-This page lists the public names of `recompute`, `recompute.jax`, `recompute.nnx` and `recompute.torch` with their
-signatures. It is generated from the code by `docs/generate_api.py`; do not edit. [embedding.md](embedding.md),
-[jax.md](jax.md) and [torch.md](torch.md) have examples.
+This page lists the public names of `recompute`, `recompute.jax`, `recompute.eqx`, `recompute.nnx` and
+`recompute.torch` with their signatures. It is generated from the code by `docs/generate_api.py`; do not edit.
+[embedding.md](embedding.md), [jax.md](jax.md) and [torch.md](torch.md) have examples.
 """
 FRONTENDS = Path(recompute.__file__).parent / "frontends"
 SECTION = re.compile(r"^(Args|Attributes|Returns|Raises|Example|Examples|Note):\s*(.*)$")
@@ -36,6 +36,7 @@ def api() -> str:
             HEAD,
             *names_of(recompute, "recompute"),
             *names_of(recompute.jax, "recompute.jax"),
+            *names_in_source(FRONTENDS / "jax" / "eqx.py", "recompute.eqx"),
             *names_in_source(FRONTENDS / "jax" / "nnx.py", "recompute.nnx"),
             *names_in_source(FRONTENDS / "torch" / "__init__.py", "recompute.torch"),
         ]
@@ -43,7 +44,7 @@ def api() -> str:
 
 
 def names_in_source(path: Path, prefix: str) -> Iterator[str]:
-    """The public names of a module that is read, not imported: flax and PyTorch need not be installed."""
+    """The public names of a module that is read, not imported: flax, equinox and PyTorch need not be installed."""
     module = ast.parse(path.read_text())
     yield f"## `{prefix}`\n"
     for name in sorted(_public_names(module), key=str.lower):

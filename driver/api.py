@@ -96,7 +96,9 @@ class Rewritten:
         """Return the timelines of each function before and after the rewrite, by its name.
 
         `model`: `order` (program order) or `xla` (the model of XLA:CPU)."""
-        before, after = memory(self._original, model), memory(self.module, model)
+        _demand_model(model)
+        # Both modules were verified by the rewrite.
+        before, after = (dict(timelines_of(as_module(module), model)) for module in (self._original, self.module))
         return {name: (before[name], after[name]) for name in after}
 
     def still_saved(self) -> tuple[SavedValue, ...]:
@@ -274,9 +276,13 @@ def memory(step: ModuleOp | str | HasText, model: str = ORDER) -> dict[str, Time
         Refusal: For dynamic shapes.
         ValueError: For an unknown model.
     """
+    _demand_model(model)
+    return dict(timelines_of(_verified(step), model))
+
+
+def _demand_model(model: str) -> None:
     if model not in MODELS:
         raise ValueError(f"unknown model '{model}'{suggestion(model, MODELS)}")
-    return dict(timelines_of(_verified(step), model))
 
 
 def context() -> Context:

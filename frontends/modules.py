@@ -1,4 +1,4 @@
-"""Import hook for `import recompute.jax`, `recompute.nnx`, `recompute.torch`: frontends as submodules of the package.
+"""Import hook for `import recompute.jax`, `.eqx`, `.nnx` and `.torch`: frontends as submodules of the package.
 
 A folder `jax` or `torch` at the root of the repository would shadow the framework in scripts that run from there.
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 from . import frontend
 
-FRONTENDS = {"jax": "jax", "nnx": "jax.nnx", "torch": "torch"}
+FRONTENDS = {"jax": "jax", "eqx": "jax.eqx", "nnx": "jax.nnx", "torch": "torch"}
 """Submodules of the package, and their places in this folder."""
 _ROOT = __name__.rpartition(".frontends")[0]
 

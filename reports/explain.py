@@ -9,10 +9,10 @@ from dataclasses import asdict
 from ..analysis.explain.explanation import Explanation, LoopRow, SegmentRow
 from ..rules.costs.cost import FLOPS
 from ..support.units import format_bytes
+from .wrapping import wrapped
 
 LOOPS, SEGMENTS = 4, 8
 """Maximum numbers of loops and of segments in a summary."""
-SUMMARY_COLUMNS = 100
 _COLUMNS = ("segment", "saved", "freed", "kept instead", "extra {unit}", "copies", "decision")
 
 _LOOP_COLUMNS = ("loop", "iterations", "stacks", "handed on", "kept instead", "extra FLOPs", "repeated", "decision")
@@ -46,24 +46,26 @@ def to_text(explanation: Explanation) -> str:
 
 
 def to_summary(explanation: Explanation) -> str:
-    """Return the explanation in at most 25 lines of 100 columns: a verdict, saved bytes, the largest loops and
+    """Return the explanation in about 25 lines of 100 columns: a verdict, saved bytes, the largest loops and
     segments."""
-    lines = [_verdict(explanation), ""]
-    lines.append(
+    lines = [*wrapped(_verdict(explanation)), ""]
+    lines += wrapped(
         f"  saved for the backward pass: {format_bytes(explanation.saved_bytes)} in {explanation.residuals} values, "
-        f"{format_bytes(explanation.saved_outside_bytes)} of it outside every segment"
+        f"{format_bytes(explanation.saved_outside_bytes)} of it outside every segment",
+        4,
     )
     lines += [f"  peak of temporaries: {format_bytes(explanation.timeline.peak_bytes)} in program order, "
               f"{format_bytes(explanation.xla_peak_bytes)} by the model of XLA:CPU", ""]  # fmt: skip
     loops, segments = explanation.loops[:LOOPS], _largest(explanation.segments)
     if loops:
-        lines += [*_table([_LOOP_COLUMNS, *map(_loop_cells, loops)]), *_omitted("loops", explanation.loops, loops), ""]
+        rows = [_LOOP_COLUMNS, *map(_loop_cells, loops)]
+        lines += [*_wrapped_table(rows), *_omitted("loops", explanation.loops, loops), ""]
     if segments:
         rows = [_columns(explanation), *(_cells(row, explanation) for row in segments)]
-        lines += [*_table(rows), *_omitted("segments", explanation.segments, segments), ""]
+        lines += [*_wrapped_table(rows), *_omitted("segments", explanation.segments, segments), ""]
     elif not loops:
         lines += ["  no segments: name blocks with jax.named_scope or recompute.jax.block", ""]
-    return "\n".join(line if len(line) <= SUMMARY_COLUMNS else f"{line[: SUMMARY_COLUMNS - 1]}…" for line in lines)
+    return "\n".join(lines)
 
 
 def _verdict(explanation: Explanation) -> str:
@@ -138,6 +140,13 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
         return text.ljust(widths[column]) if column in (0, last) else text.rjust(widths[column])
 
     return ["  " + "  ".join(cell(column, text) for column, text in enumerate(row)).rstrip() for row in rows]
+
+
+def _wrapped_table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Align the columns of a table, and wrap its last column."""
+    head, *lines = _table(rows)
+    indent = len(head) - len(rows[0][-1])
+    return [part for line in (head, *lines) for part in wrapped(line, indent)]
 
 
 def to_json(explanations: Sequence[Explanation]) -> str:

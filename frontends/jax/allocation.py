@@ -9,6 +9,20 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...support.diagnostics import Refusal
 
+_JAX: Any = jax
+"""JAX's own types are partly unknown to type checkers."""
+
+
+class UnknownMemory(Refusal):
+    """A refusal because the compiler or the device does not report its memory."""
+
+
+def device_count(compiled: jax.stages.Compiled) -> int:
+    """Return the number of devices on which a compiled step runs. The compiler reports the bytes of one of them."""
+    step: Any = compiled
+    shardings: Any = _JAX.tree.leaves((step.input_shardings, step.output_shardings))
+    return max((len(sharding.device_set) for sharding in shardings), default=1)
+
 
 def temporary_bytes(compiled: jax.stages.Compiled) -> int | None:
     """Return the bytes of temporaries, or None if the compiler reports none."""
@@ -25,10 +39,10 @@ def reported_bytes(module: ModuleOp, compiled: jax.stages.Compiled, option: str)
         option: The name of the option, for the error.
 
     Raises:
-        Refusal: If the compiler reports none.
+        UnknownMemory: If the compiler reports none.
     """
     if (size := temporary_bytes(compiled)) is None:
-        raise Refusal(module, f"{option} needs a compiler that reports what it allocates, but this one does not")
+        raise UnknownMemory(module, f"{option} needs a compiler that reports what it allocates, but this one does not")
     return size
 
 

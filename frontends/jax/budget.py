@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from ...driver.api import Rewritten, rewrite
 from ...driver.verified import NotProved
@@ -32,6 +33,20 @@ from ...transforms.take_marks import take_marks
 from .allocation import reported_bytes, temporary_bytes
 from .budget_option import limit_of_step
 from .compiler_options import MEASURING
+
+
+class BudgetNotReached(Refusal):
+    """A refusal because no compiled candidate keeps the budget.
+
+    Attributes:
+        least_bytes: The temporaries of the smallest candidate that any search on the step compiled; None if nothing can
+            be recomputed.
+    """
+
+    def __init__(self, op: Operation, reason: str, least_bytes: int | None):
+        super().__init__(op, reason)
+        self.least_bytes = least_bytes
+
 
 MOST_COMPILED = 4
 """The maximum number of rewritten steps that are compiled; the plain step is not counted."""
@@ -96,6 +111,7 @@ class BudgetedCompile:
         rounds: The candidates that were compiled.
         rewritten: The rewrite by the best candidate; None if the plain step fits.
         compiled: The rewritten step, or else the plain one, compiled.
+        plain_step: The plain step, compiled; None if the result is that of an earlier process.
         is_complete: Whether the search ended by itself, not by a time limit or Ctrl-C.
     """
 
@@ -105,6 +121,7 @@ class BudgetedCompile:
     rounds: tuple[CompiledCandidate, ...]
     rewritten: Rewritten | None
     compiled: jax.stages.Compiled
+    plain_step: jax.stages.Compiled | None = None
     is_complete: bool = True
 
     @property
@@ -155,9 +172,10 @@ def compile_within(
     plain_bytes = reported_bytes(module, plain, "a budget")
     limit = limit_of_step(module, budget, plain)
     if limit is not None and plain_bytes <= limit and not options.selection.segment_budgets:
-        return BudgetedCompile(budget, limit, plain_bytes, (), None, plain)
+        return BudgetedCompile(budget, limit, plain_bytes, (), None, plain, plain)
     with stopping(options.time_limit) as stop:
-        return _CompilerSearch(name, module, options, budget, plain_bytes, limit, compilers, line, stop).best()
+        search = _CompilerSearch(name, module, options, budget, plain_bytes, limit, compilers, line, stop)
+        return replace(search.best(), plain_step=plain)
 
 
 def _work(rewritten: Rewritten) -> tuple[int, int]:
@@ -206,11 +224,11 @@ class _CompilerSearch:
         if self.limit is None:
             best = self._ordinary(list(search.results.values()), best) or best
         if best is None:
-            raise Refusal(self.module, self._not_reached())
+            raise self._not_reached(int(min(known.values())) if known else None)
         compiled = best.compiled if best.is_final else self.compilers.module(best.rewritten.module, {})
         is_complete = is_compiled() and not self.stop()
         return BudgetedCompile(
-            self.budget, self.limit, self.plain_bytes, tuple(self.rounds), best.rewritten, compiled, is_complete
+            self.budget, self.limit, self.plain_bytes, tuple(self.rounds), best.rewritten, compiled, None, is_complete
         )
 
     def _measure(self, candidate: ModuleCandidate, predicted: float) -> tuple[float, _Candidate] | None:
@@ -277,11 +295,15 @@ class _CompilerSearch:
             raise Refusal(self.module, "nothing is recomputed")
         return rewritten
 
-    def _not_reached(self) -> str:
-        """Return the message of the refusal: a line with the smallest size, and a line for each compiled candidate."""
+    def _not_reached(self, least_bytes: int | None) -> BudgetNotReached:
+        """Return the refusal: a line with the smallest size, and a line for each compiled candidate.
+
+        `least_bytes`: the smallest size that this search or an earlier one on the step measured; None without one.
+        """
         limit = f"{format_bytes(self.limit or 0)} of {format_bytes(self.plain_bytes)} of temporaries"
         sizes = [candidate.needs for candidate in self.rounds if candidate.needs is not None]
         least = "nothing can be recomputed"
         if sizes:
             least = f"the smallest of {len(sizes)} compiled candidates needs {readable_bytes(min(sizes))}"
-        return "\n  ".join([f"no plan keeps the budget {self.budget}, {limit}: {least}", *map(str, self.rounds)])
+        reason = "\n  ".join([f"no plan keeps the budget {self.budget}, {limit}: {least}", *map(str, self.rounds)])
+        return BudgetNotReached(self.module, reason, least_bytes)

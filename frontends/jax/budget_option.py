@@ -8,9 +8,8 @@ import jax
 from xdsl.dialects.builtin import ModuleOp
 
 from ...search.budget.limits import temporaries_limit
-from ...support.diagnostics import Refusal
-from ...support.units import budget_text, parse_budget
-from .allocation import fixed_bytes, reported_bytes
+from ...support.units import budget_text, is_share, parse_budget
+from .allocation import UnknownMemory, fixed_bytes, reported_bytes
 
 _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
@@ -44,10 +43,13 @@ def checked_budget(budget: Any, caller: str = "recompute.jax.jit") -> str:
 def device_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> int | None:
     """Return the bytes of the device that a budget allows, arguments and results included; None for the budget `min`.
 
-    Raises as `limit_of_step`.
+    The arguments are those of `limit_of_step`. Raises `UnknownMemory` if the compiler or the device reports no sizes.
     """
-    limit = limit_of_step(module, budget, plain)
-    return None if limit is None else limit + fixed_bytes(plain)
+    plain_bytes = reported_bytes(module, plain, "a budget")
+    if budget == DEVICE:
+        return max(1, free_bytes(module))
+    limit = parse_budget(budget, plain_bytes)
+    return limit + fixed_bytes(plain) if limit is not None and is_share(budget) else limit
 
 
 def limit_of_step(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> int | None:
@@ -59,7 +61,8 @@ def limit_of_step(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> 
         plain: The plain step, compiled.
 
     Raises:
-        Refusal: If the compiler or the device reports no sizes, and if arguments and results alone need more.
+        UnknownMemory: If the compiler or the device reports no sizes.
+        Refusal: If arguments and results alone need more.
     """
     plain_bytes = reported_bytes(module, plain, "a budget")
     text = f"{max(1, free_bytes(module))}B" if budget == DEVICE else budget
@@ -67,9 +70,11 @@ def limit_of_step(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> 
 
 
 def free_bytes(module: ModuleOp) -> int:
-    """Return the bytes that the device reports as free. Raises `Refusal` if it reports none."""
+    """Return the bytes that the device reports as free. Raises `UnknownMemory` if it reports none."""
     device: Any = _JAX.local_devices()[0]
     stats: Any = device.memory_stats()
     if not stats or "bytes_limit" not in stats:
-        raise Refusal(module, f'budget="device": {device.platform} does not report its memory: give bytes or a share')
+        raise UnknownMemory(
+            module, f'budget="device": {device.platform} does not report its memory: give bytes or a share'
+        )
     return int(stats["bytes_limit"]) - int(stats.get("bytes_in_use", 0))

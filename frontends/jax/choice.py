@@ -156,7 +156,7 @@ def _compiled(lowered: Lowered, variant: Variant, options: Mapping[str, Any] | N
     if variant is Variant.MERGED:
         return lowered.compile_merged(options)
     if variant is Variant.PLAIN:
-        return lowered.plain_compiled if options is None else lowered.compile_plain(options)
+        return lowered.plain_compiled if options is None else lowered.plain_measured
     return lowered.compile(options) if variant is Variant.RECOMPUTED else lowered.compile_plain(options, keeping=True)
 
 

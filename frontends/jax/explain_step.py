@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from jax.extend import source_info_util
 from xdsl.dialects.builtin import ModuleOp
 
 from ...support.diagnostics import Refusal
+from .allocation import UnknownMemory
+from .budget import BudgetNotReached
 from .budget_option import checked_budget, device_limit
+from .fit_verdict import DeviceBytes, fit_verdict
 from .jitted import Jitted
+from .module_step import ModuleStep
 from .options import options_of
 from .report import Report, report
 
@@ -20,19 +25,22 @@ source_info_util.register_exclusion(__file__)
 def explain(step: Any, /, *args: Any, budget: int | float | str | None = None, **kwargs: Any) -> Report:
     """Report on the memory of a step, plain and recomputed; both are compiled.
 
+    The first line of the report is the answer: `fits`, `does not fit` or `unknown`.
+
     If the step does not fit the budget as `recompute.jax.jit` rewrites it without one, plans are searched as by
     `recompute.jax.jit(step, budget=...)`, in the same time. The report is then on the step within the budget; if no
     plan keeps the budget, on the step without a budget, with the reason.
 
     Args:
-        step: A function, or the result of `jax.jit` or of `recompute.jax.jit`.
+        step: A function, or the result of `jax.jit`, `recompute.jax.jit`, `recompute.eqx.filter_jit` or
+            `recompute.nnx.jit`.
         *args: The arguments of the step, arrays or `jax.ShapeDtypeStruct`.
         budget: As for `recompute.jax.jit`: bytes of the device such as `"16GB"`, a share of the temporaries of the
             plain step, or `"min"`; by default the memory of the device, for which no plans are searched.
         **kwargs: The keyword arguments of the step.
 
     Returns:
-        The report, which `print` shows.
+        The report, which `print` shows. Its `fit` is the answer; None for the budget `"min"`.
 
     Raises:
         TypeError: For a budget of another type.
@@ -40,22 +48,49 @@ def explain(step: Any, /, *args: Any, budget: int | float | str | None = None, *
         Refusal, NotProved, ParseError: As `recompute.jax.jit(step).lower` raises them.
     """
     text = None if budget is None else checked_budget(budget, "recompute.jax.explain")
+    if isinstance(step, ModuleStep):
+        return step.of_arrays(partial(_explain, step.inner, text), args, kwargs)
     jitted: Any = step
     if not isinstance(step, Jitted):
         jitted = Jitted(step, options_of({}), step if hasattr(step, "trace") else None)
-    if text is None:
-        return jitted.report(*args, **kwargs)
+    return _explain(jitted, text, *args, **kwargs)
+
+
+def _explain(jitted: Jitted[..., Any], budget: str | None, /, *args: Any, **kwargs: Any) -> Report:
+    """Explain as `explain` does. `budget`: the checked budget."""
     lowered = jitted.lower_quietly(*args, **kwargs)
+    if budget is None:
+        without = report(lowered)
+        return _answered(without, without.budget)
     try:
-        limit = device_limit(lowered.module or ModuleOp([]), text, lowered.plain_compiled)
-    except Refusal as error:
-        return replace(report(lowered), budget=0, budget_text=text, refused=error.reason)
+        limit = device_limit(lowered.module or ModuleOp([]), budget, lowered.plain_measured)
+    except UnknownMemory as error:
+        return _answered(replace(report(lowered, budget_text=budget), refused=error.reason), None)
     if limit is not None:
-        without = report(lowered, limit, text)
+        without = report(lowered, limit, budget)
         if without.less.device_bytes is None or without.less.device_bytes <= limit:
-            return without
+            return _answered(without, limit)
     try:
-        within = jitted.within(text).lower_quietly(*args, **kwargs)
+        within = jitted.within(budget).lower_quietly(*args, **kwargs)
     except Refusal as error:
-        return replace(report(lowered, limit, text), refused=error.reason)
-    return report(within, limit, text)
+        least = error.least_bytes if isinstance(error, BudgetNotReached) else None
+        refused = replace(report(lowered, limit, budget), refused=error.reason)
+        return _answered(refused, limit, least, searched=True)
+    found = report(within, limit, budget)
+    return found if limit is None else _answered(found, limit)
+
+
+def _answered(of_step: Report, limit: int | None, least: int | None = None, *, searched: bool = False) -> Report:
+    """Return the report with the answer.
+
+    Args:
+        of_step: The report.
+        limit: The bytes that the budget allows on each device; None if the device does not report its memory.
+        least: The temporaries of the smallest candidate of a search that failed.
+        searched: Whether plans for the budget were searched, in vain.
+    """
+    plain = of_step.plain
+    fixed = plain.arguments + plain.results - plain.aliased
+    least_bytes = None if least is None else least + fixed
+    needs = DeviceBytes(plain.device_bytes, of_step.less.device_bytes, fixed, least_bytes, of_step.devices)
+    return replace(of_step, fit=fit_verdict(needs, limit, searched=searched))

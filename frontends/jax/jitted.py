@@ -15,6 +15,7 @@ from typing_extensions import Unpack
 from ...driver.api import Explanations, explain
 from ...support.progress import progress
 from . import private, warning
+from .argument_hint import hint
 from .calls import Call, key_of
 from .crossing import module_of
 from .flax_modules import without_lost_updates
@@ -122,7 +123,7 @@ class Jitted(Generic[P, R]):
             return not_rewritten(self._name, self._plain.lower(*args, **kwargs), self._options)
         key = key_of(Call.of(self._statics, args, kwargs))
         if key is None or key not in self._lowered:
-            lowered = rewritten(self._name, self._plain.trace(*args, **kwargs), self._options)
+            lowered = rewritten(self._name, self.trace(*args, **kwargs), self._options)
             if key is None:
                 return lowered
             self._lowered[key] = lowered
@@ -138,7 +139,7 @@ class Jitted(Generic[P, R]):
         """Explain what the step saves, and what recomputing each segment would change.
 
         Raises `Refusal` for a step without a gradient."""
-        module = module_of(lowered_for_us(self._plain.trace(*args, **kwargs)), self._name)
+        module = module_of(lowered_for_us(self.trace(*args, **kwargs)), self._name)
         return explain(module, self._options.rewrite.selection)
 
     def report(self, *args: Any, **kwargs: Any) -> Report:
@@ -148,8 +149,13 @@ class Jitted(Generic[P, R]):
             return report(self.lower_quietly(*args, **kwargs))
 
     def trace(self, *args: Any, **kwargs: Any) -> jax.stages.Traced:
-        """Trace as `jax.jit` does."""
-        return self._plain.trace(*args, **kwargs)
+        """Trace as `jax.jit` does. If it rejects a module among the arguments, the error names the remedy."""
+        try:
+            return self._plain.trace(*args, **kwargs)
+        except TypeError as error:
+            if (remedy := hint(self._name, args, kwargs)) is not None:
+                error.args = (f"{error}\n{remedy}",)
+            raise
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate shapes as `jax.jit` does."""

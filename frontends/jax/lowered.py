@@ -22,9 +22,10 @@ from . import crossing, private
 from .allocation import reported_bytes
 from .budget import BudgetedCompile
 from .choice import CompiledStep, chosen
-from .compiler_options import keeping_barriers
+from .compiler_options import MEASURING, keeping_barriers
 from .merged import merged
 from .options import JitOptions
+from .report import Report, compared
 from .step_cache import StepCache
 
 NOT_CACHED = StepCache("")
@@ -81,6 +82,21 @@ class Lowered:
     def plain_compiled(self) -> jax.stages.Compiled:
         """The plain step as `jax.jit` compiles it, compiled once."""
         return self.compile_plain()
+
+    @cached_property
+    def plain_measured(self) -> jax.stages.Compiled:
+        """The plain step, compiled once for its sizes. On CPU it is compiled without optimizations, with the same sizes
+        in less time, unless it was compiled before."""
+        if self.within is not None and self.within.plain_step is not None:
+            return self.within.plain_step
+        if "plain_compiled" in vars(self) or "cpu" not in private.platforms(self.plain):
+            return self.plain_compiled
+        return self.compile_plain(MEASURING)
+
+    @cached_property
+    def comparison(self) -> Report:
+        """The report on the step, made once."""
+        return compared(self)
 
     def compile(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
         """Compile the rewritten step; if nothing is recomputed, the plain one, as `jax.jit` does."""

@@ -15,21 +15,16 @@ modules are named scopes (`scopes.py`), so that reports have their names.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial, update_wrapper, wraps
-from types import MethodType
-from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
+from functools import partial, wraps
+from typing import Any, ClassVar, ParamSpec, TypeVar, cast, overload
 
 from jax.extend import source_info_util
 from typing_extensions import Unpack
 
-from ...driver.api import Explanations
-from ...support.progress import progress
 from .jitted import Jitted
 from .keywords import JitKeywords
-from .lowered import Lowered
+from .module_step import Lowering, ModuleStep
 from .options import JitOptions, demand_known, options_of
-from .report import Report, report
 from .scopes import module_scopes
 
 try:
@@ -48,68 +43,39 @@ OF_FLAX = frozenset({"graph", "graph_updates"})
 """Keywords of `nnx.jit` that `jax.jit` lacks."""
 
 
-class NnxJitted(Generic[P, R]):
+class NnxJitted(ModuleStep[P, R]):
     """The result of `recompute.nnx.jit`: a callable like the function, which updates modules among its arguments."""
 
-    __name__: str
-    __wrapped__: Callable[P, R]
+    CALLER: ClassVar[str] = "recompute.nnx.jit"
 
     def __init__(self, function: Callable[P, R], options: JitOptions, of_flax: Mapping[str, Any]):
         _demand_no_compiler_options(options)
         self._flax: Any = _NNX.jit(_with_scopes(function), **options.jit, **of_flax)
         if not hasattr(self._flax, "jitted_fn"):
             raise ImportError("recompute.nnx was tested with flax 0.12: pip install 'flax>=0.12,<0.13'")
-        self._inner = Jitted[..., Any](function, options, jitted=self._flax.jitted_fn)
+        super().__init__(function, Jitted[..., Any](function, options, jitted=self._flax.jitted_fn))
         self._flax.jitted_fn = self._inner
-        update_wrapper(self, function, updated=())
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the step. Raises what `nnx.jit` and `recompute.jax.jit` raise. Warns `NothingSaved` if the plain step
         runs."""
         return cast(R, self._flax(*args, **kwargs))
 
-    def __repr__(self) -> str:
-        return repr(self._inner).replace("recompute.jax.jit", "recompute.nnx.jit")
-
-    def __get__(self, instance: object, owner: type | None = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
-
     def lower(self, *args: Any, **kwargs: Any) -> Any:
         """Lower as `nnx.jit` does. The attribute `lowered` of the result is a `recompute.jax.Lowered`."""
         return self._flax.lower(*args, **kwargs)
-
-    def report(self, *args: Any, **kwargs: Any) -> Report:
-        """Report as `recompute.jax.jit` does. The modules among the arguments stay unchanged."""
-        with progress(f"recompute.nnx: {self._inner.__name__}"):
-            lowered: Lowered = self._of_arrays(self._inner.lower_quietly, args, kwargs)
-            return report(lowered)
-
-    def explain(self, *args: Any, **kwargs: Any) -> Explanations:
-        """Explain as `recompute.jax.jit` does. The modules among the arguments stay unchanged."""
-        return self._of_arrays(self._inner.explain, args, kwargs)
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate shapes as `nnx.jit` does."""
         return self._flax.eval_shape(*args, **kwargs)
 
-    def clear_cache(self) -> None:
-        """Delete the compiled steps."""
-        self._inner.clear_cache()
-
-    def _of_arrays(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Call a method of the jitted function with the arrays of the arguments, as flax's `lower` does."""
-        self._flax.jitted_fn = _Lowering(method)
+    def of_arrays(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Call `method` with the arguments of the inner step, as flax's `lower` does."""
+        self._flax.jitted_fn = Lowering(method)
         try:
             return self._flax.lower(*args, **kwargs).lowered
         finally:
             self._flax.jitted_fn = self._inner
-
-
-@dataclass(frozen=True)
-class _Lowering:
-    """Stands in for a jitted function whose `lower` is another method."""
-
-    lower: Callable[..., Any]
 
 
 def _with_scopes(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
@@ -20,11 +20,14 @@ from ...driver.api import Rewritten, explain
 from ...options.selection import AUTO
 from ...reports.by_module import ModuleRow, module_rows
 from ...support.diagnostics import Refusal, Remark
-from .allocation import temporary_bytes
+from .allocation import device_count, temporary_bytes
 from .budget import CompiledCandidate
 from .choice import Variant
-from .lowered import Lowered
-from .report_text import to_details, to_html, to_notebook, to_text, verdict
+from .fit_verdict import FitVerdict
+from .report_text import headline, to_details, to_html, to_notebook, to_text
+
+if TYPE_CHECKING:
+    from .lowered import Lowered
 
 _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
@@ -76,12 +79,15 @@ class Report:
         kept: The values that are still saved for the backward pass, the largest first.
         timelines: The live bytes over time before and after the rewrite, by the model of XLA:CPU.
         remarks: The remarks of the rewrite.
-        budget: The budget of the caller in bytes, or else the memory of the device; None if it is unknown.
+        budget: The bytes on each device that the budget of the caller allows, or else the memory of the device; None if
+            that is unknown.
         rounds: The candidates that were compiled in the search for a budget.
         proved: Whether the step that runs is proved equal to the plain step.
         modules: The bytes that are saved and recomputed, by module of the model.
         budget_text: The budget as the caller wrote it; "" without one.
         refused: The reason that no plan keeps the budget; "" if one does, or without a budget.
+        fit: Whether the step fits, of `recompute.jax.explain`; None for other reports and for the budget `min`.
+        devices: The number of devices on which the step runs. All bytes are those of one device.
     """
 
     name: str
@@ -101,12 +107,14 @@ class Report:
     modules: tuple[ModuleRow, ...] = ()
     budget_text: str = ""
     refused: str = ""
+    fit: FitVerdict | None = None
+    devices: int = 1
 
     def __str__(self) -> str:
         return to_text(self)
 
     def __repr__(self) -> str:
-        return f"<recompute.jax.Report: {verdict(self)}>"
+        return f"<recompute.jax.Report: {headline(self)}>"
 
     def details(self) -> str:
         """Return the report in full, with the candidates, the copies by segment, memory over time, and the remarks."""
@@ -121,15 +129,21 @@ class Report:
 
 
 def report(lowered: Lowered, budget: int | None = None, budget_text: str = "") -> Report:
-    """Compile the step that a call runs and the plain step, and compare them. Raises as a call does.
+    """Return the report on a step, for a budget of the caller. Raises as a call does.
 
     Args:
-        lowered: The step.
+        lowered: The step. Its rewrite, its compiled variants and its report are made once, and shared with calls.
         budget: The budget in bytes; by default the memory of the device.
         budget_text: The budget as the caller wrote it.
     """
+    comparison = lowered.comparison
+    return replace(comparison, budget=comparison.budget if budget is None else budget, budget_text=budget_text)
+
+
+def compared(lowered: Lowered) -> Report:
+    """Compile the step that a call runs and the plain step, and compare them. Raises as a call does."""
     choice = lowered.choice
-    plain = choice.compiled if choice.variant is Variant.PLAIN else lowered.plain_compiled
+    plain = choice.compiled if choice.variant is Variant.PLAIN else lowered.plain_measured
     rewritten = choice.rewritten
     timelines = {} if rewritten is None else rewritten.memory("xla")
     return Report(
@@ -144,11 +158,11 @@ def report(lowered: Lowered, budget: int | None = None, budget_text: str = "") -
         kept=_saved_values(lowered, choice.variant),
         timelines=_named(timelines),
         remarks=lowered.remarks if choice.variant is not Variant.MERGED or rewritten is None else rewritten.remarks,
-        budget=_device_bytes() if budget is None else budget,
+        budget=_device_bytes(),
         rounds=() if lowered.within is None else lowered.within.rounds,
         proved=rewritten is not None and bool(rewritten.proof),
         modules=module_rows(timelines.values()),
-        budget_text=budget_text,
+        devices=device_count(choice.compiled),
     )
 
 

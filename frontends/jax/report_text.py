@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from ...analysis.explain.explanation import SavedValue
@@ -12,6 +11,7 @@ from ...reports import memory_html
 from ...reports.by_module import ModuleRow
 from ...reports.memory_html import PageFacts
 from ...reports.memory_timeline import alive_at_the_peak, chart
+from ...reports.wrapping import wrapped
 from ...support.diagnostics import UNKNOWN
 from ...support.units import format_bytes
 from .why_plain import remedy_in
@@ -23,8 +23,8 @@ _MOST = 8
 """The maximum number of segments and of places that are listed; the others are counted."""
 _MODULES, _PLACES = 7, 4
 """The maximum number of modules and of saved values in the short text."""
-_COLUMNS = 100
-"""The width of the short text."""
+_INDENT = 14
+"""The columns before the continuation of a line with bytes, more than those before its text."""
 _WIDTH = 72
 MOST_OF = 0.4
 """The share of the temporaries above which one saved value is named as their cause: together with the values that are
@@ -37,16 +37,16 @@ _NOT_REPORTED = "not reported by the compiler"
 
 
 def to_text(report: Report) -> str:
-    """Return the report in at most 25 lines of 100 columns: verdict, memory and work, modules, saved values."""
-    parts = [[verdict(report)], list(needs(report)), list(_modules(report)), list(_kept(report, _PLACES, _short))]
-    lines = [*"\n\n".join("\n".join(lines) for lines in parts if lines).splitlines(), *next_steps(report)]
-    return "\n".join(map(_cut, lines))
+    """Return the report in about 25 lines of 100 columns: verdict, memory and work, modules, saved values."""
+    kept = [part for line in _kept(report, _PLACES, _short) for part in wrapped(line, _INDENT)]
+    parts = [_verdicts(report), list(needs(report)), list(_modules(report)), kept]
+    return "\n".join(["\n\n".join("\n".join(lines) for lines in parts if lines), *next_steps(report)])
 
 
 def to_details(report: Report) -> str:
     """Return the report in full, with the candidates, the copies by segment, memory over time, and the remarks."""
     remarks = [f"  {remark}" for remark in report.remarks]
-    parts = [[verdict(report)], list(table(report)), list(_kept(report, _MOST)), list(_charts(report)), remarks]
+    parts = [_verdicts(report), list(table(report)), list(_kept(report, _MOST)), list(_charts(report)), remarks]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
@@ -54,7 +54,7 @@ def to_html(report: Report) -> str:
     """Return the report as an HTML page with its data and its script."""
     modules = tuple((row.module, *_sizes(row)) for row in report.modules)
     numbers = (("", "plain", "recomputed", "ratio"), *_numbers(report))
-    facts = PageFacts(verdict(report), numbers, modules, tuple(map(str, report.remarks)))
+    facts = PageFacts("\n".join(_verdicts(report)), numbers, modules, tuple(map(str, report.remarks)))
     return memory_html.to_html(report.timelines, report.name, facts)
 
 
@@ -63,8 +63,15 @@ def to_notebook(report: Report) -> str:
     return f'<iframe srcdoc="{escape(to_html(report))}" style="width: 100%; height: 900px; border: 0"></iframe>'
 
 
-def _cut(line: str) -> str:
-    return line if len(line) <= _COLUMNS else f"{line[: _COLUMNS - 1]}…"
+def headline(report: Report) -> str:
+    """Return the first line of the report: whether the step fits, if that was the question, or else the saving."""
+    return verdict(report) if report.fit is None else report.fit.text
+
+
+def _verdicts(report: Report) -> list[str]:
+    """Return the lines on whether the step fits, if that was the question, and on the saving."""
+    lines = [verdict(report)] if report.fit is None else [report.fit.text, verdict(report)]
+    return [part for line in lines for part in wrapped(line)]
 
 
 def verdict(report: Report) -> str:
@@ -147,11 +154,11 @@ def next_steps(report: Report) -> Iterator[str]:
     """Yield the advice on the next step, and how to show the details."""
     yield ""
     if report.refused:
-        yield f"no plan: {report.refused.splitlines()[0]}"
+        yield from wrapped(f"why: {report.refused.splitlines()[0]}")
     elif report.why is not None:
         large = _large_value(report)
         remedy = remedy_in(report.why) if large is None else _IN_PARTS.format(**large)
-        yield from wrap(f"next: {remedy}", _COLUMNS, subsequent_indent="  ")
+        yield from wrapped(f"next: {remedy}")
     elif report.rounds:
         yield "next: a larger budget takes less extra work, a smaller one less memory"
     else:

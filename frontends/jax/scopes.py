@@ -110,14 +110,14 @@ def named(model: M) -> M:
     Raises:
         TypeError: For anything else.
     """
-    if _is_one_of(model, _LINEN):
+    if is_one_of(model, _LINEN):
         return model
-    if not _is_one_of(model, _MODULES):
+    if not is_one_of(model, _MODULES):
         raise TypeError(f"named takes a module of flax nnx or equinox, not {type(model).__name__}")
     return _Copies().of_module(model, "")
 
 
-def _is_one_of(value: object, kinds: tuple[tuple[str, str], ...]) -> bool:
+def is_one_of(value: object, kinds: tuple[tuple[str, str], ...]) -> bool:
     """Return whether the class of a value derives from one of these, by names, without importing the framework."""
     return any(
         base.__name__ == name and base.__module__.startswith(package)
@@ -133,7 +133,7 @@ class _Copies:
         self._copies: dict[int, Any] = {}
 
     def of(self, value: Any, name: str) -> Any:
-        if _is_one_of(value, _MODULES):
+        if is_one_of(value, _MODULES):
             return self.of_module(value, name)
         kind: Any = _PLAIN.get(_type_of(value))
         if kind is dict:
@@ -184,14 +184,25 @@ _running: ContextVar[tuple[Any, ...]] = ContextVar("the modules whose calls run,
 
 
 @contextmanager
-def module_scopes(root: type[Any]) -> Generator[None, None, None]:
-    """Run the calls of modules in named scopes within the context. `root`: the base class of the modules."""
-    calls = [(kind, vars(kind)["__call__"]) for kind in _subclasses(root) if "__call__" in vars(kind)]
+def module_scopes(
+    root: type[Any], is_layer: Callable[[type[Any]], bool] = lambda _: True, step: Any = None
+) -> Generator[None, None, None]:
+    """Run the calls of modules in named scopes within the context.
+
+    Args:
+        root: The base class of the modules.
+        is_layer: Whether the calls of a class get scopes.
+        step: A module whose call is the whole step, gradient included, and so no part of the model.
+    """
+    kinds = [kind for kind in _subclasses(root) if "__call__" in vars(kind) and is_layer(kind)]
+    calls = [(kind, vars(kind)["__call__"]) for kind in kinds]
     for kind, call in calls:
         _set_call(kind, _in_its_scope(call))
+    token = _running.set(() if step is None else (step,))
     try:
         yield
     finally:
+        _running.reset(token)
         for kind, call in calls:
             _set_call(kind, call)
 

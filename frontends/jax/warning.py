@@ -15,11 +15,11 @@ class BarriersDropped(UserWarning):
     compiler option that the message names. The options of the outer one cannot be read from inside."""
 
 
-_SKIPPED_MODULES = ("jax.", "flax.nnx.", __name__.rpartition(".")[0])
+_SKIPPED_MODULES = ("jax.", "flax.nnx.", "equinox.", __name__.rpartition(".")[0])
 
 
 def warn(words: str, kind: type[Warning] = NothingSaved) -> None:
-    """Warn at the innermost line of the call stack outside JAX, flax nnx and this package."""
+    """Warn at the innermost line of the call stack outside JAX, flax nnx, equinox and this package."""
     frame, level = inspect.currentframe(), 0
     while frame is not None and (level < 1 or str(frame.f_globals.get("__name__")).startswith(_SKIPPED_MODULES)):
         frame, level = frame.f_back, level + 1

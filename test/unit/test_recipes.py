@@ -59,9 +59,9 @@ def losses_of(snippet: str, path: Path) -> list[float]:
 
 
 def with_their_jit(snippet: str) -> str:
-    """Return the snippet with `jax.jit` or `nnx.jit` in place of ours, and without its report."""
+    """Return the snippet with the framework's own `jit` in place of ours, and without its report."""
     lines = [line for line in snippet.splitlines() if not line.startswith("print(")]
-    text = "\n".join(lines).replace("recompute.nnx.jit", "nnx.jit")
+    text = "\n".join(lines).replace("recompute.nnx.jit", "nnx.jit").replace("recompute.eqx.", "eqx.")
     return re.sub(r"@recompute\.jax\.jit\((.*?)\)  #", r"@partial(jax.jit, \1)  #", text).replace(
         "recompute.jax.jit", "jax.jit"
     )

@@ -240,15 +240,19 @@ def test_explain_searches_for_what_fits(share: float | str) -> None:
     assert explained.budget is not None and explained.less.device_bytes is not None
     assert explained.less.device_bytes <= explained.budget < (explained.plain.device_bytes or 0)
     assert within.less.temporaries is not None and not explained.refused
+    assert explained.fit is not None and explained.fit.fits and str(explained).startswith("fits: needs ")
 
 
 def test_explain_says_that_no_plan_fits() -> None:
     explained = recompute.jax.explain(STEP, *five_layers(), budget="1%")
-    (line,) = [line for line in str(explained).splitlines() if line.startswith("no plan: ")]
-    assert "the smallest of" in line and "by the compiler" not in line
-    assert "no plan keeps the budget 1%" in explained.refused and "no plan: " in str(explained)
-    assert "fits in 1%" in str(explained)
-    assert "arguments and results" in recompute.jax.explain(STEP, *five_layers(), budget="1KiB").refused
+    text = str(explained)
+    assert "why: no plan keeps the budget 1%" in text and "the smallest of" in " ".join(text.split())
+    assert "by the compiler" not in text and "no plan keeps the budget 1%" in explained.refused
+    assert "fits in 1%" in text and explained.fit is not None and explained.fit.fits is False
+    assert re.match(r"does not fit: the least that was found is \S+ \S+ of \S+ \S+ on the device\n", text)
+    small = recompute.jax.explain(STEP, *five_layers(), budget="1KiB")
+    assert "arguments and results" in small.refused
+    assert str(small).startswith("does not fit: arguments and results alone need ")
     with pytest.raises(TypeError, match=r"recompute\.jax\.explain: budget must be a str"):
         recompute.jax.explain(STEP, *five_layers(), budget=True)
 
@@ -256,3 +260,4 @@ def test_explain_says_that_no_plan_fits() -> None:
 def test_explain_looks_for_the_least() -> None:
     explained = recompute.jax.explain(STEP, *five_layers(), budget="min")
     assert explained.rounds and explained.less.temporaries is not None and "fits in" not in str(explained)
+    assert explained.fit is None and str(explained).startswith(f"{explained.name}: ")

@@ -4,7 +4,9 @@
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownLambdaType=false
 from __future__ import annotations
 
-import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -12,13 +14,14 @@ import pytest
 import recompute
 from recompute.frontends.jax.flax_modules import LostUpdate
 from recompute.planning.solvers import effort
+from recompute.search.pool import forget_pools
 
 from .steps import batch, jax, jnp, mlp, weights
 
 
 def test_the_step_is_rewritten_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Share the rewrite between `report`, `lower` and calls, including a call for shapes."""
-    module: Any = sys.modules["recompute.frontends.jax.jitted"]
+    module: Any = import_module("recompute.frontends.jax.jitted")
     rewritten, done = module.rewritten, list[str]()
 
     def counted(name: str, *rest: Any) -> Any:
@@ -56,6 +59,50 @@ def nnx_step() -> tuple[Any, Any, Any]:
         return loss
 
     return nnx, model, step
+
+
+@pytest.mark.parametrize("options", [{}, {"budget": 0.6}, {"measure": True}, {"measure": False}])
+def test_report_and_call_share_their_work(options: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rewrite once, and compile each program once, in either order and after a call that donated the state."""
+    forget_pools()
+    module: Any = import_module("recompute.frontends.jax.jitted")
+    rewritten, done = module.rewritten, list[str]()
+    monkeypatch.setattr(module, "rewritten", lambda *given: done.append(given[0]) or rewritten(*given))
+
+    def train_step(w: Any, x: Any) -> Any:
+        value, w = mlp().step(w, x)
+        return w, value
+
+    step = recompute.jax.jit(train_step, donate_argnums=0, **options)
+    old, x = weights(), batch()
+    with compilations() as compiled:
+        new, _ = jax.block_until_ready(step(old, x))
+        of_call = len(compiled)
+        texts = {str(step.report(state, x)) for state in (old, new, old)}
+    assert old[0]["up"].is_deleted() and len(texts) == len(done) == 1
+    assert len(compiled) - of_call == (0 if options.get("budget") or options.get("measure") is True else 1)
+    other = recompute.jax.jit(train_step, donate_argnums=0, **options)
+    with compilations() as compiled:
+        other.report(new, x)
+        before = len(compiled)
+        other(new, x)
+    assert len(compiled) == before
+
+
+@contextmanager
+def compilations() -> Generator[list[str], None, None]:
+    """Collect an entry for each program that XLA compiles within the context."""
+    names, is_on = list[str](), [True]
+
+    def listen(event: str, _: float, **__: Any) -> None:
+        if is_on and event.endswith("backend_compile_duration"):
+            names.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        yield names
+    finally:
+        is_on.clear()
 
 
 def test_a_step_that_changes_its_module_is_refused() -> None:

@@ -202,3 +202,8 @@ def test_names_of_modules():
     with module_scopes(nnx.Module):
         text = jax.jit(lambda x: recompute.jax.named(Tree())(x)).lower(1.0).as_text(debug_info=True)
     assert "/first/sin" in text and "first/first" not in text
+
+
+def test_whether_it_fits():
+    report = recompute.jax.explain(recompute.nnx.jit(train_step), *built(), budget="1GiB")
+    assert report.fit is not None and report.fit.fits and report.copies > 0

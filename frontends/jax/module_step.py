@@ -1,0 +1,78 @@
+"""The common part of `recompute.nnx.jit` and `recompute.eqx.filter_jit`: the framework splits modules into arrays, and
+`recompute.jax.jit` takes the place of the `jax.jit` inside.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import update_wrapper
+from types import MethodType
+from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
+
+from ...driver.api import Explanations
+from ...support.progress import progress
+from .jitted import Jitted
+from .lowered import Lowered
+from .report import Report, report
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class ModuleStep(ABC, Generic[P, R]):
+    """A callable like the function, which takes modules of a framework.
+
+    Attributes:
+        CALLER: The public name of the function that makes such steps.
+    """
+
+    CALLER: ClassVar[str]
+    __name__: str
+    __wrapped__: Callable[P, R]
+
+    def __init__(self, function: Callable[P, R], inner: Jitted[..., Any]):
+        """Wrap a function. `inner`: the step of arrays that the framework calls."""
+        self._inner = inner
+        update_wrapper(self, function, updated=())
+
+    @abstractmethod
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the step."""
+
+    @abstractmethod
+    def of_arrays(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Call `method` with the arguments of the inner step. The modules among the arguments stay unchanged."""
+
+    @property
+    def inner(self) -> Jitted[..., Any]:
+        """The step of arrays."""
+        return self._inner
+
+    def __repr__(self) -> str:
+        return repr(self._inner).replace("recompute.jax.jit", self.CALLER)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def report(self, *args: Any, **kwargs: Any) -> Report:
+        """Report as `recompute.jax.jit` does. The modules among the arguments stay unchanged."""
+        with progress(f"{self.CALLER.rpartition('.')[0]}: {self._inner.__name__}"):
+            lowered: Lowered = self.of_arrays(self._inner.lower_quietly, args, kwargs)
+            return report(lowered)
+
+    def explain(self, *args: Any, **kwargs: Any) -> Explanations:
+        """Explain as `recompute.jax.jit` does. The modules among the arguments stay unchanged."""
+        return self.of_arrays(self._inner.explain, args, kwargs)
+
+    def clear_cache(self) -> None:
+        """Delete the compiled steps."""
+        self._inner.clear_cache()
+
+
+@dataclass(frozen=True)
+class Lowering:
+    """Stands in for a jitted function whose `lower` is another method."""
+
+    lower: Callable[..., Any]

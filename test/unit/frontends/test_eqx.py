@@ -1,0 +1,190 @@
+"""`recompute.eqx.filter_jit`: training equal to `eqx.filter_jit` bit for bit, in less memory."""
+
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false, reportMissingParameterType=false
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import recompute
+
+pytest.importorskip("jax", reason="the frontend for JAX")
+eqx: Any = pytest.importorskip("equinox")
+optax: Any = pytest.importorskip("optax")
+jax: Any = __import__("jax")
+jnp: Any = jax.numpy
+
+
+@pytest.fixture(autouse=True)
+def _nothing_saved_is_an_error():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", recompute.jax.NothingSaved)
+        yield
+
+
+class Network(eqx.Module):
+    layers: list[Any]
+    activation: Callable[..., Any]  # Not static: a leaf that is no array.
+
+    def __init__(self):
+        self.layers = [eqx.nn.MLP(16, 16, 64, 1, key=key) for key in jax.random.split(jax.random.key(0), 3)]
+        self.activation = jnp.sin
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = x + self.activation(layer(x))
+        return x
+
+
+OPTIMIZER = optax.adam(1e-2)
+
+
+def loss_of(network, x, y):
+    return jnp.mean((jax.vmap(network)(x) - y) ** 2)
+
+
+def train_step(network, state, x, y, scale=1.0):
+    value, gradients = eqx.filter_value_and_grad(loss_of)(network, x, y)
+    updates, state = OPTIMIZER.update(gradients, state)
+    return eqx.apply_updates(network, jax.tree.map(lambda update: scale * update, updates)), state, value
+
+
+def start() -> tuple[Any, Any, Any, Any]:
+    network = Network()
+    state = OPTIMIZER.init(eqx.filter(network, eqx.is_inexact_array))
+    return network, state, jnp.ones((256, 16)), jnp.zeros((256, 16))
+
+
+def trained(step: Any, **keywords: Any) -> tuple[list[float], Any]:
+    """Return three losses and the network."""
+    (network, state, *batch), losses = start(), list[float]()
+    for _ in range(3):
+        network, state, value = step(network, state, *batch, **keywords)
+        losses.append(float(value))
+    return losses, network
+
+
+def test_training_equals_that_of_filter_jit():
+    step = recompute.eqx.filter_jit(train_step)
+    losses, network = trained(step)
+    expected_losses, expected = trained(eqx.filter_jit(train_step))
+    assert losses == expected_losses and losses[0] > losses[-1]
+    assert type(network) is Network and network.activation is jnp.sin
+    assert bool(eqx.tree_equal(network, expected))
+    assert repr(step) == "<recompute.eqx.filter_jit(train_step), lowered for 1 call>"
+
+
+def test_other_static_arguments_are_other_steps():
+    step = recompute.eqx.filter_jit(train_step)
+    assert trained(step, scale=0.5)[0] == trained(eqx.filter_jit(train_step), scale=0.5)[0] != trained(step)[0]
+    assert repr(step) == "<recompute.eqx.filter_jit(train_step), lowered for 2 calls>"
+    step.clear_cache()
+    assert repr(step) == "<recompute.eqx.filter_jit(train_step), lowered for no calls>"
+
+
+def test_reports_have_the_names_of_modules():
+    step, given = recompute.eqx.filter_jit(train_step), start()
+    report = step.report(*given)
+    assert {row.module for row in report.modules} >= {"Network/layers0", "Network/layers1", "Network/layers2"}
+    assert report.proved and (report.less.temporaries or 0) < 0.6 * (report.plain.temporaries or 0)
+    shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if eqx.is_array(leaf) else leaf,
+                          given)  # fmt: skip
+    assert str(step.report(*shapes)) == str(report) and len(step.explain(*given)) == 1
+    step(*given)
+    assert repr(step) == "<recompute.eqx.filter_jit(train_step), lowered for 1 call>"
+    assert "named_scope" not in eqx.nn.Linear.__call__.__code__.co_names, "the scopes end with the trace"
+
+
+def test_donation():
+    step = recompute.eqx.filter_jit(donate="all-except-first")(lambda data, *rest: train_step(*rest, *data))
+    network, state, x, y = start()
+    new, *_ = step((x, y), network, state)
+    assert network.layers[0].layers[0].weight.is_deleted() and not x.is_deleted()
+    assert not new.layers[0].layers[0].weight.is_deleted()
+
+
+def test_methods_and_modules_as_functions():
+    class Trainer(eqx.Module):
+        network: Any
+
+        @recompute.eqx.filter_jit
+        def gradient(self, x, y):
+            return eqx.filter_value_and_grad(loss_of)(self.network, x, y)
+
+    class Loss(eqx.Module):
+        network: Any
+
+        def __call__(self, x, y):
+            return eqx.filter_value_and_grad(loss_of)(self.network, x, y)
+
+    network, _, x, y = start()
+    value, gradient = eqx.filter_jit(eqx.filter_value_and_grad(loss_of))(network, x, y)
+    for ours in (Trainer(network).gradient, recompute.eqx.filter_jit(Loss(network))):
+        found_value, found_gradient = ours(x, y)
+        assert float(found_value) == float(value) and bool(eqx.tree_equal(found_gradient, gradient))
+
+
+def test_lowered_and_compiled_by_hand():
+    given = start()
+    lowered = recompute.eqx.filter_jit(train_step).lower(*given)
+    assert lowered.lowered.why is None and lowered.lowered.rewritten.copies > 0
+    network, _, value = lowered.compile()(*given)
+    expected, _, expected_value = eqx.filter_jit(train_step)(*given)
+    assert float(value) == float(expected_value) and bool(eqx.tree_equal(network, expected))
+
+
+def test_errors_of_equinox_pass_through():
+    def step(network, x, y):
+        x = eqx.error_if(x, jnp.any(x > 0), "positive")
+        return eqx.filter_grad(loss_of)(network, x, y)
+
+    network, _, x, y = start()
+    with pytest.raises(Exception, match="positive"):
+        recompute.eqx.filter_jit(step)(network, x, y)
+
+
+def test_wrong_keywords():
+    with pytest.raises(TypeError, match="one function, not 2"):
+        recompute.eqx.filter_jit(train_step, train_step)  # pyright: ignore[reportCallIssue]
+    with pytest.raises(TypeError, match=r"recompute\.eqx\.filter_jit got an .* 'budgett'; did you mean 'budget'\?"):
+        recompute.eqx.filter_jit(train_step, budgett="8GiB")  # pyright: ignore[reportCallIssue]
+    with pytest.raises(TypeError, match=r"eqx\.filter_jit takes no donate_argnums: give donate="):
+        recompute.eqx.filter_jit(train_step, donate_argnums=0)
+    with pytest.raises(TypeError, match=r"takes no in_shardings: .* with eqx\.filter_shard"):
+        recompute.eqx.filter_jit(train_step, in_shardings=None)
+    with pytest.raises(ValueError, match="donate"):
+        recompute.eqx.filter_jit(train_step, donate="some")
+    with pytest.raises(ValueError, match="invalid budget"):
+        recompute.eqx.filter_jit(train_step, budget="much")
+
+
+def test_jax_jit_names_the_remedy():
+    step = recompute.jax.jit(train_step)
+    for method in (step, step.report, step.explain, step.lower, step.trace):
+        with pytest.raises(TypeError, match=r"non-array argument(.|\n)*Use recompute\.eqx\.filter_jit in") as e:
+            method(*start())
+        assert "train_step takes an equinox module" in str(e.value)
+    with pytest.raises(TypeError) as e:
+        recompute.jax.jit(train_step)("no module", 1, 2, 3)
+    assert "equinox" not in str(e.value)
+
+
+def test_jax_jit_names_the_remedy_for_nnx():
+    nnx: Any = pytest.importorskip("flax.nnx")
+
+    class Graph(nnx.Module, pytree=False):  # pyright: ignore[reportGeneralTypeIssues, reportCallIssue]
+        def __init__(self):
+            self.w = nnx.Param(jnp.ones((4, 4)))
+
+    with pytest.raises(TypeError, match=r"Use recompute\.nnx\.jit in place of recompute\.jax\.jit"):
+        recompute.jax.jit(lambda model, x: jnp.sum(model.w[...] @ x))(Graph(), jnp.ones(4))
+
+
+def test_whether_it_fits():
+    report = recompute.jax.explain(recompute.eqx.filter_jit(train_step), *start(), budget="1GiB")
+    assert report.fit is not None and report.fit.fits and report.copies > 0
