@@ -4,12 +4,12 @@
     python -m recompute.benchmarks.iree mlp20 gpt --size large --no-numpy
     python -m recompute.benchmarks.iree --iree /path/to/venv/bin
 
-`iree-compile` and `iree-run-module` come from `iree-base-compiler` and `iree-base-runtime`: those on the PATH, or in
-the folder `--iree`. Both steps are compiled for the CPU and run on the same random inputs. Columns: the sum of the
-allocator's peaks on host-local and on device-local memory (a step with loops uses both); the bytes of inputs and
-results, which both peaks contain; the ratio of the peaks, and that without inputs and results; the ratio of XLA:CPU's
-temporaries, which contain neither; and the largest distance of a result, in units of rounding of its type: of the
-recomputed step from the plain one, here and in XLA, and of the plain one from XLA and from numpy.
+`iree-compile` and `iree-run-module` come with the extra `iree` (`python -m pip install '.[iree]'` in a checkout);
+others are taken from the folder `--iree`. Both steps are compiled for the CPU and run on the same random inputs.
+Columns: the sum of the allocator's peaks on host-local and on device-local memory (a step with loops uses both); the
+bytes of inputs and results, which both peaks contain; the ratio of the peaks, and that without inputs and results;
+the ratio of XLA:CPU's temporaries, which contain neither; and the largest distance of a result, in units of rounding
+of its type: of the recomputed step from the plain one, here and in XLA, and of the plain one from XLA and from numpy.
 
 The exit status is 1 where a bar is missed: the peak is at most 1.02 of plain, and without inputs and results at most
 0.6 where XLA's temporaries are; the recomputed results are as near to the plain step's as in XLA, or as those are to
@@ -21,11 +21,13 @@ XLA's.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,10 +63,15 @@ class Tools:
 
     @classmethod
     def found(cls, folder: str | None) -> Tools:
-        """Raises `SystemExit` if they are not installed."""
-        paths = [shutil.which(name, path=folder) for name in TOOLS]
+        """Return the programs in the folder; by default, those beside this Python or on the PATH.
+
+        Raises:
+            SystemExit: They are not installed.
+        """
+        folders = folder or os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+        paths = [shutil.which(name, path=folders) for name in TOOLS]
         if None in paths:
-            raise SystemExit("IREE is not installed: pip install iree-base-compiler iree-base-runtime")
+            raise SystemExit("IREE is not installed: in a checkout, python -m pip install '.[iree]'")
         return cls(*(str(path) for path in paths))
 
 
@@ -188,8 +195,8 @@ def measure(tools: Tools, name: str, step: Step, in_numpy: bool) -> Row:
     of_xla, ours_of_xla = (form(*random_inputs(step)) for form in compiled)
     of_numpy = None
     if in_numpy:
-        found = execute(function_named(parse_module(text), "main"), inputs)
-        of_numpy = Closeness.of(found, plain.results).units
+        expected = execute(function_named(parse_module(text), "main"), inputs)
+        of_numpy = Closeness.of(expected, plain.results).units
     return Row(
         name,
         plain.peak_bytes,
@@ -203,13 +210,14 @@ def measure(tools: Tools, name: str, step: Step, in_numpy: bool) -> Row:
     )
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print a row for each example, and return 1 if a bar is missed or a program is refused."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("examples", nargs="*", help="all by default")
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--iree", metavar="FOLDER", help="the folder of iree-compile and iree-run-module")
     parser.add_argument("--no-numpy", action="store_true", help="do not execute the plain step in numpy")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     tools = Tools.found(options.iree)
     missed = 0
     for cells in (HEADER, ["---"] * len(HEADER)):
