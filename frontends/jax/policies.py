@@ -9,7 +9,8 @@ Example:
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from types import FunctionType
 from typing import Any
 
 import jax
@@ -28,7 +29,8 @@ WITH_NAMES = {
     "SaveOnlyTheseNames": ("save_only_these_names", "saveable_names"),
     "SaveAnyNamesButThese": ("save_any_names_but_these", "names"),
 }
-"""The name of our policy and the attribute with its names, by the type of JAX's policies on names."""
+"""The name of our policy and the attribute with its names, by the type of JAX's policies on names in jax 0.10 and 0.11.
+In jax 0.12 these policies are functions that enclose the set of their names."""
 
 
 def selection_with(policy: Any = "nothing_saveable", **fields: Any) -> Selection:
@@ -45,10 +47,9 @@ def selection_with(policy: Any = "nothing_saveable", **fields: Any) -> Selection
         return Selection(policy=policy, **fields)
     if (name := _name_in_jax(policy)) is not None:
         return Selection(policy=name, **fields)
-    if type(policy).__name__ in WITH_NAMES:
-        name, attribute = WITH_NAMES[type(policy).__name__]
-        names = (*fields.pop("names", ()), *sorted(getattr(policy, attribute)))
-        return Selection(policy=name, names=names, **fields)
+    if (on_names := _policy_on_names(policy)) is not None:
+        name, policy_names = on_names
+        return Selection(policy=name, names=(*fields.pop("names", ()), *sorted(policy_names)), **fields)
     _check(policy)
     return SelectionByFunction(saveable=_on_operations(policy), **fields)
 
@@ -56,6 +57,19 @@ def selection_with(policy: Any = "nothing_saveable", **fields: Any) -> Selection
 def _name_in_jax(policy: Any) -> str | None:
     jax_policies: Any = jax.checkpoint_policies
     return next((name for name in SAVEABLE if getattr(jax_policies, name, None) == policy), None)
+
+
+def _policy_on_names(policy: Any) -> tuple[str, Iterable[str]] | None:
+    """Return the name and the names of one of JAX's policies on names; None for any other policy."""
+    if type(policy).__name__ in WITH_NAMES:
+        name, attribute = WITH_NAMES[type(policy).__name__]
+        return name, getattr(policy, attribute)
+    if not (isinstance(policy, FunctionType) and policy.__module__.startswith("jax.")):
+        return None
+    maker = policy.__qualname__.partition(".")[0]
+    enclosed: list[Any] = list(inspect.getclosurevars(policy).nonlocals.values())
+    is_on_names = maker in {name for name, _ in WITH_NAMES.values()} and list(map(type, enclosed)) == [set]
+    return (maker, enclosed[0]) if is_on_names else None
 
 
 def _check(policy: Any) -> None:
