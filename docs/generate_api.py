@@ -63,14 +63,15 @@ Definition = ast.ClassDef | ast.FunctionDef
 
 
 def _definition_of(name: str, module: ast.Module, folder: Path) -> Definition:
-    """The class or function of this name, in the module or in the sibling that it is imported from; of an overloaded
+    """The class or function of this name, in the module or in the one that it is imported from; of an overloaded
     function the implementation, which comes last."""
     for node in reversed(module.body):
         if isinstance(node, Definition) and node.name == name:
             return node
-        if isinstance(node, ast.ImportFrom) and node.level == 1 and any(alias.name == name for alias in node.names):
-            source = folder / f"{node.module}.py"
-            return _definition_of(name, ast.parse(source.read_text()), folder)
+        if isinstance(node, ast.ImportFrom) and node.level and any(alias.name == name for alias in node.names):
+            package = folder if node.level == 1 else folder.parents[node.level - 2]
+            source = package / f"{node.module}.py"
+            return _definition_of(name, ast.parse(source.read_text()), package)
     raise ValueError(f"{name} is public, but not defined in {folder}")
 
 
