@@ -233,8 +233,8 @@ class _CompilerSearch:
 
     def _measure(self, candidate: ModuleCandidate, predicted: float) -> tuple[float, _Candidate] | None:
         """Rewrite by a candidate and compile the result; None if the plans do not apply."""
-        done, most = len(self.rounds), self._most_compiles
-        self.line.at(f"plan {done + 1} of at most {most}", BEFORE_PLANS + (1 - BEFORE_PLANS) * done / most)
+        compiles, most = len(self.rounds), self._most_compiles
+        self.line.at(f"plan {compiles + 1} of at most {most}", BEFORE_PLANS + (1 - BEFORE_PLANS) * compiles / most)
         try:
             rewritten = self._rewritten(candidate)
         except (Refusal, NotProved):

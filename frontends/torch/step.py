@@ -164,15 +164,15 @@ def _smallest(step: JointStep, options: RecomputeOptions) -> RewrittenStep:
 
     The least budget is found by a greedy search, which may stop early; so smaller budgets are tried.
     """
-    found, refused = list[RewrittenStep](), list[Refusal]()
+    within, refused = list[RewrittenStep](), list[Refusal]()
     for each in (options, replace(options, budget=None)):
         try:
-            found.append(RewrittenStep.of(step, each))
+            within.append(RewrittenStep.of(step, each))
         except Refusal as error:
             refused.append(error)
-    if not found:
+    if not within:
         raise refused[0]
-    best = min(found, key=lambda rewritten: rewritten.peak.with_states)
+    best = min(within, key=lambda rewritten: rewritten.peak.with_states)
     for _ in range(TIGHTENED):
         budget = f"{int(SHRUNK * best.peak.with_states) + step.peak.argument_bytes}B"
         try:
