@@ -169,7 +169,7 @@ def in_order(size: str) -> int:
             continue
         before, after = outcome.memory()["main"]
         eager = [
-            Peaks.written(*numbered_step).eager for numbered_step in numbered_steps(flat(outcome.module), bare=True)
+            Peaks.of_step(*numbered_step).eager for numbered_step in numbered_steps(flat(outcome.module), bare=True)
         ]
         budget = before.peak_bytes / 2
         proved = outcome.proof is not None and outcome.proof.proved

@@ -56,7 +56,7 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cu
             if choice.is_free:
                 if emission.keeps_barriers:
                     # The peak under XLA before the change may be read after the step has changed.
-                    choice.forecast.read()
+                    choice.forecast.detach()
                 before[function.sym_name.data] = choice.before
         else:
             remarks.append(step_left(function, choice.refused))
@@ -95,7 +95,7 @@ def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions)
     forecasts = [Forecast.of(function, step, options.emission) for function, step in steps]
     if options.emission.keeps_barriers:
         # The peak under XLA before the change is read after the step has changed.
-        forecasts = [forecast.read() for forecast in forecasts]
+        forecasts = [forecast.detach() for forecast in forecasts]
     if callable(planned):
         cloned = clone_by(module, planned, permission, steps)
     else:

@@ -81,7 +81,7 @@ def replace_content(module: ModuleOp, work: ModuleOp) -> None:
 def peaks_of(steps: Steps, cloned: Cloned) -> Mapping[FuncOp, Peaks]:
     """Compute the peaks of the emitted steps that have copies."""
     copied = {clone_of_step.function for clone_of_step in cloned.steps if clone_of_step.plan.copies}
-    return {function: Peaks.written(function, step) for function, step in steps if function.sym_name.data in copied}
+    return {function: Peaks.of_step(function, step) for function, step in steps if function.sym_name.data in copied}
 
 
 def why_all_worse(peaks: Mapping[FuncOp, Peaks], cloned: Cloned, emission: Emission) -> Remark | None:

@@ -179,7 +179,7 @@ def _variant_of(module: ModuleOp, options: RecomputeOptions, references: dict[st
     steps = dict[str, StepCandidates]()
     for function, step in numbered_steps(prepared.module, costs=cost_option(prepared.module, options.cost).of):
         name = function.sym_name.data
-        forecast = Forecast.of(function, step, options.emission).read()
+        forecast = Forecast.of(function, step, options.emission).detach()
         plain = forecast.without_copies()
         share = partial(_share, offload, references.setdefault(name, plain))
         attempts = _attempts(function, step, choosing, forecast)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .problem import Pair, Problem
 from .provenance import Provenance
-from .working_set import held_up_by, largest_working_set
+from .working_set import describe_working_set, largest_working_set
 
 Stop = Callable[[], bool]
 """A predicate that a search polls. Once it is true, the search ends with the best result so far."""
@@ -98,4 +98,4 @@ def not_installed(problem: Problem) -> Infeasible:
 
 def impossible(problem: Problem, reason: str, proved: bool) -> Infeasible:
     least = largest_working_set(problem)
-    return Infeasible(reason, proved, least.bytes, held_up_by(problem, least))
+    return Infeasible(reason, proved, least.bytes, describe_working_set(problem, least))
