@@ -100,7 +100,7 @@ def _swept(name: str, step: Step, options: SweepOptions) -> SweptStep:
     labels = Labels.of(step.phases)
 
     def again(result: Result) -> tuple[SegmentRecomputation, ...]:
-        return tuple(_again(step, problem, labels, result.pairs))
+        return tuple(_recomputed_by_segment(step, problem, labels, result.pairs))
 
     holding = tuple(lower_bound(step).lines())
     curve = curve_of(name, Sweep(problem, plain, budgets, outcomes), again=again, holding=holding)
@@ -121,7 +121,9 @@ def _solved(
     return fitting if isinstance(fitting, Infeasible) else fitting.result
 
 
-def _again(step: Step, problem: Problem, labels: Labels, pairs: Iterable[Pair]) -> Iterator[SegmentRecomputation]:
+def _recomputed_by_segment(
+    step: Step, problem: Problem, labels: Labels, pairs: Iterable[Pair]
+) -> Iterator[SegmentRecomputation]:
     """Yield the recomputed operations by segment, the most expensive segments first."""
     runs = dict[str, list[int]]()
     for _, op in pairs:
