@@ -23,7 +23,8 @@ from ...planning.solvers.effort import SECONDS_AS_PYTHON, SLOW, is_compiled, lim
 from ...planning.solvers.result import Stop
 from ...search.budget.rounds import Rounds
 from ...search.checked_options import with_moves
-from ...search.pool import ModuleCandidate, Pool, pool_of
+from ...search.pool import ModuleCandidate, Pool
+from ...search.pool_cache import pool_of
 from ...support.diagnostics import Refusal
 from ...support.interrupts import stopping
 from ...support.progress import ProgressLine
