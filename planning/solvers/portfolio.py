@@ -24,7 +24,7 @@ from .local_search import LocalSearch, anneal_best, anneal_longer, anneal_with_f
 from .more_cuts import solve_with_more_cuts, solve_with_two_cuts
 from .problem import Pair
 from .provenance import Improvement, Provenance
-from .result import Infeasible, Result, ended, impossible, nothing_found, refusal
+from .result import Infeasible, Result, ended, infeasible, nothing_found, refusal
 from .window import windows
 
 MIN_FLOW_OPERATIONS = 2500
@@ -61,7 +61,7 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
         return result_of(best, 0.0, "nothing runs again")
     search, bounds = LocalSearch(problem), bounds_for(best, effort)
     if bounds.infeasible:
-        return impossible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
+        return infeasible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
     _offer_starts(best, search, bounds, starts)
     if MIN_FLOW_OPERATIONS < len(problem) <= MAX_INTEGER_OPERATIONS and not closed(best, bounds) and not best.stopped():
         bounds = bounds_for(best, effort, closer=True)
@@ -75,7 +75,7 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
     anneal_longer(best, search, effort, bounds)
     _reoptimize_windows(best, effort, bounds)
     if bounds.infeasible:
-        return impossible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
+        return infeasible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
     if best.evaluation is None:
         return _solve_with_forward_copies(best, effort)
     return result_of(best, bounds.percent, bounds.by)

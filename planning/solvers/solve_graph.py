@@ -23,7 +23,7 @@ from ..two_point_bound import TwoPointBound, two_point_bound
 from .effort import SMALL_PROBLEM, Effort
 from .incumbent import Incumbent
 from .problem import OperationRow, Pair, Problem, problem_of
-from .result import Infeasible, NoPlan, Result, never
+from .result import Infeasible, NoPlan, Result, infeasible, never
 from .solvers_by_name import solve
 from .sweep import least_budget, least_plan
 from .working_set import describe_working_set, largest_working_set
@@ -171,7 +171,7 @@ def solve_until_rewritten_fits(
         outcome = solved(limit) if limit > 0 else None
         if outcome is None or isinstance(outcome, Infeasible):
             proved = outcome is not None and outcome.proved and limit == budget
-            return _refusal_with(problem, _reason_for(problem, budget, outcome, needed), proved)
+            return infeasible(problem, _reason_for(problem, budget, outcome, needed), proved)
         first = first or outcome
         plan = plan_of_pairs(graph, with_views(graph, outcome.pairs), chain=chain)
         needed = peak_bytes(as_graph(graph, simulate(graph, plan, keeps_barriers=False)))
@@ -182,12 +182,7 @@ def solve_until_rewritten_fits(
             return FittingPlan(replace(plan, optimality=optimality), kept)
         limit = min(limit, outcome.peak_bytes) - (needed - budget)
     why = f"no plan within {budget} bytes of temporaries: after rewriting, the last one needs {needed}"
-    return _refusal_with(problem, why, proved=False)
-
-
-def _refusal_with(problem: Problem, reason: str, proved: bool) -> Infeasible:
-    least = largest_working_set(problem)
-    return Infeasible(reason, proved, least.bytes, describe_working_set(problem, least))
+    return infeasible(problem, why, proved=False)
 
 
 def _reason_for(problem: Problem, budget: int, refused: Infeasible | None, needed: int) -> str:
