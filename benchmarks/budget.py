@@ -57,7 +57,7 @@ class Row:
     """
 
     example: str
-    what: str
+    label: str
     budget: float
     needs: float | None
     work: float | None
@@ -72,14 +72,14 @@ class Row:
 
     def missed(self) -> Iterator[str]:
         if self.needs is not None and self.needs > self.budget:
-            yield f"{self.example} {self.what}: {self.needs:.3f} of the plain step, above the budget"
+            yield f"{self.example} {self.label}: {self.needs:.3f} of the plain step, above the budget"
         if self.compiles > COMPILES:
-            yield f"{self.example} {self.what}: {self.compiles} compiles"
+            yield f"{self.example} {self.label}: {self.compiles} compiles"
         if self.theirs is not None and (self.work is None or self.work > self.theirs):
-            yield f"{self.example} {self.what}: FLOPs {self.work}, jax.checkpoint {self.theirs}"
+            yield f"{self.example} {self.label}: FLOPs {self.work}, jax.checkpoint {self.theirs}"
 
     def __str__(self) -> str:
-        head = f"{self.example:20} {self.what:15} {self.budget:6.3f}"
+        head = f"{self.example:20} {self.label:15} {self.budget:6.3f}"
         if self.needs is None or self.use is None:
             return f"{head} refused: {self.refused} ({self.seconds:.0f} s)"
         theirs = "" if self.theirs is None else f"{self.theirs:7.3f}"
@@ -140,7 +140,7 @@ def rows_of(step: Budgeted) -> Iterator[Row]:
             yield row_of(step, "jax.checkpoint", share, plain, flops, theirs)
 
 
-def row_of(step: Budgeted, what: str, share: float, plain: int, flops: float, theirs: float | None) -> Row:
+def row_of(step: Budgeted, label: str, share: float, plain: int, flops: float, theirs: float | None) -> Row:
     import recompute
 
     start = time.perf_counter()
@@ -149,11 +149,11 @@ def row_of(step: Budgeted, what: str, share: float, plain: int, flops: float, th
         lowered = jitted.lower_quietly(*step.arguments)
     except Refusal as error:
         seconds = time.perf_counter() - start
-        return Row(step.name, what, share, None, None, theirs, COMPILES, seconds, error.reason.split(";")[0])
+        return Row(step.name, label, share, None, None, theirs, COMPILES, seconds, error.reason.split(";")[0])
     outcome: Any = lowered.compile()
     needs, work = outcome.memory_analysis().temp_size_in_bytes / plain, outcome.cost_analysis()["flops"] / flops
     compiles = 0 if lowered.within is None else len(lowered.within.rounds)
-    return Row(step.name, what, share, needs, work, theirs, compiles, time.perf_counter() - start)
+    return Row(step.name, label, share, needs, work, theirs, compiles, time.perf_counter() - start)
 
 
 def in_order(size: str) -> int:
@@ -169,7 +169,7 @@ def in_order(size: str) -> int:
             continue
         before, after = outcome.memory()["main"]
         eager = [
-            Peaks.written(*numbered_step).eager for numbered_step in numbered_steps(flat(outcome.module), bare=True)
+            Peaks.of_step(*numbered_step).eager for numbered_step in numbered_steps(flat(outcome.module), bare=True)
         ]
         budget = before.peak_bytes / 2
         proved = outcome.proof is not None and outcome.proof.proved

@@ -70,16 +70,16 @@ DIAGNOSES = (
 class Row:
     step: str
     setting: str
-    found: dict[tuple[str, str], Closeness]
+    distances: dict[tuple[str, str], Closeness]
 
     def other_numbers(self) -> Iterator[str]:
         for of in (PLAIN, OURS):
-            if not self.found[NUMPY, of].relative <= OTHER_NUMBERS:
-                yield f"{self.setting}: XLA's numbers for {of} are not those of numpy: {self.found[NUMPY, of]}"
+            if not self.distances[NUMPY, of].relative <= OTHER_NUMBERS:
+                yield f"{self.setting}: XLA's numbers for {of} are not those of numpy: {self.distances[NUMPY, of]}"
 
     @property
     def is_equal(self) -> bool:
-        return not any(entry.differing for (base, _), entry in self.found.items() if base != NUMPY)
+        return not any(entry.differing for (base, _), entry in self.distances.items() if base != NUMPY)
 
 
 def forms_of(name: str) -> Forms:
@@ -123,8 +123,8 @@ def table(rows: Iterable[Row], pairs: Sequence[tuple[str, str]]) -> str:
     head = ["step", "results", "flags", *(other if base == PLAIN else f"{other} from {base}" for base, other in pairs)]
     lines = [head, ["---"] * len(head)]
     for row in rows:
-        results = row.found[pairs[0]].leaves
-        lines.append([row.step, str(results), row.setting, *(cell(row.found[pair]) for pair in pairs)])
+        results = row.distances[pairs[0]].leaves
+        lines.append([row.step, str(results), row.setting, *(cell(row.distances[pair]) for pair in pairs)])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

@@ -62,7 +62,7 @@ class Seconds:
 def measured(run: Callable[[], Any]) -> Seconds:
     """Run once with empty caches, in JAX and here."""
     jax.clear_caches()
-    from recompute.search.pool import forget_pools
+    from recompute.search.pool_cache import forget_pools
 
     forget_pools()
     with counted() as counts, warnings.catch_warnings():

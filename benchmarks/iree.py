@@ -62,7 +62,7 @@ class Tools:
     run: str
 
     @classmethod
-    def found(cls, folder: str | None) -> Tools:
+    def in_folder(cls, folder: str | None) -> Tools:
         """Return the programs in the folder; by default, those beside this Python or on the PATH.
 
         Raises:
@@ -111,11 +111,11 @@ def run_in_iree(tools: Tools, text: str, inputs: list[np.ndarray], likes: list[A
 
 
 def _call(*command: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        (first,) = [line for line in done.stderr.splitlines() if "error:" in line][:1] or [done.stderr[-200:]]
+    process = subprocess.run(command, capture_output=True, text=True)
+    if process.returncode:
+        (first,) = [line for line in process.stderr.splitlines() if "error:" in line][:1] or [process.stderr[-200:]]
         raise NotRun(f"{Path(command[0]).name}: {first[:300]}")
-    return done.stdout + done.stderr
+    return process.stdout + process.stderr
 
 
 def _type(value: np.ndarray) -> str:
@@ -218,7 +218,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--iree", metavar="FOLDER", help="the folder of iree-compile and iree-run-module")
     parser.add_argument("--no-numpy", action="store_true", help="do not execute the plain step in numpy")
     options = parser.parse_args(arguments)
-    tools = Tools.found(options.iree)
+    tools = Tools.in_folder(options.iree)
     missed = 0
     for cells in (HEADER, ["---"] * len(HEADER)):
         print("| " + " | ".join(cells) + " |")

@@ -29,7 +29,7 @@ PAGES = (MEASURED / "jax_peers.md", MEASURED / "jax_peers_default_flags.md")
 CHILD = (sys.executable, "-m", "recompute.benchmarks.peers.row")
 
 
-def asked(*arguments: str) -> Any:
+def row_of(*arguments: str) -> Any:
     """Return the JSON that the process of a row prints. Its progress and warnings go to this process's standard
     error."""
     outcome = subprocess.run([*CHILD, *arguments], stdout=subprocess.PIPE, text=True, check=True)
@@ -38,12 +38,12 @@ def asked(*arguments: str) -> Any:
 
 def measured(name: str, size: str) -> dict[str, Any]:
     print(f"{name} ...", file=sys.stderr, flush=True)
-    row = asked(name, "--size", size)
+    row = row_of(name, "--size", size)
     if "skipped" in row:
         return row
     if row["platform"] != "cpu":
         add_peaks(name, size, row["costs"])
-    return {**row, "distances": asked(name, "--what", "distances", "--size", "small")}
+    return {**row, "distances": row_of(name, "--what", "distances", "--size", "small")}
 
 
 def add_peaks(name: str, size: str, costs: Mapping[str, Any]) -> None:
@@ -51,7 +51,7 @@ def add_peaks(name: str, size: str, costs: Mapping[str, Any]) -> None:
     peak."""
     for setting, forms in costs.items():
         for form in [form for form in FORMS if form in forms]:
-            forms[form]["peak_bytes"] = asked(
+            forms[form]["peak_bytes"] = row_of(
                 name, "--what", "peak", "--size", size, "--form", form, "--setting", setting
             )
 

@@ -215,15 +215,15 @@ KINDS = ("eq", "almost_eq", "eq_const", "almost_eq_const", "close", "serialized_
 EXPECTATIONS = Dialect("check", [_expect(kind) for kind in KINDS])
 
 
-def agree(kind: str, found: Any, expected: Any, ulps: int) -> bool:
+def agree(kind: str, actual: Any, expected: Any, ulps: int) -> bool:
     """Return whether a value is as expected: exactly, up to a relative error of 1e-4, or up to a number of ulps."""
-    if kind.startswith(("eq", "serialized")) or found.dtype.kind in "biu":
-        return np.array_equal(found, expected, equal_nan=found.dtype.kind in "fc")
-    wide = np.complex128 if found.dtype.kind == "c" else np.float64
-    first, second = found.astype(wide), expected.astype(wide)
+    if kind.startswith(("eq", "serialized")) or actual.dtype.kind in "biu":
+        return np.array_equal(actual, expected, equal_nan=actual.dtype.kind in "fc")
+    wide = np.complex128 if actual.dtype.kind == "c" else np.float64
+    first, second = actual.astype(wide), expected.astype(wide)
     tolerance = 1e-4
     if kind == "close":
-        tolerance = float(np.finfo(found.real.dtype).eps) * max(ulps, 1) if found.dtype.kind in "fc" else 0
+        tolerance = float(np.finfo(actual.real.dtype).eps) * max(ulps, 1) if actual.dtype.kind in "fc" else 0
     return bool(np.allclose(first, second, rtol=tolerance, atol=tolerance * 1e-3, equal_nan=True))
 
 
@@ -244,11 +244,11 @@ def execute_checks(text: str, place: str, table: Table) -> None:
             for _ in expectations:
                 table.note("not executed", place, f"{type(error).__name__}: {error}")
             continue
-        for kind, found, expected, ulps in values:
-            if agree(kind, found, expected, ulps):
+        for kind, actual, expected, ulps in values:
+            if agree(kind, actual, expected, ulps):
                 table.counts["as expected"] += 1
             else:
-                table.note("WRONG VALUE", place, f"{kind}: {found!r} instead of {expected!r}".replace("\n", " "))
+                table.note("WRONG VALUE", place, f"{kind}: {actual!r} instead of {expected!r}".replace("\n", " "))
 
 
 def _expected_values(

@@ -63,14 +63,15 @@ Definition = ast.ClassDef | ast.FunctionDef
 
 
 def _definition_of(name: str, module: ast.Module, folder: Path) -> Definition:
-    """The class or function of this name, in the module or in the sibling that it is imported from; of an overloaded
+    """The class or function of this name, in the module or in the one that it is imported from; of an overloaded
     function the implementation, which comes last."""
     for node in reversed(module.body):
         if isinstance(node, Definition) and node.name == name:
             return node
-        if isinstance(node, ast.ImportFrom) and node.level == 1 and any(alias.name == name for alias in node.names):
-            source = folder / f"{node.module}.py"
-            return _definition_of(name, ast.parse(source.read_text()), folder)
+        if isinstance(node, ast.ImportFrom) and node.level and any(alias.name == name for alias in node.names):
+            package = folder if node.level == 1 else folder.parents[node.level - 2]
+            source = package / f"{node.module}.py"
+            return _definition_of(name, ast.parse(source.read_text()), package)
     raise ValueError(f"{name} is public, but not defined in {folder}")
 
 
@@ -128,20 +129,20 @@ def _call(name: str, parameters: list[str], arrow: str) -> str:
 def names_of(module: ModuleType, prefix: str) -> Iterator[str]:
     yield f"## `{prefix}`\n"
     for name in sorted(module.__all__, key=str.lower):
-        thing = getattr(module, name)
-        if isinstance(thing, ModuleType):
+        public = getattr(module, name)
+        if isinstance(public, ModuleType):
             continue
         yield f"### `{prefix}.{name}`\n"
-        if callable(thing):
-            yield f"```text\n{signature(name, thing)}\n```\n"
-            yield from markdown(documentation(thing))
-        yield from methods(name, thing)
+        if callable(public):
+            yield f"```text\n{signature(name, public)}\n```\n"
+            yield from markdown(documentation(public))
+        yield from methods(name, public)
 
 
-def signature(name: str, thing: Any) -> str:
+def signature(name: str, public: Any) -> str:
     """The call on one line, or with a line for each parameter where it is long."""
     try:
-        inspected = inspect.signature(thing)
+        inspected = inspect.signature(public)
     except (TypeError, ValueError):
         return f"{name}(...)"
     # The address of a default value differs from run to run.
@@ -153,7 +154,7 @@ def signature(name: str, thing: Any) -> str:
     if any(keyword_only) and not variadic:
         parameters.insert(keyword_only.index(True), "*")
     result = inspected.return_annotation
-    arrow = "" if result is inspect.Signature.empty or isinstance(thing, type) else f" -> {_text(result)}"
+    arrow = "" if result is inspect.Signature.empty or isinstance(public, type) else f" -> {_text(result)}"
     return _call(name, parameters, arrow)
 
 
@@ -166,10 +167,10 @@ def _text(annotation: Any) -> str:
     return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
 
 
-def documentation(thing: Any) -> str:
+def documentation(public: Any) -> str:
     """The docstring that the code gives; none for what a dataclass makes by itself."""
-    text = inspect.cleandoc(thing.__doc__ or "")
-    return "" if isinstance(thing, type) and text.startswith(f"{thing.__name__}(") else text
+    text = inspect.cleandoc(public.__doc__ or "")
+    return "" if isinstance(public, type) and text.startswith(f"{public.__name__}(") else text
 
 
 def markdown(docstring: str) -> Iterator[str]:
@@ -188,11 +189,11 @@ def markdown(docstring: str) -> Iterator[str]:
     yield ""
 
 
-def methods(name: str, thing: Any) -> Iterator[str]:
+def methods(name: str, public: Any) -> Iterator[str]:
     """The documented public methods and properties of a class."""
-    if not isinstance(thing, type):
+    if not isinstance(public, type):
         return
-    for attribute, member in vars(thing).items():
+    for attribute, member in vars(public).items():
         member = getattr(member, "fget", None) or getattr(member, "__func__", member)
         if not attribute.startswith("_") and inspect.isfunction(member) and member.__doc__:
             yield f"**`{name}.{attribute}`**\n"

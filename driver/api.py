@@ -140,17 +140,17 @@ def rewrite(
         ValueError: For options that contradict one another, an unknown target, or a plan that cannot be parsed.
     """
     options = options.validated()
-    original, import_remarks = _unmarked(_module(step, name))
+    original, import_remarks = _with_marks_as_attributes(_to_module(step, name))
     remarks = without_move_remarks(import_remarks, bool(options.offload))
     if options.pipeline is not None:
-        return _through(original, options, options.pipeline, remarks)
+        return _rewrite_by_pipeline(original, options, options.pipeline, remarks)
     if options.measure is not None and options.planned is None and options.budget is None:
-        measured = _measured(original, options, options.measure)
+        measured = _rewrite_by_measure(original, options, options.measure)
         return replace(measured, remarks=(*remarks, *measured.remarks))
     resolved, outcomes = with_moves(original, options), list[Recomputation]()
 
     def write(module: ModuleOp) -> ModuleOp:
-        start = _start(module, resolved)
+        start = _input_of_search(module, resolved)
         result = recomputed(start, resolved)
         outcomes.append(result.outcome)
         if options.strict and not result.outcome.copies:
@@ -170,7 +170,7 @@ def rewrite(
     return Rewritten(module, first.plans, remarks, proof, first.copies, first.extra_flops, original, first.saving)
 
 
-def _through(
+def _rewrite_by_pipeline(
     original: ModuleOp, options: RecomputeOptions, pipeline: Pipeline, remarks_before: tuple[Remark, ...]
 ) -> Rewritten:
     """Rewrite by the passes of a pipeline, with the module verified after each. Raises `BadPipeline`, a
@@ -188,11 +188,11 @@ def _through(
     return Rewritten(module, plans, remarks, proof, len(copies), sum(map(flops, copies)), original)
 
 
-def _measured(original: ModuleOp, options: RecomputeOptions, measure: Callable[[ModuleOp], int]) -> Rewritten:
+def _rewrite_by_measure(original: ModuleOp, options: RecomputeOptions, measure: Callable[[ModuleOp], int]) -> Rewritten:
     """Rewrite by every attempt and return the result that `least_measured` chooses; the original if it chooses none."""
     rewrites = [
         (words, rewrite(original, of_attempt))
-        for words, of_attempt in options_to_measure(_start(original, options), options)
+        for words, of_attempt in options_to_measure(_input_of_search(original, options), options)
     ]
     results = [(words, result) for words, result in rewrites if result.copies]
     if not results:
@@ -207,8 +207,8 @@ def _measured(original: ModuleOp, options: RecomputeOptions, measure: Callable[[
     return Rewritten(left, (), (step_left(functions_of(left)[0], choice.summary),), None, 0, 0, original)
 
 
-def _start(original: ModuleOp, options: RecomputeOptions) -> ModuleOp:
-    """Return the module from which the candidates are made. The proof compares with the original."""
+def _input_of_search(original: ModuleOp, options: RecomputeOptions) -> ModuleOp:
+    """Return the module that the search starts from; the proof compares with the original."""
     return without_remat(original) if options.merge_remat else original
 
 
@@ -226,7 +226,7 @@ def prove(before: ModuleOp | str | HasText, after: ModuleOp | str | HasText) -> 
         ParseError: For text that is not MLIR.
         Refusal: If one of the modules does not verify.
     """
-    modules = _module(before, "before"), _module(after, "after")
+    modules = _to_module(before, "before"), _to_module(after, "after")
     for module in modules:
         verify_module(module)
     return prove_modules(*modules)
@@ -261,7 +261,7 @@ def explain(step: ModuleOp | str | HasText, selection: Selection = AUTO, cost: s
         ParseError: For text that is not MLIR.
         Refusal: For a module without a gradient or with dynamic shapes, and for an unknown segment or cost.
     """
-    return Explanations(explanations_of(_verified(step), selection, cost))
+    return Explanations(explanations_of(_verified_module(step), selection, cost))
 
 
 def memory(step: ModuleOp | str | HasText, model: str = ORDER) -> dict[str, Timeline]:
@@ -277,7 +277,7 @@ def memory(step: ModuleOp | str | HasText, model: str = ORDER) -> dict[str, Time
         ValueError: For an unknown model.
     """
     _demand_model(model)
-    return dict(timelines_of(_verified(step), model))
+    return dict(timelines_of(_verified_module(step), model))
 
 
 def _demand_model(model: str) -> None:
@@ -294,16 +294,16 @@ def as_module(step: ModuleOp | str | HasText, name: str = "<input>") -> ModuleOp
     """Return the module, or the parsed text, with calls of marks converted to attributes, in a copy if there are any.
 
     `name`: the name of a text in error messages."""
-    return _unmarked(_module(step, name))[0]
+    return _with_marks_as_attributes(_to_module(step, name))[0]
 
 
-def _verified(step: ModuleOp | str | HasText) -> ModuleOp:
+def _verified_module(step: ModuleOp | str | HasText) -> ModuleOp:
     module = as_module(step)
     verify_module(module)
     return module
 
 
-def _module(step: ModuleOp | str | HasText, name: str) -> ModuleOp:
+def _to_module(step: ModuleOp | str | HasText, name: str) -> ModuleOp:
     if isinstance(step, ModuleOp):
         return step
     if isinstance(step, str):
@@ -315,7 +315,7 @@ def _module(step: ModuleOp | str | HasText, name: str) -> ModuleOp:
     )
 
 
-def _unmarked(module: ModuleOp) -> tuple[ModuleOp, tuple[Remark, ...]]:
+def _with_marks_as_attributes(module: ModuleOp) -> tuple[ModuleOp, tuple[Remark, ...]]:
     """Return the module, in which calls of marks are converted to attributes, and the remarks on invalid marks. A
     module with such calls is copied."""
     if not any(map(is_named_as_mark, module.walk())):

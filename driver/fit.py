@@ -199,20 +199,20 @@ def _fit(module: ModuleOp, text: str, model: str, stop: Stop, effort: Effort) ->
     lines = dict(timelines_of(module, budget.model))
     plain = {name: timeline.peak_bytes for name, timeline in lines.items()}
     around = {name: timeline.device_bytes - timeline.peak_bytes for name, timeline in lines.items()}
-    whole = _whole(module, True, len(plain), budget.model)
-    held = lower_bound(whole.step) if whole is not None and not whole.is_cut else None
-    none = Fit(text, budget.by, Verdict.NO, plain, around, {}, {}, lower_bound=held)
+    single = _single_step(module, True, len(plain), budget.model)
+    bound = lower_bound(single.step) if single is not None and not single.is_cut else None
+    unfit = Fit(text, budget.by, Verdict.NO, plain, around, {}, {}, lower_bound=bound)
     try:
         limits = budget_limits(module, budget)
     except Refusal as error:
-        return replace(none, reason=error.reason)
+        return replace(unfit, reason=error.reason)
     if limits.is_kept:
-        return replace(none, verdict=Verdict.AS_IT_IS, limits=limits.bytes or {}, peaks=plain)
-    return _recomputed(module, budget, none, limits, stop, effort)
+        return replace(unfit, verdict=Verdict.AS_IT_IS, limits=limits.bytes or {}, peaks=plain)
+    return _fit_recomputed(module, budget, unfit, limits, stop, effort)
 
 
 @dataclass(frozen=True)
-class _Whole:
+class _SingleStep:
     """A step that is planned as one block. `extra`: the FLOPs and operations that cutting its loops adds. `is_cut`:
     whether loops were cut."""
 
@@ -221,7 +221,7 @@ class _Whole:
     is_cut: bool
 
 
-def _whole(module: ModuleOp, loops: Loops | LoopSchedule, functions: int, model: str) -> _Whole | None:
+def _single_step(module: ModuleOp, loops: Loops | LoopSchedule, functions: int, model: str) -> _SingleStep | None:
     """Return the only step, as one block to solve.
 
     None if the module has several steps or the memory model proves no bounds.
@@ -231,17 +231,19 @@ def _whole(module: ModuleOp, loops: Loops | LoopSchedule, functions: int, model:
     if len(steps) != 1 or functions != 1 or prepared.inside or model != ORDER:
         return None
     rolled = prepared.rolled
-    return _Whole(steps[0][1], rolled.extra_flops + rolled.copies, rolled.copies > 0)
+    return _SingleStep(steps[0][1], rolled.extra_flops + rolled.copies, rolled.copies > 0)
 
 
-def _recomputed(module: ModuleOp, budget: Budget, none: Fit, limits: BudgetLimits, stop: Stop, effort: Effort) -> Fit:
+def _fit_recomputed(
+    module: ModuleOp, budget: Budget, unfit: Fit, limits: BudgetLimits, stop: Stop, effort: Effort
+) -> Fit:
     limit_bytes = limits.bytes or {}
     try:
         result = recomputed_within(module, budget, stop=stop)
     except Refusal as error:
-        return replace(none, limits=limit_bytes, reason=error.reason, finished=not stop())
+        return replace(unfit, limits=limit_bytes, reason=error.reason, finished=not stop())
     fit_result = replace(
-        none,
+        unfit,
         verdict=Verdict.RECOMPUTED,
         limits=limit_bytes,
         peaks=result.peaks,
@@ -249,19 +251,19 @@ def _recomputed(module: ModuleOp, budget: Budget, none: Fit, limits: BudgetLimit
         extra_percent=100 * result.outcome.extra_flops / max(1, plain_flops(module)),
         finished=not stop(),
     )
-    whole = _whole(module, result.loops, len(limit_bytes), budget.model)
-    if whole is None:
+    single = _single_step(module, result.loops, len(limit_bytes), budget.model)
+    if single is None:
         return fit_result
-    plain = _whole(module, False, len(limit_bytes), budget.model)
+    plain = _single_step(module, False, len(limit_bytes), budget.model)
     assert plain is not None, "loops that are left as they are make no other blocks"
     # Problems count one more for each execution, so that an operation without FLOPs is not free.
     # The cost of a loop is that of one iteration; the cost of its repeated operations is that of all iterations.
     total = max(problem_of_graph(plain.step.graph).total_cost, plain_flops(module))
     percent = 100 * (result.outcome.extra_flops + result.outcome.copies) / max(1, total)
-    problem = problem_of_graph(whole.step.graph)
-    bound = 100 * (whole.extra + _bound(problem, next(iter(limit_bytes.values())), stop, effort)) / max(1, total)
+    problem = problem_of_graph(single.step.graph)
+    bound = 100 * (single.extra + _bound(problem, next(iter(limit_bytes.values())), stop, effort)) / max(1, total)
     loops = (
-        result.loops.option if whole.is_cut or plain.step.graph.fingerprint != whole.step.graph.fingerprint else None
+        result.loops.option if single.is_cut or plain.step.graph.fingerprint != single.step.graph.fingerprint else None
     )
     return replace(fit_result, extra_percent=percent, bound_percent=min(bound, percent), loops=loops)
 

@@ -20,8 +20,9 @@ from ..planning.calibrated_search import CalibratedSearch
 from ..planning.plan_file import StepPlan
 from ..planning.solvers.result import Progress, Stop
 from ..reports.curve import Curve, Point, RefusedBudget, SegmentRecomputation
-from ..search.budget.limits import ERROR
-from ..search.pool import ModuleCandidate, Pool, pool_of
+from ..search.budget.limits import MODEL_ERROR
+from ..search.pool import ModuleCandidate, Pool
+from ..search.pool_cache import pool_of
 from ..search.prepare import prepare
 from ..search.rewrite import recomputed_once
 from ..support.diagnostics import Refusal
@@ -112,7 +113,7 @@ def swept_by_model(module: ModuleOp, count: int, progress: Progress, stop: Stop)
         point = _outcome(rewrites, share, plain_bytes, finished=not stop())
         (points if isinstance(point, Point) else refused).append(point)  # pyright: ignore[reportArgumentType]
     points.append(Point(plain_bytes, plain_bytes, 0.0, 0.0, "nothing runs again", "plain", True))
-    name = f"{', '.join(f'@{function}' for function in plain)} by the model of XLA:CPU, {ERROR}"
+    name = f"{', '.join(f'@{function}' for function in plain)} by the model of XLA:CPU, {MODEL_ERROR}"
     return Curve(name, plain_bytes, 0, (), tuple(points), tuple(refused))
 
 

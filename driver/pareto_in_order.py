@@ -18,7 +18,7 @@ from ..planning.solvers.effort import Effort
 from ..planning.solvers.incumbent import Incumbent
 from ..planning.solvers.problem import Pair, Problem
 from ..planning.solvers.result import Infeasible, Progress, Result, Stop
-from ..planning.solvers.solve_graph import carried_within, problem_of_graph
+from ..planning.solvers.solve_graph import problem_of_graph, solve_until_rewritten_fits
 from ..planning.solvers.solvers_by_name import solve
 from ..planning.solvers.sweep import Outcome, sweep
 from ..reports.curve import Curve, SegmentRecomputation, Sweep, curve_of
@@ -100,7 +100,7 @@ def _swept(name: str, step: Step, options: SweepOptions) -> SweptStep:
     labels = Labels.of(step.phases)
 
     def again(result: Result) -> tuple[SegmentRecomputation, ...]:
-        return tuple(_again(step, problem, labels, result.pairs))
+        return tuple(_recomputed_by_segment(step, problem, labels, result.pairs))
 
     holding = tuple(lower_bound(step).lines())
     curve = curve_of(name, Sweep(problem, plain, budgets, outcomes), again=again, holding=holding)
@@ -117,11 +117,13 @@ def _solved(
         best = Incumbent(problem, limit, options.seconds, options.progress, options.stop)
         return solve(problem, limit, options.solver, best, starts, options.effort)
 
-    carried = carried_within(step.graph, problem, budget, solved)
-    return carried if isinstance(carried, Infeasible) else carried.result
+    fitting = solve_until_rewritten_fits(step.graph, problem, budget, solved)
+    return fitting if isinstance(fitting, Infeasible) else fitting.result
 
 
-def _again(step: Step, problem: Problem, labels: Labels, pairs: Iterable[Pair]) -> Iterator[SegmentRecomputation]:
+def _recomputed_by_segment(
+    step: Step, problem: Problem, labels: Labels, pairs: Iterable[Pair]
+) -> Iterator[SegmentRecomputation]:
     """Yield the recomputed operations by segment, the most expensive segments first."""
     runs = dict[str, list[int]]()
     for _, op in pairs:

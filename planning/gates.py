@@ -63,7 +63,7 @@ def find_gates(graph: Graph, readers: Iterable[int], after: int, before: int) ->
     return tuple(sorted(gates, key=graph.maker.__getitem__))
 
 
-def joining(graph: Graph, readers: Collection[int], after: int, before: int, until: int) -> tuple[int, ...]:
+def joining_gates(graph: Graph, readers: Collection[int], after: int, before: int, until: int) -> tuple[int, ...]:
     """Return the cotangents defined before the copies that are combined with results of the readers, in operations
     before `until`.
 
@@ -121,7 +121,7 @@ def is_gate(graph: Graph, value: int) -> bool:
     )
 
 
-def hold_back(graph: Graph, gates: Iterable[int], values: Iterable[int]) -> bool:
+def can_delay(graph: Graph, gates: Iterable[int], values: Iterable[int]) -> bool:
     """Return whether a gate delays copies of the values: it depends on a forward operation after all of them, or on a
     cotangent argument."""
     after = max(graph.maker[value] for value in values)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 
 from ..planning.solvers.problem import Problem
 from ..planning.solvers.result import Infeasible, Result
-from ..planning.solvers.working_set import held_up_by, largest_working_set
+from ..planning.solvers.working_set import describe_working_set, largest_working_set
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def curve_of(
         name,
         sweep.plain_peak_bytes,
         least.bytes,
-        tuple(holding) or held_up_by(sweep.problem, least),
+        tuple(holding) or describe_working_set(sweep.problem, least),
         points,
         refused,
         tuple(markers),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FOUND, PROVED, GAP = "#0d4079", "#e69f00", "#f6dca8"
+BEST, PROVED, GAP = "#0d4079", "#e69f00", "#f6dca8"
 SHAPES = "Ds^vPX*"
 """Marker shapes, one for each planner, so that planners can be told apart without colour."""
 ROOM = 1.06
@@ -109,7 +109,7 @@ def _draw_points(axes: Axes, points: Sequence[Point], unit: int) -> None:
     if is_proved:
         label = f"gap, at most {max(cost - bound for cost, bound in zip(costs, bounds, strict=True)):.2g} points"
         axes.fill_between(budgets, bounds, costs, color=GAP, linewidth=0, zorder=1, label=label)
-    axes.plot(budgets, costs, "o-", color=FOUND, markersize=3.5, linewidth=1.2, zorder=3, label="best plan found")
+    axes.plot(budgets, costs, "o-", color=BEST, markersize=3.5, linewidth=1.2, zorder=3, label="best plan found")
     if is_proved:
         axes.plot(budgets, bounds, "--", color=PROVED, linewidth=1.4, zorder=4, label="proven lower bound")
 

@@ -102,8 +102,8 @@ class StepCandidates:
         """Start with scored attempts. The candidates refer to operations by number, so that the step can be freed."""
         of_step = cls(step.graph, forecast, share, demand, tuple(notes_of(step)))
         thinned = {
-            *_least(attempts, lambda attempt: attempt.peaks.xla),
-            *_least(attempts, lambda attempt: attempt.planned.plan.extra_flops),
+            *_smallest_attempts(attempts, lambda attempt: attempt.peaks.xla),
+            *_smallest_attempts(attempts, lambda attempt: attempt.planned.plan.extra_flops),
         }
         for at, attempt in enumerate(attempts):
             planned = attempt.planned
@@ -193,7 +193,7 @@ class StepCandidates:
         return UnscoredPlan(PlanOrigin(PlanSource.SOLVER, share_of_peak), plan, self.notes, {})
 
 
-def _least(attempts: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> list[int]:
+def _smallest_attempts(attempts: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> list[int]:
     """Return the indices of the smallest attempts with copies, by `size`: at most `THINNED // 2` of them."""
     copying = [at for at, attempt in enumerate(attempts) if attempt.planned.plan.copies]
     return sorted(copying, key=lambda at: size(attempts[at]))[: THINNED // 2]

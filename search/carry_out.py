@@ -16,6 +16,7 @@ from ..analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_again
 from ..analysis.step.order import functions_of
 from ..analysis.step.step import Step
 from ..options.recompute_options import RecomputeOptions
+from ..options.selection import Selection
 from ..planning.plan import Plan
 from ..rules.effects import Permission
 from ..support.diagnostics import Remark, RemarkKind, Topic
@@ -24,7 +25,7 @@ from ..transforms.clone import Cloned, clone_as_planned, clone_by, clone_marked
 from ..transforms.mark import decision_remarks, write_marks
 from ..transforms.phase import Steps
 from ..transforms.plans.misfits import Misfits
-from .choose import choose_for, why_worse
+from .choose import ChosenAttempt, choose_for, why_worse
 from .left_steps import as_rest, step_left
 
 
@@ -44,34 +45,43 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cu
         choice = misfits.fitted(function, partial(choose_for, function, step, options))
         if choice is None:
             continue
+        remarks_of[function] = _choice_remarks(function, step, choice, selection)
+        if choice.refused is not None:
+            continue
         planned = choice.chosen.planned
-        remarks = remarks_of[function] = list[Remark]()
-        remarks.extend(decision_remarks(function, planned.decided, selection))
-        if choice.refused is None:
-            write_marks(planned.decided)
-            plans[function] = planned.plan
-            if emission.keeps_barriers and not cut and [function] == functions_of(module):
-                saving = 1 - choice.chosen.peaks.xla / max(choice.before.xla, 1)
-            remarks.extend(choice.remarks(function))
-            if choice.is_free:
-                if emission.keeps_barriers:
-                    # The peak under XLA before the change may be read after the step has changed.
-                    choice.forecast.read()
-                before[function.sym_name.data] = choice.before
-        else:
-            remarks.append(step_left(function, choice.refused))
-        if not plans[function].copies:
-            remarks.extend(_exchanges(step, selection.permission))
+        write_marks(planned.decided)
+        plans[function] = planned.plan
+        if emission.keeps_barriers and not cut and [function] == functions_of(module):
+            saving = 1 - choice.chosen.peaks.xla / max(choice.before.xla, 1)
+        if choice.is_free:
+            if emission.keeps_barriers:
+                # The peak under XLA before the change may be computed after the step has changed.
+                choice.forecast.detach()
+            before[function.sym_name.data] = choice.before
     misfits.refuse()
     cloned = clone_marked(module, steps, lambda function, _: plans[function], selection.permission)
     inside = cut or any(plan.copies for plan in plans.values())
     per_step = [
-        some if plans[function].copies or not inside else as_rest(some) for function, some in remarks_of.items()
+        remarks if plans[function].copies or not inside else as_rest(remarks)
+        for function, remarks in remarks_of.items()
     ]
     return replace(cloned, remarks=(*chain(*per_step), *cloned.remarks), before=before, saving=saving)
 
 
-def _exchanges(step: Step, permission: Permission) -> Iterator[Remark]:
+def _choice_remarks(function: FuncOp, step: Step, choice: ChosenAttempt, selection: Selection) -> list[Remark]:
+    """Return the remarks on a step: on its segments, on the choice, and on collectives that prevent copies. Must be
+    computed before marks are written."""
+    remarks = list(decision_remarks(function, choice.chosen.planned.decided, selection))
+    if choice.refused is None:
+        remarks.extend(choice.remarks(function))
+    else:
+        remarks.append(step_left(function, choice.refused))
+    if choice.refused is not None or not choice.chosen.planned.plan.copies:
+        remarks.extend(_collective_remarks(step, selection.permission))
+    return remarks
+
+
+def _collective_remarks(step: Step, permission: Permission) -> Iterator[Remark]:
     """Yield a remark for each reason why operations with collectives are not recomputed."""
     reported = set[str]()
     for number in sorted(unrepeatable(step, permission)):
@@ -94,8 +104,8 @@ def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions)
     assert planned is not None, "the options have a plan or a planner"
     forecasts = [Forecast.of(function, step, options.emission) for function, step in steps]
     if options.emission.keeps_barriers:
-        # The peak under XLA before the change is read after the step has changed.
-        forecasts = [forecast.read() for forecast in forecasts]
+        # The peak under XLA before the change is computed after the step has changed.
+        forecasts = [forecast.detach() for forecast in forecasts]
     if callable(planned):
         cloned = clone_by(module, planned, permission, steps)
     else:

@@ -120,7 +120,7 @@ def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenA
     scored = [*map(score, islice(_distinct(planner.plans()), options.attempts))]
     if forecast.keeps_barriers and not scored[0].peaks.is_steady:
         scored.append(chained(scored[0]))
-    chosen = least(scored, before, forecast.keeps_barriers)
+    chosen = best_attempt(scored, before, forecast.keeps_barriers)
     if forecast.keeps_barriers and not chosen.peaks.is_steady and not chosen.planned.attempt.chain:
         chosen = min(chosen, chained(chosen), key=lambda attempt: attempt.peaks.eager)
     is_forced_here = any(map(is_forced, step.phases.order.operations))
@@ -178,7 +178,7 @@ def _distinct(attempts: Iterator[PlannedAttempt]) -> Iterator[PlannedAttempt]:
             yield planned
 
 
-def least(scored: Sequence[ScoredAttempt], before: Peaks, keeps_barriers: bool) -> ScoredAttempt:
+def best_attempt(scored: Sequence[ScoredAttempt], before: Peaks, keeps_barriers: bool) -> ScoredAttempt:
     """Select the attempt with the lowest peak.
 
     Attempts with copies that improve on the unchanged step are preferred, and among them the more trusted kinds of
@@ -198,7 +198,7 @@ def least(scored: Sequence[ScoredAttempt], before: Peaks, keeps_barriers: bool) 
     copying = [attempt for attempt in scored if attempt.planned.plan.copies] or scored
     better = [attempt for attempt in copying if why_worse(before, attempt.peaks, keeps_barriers) is None] or copying
     better = [attempt for attempt in better if not (keeps_barriers and _needs_more(before, attempt.peaks))] or better
-    return _as_good(_as_good(_by_trust(better, size), size), lambda attempt: attempt.peaks.in_order)[0]
+    return _nearly_smallest(_nearly_smallest(_by_trust(better, size), size), lambda attempt: attempt.peaks.in_order)[0]
 
 
 def _by_trust(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> Sequence[ScoredAttempt]:
@@ -220,7 +220,7 @@ def _gained(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int
     return min(map(size, scored)) ** 2 * min(attempt.peaks.in_order for attempt in scored)
 
 
-def _as_good(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> list[ScoredAttempt]:
+def _nearly_smallest(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> list[ScoredAttempt]:
     """Return the attempts whose size is at most `AS_GOOD` times the smallest."""
     smallest = min(map(size, scored))
     return [attempt for attempt in scored if size(attempt) <= AS_GOOD * smallest]

@@ -1,9 +1,5 @@
-"""Emit a step after its copies have been made: CSE, verify, lower, stagger; and check whether the result lowers a peak.
-
-Restored calls may raise the peak of an executor that keeps program order: a call needs all its operands and results at
-one time, while its operations could be spread out, and equal operations of different calls are not merged. XLA inlines
-calls, merges equal operations and has an order of its own.
-"""
+"""Emit a step after its copies have been made: CSE, lower, stagger, verify; and compare its peaks with the unchanged
+step."""
 
 from __future__ import annotations
 
@@ -13,10 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from ..analysis.memory.peaks import Peaks
-from ..analysis.memory.timeline import peak_in_order
-from ..analysis.step.order import functions_of
 from ..options.recompute_options import Emission
-from ..planning.objective import WORTH_IT
 from ..support.diagnostics import Remark
 from ..support.timing import part
 from ..transforms.calls.origins import Origins
@@ -24,7 +17,6 @@ from ..transforms.clone import Cloned
 from ..transforms.cse import cse
 from ..transforms.lower import lower
 from ..transforms.phase import Steps, numbered_steps
-from ..transforms.preparation.timelines import flat
 from ..transforms.stagger import stagger
 from ..transforms.verify import verify, verify_input
 from .choose import why_worse
@@ -81,7 +73,7 @@ def replace_content(module: ModuleOp, work: ModuleOp) -> None:
 def peaks_of(steps: Steps, cloned: Cloned) -> Mapping[FuncOp, Peaks]:
     """Compute the peaks of the emitted steps that have copies."""
     copied = {clone_of_step.function for clone_of_step in cloned.steps if clone_of_step.plan.copies}
-    return {function: Peaks.written(function, step) for function, step in steps if function.sym_name.data in copied}
+    return {function: Peaks.of_step(function, step) for function, step in steps if function.sym_name.data in copied}
 
 
 def why_all_worse(peaks: Mapping[FuncOp, Peaks], cloned: Cloned, emission: Emission) -> Remark | None:
@@ -95,41 +87,3 @@ def why_all_worse(peaks: Mapping[FuncOp, Peaks], cloned: Cloned, emission: Emiss
             return None
         remark = step_left(function, reason)
     return remark
-
-
-STAY = "functions stay inlined: called again they would take the peak in program order from {inlined} to {called} bytes"
-"""The remark on functions whose calls are not restored."""
-
-
-def in_order(module: ModuleOp) -> Mapping[str, int]:
-    """Compute the peak of each function of a flat module, in program order and in bytes."""
-    return {function.sym_name.data: peak_in_order(function) for function in functions_of(module)}
-
-
-def may_cost(called: ModuleOp, before: Mapping[str, int]) -> bool:
-    """Return whether restored calls may raise a peak, so that the module has to be compared with one without calls.
-
-    Args:
-        called: The module with restored calls.
-        before: The peaks before calls were restored, in bytes by function.
-    """
-    module = flat(called)
-    peaks = in_order(module)
-    cse(module)
-    merged = in_order(module)
-    return any(_is_more(peak, min(before[name], merged[name])) for name, peak in peaks.items())
-
-
-def why_inlined(called: ModuleOp, inlined: ModuleOp) -> Remark | None:
-    """Return a remark on the first function with a lower peak if all calls are inlined; None if there is no such
-    function."""
-    least = in_order(flat(inlined))
-    for function in functions_of(module := flat(called)):
-        name = function.sym_name.data
-        if _is_more(peak := in_order(module)[name], least[name]):
-            return Remark(function, STAY.format(inlined=least[name], called=peak))
-    return None
-
-
-def _is_more(peak: int, than: int) -> bool:
-    return peak > than * (1 + WORTH_IT)

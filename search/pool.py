@@ -1,27 +1,21 @@
 """Candidate plans for a module with their forecast needs, for callers that measure the rewritten or compiled result.
 
 A pool begins with the attempts that `recompute` compares without a budget. `Pool.search` adds plans around the least
-work that is expected to fit; nothing is rewritten here. The pools of recent modules are cached, so that searches for
-several budgets share their forecasts. Candidates refer to operations by number, and each plan is checked against the
-step when it is applied.
+work that is expected to fit; nothing is rewritten here. Candidates refer to operations by number, and each plan is
+checked against the step when it is applied. `pool_cache.py` keeps the pools of recent modules.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from hashlib import sha256
-from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from ..analysis.memory.peaks import Forecast, Peaks
-from ..analysis.step.phase_sources import sources
 from ..analysis.step.step import Step
-from ..mlir_io.printer import print_module
 from ..options.loop_schedule import UNCUT, LoopSchedule
 from ..options.recompute_options import RecomputeOptions
 from ..options.selection import BadSelection
@@ -30,9 +24,8 @@ from ..planning.host_moves import Offload
 from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan
 from ..planning.solvers.result import Stop, never
-from ..rules.registry import BUILT_IN
 from ..support.diagnostics import BadRequest
-from ..support.operations import every_operation, name_of
+from ..support.operations import every_operation
 from ..support.timing import part
 from ..transforms.per_device.outline import is_stand_in
 from ..transforms.phase import numbered_steps
@@ -179,7 +172,7 @@ def _variant_of(module: ModuleOp, options: RecomputeOptions, references: dict[st
     steps = dict[str, StepCandidates]()
     for function, step in numbered_steps(prepared.module, costs=cost_option(prepared.module, options.cost).of):
         name = function.sym_name.data
-        forecast = Forecast.of(function, step, options.emission).read()
+        forecast = Forecast.of(function, step, options.emission).detach()
         plain = forecast.without_copies()
         share = partial(_share, offload, references.setdefault(name, plain))
         attempts = _attempts(function, step, choosing, forecast)
@@ -226,40 +219,3 @@ def _cheapest(candidates_of_step: Sequence[StepCandidate], need: float) -> StepC
 
 def _without_copies(source: PlanSource, need: float) -> StepCandidate:
     return StepCandidate(PlanOrigin(source), Plan(), (), need, 0)
-
-
-CACHED_POOLS = 4
-"""Maximum number of cached pools."""
-_HOLDERS = {"builtin.module", "func.func"}
-_pools: OrderedDict[object, Pool] = OrderedDict()
-
-
-def pool_of(module: ModuleOp, options: RecomputeOptions, stop: Stop = never) -> Pool:
-    """Return the pool of a module, which is cached by the text of the module and by the options. Raises `Refusal` as
-    `Pool.of` does."""
-    key = _key(module, options)
-    if key is not None and key in _pools:
-        _pools.move_to_end(key)
-        return _pools[key]
-    pool = Pool.of(module, options, stop)
-    if key is not None and not stop():
-        _pools[key] = pool
-        while len(_pools) > CACHED_POOLS:
-            _pools.popitem(last=False)
-    return pool
-
-
-def forget_pools() -> None:
-    """Empty the cache of pools."""
-    _pools.clear()
-
-
-def _key(module: ModuleOp, options: RecomputeOptions) -> object | None:
-    """Return the cache key; None if the candidates depend on a file of costs or on registered rules."""
-    names = set(map(name_of, every_operation(module)))
-    declared = not names <= BUILT_IN.keys() | _HOLDERS
-    if declared or Path(options.cost).exists():
-        return None
-    text = sha256(print_module(module, debuginfo=True).encode()).hexdigest()
-    relevant = options.selection, options.copies, options.emission, options.loop_schedule, options.cost, options.moves
-    return text, relevant, tuple(sources())

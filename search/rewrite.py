@@ -45,11 +45,12 @@ from .budget.move_choices import cheapest_moves, require_order_model, waits_for
 from .budget.within import BudgetResult, within_budget
 from .carry_out import carry_out_best, carry_out_planned
 from .checked_options import cost_option, with_moves
-from .emit import emit, in_order, may_cost, peaks_of, replace_content, why_all_worse, why_inlined
+from .emit import emit, peaks_of, replace_content, why_all_worse
 from .left_steps import with_loops_cut
 from .outcome import Recomputation, unchanged
 from .plan_cost import cost_remarks
 from .prepare import Prepared, prepare
+from .restored_calls import calls_may_raise_peak, peaks_in_order, why_inlined
 
 Written = tuple[ModuleOp | None, Recomputation]
 """The new module, or None if the step stays unchanged, and the outcome."""
@@ -152,7 +153,7 @@ def _rewrite_or_alternative(module: ModuleOp, options: RecomputeOptions) -> Writ
     work = result.module
     if work is None:
         return None, result.outcome
-    if result.peaks_without_calls and may_cost(work, result.peaks_without_calls):
+    if result.peaks_without_calls and calls_may_raise_peak(work, result.peaks_without_calls):
         inlined = _run_stages(module, replace(options, calls=False))
         if inlined.module is not None and (why := why_inlined(work, inlined.module)) is not None:
             return inlined.module, replace(inlined.outcome, remarks=(*inlined.outcome.remarks, why))
@@ -210,7 +211,7 @@ def _run_stages(module: ModuleOp, options: RecomputeOptions) -> _StagesResult:
         emit_remarks += _eager_remarks(peaks)
     prepared.put_back(emission.keeps_barriers and emission.staggered)
     restores = options.calls and not emission.keeps_barriers
-    peaks_without_calls = in_order(work) if restores else dict[str, int]()
+    peaks_without_calls = peaks_in_order(work) if restores else dict[str, int]()
     restored = restore_calls(work, module, prepared.origins) if options.calls else nothing_restored(module)
     remarks = (*mark_remarks, *stage_remarks, *cloned.remarks, *emit_remarks)
     outcome = Recomputation(

@@ -47,11 +47,11 @@ class RememberingPrinter(Printer):
 
 
 def print_alike(
-    printer: Printer, what: str, depends_on: tuple[Attribute, ...], write: Callable[[Printer], None]
+    printer: Printer, label: str, depends_on: tuple[Attribute, ...], write: Callable[[Printer], None]
 ) -> None:
-    """Print a text that depends only on the label `what` and on the given attributes; a `RememberingPrinter` caches
+    """Print a text that depends only on `label` and on the given attributes; a `RememberingPrinter` caches
     it."""
     if isinstance(printer, RememberingPrinter):
-        printer.print_once((what, *map(id, depends_on)), write)
+        printer.print_once((label, *map(id, depends_on)), write)
     else:
         write(printer)

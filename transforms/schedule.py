@@ -18,7 +18,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..analysis.memory.list_schedules import low_peak
+from ..analysis.memory.list_schedules import lowest_peak_schedule
 from ..analysis.step.order import Order, functions_of
 from ..dialects.context import tell
 from ..support.diagnostics import Remark, RemarkKind
@@ -32,7 +32,7 @@ def schedule(module: ModuleOp) -> list[Remark]:
     """
     remarks = list[Remark]()
     for function in functions_of(module):
-        result = low_peak(function)
+        result = lowest_peak_schedule(function)
         if result.is_new:
             _write(result.order)
             words = f"this order takes the peak from {result.given_peak_bytes} to {result.peak_bytes} bytes"

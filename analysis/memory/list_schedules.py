@@ -220,7 +220,7 @@ class MemorySchedule:
         return self.peak_bytes < self.given_peak_bytes
 
 
-def low_peak(function: FuncOp) -> MemorySchedule:
+def lowest_peak_schedule(function: FuncOp) -> MemorySchedule:
     """Return the order with the lowest peak found, or the program order; the peak of the eager schedule never rises.
 
     Raises:
@@ -239,7 +239,7 @@ def low_peak(function: FuncOp) -> MemorySchedule:
 
 
 @dataclass(frozen=True)
-class _Ordered:
+class _ReorderedStretch:
     """A stretch in program order and in its new order.
 
     `is_forward`: whether it belongs to the forward pass.
@@ -251,7 +251,7 @@ class _Ordered:
 
 
 # The eager schedule follows the order of the forward pass. If its peak rises, reorder only one kind of stretches.
-_CHOICES: tuple[Callable[[_Ordered], bool], ...] = (
+_CHOICES: tuple[Callable[[_ReorderedStretch], bool], ...] = (
     lambda stretch: True,
     lambda stretch: not stretch.is_forward,
     lambda stretch: stretch.is_forward,
@@ -269,11 +269,11 @@ class _Peaks:
         return cls(peak_bytes(graph), peak_bytes(graph, eager(graph)) if classified is not None else 0)
 
 
-def _order_stretches(order: Order, classified: Phases | None) -> list[_Ordered]:
+def _order_stretches(order: Order, classified: Phases | None) -> list[_ReorderedStretch]:
     """Return each stretch in the order with the lowest peak; ties keep the program order."""
     precedence, footprint = Precedence.of(order, classified), Footprint.of(graph_of(order).graph)
     live = LiveSet.at_start(footprint)
-    ordered = list[_Ordered]()
+    reordered = list[_ReorderedStretch]()
     for operations in precedence.stretches:
         stretch = Stretch(operations, precedence, footprint, live.unread)
         candidates = [list(operations), *(_constants_where_used(rule(stretch), precedence) for rule in RULES)]
@@ -281,8 +281,8 @@ def _order_stretches(order: Order, classified: Phases | None) -> list[_Ordered]:
         for operation in chosen:
             live.run(operation)
         is_forward = classified is not None and classified.is_forward(order.operations[operations.start])
-        ordered.append(_Ordered(operations, chosen, is_forward))
-    return ordered
+        reordered.append(_ReorderedStretch(operations, chosen, is_forward))
+    return reordered
 
 
 def _constants_where_used(order: list[int], precedence: Precedence) -> list[int]:
@@ -302,7 +302,7 @@ def _constants_where_used(order: list[int], precedence: Precedence) -> list[int]
     return [*placed, *(operation for operation in order if operation not in placed)]
 
 
-def _join(order: Order, stretches: list[_Ordered], is_reordered: Callable[[_Ordered], bool]) -> Order:
+def _join(order: Order, stretches: list[_ReorderedStretch], is_reordered: Callable[[_ReorderedStretch], bool]) -> Order:
     positions = [
         position
         for stretch in stretches

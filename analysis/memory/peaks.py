@@ -29,26 +29,26 @@ class Peaks:
         in_order: The peak if the operations run in program order.
         eager: The peak of the eager schedule.
         in_update: Whether the peak in program order occurs in the update.
-        ask_xla: A function that computes the peak of the XLA:CPU model, which is slow.
+        compute_xla: A function that computes the peak of the XLA:CPU model, which is slow.
     """
 
     in_order: int
     eager: int
     in_update: bool
-    ask_xla: Callable[[], int] = field(repr=False)
+    compute_xla: Callable[[], int] = field(repr=False)
 
     @classmethod
     @part("peaks")
-    def of(cls, graph: Graph, ask_xla: Callable[[], int]) -> Peaks:
+    def of(cls, graph: Graph, compute_xla: Callable[[], int]) -> Peaks:
         counted = CountedStorages.of(graph)
         live = live_bytes(graph, counted=counted)
         highest = int(live.argmax()) if len(live) else 0
         in_update = bool(len(live)) and graph.update[highest]
-        return cls(int(live.max(initial=0)), peak_bytes(graph, eager(graph), counted), in_update, ask_xla)
+        return cls(int(live.max(initial=0)), peak_bytes(graph, eager(graph), counted), in_update, compute_xla)
 
     @classmethod
-    def written(cls, function: FuncOp, step: Step) -> Peaks:
-        """Return the peaks of the step as it is."""
+    def of_step(cls, function: FuncOp, step: Step) -> Peaks:
+        """Return the peaks of an emitted step."""
         return cls.of(step.graph, lambda: xla_timeline(function, step.phases).peak_bytes)
 
     def of_target(self, keeps_barriers: bool) -> int:
@@ -73,7 +73,7 @@ class Peaks:
     def xla(self) -> int:
         """The peak under the XLA:CPU model, computed on first access."""
         with part("peaks"):
-            return self.ask_xla()
+            return self.compute_xla()
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,9 @@ class Forecast:
 
         return cls(step.graph, plain, emission.keeps_barriers, emission.staggered)
 
-    def read(self) -> Forecast:
-        """Return a forecast that no longer refers to the function, so that later changes of the function do not affect
-        it."""
+    def detach(self) -> Forecast:
+        """Read the function now, so that later changes of it do not affect the forecast; return the forecast without a
+        reference to the function."""
         plain = self.plain()
         return replace(self, plain=lambda: plain)
 

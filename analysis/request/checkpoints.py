@@ -106,6 +106,7 @@ def segments_between(phases: Phases, checkpoints: Sequence[str]) -> Segments:
 
 
 def sorted_by_position(phases: Phases, segment: Mapping[Operation, int]) -> list[tuple[Operation, int]]:
+    """Return the segment of each operation, in program order."""
     return sorted(segment.items(), key=lambda item: phases.order.position[item[0]])
 
 

@@ -26,6 +26,7 @@ from ...support.operations import every_operation
 
 
 def is_copy(op: Operation) -> bool:
+    """Return whether the operation is a copy for the backward pass."""
     return Names.COPY in op.attributes and isinstance(op.attributes[Names.COPY], IntegerAttr)
 
 

@@ -70,6 +70,7 @@ def _maker(value: SSAValue) -> Operation:
 
 
 def rank_of(value: SSAValue) -> int:
+    """Return the number of dimensions of the value; 0 for a value without a shape."""
     return len(value.type.get_shape()) if is_shaped(value.type) else 0
 
 

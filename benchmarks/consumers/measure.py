@@ -197,8 +197,8 @@ def _has_changed(verdict: str) -> bool:
     return counts is not None and counts[1] != counts[2]
 
 
-def _why_unchanged(said: str) -> str:
-    remarks = [line.partition("remark: ")[2] for line in said.splitlines() if "remark: " in line]
+def _why_unchanged(output: str) -> str:
+    remarks = [line.partition("remark: ")[2] for line in output.splitlines() if "remark: " in line]
     return "; ".join(dict.fromkeys(remarks))
 
 

@@ -68,8 +68,8 @@ def descend(p: Any, gradient: Any, rate: float = 0.1) -> Any:
     return jax.tree.map(lambda w, g: w - rate * g, p, gradient)
 
 
-def add(one: Any, other: Any) -> Any:
-    return jax.tree.map(jnp.add, one, other)
+def add(left: Any, right: Any) -> Any:
+    return jax.tree.map(jnp.add, left, right)
 
 
 def global_norm(tree: Any) -> Any:

@@ -46,12 +46,12 @@ def loss_of(remat: Remat) -> Any:
 def weights_of(seed: int, width: int, layers: int, words: int) -> Any:
     draw = np.random.default_rng(seed)
 
-    def one() -> dict[str, Any]:
+    def block_weights() -> dict[str, Any]:
         up = jnp.stack([matrix(draw, width, 4 * width) for _ in range(EXPERTS)])
         down = jnp.stack([matrix(draw, 4 * width, width) for _ in range(EXPERTS)])
         return {"norm": jnp.ones(width), "gate": matrix(draw, width, EXPERTS), "up": up, "down": down}
 
-    return {"tokens": matrix(draw, words, width), "blocks": [one() for _ in range(layers)]}
+    return {"tokens": matrix(draw, words, width), "blocks": [block_weights() for _ in range(layers)]}
 
 
 def build(remat: Remat, size: str) -> Built:

@@ -28,10 +28,10 @@ def main() -> None:
     parser.add_argument("--form", help="for peak")
     parser.add_argument("--setting", default=DEFAULT, help="for peak (default: %(default)s)")
     options = parser.parse_args()
-    print(json.dumps(found(options), default=plain_data))
+    print(json.dumps(row_of(options), default=plain_data))
 
 
-def found(options: argparse.Namespace) -> Any:
+def row_of(options: argparse.Namespace) -> Any:
     peer = PEERS[options.step]
     # On CPU devices are a matter of asking; the flag says nothing to other platforms.
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FORCED}={peer.devices}".strip()

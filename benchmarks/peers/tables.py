@@ -17,7 +17,7 @@ def markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *lines])
 
 
-def said(number: float | None, digits: int = 3) -> str:
+def number_text(number: float | None, digits: int = 3) -> str:
     return "-" if number is None else f"{number:.{digits}f}"
 
 
@@ -33,14 +33,14 @@ def ratios(rows: Rows, setting: str, of: str) -> str:
     """Return a table of each form as a multiple of the plain step, and of recomputation as a multiple of remat."""
     head = ["step", *OTHERS, f"{SAME} / theirs", "ours / theirs"]
     lines = [
-        [name, *(said(ratio(costs, form, PLAIN, of)) for form in OTHERS), *against_theirs(costs, of)]
+        [name, *(number_text(ratio(costs, form, PLAIN, of)) for form in OTHERS), *against_theirs(costs, of)]
         for name, costs in of_setting(rows, setting).items()
     ]
     return markdown(head, lines)
 
 
 def against_theirs(costs: Any, of: str) -> list[str]:
-    return [said(ratio(costs, form, THEIRS, of)) for form in (SAME, OURS)]
+    return [number_text(ratio(costs, form, THEIRS, of)) for form in (SAME, OURS)]
 
 
 def others(rows: Rows, setting: str) -> str:
@@ -60,9 +60,9 @@ def others(rows: Rows, setting: str) -> str:
     for name, costs in of_setting(rows, setting).items():
         line = [name, str(costs[PLAIN]["results"])]
         line += [str(costs[form]["differing"]) if form in costs else "-" for form in (THEIRS, SAME, OURS)]
-        line += [said(ratio(costs, form, PLAIN, "compile_seconds"), 2) for form in (THEIRS, SAME, OURS)]
+        line += [number_text(ratio(costs, form, PLAIN, "compile_seconds"), 2) for form in (THEIRS, SAME, OURS)]
         line += [own_seconds(costs, form) for form in (SAME, OURS)]
-        line += [said(ratio(costs, form, PLAIN, of)) for of in measured for form in (THEIRS, SAME, OURS)]
+        line += [number_text(ratio(costs, form, PLAIN, of)) for of in measured for form in (THEIRS, SAME, OURS)]
         lines.append(line)
     return markdown(head, lines)
 
@@ -70,7 +70,7 @@ def others(rows: Rows, setting: str) -> str:
 def own_seconds(costs: Any, form: str) -> str:
     if form not in costs:
         return "-"
-    return said(costs[form]["own_seconds"] / costs[PLAIN]["compile_seconds"], 2)
+    return number_text(costs[form]["own_seconds"] / costs[PLAIN]["compile_seconds"], 2)
 
 
 def misses(rows: Rows, setting: str) -> Iterator[str]:
@@ -97,7 +97,8 @@ def distances(rows: Rows) -> str:
             above = [leaf for leaf in leaves if not is_close(leaf)]
             share = 1 - len(above) / len(leaves)
             ran = "plain" if row["distances"].get("is_plain") else "rewritten"
-            lines.append([name, ran, str(len(leaves)), said(theirs, 2), said(ours, 2), f"{share:.0%}", farthest(above)])
+            distances = number_text(theirs, 2), number_text(ours, 2)
+            lines.append([name, ran, str(len(leaves)), *distances, f"{share:.0%}", farthest(above)])
     return markdown(["step", "ours runs", "results", "theirs, worst", "ours, worst", "close", "ours, not close"], lines)
 
 

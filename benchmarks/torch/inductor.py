@@ -47,8 +47,8 @@ def measured(name: str, wrap: Any) -> tuple[Outcome, int, Any]:
     return outcome, allocator_peak(lambda: training_step(model, step, inputs), device), step
 
 
-def distance(one: Outcome, other: Outcome) -> float:
-    lines = [line for line in one.differences(other) if not line.startswith("random state")]
+def distance(outcome: Outcome, other: Outcome) -> float:
+    lines = [line for line in outcome.differences(other) if not line.startswith("random state")]
     return max((float(line.rpartition(": ")[2]) for line in lines), default=0.0)
 
 

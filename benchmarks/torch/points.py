@@ -97,7 +97,7 @@ def seconds_of_passes(name: str) -> tuple[int, list[float]]:
     from recompute.frontends.torch.partition import Partitioner
     from recompute.interpreters.prove import prove
 
-    found: list[tuple[int, list[float]]] = []
+    calls_and_times: list[tuple[int, list[float]]] = []
 
     class Timed(Partitioner):
         def __call__(self, joint: torch.fx.GraphModule, inputs: Any, *, num_fwd_outputs: int, **keywords: Any) -> Any:
@@ -110,7 +110,7 @@ def seconds_of_passes(name: str) -> tuple[int, list[float]]:
             assert prove(module, read_joint(graph, num_fwd_outputs)).proved
             times.append(time.process_time())
             calls = sum(node.op == "call_function" for node in joint.graph.nodes)
-            found.append((calls, [end - start for start, end in pairwise(times)]))
+            calls_and_times.append((calls, [end - start for start, end in pairwise(times)]))
             return self.fallback(joint, inputs, num_fwd_outputs=num_fwd_outputs, **keywords)
 
     from recompute.frontends.torch.compile import Backend
@@ -120,7 +120,7 @@ def seconds_of_passes(name: str) -> tuple[int, list[float]]:
         torch._dynamo.reset()
         model, inputs = make(name)
         torch.compile(model, backend=Backend(Timed(options_of({}))))(*inputs).backward()
-    return found[-1]
+    return calls_and_times[-1]
 
 
 def compile_seconds(name: str) -> tuple[float, float]:

@@ -104,8 +104,8 @@ class Sharding:
 
 _NAME = r'"(?:[^"\\]|\\.)*"'
 _AXIS = re.compile(rf"({_NAME})(?::\((\d+)\)(\d+))?")
-_ONE = rf"{_NAME}(?::\(\d+\)\d+)?"
-_LIST = rf"(?:{_ONE}(?:,{_ONE})*)?"
+_UNGROUPED_AXIS = rf"{_NAME}(?::\(\d+\)\d+)?"
+_LIST = rf"(?:{_UNGROUPED_AXIS}(?:,{_UNGROUPED_AXIS})*)?"
 _DIMENSION = re.compile(rf"\{{({_LIST}),?(\?)?\}}(?:p(0|[1-9]\d*))?")
 _SHARDING = re.compile(
     rf"(@[\w.$-]+|@{_NAME}|mesh<[^<>]*>),\[((?:{_DIMENSION.pattern},?)*)\]"

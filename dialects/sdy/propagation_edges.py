@@ -52,7 +52,7 @@ class AxisEdges:
 
 
 @dataclass(frozen=True)
-class Step:
+class PropagationStep:
     """The edges of one step of propagation."""
 
     index: int
@@ -88,24 +88,24 @@ def _parse_edges(parser: AttrParser) -> AxisEdges:
     return AxisEdges(axis, source, targets)
 
 
-def _parse_step(parser: AttrParser) -> Step:
+def _parse_step(parser: AttrParser) -> PropagationStep:
     with parser.in_braces():
         parser.parse_keyword("step")
         parser.parse_punctuation("-")
         index = parser.parse_integer(allow_boolean=False)
         parser.parse_punctuation("=")
         edges = _parse_list(parser, _parse_edges)
-    return Step(index, edges)
+    return PropagationStep(index, edges)
 
 
 @irdl_attr_definition
-class PropagationEdgesAttr(Data[tuple[Step, ...]]):
+class PropagationEdgesAttr(Data[tuple[PropagationStep, ...]]):
     """`#sdy.propagation_edges<[{step-2 = [{"y" = operand-1 -> [result-0]}]}]>`"""
 
     name = "sdy.propagation_edges"
 
     @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> tuple[Step, ...]:
+    def parse_parameter(cls, parser: AttrParser) -> tuple[PropagationStep, ...]:
         with parser.in_angle_brackets():
             return _parse_list(parser, _parse_step)
 

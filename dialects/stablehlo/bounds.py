@@ -78,8 +78,8 @@ def is_within_bounds(first: TensorType[Attribute], second: TensorType[Attribute]
     """Return whether no extent of one type exceeds a bound of the other, which has the same rank."""
     return all(
         bound == DYNAMIC_INDEX or extent <= bound
-        for one, other in ((first, second), (second, first))
-        for extent, bound in zip(one.get_shape(), bounds_of(other), strict=True)
+        for type_, other in ((first, second), (second, first))
+        for extent, bound in zip(type_.get_shape(), bounds_of(other), strict=True)
     )
 
 

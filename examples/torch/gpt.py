@@ -42,6 +42,10 @@ class Attention(nn.Module):
         return self.out(mixed.transpose(1, 2).reshape(batch, length, width))
 
 
+HEAD_WIDTH = 32
+"""The width of each attention head."""
+
+
 class Block(nn.Module):
     def __init__(self, width: int, heads: int, length: int, dropout: float, fused: bool):
         super().__init__()
@@ -62,7 +66,6 @@ class GPT(nn.Module):
         self,
         layers: int = 6,
         width: int = 128,
-        heads: int = 4,
         length: int = 128,
         words: int = 512,
         dropout: float = 0.1,
@@ -71,7 +74,7 @@ class GPT(nn.Module):
         super().__init__()
         self.embed = nn.Embedding(words, width)
         self.place = nn.Parameter(torch.randn(length, width) * 0.02)
-        self.blocks = nn.ModuleList(Block(width, heads, length, dropout, fused) for _ in range(layers))
+        self.blocks = nn.ModuleList(Block(width, width // HEAD_WIDTH, length, dropout, fused) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, words, bias=False)
 

@@ -23,7 +23,8 @@ from ...planning.solvers.effort import SECONDS_AS_PYTHON, SLOW, is_compiled, lim
 from ...planning.solvers.result import Stop
 from ...search.budget.rounds import Rounds
 from ...search.checked_options import with_moves
-from ...search.pool import ModuleCandidate, Pool, pool_of
+from ...search.pool import ModuleCandidate, Pool
+from ...search.pool_cache import pool_of
 from ...support.diagnostics import Refusal
 from ...support.interrupts import stopping
 from ...support.progress import ProgressLine
@@ -233,8 +234,8 @@ class _CompilerSearch:
 
     def _measure(self, candidate: ModuleCandidate, predicted: float) -> tuple[float, _Candidate] | None:
         """Rewrite by a candidate and compile the result; None if the plans do not apply."""
-        done, most = len(self.rounds), self._most_compiles
-        self.line.at(f"plan {done + 1} of at most {most}", BEFORE_PLANS + (1 - BEFORE_PLANS) * done / most)
+        compiles, most = len(self.rounds), self._most_compiles
+        self.line.at(f"plan {compiles + 1} of at most {most}", BEFORE_PLANS + (1 - BEFORE_PLANS) * compiles / most)
         try:
             rewritten = self._rewritten(candidate)
         except (Refusal, NotProved):

@@ -76,8 +76,8 @@ def _explain(jitted: Jitted[..., Any], budget: str | None, /, *args: Any, **kwar
         least = error.least_bytes if isinstance(error, BudgetNotReached) else None
         refused = replace(report(lowered, limit, budget), refused=error.reason)
         return _answered(refused, limit, least, searched=True)
-    found = report(within, limit, budget)
-    return found if limit is None else _answered(found, limit)
+    rewritten = report(within, limit, budget)
+    return rewritten if limit is None else _answered(rewritten, limit)
 
 
 def _answered(of_step: Report, limit: int | None, least: int | None = None, *, searched: bool = False) -> Report:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 
-
-class NothingSaved(UserWarning):
-    """A step runs as under `jax.jit`; the message has the reason and a remedy."""
+from ..nothing_saved import NothingSaved as NothingSaved
 
 
 class BarriersDropped(UserWarning):

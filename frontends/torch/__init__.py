@@ -14,18 +14,21 @@ from .export import export
 from .options import Options
 from .partition import BudgetNotKept, Partitioner
 from .regions import region
-from .report import GraphReport, Report
+from .report import CompileReport, GraphReport
 from .unsupported import Unsupported
 from .warning import NothingSaved
+
+Report = CompileReport
+"""`CompileReport`, by the name that the report of a step has in `recompute.jax`."""
 
 __all__ = [
     "Backend",
     "BudgetNotKept",
+    "CompileReport",
     "GraphReport",
     "NothingSaved",
     "Options",
     "Partitioner",
-    "Report",
     "Unsupported",
     "backend",
     "compile",

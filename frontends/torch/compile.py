@@ -16,7 +16,7 @@ from .breaks import breaks_since, count_breaks, count_cached
 from .inductor import InductorPartitioner
 from .options import OURS, Keywords, options_of
 from .partition import Partitioner
-from .report import GraphReport, Report
+from .report import CompileReport, GraphReport
 from .run import in_order
 
 BACKENDS = ("aot_eager", "inductor")
@@ -43,10 +43,10 @@ class Backend:
     def reports(self) -> list[GraphReport]:
         return self._partitioner.reports
 
-    def report(self) -> Report:
+    def report(self) -> CompileReport:
         """Report the rewrite of each graph that was compiled so far."""
         cached = count_cached() - self._cached
-        return Report(tuple(self.reports), self._without_backward, breaks_since(self._breaks), cached)
+        return CompileReport(tuple(self.reports), self._without_backward, breaks_since(self._breaks), cached)
 
     def explain(self) -> Explanations:
         """Explain what each graph saves for its backward pass, and what recomputing each segment would change."""

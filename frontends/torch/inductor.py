@@ -22,14 +22,14 @@ from .options import Options
 from .partition import Partitioner
 from .replan import partitioned_within
 from .report import GraphReport
-from .step import Partitioned, Step
+from .step import JointStep, Partitioned
 
 
 class MeasuringPartitioner(Partitioner):
     """A partition function whose plans keep a budget in the step as Inductor compiles it."""
 
     @override
-    def partitioned(self, step: Step) -> tuple[Partitioned, GraphReport]:
+    def partitioned(self, step: JointStep) -> tuple[Partitioned, GraphReport]:
         if self.options.budget is None:
             return super().partitioned(step)
         reason = why_not_run(step.joint)

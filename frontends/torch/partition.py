@@ -20,7 +20,7 @@ from ...support.garbage import no_collection
 from .importer import read_joint
 from .options import Options
 from .report import GraphReport, plain_report, report_of
-from .step import Partitioned, Step
+from .step import JointStep, Partitioned
 from .unsupported import Unsupported
 from .warning import warn_plain
 
@@ -56,7 +56,7 @@ class Partitioner:
         start = perf_counter()
         try:
             module = read_joint(joint, num_fwd_outputs, marked=self.options.budget is None)
-            halves, report = self.partitioned(Step(module, joint, inputs, num_fwd_outputs, keywords))
+            halves, report = self.partitioned(JointStep(module, joint, inputs, num_fwd_outputs, keywords))
         except BudgetNotKept:
             raise
         except (Unsupported, Refusal, NotProved) as error:
@@ -74,7 +74,7 @@ class Partitioner:
         self.reports.append(replace(report, seconds=perf_counter() - start))
         return halves
 
-    def partitioned(self, step: Step) -> tuple[Partitioned, GraphReport]:
+    def partitioned(self, step: JointStep) -> tuple[Partitioned, GraphReport]:
         """Return the halves of the step that is to run, and the report. Raises `Refusal`, `NotProved`,
         `Unsupported`."""
         rewritten = step.rewritten(self.options)

@@ -25,7 +25,7 @@ from .options import Options
 from .partition import BudgetNotKept
 from .report import GraphReport, Round, report_of, unchanged_report
 from .schemas import draws
-from .step import Partitioned, RewrittenStep, Step
+from .step import JointStep, Partitioned, RewrittenStep
 
 COMPILES = 4
 """The maximum number of steps that are compiled for a budget; the plain step is not counted."""
@@ -58,7 +58,7 @@ class Candidate:
     rewritten: RewrittenStep | None = None
 
 
-def partitioned_within(step: Step, options: Options) -> tuple[Partitioned, GraphReport]:
+def partitioned_within(step: JointStep, options: Options) -> tuple[Partitioned, GraphReport]:
     """Return the halves of the step with the least extra work whose compiled peak is within the budget.
 
     Raises `BudgetNotKept` if none of those that were compiled is, and `NotMeasured` if the plain step cannot be
@@ -71,7 +71,7 @@ def partitioned_within(step: Step, options: Options) -> tuple[Partitioned, Graph
 class _Search:
     """The search of one step."""
 
-    step: Step
+    step: JointStep
     options: Options
 
     def best(self) -> tuple[Partitioned, GraphReport]:

@@ -13,7 +13,7 @@ from ...support.units import format_bytes
 from .warning import reason_of
 
 if TYPE_CHECKING:
-    from .step import RewrittenStep, Step
+    from .step import JointStep, RewrittenStep
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class GraphReport:
 
 
 @dataclass(frozen=True)
-class Report:
+class CompileReport:
     """The reports of all graphs, in the order of compilation; `print` shows one line for each.
 
     Attributes:
@@ -154,7 +154,7 @@ class Report:
         return "\n".join(lines)
 
 
-def report_of(step: Step, rewritten: RewrittenStep) -> GraphReport:
+def report_of(step: JointStep, rewritten: RewrittenStep) -> GraphReport:
     """Return the report on a graph that was rewritten, or left as it is with the reason in its remarks."""
     result = rewritten.result
     return replace(
@@ -169,7 +169,7 @@ def report_of(step: Step, rewritten: RewrittenStep) -> GraphReport:
     )
 
 
-def unchanged_report(step: Step) -> GraphReport:
+def unchanged_report(step: JointStep) -> GraphReport:
     """Return the report on a graph without copies."""
     peak, flops = step.peak.temporary_bytes + step.tangent_bytes, _flops(step.module)
     return GraphReport(

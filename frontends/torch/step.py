@@ -35,7 +35,7 @@ _KEYWORDS = frozenset(signature(default_partition).parameters)
 
 @dataclass(frozen=True)
 class RewrittenStep:
-    """A rewrite. It is proved equal when it is split (`Step.split`), as the exported graph that runs.
+    """A rewrite. It is proved equal when it is split (`JointStep.split`), as the exported graph that runs.
 
     Attributes:
         result: The rewrite.
@@ -52,7 +52,7 @@ class RewrittenStep:
     is_stored: bool = False
 
     @classmethod
-    def of(cls, step: Step, options: RecomputeOptions) -> RewrittenStep:
+    def of(cls, step: JointStep, options: RecomputeOptions) -> RewrittenStep:
         """Plan and rewrite the step. Raises `Refusal`."""
         result = rewrite(step.module, replace(options, proof=False))
         known = [plan.plan.optimality for plan in result.plans]
@@ -60,7 +60,7 @@ class RewrittenStep:
         return cls(result, Peak.of(result.module), remarks, known[0] if len(known) == 1 else None)
 
     @classmethod
-    def of_stored(cls, step: Step, options: RecomputeOptions, stored: StoredPlan) -> RewrittenStep | None:
+    def of_stored(cls, step: JointStep, options: RecomputeOptions, stored: StoredPlan) -> RewrittenStep | None:
         """Rewrite the step by a stored plan; None if the plan does not fit, or if the peak is another one."""
         try:
             result = rewrite(step.module, replace(options, plan=stored.plan, budget=None, proof=False))
@@ -78,7 +78,7 @@ class RewrittenStep:
 
 
 @dataclass(frozen=True)
-class Step:
+class JointStep:
     """A joint graph, and the data to plan and to split it.
 
     Attributes:
@@ -140,7 +140,7 @@ class Step:
         return bool(written_placeholders(self.joint.graph))
 
 
-def _rewrite(step: Step, options: Options) -> RewrittenStep:
+def _rewrite(step: JointStep, options: Options) -> RewrittenStep:
     """Return the rewrite within the budget. Raises `Refusal`.
 
     Tangents are arguments of the step, and part of the peak that a budget limits.
@@ -158,21 +158,21 @@ def _rewrite(step: Step, options: Options) -> RewrittenStep:
     return within
 
 
-def _smallest(step: Step, options: RecomputeOptions) -> RewrittenStep:
+def _smallest(step: JointStep, options: RecomputeOptions) -> RewrittenStep:
     """Return the rewrite with the lowest peak: that of the solvers, or that by segments. Raises `Refusal` if both are
     refused.
 
     The least budget is found by a greedy search, which may stop early; so smaller budgets are tried.
     """
-    found, refused = list[RewrittenStep](), list[Refusal]()
+    within, refused = list[RewrittenStep](), list[Refusal]()
     for each in (options, replace(options, budget=None)):
         try:
-            found.append(RewrittenStep.of(step, each))
+            within.append(RewrittenStep.of(step, each))
         except Refusal as error:
             refused.append(error)
-    if not found:
+    if not within:
         raise refused[0]
-    best = min(found, key=lambda rewritten: rewritten.peak.with_states)
+    best = min(within, key=lambda rewritten: rewritten.peak.with_states)
     for _ in range(TIGHTENED):
         budget = f"{int(SHRUNK * best.peak.with_states) + step.peak.argument_bytes}B"
         try:
@@ -185,7 +185,7 @@ def _smallest(step: Step, options: RecomputeOptions) -> RewrittenStep:
     return best
 
 
-def _limit(budget: str, step: Step) -> int:
+def _limit(budget: str, step: JointStep) -> int:
     """Return the bytes that a budget leaves for temporaries: a share counts the gradients of the results among them."""
     if is_share(budget):
         return (parse_budget(budget, step.peak.temporary_bytes + step.tangent_bytes) or 0) - step.tangent_bytes

@@ -6,11 +6,8 @@ import warnings
 
 from ...driver.verified import NotProved
 from ...support.diagnostics import Refusal
+from ..nothing_saved import NothingSaved as NothingSaved
 from .unsupported import Unsupported
-
-
-class NothingSaved(UserWarning):
-    """A graph is left to PyTorch's own partitioner; the message has the reason."""
 
 
 def reason_of(error: Exception) -> str:

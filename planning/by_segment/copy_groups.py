@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 
-from ..gates import gates_for, hold_back, joining
+from ..gates import can_delay, gates_for, joining_gates
 from ..graph import Graph
 from ..plan import Batch, CopyGroup, Kept, Plan
 from .batches import in_turn, split
@@ -27,8 +27,8 @@ from .copy_requests import (
     CopyRequest,
     Targets,
     copy_requests,
+    copyable_targets,
     outputs_of,
-    possible,
     why_no_copies,
 )
 
@@ -108,7 +108,7 @@ def plan_segments(graph: Graph, targets: Targets, refused: Collection[int], opti
     Returns:
         The copy groups, and for each segment without copies an entry in `kept` with the reason.
     """
-    gated, kept = _without_ungated(graph, possible(graph, targets, refused))
+    gated, kept = _without_ungated(graph, copyable_targets(graph, targets, refused))
     planner = _Planner(graph, gated, options)
     planner.run()
     kept_segments = dict[str, Kept]()
@@ -217,12 +217,12 @@ class _Planner:
         readers = {before, *(reader for value in replaced for reader in self.targets.gradient_readers(graph, value))}
         first = [value for value in replaced if before in self.targets.readers(graph, value)] or replaced
         gates = gates_for(graph, first, readers, before, self.options.chain)
-        if gates and not hold_back(graph, gates, released):
+        if gates and not can_delay(graph, gates, released):
             gates = gates_for(graph, [*first, *released], readers, before, self.options.chain)
         if not gates or not self.options.joined:
             return gates
         after = max(graph.maker[value] for value in replaced)
-        later = joining(graph, readers, after, before, self.next_place[before])
+        later = joining_gates(graph, readers, after, before, self.next_place[before])
         return tuple(dict.fromkeys([*gates, *later]))
 
     def _spine(

@@ -80,7 +80,7 @@ def outputs_of(graph: Graph, targets: Targets) -> frozenset[int]:
     )
 
 
-def possible(graph: Graph, targets: Targets, refused: Collection[int]) -> Targets:
+def copyable_targets(graph: Graph, targets: Targets, refused: Collection[int]) -> Targets:
     """Return the targets without those that must not be copied, and those that are live after the backward pass anyway.
 
     `refused`: operations that must not run twice.
@@ -103,7 +103,7 @@ def why_no_copies(graph: Graph, targets: Targets, segment: str, refused: Collect
     if once:
         names = " and ".join(dict.fromkeys(graph.names[op] for op in once))
         return f"gradient operations read results of {names}, which must not run twice: {graph.effects[once[0]]}"
-    copyable = possible(graph, targets, refused).values
+    copyable = copyable_targets(graph, targets, refused).values
     return ONLY_KEPT_READ if any(copyable.isdisjoint(graph.makes[op]) for op in read) else NOT_READ_BY_GRADIENT
 
 

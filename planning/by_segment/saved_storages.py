@@ -25,6 +25,7 @@ def saved_storages(graph: Graph, operations: Iterable[int]) -> frozenset[int]:
 
 
 def is_read_by_gradient(graph: Graph, storage: int) -> bool:
+    """Return whether a gradient operation reads the storage."""
     return any(graph.gradient_readers[view] for view in graph.views[storage])
 
 
@@ -38,6 +39,7 @@ def saved_after(graph: Graph, plan: Plan, operations: Iterable[int]) -> frozense
 
 
 def bytes_of(graph: Graph, storages: Iterable[int]) -> int:
+    """Return the total bytes of the storages."""
     return sum(graph.sizes[storage] for storage in storages)
 
 

@@ -21,7 +21,7 @@ TRIES, MOST_TRIES = 60_000, 150
 """The number of tries is `TRIES` divided by the number of operations, at most `MOST_TRIES`."""
 
 
-def reused(best: Incumbent, search: LocalSearch, bounds: Bounds) -> None:
+def transfer_blocks(best: Incumbent, search: LocalSearch, bounds: Bounds) -> None:
     """Replace the copies of all blocks by those of one row of blocks, for each row, and repeat while the plan gets
     cheaper."""
     tries = min(MOST_TRIES, TRIES // max(1, len(best.problem)))

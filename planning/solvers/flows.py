@@ -128,6 +128,7 @@ class CutNetwork:
 
 
 def available() -> bool:
+    """Return whether minimum cuts can be computed."""
     return find_spec("scipy") is not None
 
 

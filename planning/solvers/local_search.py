@@ -130,13 +130,13 @@ LONG_ROUNDS, MAX_LONG_ROUNDS = 3_000_000, 8000
 """The rounds of the longer anneal are `LONG_ROUNDS` divided by the number of operations, at most `MAX_LONG_ROUNDS`."""
 
 
-def annealed(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> None:
+def anneal_best(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> None:
     """Run ruin and recreate from the best plans, each with a seed of its own."""
     starts = best.several or [(Provenance("greedy"), frozenset[Pair]())]
-    annealed_from(best, search, effort, bounds, [starts[seed % len(starts)] for seed in range(effort.seeds)])
+    anneal_from(best, search, effort, bounds, [starts[seed % len(starts)] for seed in range(effort.seeds)])
 
 
-def annealed_from(
+def anneal_from(
     best: Incumbent,
     search: LocalSearch,
     effort: Effort,
@@ -154,7 +154,7 @@ def annealed_from(
         best.offer(pairs, provenance.then(Improvement.RUIN_AND_RECREATE))
 
 
-def from_the_start(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> LocalSearch:
+def anneal_with_forward_copies(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> LocalSearch:
     """Run ruin and recreate on a small problem with copies in the forward pass too. Returns the search to continue
     with: the one that allows such copies if it improved the plan."""
     earlier = best.problem.everywhere and best.problem.earliest > 0
@@ -163,11 +163,11 @@ def from_the_start(best: Incumbent, search: LocalSearch, effort: Effort, bounds:
     before, wider = best.percent, LocalSearch(best.problem, earliest=0)
     best.progress(f"with copies in the forward pass, {best.elapsed:.1f} s")
     best.offer(wider.repaired(best.budget), Provenance("greedy from the start"))
-    annealed(best, wider, effort, bounds)
+    anneal_best(best, wider, effort, bounds)
     return wider if best.percent < before else search
 
 
-def annealed_longer(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> None:
+def anneal_longer(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> None:
     """Anneal longer and more slowly from the best plan: on some problems, short runs end at different costs."""
     if effort.rounds is not None or best.pairs is None or not searched_on(best, effort, bounds, OPEN_GAP):
         return

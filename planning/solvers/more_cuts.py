@@ -7,7 +7,7 @@ from collections.abc import Collection
 from .cut_bounds import TOLERANCE, CutBounds, above_budget, cutting_off, near, overflow, second_cuts
 from .effort import CLOSED_GAP, OPEN_GAP, SMALL_PROBLEM, Bounds, Effort, closed, searched_on
 from .incumbent import Incumbent
-from .local_search import LocalSearch, annealed_from
+from .local_search import LocalSearch, anneal_from
 from .problem import Ints, Pair
 from .provenance import Provenance
 
@@ -20,7 +20,7 @@ MAX_CUTS, MAX_IDLE_ROUNDS = 12, 3
 """Maximum number of cuts, and number of consecutive rounds without improvement after which the search ends."""
 
 
-def two_cuts(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> list[Ints]:
+def solve_with_two_cuts(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> list[Ints]:
     """Solve with pairs of cuts: the best one, and one where its solution exceeds the budget; on small problems also one
     of several spread over the backward pass. Returns the overflow in bytes of the solution of each pair, by
     operation."""
@@ -46,7 +46,7 @@ def two_cuts(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bound
     return overflows
 
 
-def growing_cuts(
+def solve_with_more_cuts(
     best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds, overflows: Collection[Ints]
 ) -> None:
     """Solve with the best single cut and as many more as cut off all previous solutions.
@@ -64,7 +64,7 @@ def growing_cuts(
             return
         all_overflows += _with_cuts(best, search, bounds, cuts, nodes)
         if searched_on(best, effort, bounds, OPEN_GAP):
-            annealed_from(best, search, effort, bounds, [(Provenance(by), pairs) for by, pairs in bounds.starts])
+            anneal_from(best, search, effort, bounds, [(Provenance(by), pairs) for by, pairs in bounds.starts])
         idle = idle + 1 if (bounds.percent, best.percent) == before else 0
 
 

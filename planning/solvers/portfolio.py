@@ -13,18 +13,18 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from . import integer_program, interval_program
-from .block_transfer import reused
+from .block_transfer import transfer_blocks
 from .cut_bounds import CutBounds
 from .effort import CLOSED_GAP, MAX_INTEGER_OPERATIONS, Bounds, Effort, closed, searched_on
 from .flows import FlowBounds
 from .heuristics import chen
 from .incumbent import Incumbent
 from .kernels.compiled import PATH
-from .local_search import LocalSearch, annealed, annealed_longer, from_the_start
-from .more_cuts import growing_cuts, two_cuts
+from .local_search import LocalSearch, anneal_best, anneal_longer, anneal_with_forward_copies
+from .more_cuts import solve_with_more_cuts, solve_with_two_cuts
 from .problem import Pair
 from .provenance import Improvement, Provenance
-from .result import Infeasible, Result, ended, impossible, nothing_found, refusal
+from .result import Infeasible, Result, ended, infeasible, nothing_found, refusal
 from .window import windows
 
 MIN_FLOW_OPERATIONS = 2500
@@ -61,27 +61,27 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
         return result_of(best, 0.0, "nothing runs again")
     search, bounds = LocalSearch(problem), bounds_for(best, effort)
     if bounds.infeasible:
-        return impossible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
-    _from_starts(best, search, bounds, starts)
+        return infeasible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
+    _offer_starts(best, search, bounds, starts)
     if MIN_FLOW_OPERATIONS < len(problem) <= MAX_INTEGER_OPERATIONS and not closed(best, bounds) and not best.stopped():
         bounds = bounds_for(best, effort, closer=True)
-        _from_starts(best, search, bounds, ())
-    reused(best, search, bounds)
-    overflows = two_cuts(best, search, effort, bounds)
-    annealed(best, search, effort, bounds)
-    reused(best, search, bounds)
-    search = from_the_start(best, search, effort, bounds)
-    growing_cuts(best, search, effort, bounds, overflows)
-    annealed_longer(best, search, effort, bounds)
-    _windows(best, effort, bounds)
+        _offer_starts(best, search, bounds, ())
+    transfer_blocks(best, search, bounds)
+    overflows = solve_with_two_cuts(best, search, effort, bounds)
+    anneal_best(best, search, effort, bounds)
+    transfer_blocks(best, search, bounds)
+    search = anneal_with_forward_copies(best, search, effort, bounds)
+    solve_with_more_cuts(best, search, effort, bounds, overflows)
+    anneal_longer(best, search, effort, bounds)
+    _reoptimize_windows(best, effort, bounds)
     if bounds.infeasible:
-        return impossible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
+        return infeasible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
     if best.evaluation is None:
-        return _before_the_gradient(best, effort)
+        return _solve_with_forward_copies(best, effort)
     return result_of(best, bounds.percent, bounds.by)
 
 
-def _before_the_gradient(best: Incumbent, effort: Effort) -> Result | Infeasible:
+def _solve_with_forward_copies(best: Incumbent, effort: Effort) -> Result | Infeasible:
     """Search with copies in all stages, if the problem allows them, after no plan with copies from `earliest` on was
     found."""
     if best.stopped():
@@ -127,7 +127,7 @@ def bounds_for(best: Incumbent, effort: Effort, closer: bool = False) -> Bounds:
     return bounds
 
 
-def _from_starts(best: Incumbent, search: LocalSearch, bounds: Bounds, starts: Iterable[Collection[Pair]]) -> None:
+def _offer_starts(best: Incumbent, search: LocalSearch, bounds: Bounds, starts: Iterable[Collection[Pair]]) -> None:
     """Repair and offer the start solutions of the bounds and `starts`, then those of the greedy and Chen heuristics."""
     problem, budget = best.problem, best.budget
     # On small problems each start takes milliseconds, so that all are tried until the gap is nearly 0.
@@ -145,7 +145,7 @@ def _from_starts(best: Incumbent, search: LocalSearch, bounds: Bounds, starts: I
         best.offer(chen(problem, budget), Provenance("chen"))
 
 
-def _windows(best: Incumbent, effort: Effort, bounds: Bounds) -> None:
+def _reoptimize_windows(best: Incumbent, effort: Effort, bounds: Bounds) -> None:
     """Re-optimize the best plan window by window."""
     if not searched_on(best, effort, bounds, WINDOWS_GAP) or best.pairs is None:
         return

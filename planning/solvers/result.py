@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .problem import Pair, Problem
 from .provenance import Provenance
-from .working_set import held_up_by, largest_working_set
+from .working_set import describe_working_set, largest_working_set
 
 Stop = Callable[[], bool]
 """A predicate that a search polls. Once it is true, the search ends with the best result so far."""
@@ -81,21 +81,25 @@ def refusal(problem: Problem, budget: int) -> Infeasible | None:
     least = largest_working_set(problem)
     if least.bytes <= budget:
         return None
-    return impossible(problem, f"no plan needs less than {least.bytes} bytes", True)
+    return infeasible(problem, f"no plan needs less than {least.bytes} bytes", True)
 
 
 def nothing_found(problem: Problem, solver: str) -> Infeasible:
-    return impossible(problem, f"{solver} finds no plan within the budget, and none is proved impossible", False)
+    """Make the refusal of a solver that found no plan; nothing is proved."""
+    return infeasible(problem, f"{solver} finds no plan within the budget, and none is proved impossible", False)
 
 
 def ended(problem: Problem) -> Infeasible:
-    return impossible(problem, "the search was ended before it found a plan, and none is proved impossible", False)
+    """Make the refusal of a search that a limit or an interrupt ended before it found a plan."""
+    return infeasible(problem, "the search was ended before it found a plan, and none is proved impossible", False)
 
 
 def not_installed(problem: Problem) -> Infeasible:
-    return impossible(problem, "windows needs OR-tools: pip install 'xdsl-recompute[plan]'", False)
+    """Make the refusal of the solver `windows` without OR-tools."""
+    return infeasible(problem, "windows needs OR-tools: pip install 'xdsl-recompute[plan]'", False)
 
 
-def impossible(problem: Problem, reason: str, proved: bool) -> Infeasible:
+def infeasible(problem: Problem, reason: str, proved: bool) -> Infeasible:
+    """Make a refusal, with the largest working set of the problem as the lower bound of every plan."""
     least = largest_working_set(problem)
-    return Infeasible(reason, proved, least.bytes, held_up_by(problem, least))
+    return Infeasible(reason, proved, least.bytes, describe_working_set(problem, least))

@@ -85,6 +85,7 @@ def read_order(problem: Problem, text: str, name: str = "order") -> Ints:
 
 
 def order_text(problem: Problem, sequence: Iterable[int]) -> str:
+    """Return the order of execution as text, one label per line, as `read_order` parses it."""
     return "".join([f"{problem.labels[op]}\n" for op in sequence])
 
 

@@ -23,10 +23,10 @@ from ..two_point_bound import TwoPointBound, two_point_bound
 from .effort import SMALL_PROBLEM, Effort
 from .incumbent import Incumbent
 from .problem import OperationRow, Pair, Problem, problem_of
-from .result import Infeasible, NoPlan, Result, never
+from .result import Infeasible, NoPlan, Result, infeasible, never
 from .solvers_by_name import solve
 from .sweep import least_budget, least_plan
-from .working_set import held_up_by, largest_working_set
+from .working_set import describe_working_set, largest_working_set
 
 MAX_SOLVES = 5
 """Maximum number of solves. After each one the limit is lowered by the excess of the rewritten graph."""
@@ -130,12 +130,12 @@ def plan_within(
             outcome = search(limit, Effort.brief(), [least()[1]])
         return outcome
 
-    carried = carried_within(graph, problem, budget, solve_within, chain)
-    if isinstance(carried, Infeasible):
+    fitting = solve_until_rewritten_fits(graph, problem, budget, solve_within, chain)
+    if isinstance(fitting, Infeasible):
         raise NoPlan(
-            carried.reason if carried.proved else f"{carried.reason}; {_least_known(problem, held, least()[0])}"
+            fitting.reason if fitting.proved else f"{fitting.reason}; {_least_known(problem, held, least()[0])}"
         )
-    return carried.plan
+    return fitting.plan
 
 
 def _least_known(problem: Problem, held: TwoPointBound, least: int) -> str:
@@ -155,7 +155,7 @@ class FittingPlan:
     result: Result
 
 
-def carried_within(
+def solve_until_rewritten_fits(
     graph: Graph, problem: Problem, budget: int, solved: Callable[[int], Result | Infeasible], chain: bool = False
 ) -> FittingPlan | Infeasible:
     """Solve, rewrite the graph, and solve again for a lower limit while the rewritten graph exceeds the budget.
@@ -171,7 +171,7 @@ def carried_within(
         outcome = solved(limit) if limit > 0 else None
         if outcome is None or isinstance(outcome, Infeasible):
             proved = outcome is not None and outcome.proved and limit == budget
-            return _refusal_with(problem, _reason_for(problem, budget, outcome, needed), proved)
+            return infeasible(problem, _reason_for(problem, budget, outcome, needed), proved)
         first = first or outcome
         plan = plan_of_pairs(graph, with_views(graph, outcome.pairs), chain=chain)
         needed = peak_bytes(as_graph(graph, simulate(graph, plan, keeps_barriers=False)))
@@ -182,12 +182,7 @@ def carried_within(
             return FittingPlan(replace(plan, optimality=optimality), kept)
         limit = min(limit, outcome.peak_bytes) - (needed - budget)
     why = f"no plan within {budget} bytes of temporaries: after rewriting, the last one needs {needed}"
-    return _refusal_with(problem, why, proved=False)
-
-
-def _refusal_with(problem: Problem, reason: str, proved: bool) -> Infeasible:
-    least = largest_working_set(problem)
-    return Infeasible(reason, proved, least.bytes, held_up_by(problem, least))
+    return infeasible(problem, why, proved=False)
 
 
 def _reason_for(problem: Problem, budget: int, refused: Infeasible | None, needed: int) -> str:
@@ -196,7 +191,8 @@ def _reason_for(problem: Problem, budget: int, refused: Infeasible | None, neede
     words = f"no plan within {budget} bytes of temporaries ({format_bytes(budget)})"
     if refused is None:
         working = largest_working_set(problem)
-        return f"{words}: no plan needs less than {working.bytes} bytes: {', '.join(held_up_by(problem, working))}"
+        described = ", ".join(describe_working_set(problem, working))
+        return f"{words}: no plan needs less than {working.bytes} bytes: {described}"
     if needed and refused.minimum_bytes <= budget:
         return f"{words}: after rewriting, the last one needs {needed}; none needs less than {refused.minimum_bytes}"
     least = f"no plan needs less than {refused.minimum_bytes} bytes"

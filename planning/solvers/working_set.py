@@ -68,7 +68,7 @@ def _by_size(problem: Problem, values: list[int] | set[int]) -> tuple[int, ...]:
     return tuple(sorted(values, key=lambda v: (-int(problem.sizes[v]), v)))
 
 
-def held_up_by(problem: Problem, working_set: WorkingSet, most: int = 5) -> tuple[str, ...]:
+def describe_working_set(problem: Problem, working_set: WorkingSet, most: int = 5) -> tuple[str, ...]:
     """Name the operation and its `most` largest values, for a message."""
     named = [f"{problem.value_names[v]}: {int(problem.sizes[v])} bytes" for v in working_set.values[:most]]
     if len(working_set.values) > most:

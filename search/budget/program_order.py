@@ -90,11 +90,11 @@ class _InOrder(Generic[O]):
             return self._best_of(_Around.of_single(self.problem.limits.plain), loops, segments)
         graphs = dict[str, Graph]()
 
-        def look(graph: Graph) -> Plan:
+        def record_and_plan(graph: Graph) -> Plan:
             graphs[graph.fingerprint] = graph
             return segments.least(graph)
 
-        plain = self.problem.evaluate(look, loops)
+        plain = self.problem.evaluate(record_and_plan, loops)
         if frozenset(graphs) in seen:
             return None
         seen.add(frozenset(graphs))

@@ -21,9 +21,10 @@ from ...planning.plan import nothing_planned
 from ...planning.solvers.result import Stop
 from ...support.diagnostics import Refusal, Remark, RemarkKind
 from ...support.units import readable_bytes
-from ..pool import ModuleCandidate, pool_of
+from ..pool import ModuleCandidate
+from ..pool_cache import pool_of
 from .budget_problem import BudgetProblem, Evaluated, O, RunRewrite
-from .limits import ERROR, Budget, budget_limits
+from .limits import MODEL_ERROR, Budget, budget_limits
 from .program_order import in_program_order
 from .rounds import Rounds
 
@@ -58,7 +59,7 @@ def _not_reached(problem: BudgetProblem[O], reached: Sequence[Mapping[str, int]]
     least = min(reached, key=problem.limits.share)
     needed = ", ".join(readable_bytes(least[name]) for name in problem.limits.plain)
     best = f"the best of {len(reached)} candidates needs {needed}"
-    return f"{words}: {best}; no lower bound is known; bytes are by the model, {ERROR}"
+    return f"{words}: {best}; no lower bound is known; bytes are by the model, {MODEL_ERROR}"
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def _nothing(problem: BudgetProblem[O]) -> BudgetResult[O]:
 def _kept(problem: BudgetProblem[O], result: Evaluated[O]) -> Remark:
     before, after = problem.limits.plain, result.peaks
     peaks = ", ".join(f"{before[name]} -> {after[name]}" for name in before)
-    model = problem.budget.by if problem.budget.model == ORDER else f"{problem.budget.by}, {ERROR}"
+    model = problem.budget.by if problem.budget.model == ORDER else f"{problem.budget.by}, {MODEL_ERROR}"
     extra = f"{result.outcome.copies} operations run again, {result.outcome.extra_flops} FLOPs more"
     loops = "" if result.loops == problem.options.loop_schedule else f", with {result.loops.pass_option}"
     return _remark(

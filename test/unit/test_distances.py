@@ -99,7 +99,7 @@ def test_a_row_of_the_table(distances: Any, forms: Any, number: int) -> None:
     """Find all forms within rounding of each other under each setting of XLA."""
     row = distances.measure("small chain", forms, distances.SETTINGS[number], 2)
     assert list(row.other_numbers()) == []
-    assert all(found.leaves == 2 and found.relative < 1e-5 for found in row.found.values())
+    assert all(found.leaves == 2 and found.relative < 1e-5 for found in row.distances.values())
     (line,) = distances.table([row], distances.PAIRS).splitlines()[2:]
     assert re.fullmatch(r"\| small chain \| 2 \| (default|barriers kept) \|( (0|\d / \S+ / \S+) \|){7}", line)
 
@@ -118,7 +118,7 @@ def test_a_setting_with_other_numbers_is_told(distances: Any) -> None:
     near, far = (distances.Closeness.of([f32(1)], [f32(number)]) for number in (1.001, 1.1))
     row = distances.Row("step", "default", {pair: near for pair in distances.PAIRS})
     assert list(row.other_numbers()) == [] and not row.is_equal
-    row.found[distances.NUMPY, distances.OURS] = far
+    row.distances[distances.NUMPY, distances.OURS] = far
     assert list(row.other_numbers()) == [f"default: XLA's numbers for ours are not those of numpy: {far}"]
 
 

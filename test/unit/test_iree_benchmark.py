@@ -52,7 +52,7 @@ def tools(benchmark: Any, tmp_path: Path) -> Any:
     for name, text in (("iree-compile", COMPILE), ("iree-run-module", RUN)):
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o755)
-    return benchmark.Tools.found(str(tmp_path))
+    return benchmark.Tools.in_folder(str(tmp_path))
 
 
 def test_the_peak_is_the_sum_of_both_memories(benchmark: Any, tools: Any) -> None:
@@ -69,7 +69,7 @@ def test_a_program_that_iree_refuses(benchmark: Any, tools: Any) -> None:
 
 def test_missing_tools_are_named(benchmark: Any, tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match=r"pip install '\.\[iree\]'"):
-        benchmark.Tools.found(str(tmp_path))
+        benchmark.Tools.in_folder(str(tmp_path))
 
 
 def test_types_are_those_of_iree(benchmark: Any) -> None:

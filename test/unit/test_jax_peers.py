@@ -101,7 +101,7 @@ def test_a_device_that_is_timed():
         return 100 if PLAIN in arguments else 50
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jax_peers, "asked", answer)
+        patch.setattr(jax_peers, "row_of", answer)
         jax_peers.add_peaks("gpt", "small", row["costs"])
     assert len(asked) == len(set(asked)) == 2 * 6
     assert ("gpt", "--what", "peak", "--size", "small", "--form", OURS, "--setting", "default flags") in asked

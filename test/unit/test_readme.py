@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from recompute.analysis.memory.list_schedules import low_peak
+from recompute.analysis.memory.list_schedules import lowest_peak_schedule
 from recompute.analysis.step.order import functions_of
 from recompute.benchmarks.unseen import table
 from recompute.interpreters.prove import prove
@@ -113,7 +113,9 @@ def test_the_modelled_numbers_of_the_concepts() -> None:
     assert "from {} to {} MB.".format(*tied) in page
     one, two = (outputs_too(copies) for copies in (1, 2))
     assert f"leaves {one:.2f} of the plain peak" in page and f"a second time: {two:.2f}." in page
-    reordered = [low_peak(functions_of(recomputed(name))[0]) for name in ("gpt_train.small.mlir", PEAK_IN_UPDATE)]
+    reordered = [
+        lowest_peak_schedule(functions_of(recomputed(name))[0]) for name in ("gpt_train.small.mlir", PEAK_IN_UPDATE)
+    ]
     gpt, paddle = (found.peak_bytes / found.given_peak_bytes for found in reordered)
     assert f"falls to {gpt:.2f} of its peak, the step of Paddle's four layers to {paddle:.2f}." in page
 

@@ -149,6 +149,7 @@ def _readers(fused: Fusion) -> Mapping[int, Set[int]]:
 
 
 def returned_storages(fused: Fusion, owners: Mapping[int, int]) -> set[int]:
+    """Return the storages of the values that the block returns."""
     return {owners.get(value, value) for value in fused.program.returned}
 
 

@@ -133,6 +133,7 @@ _INDEX = 4
 
 
 def kernel_of(op: Operation) -> Kernel:
+    """Return the requirements of the kernel that computes a matrix product or a convolution."""
     (result,) = op.results
     return Kernel(
         transposed=copied(op),
@@ -142,6 +143,7 @@ def kernel_of(op: Operation) -> Kernel:
 
 
 def pool_of(op: Operation) -> WindowShape:
+    """Return the sizes of the gradient of a maximum over windows."""
     operand, source, _ = op.operands
     return WindowShape(_shape(operand), prod(_shape(operand)) * _INDEX, prod(_shape(source)) * _INDEX)
 

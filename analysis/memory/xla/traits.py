@@ -97,6 +97,7 @@ first."""
 
 
 def in_library(op: Operation) -> bool:
+    """Return whether XLA:CPU may compute the operation inside of a library kernel."""
     name = name_of(op)
     if name in LIBRARY:
         return _is_large(op) and all(_element_type(value) in _TYPES for value in (*op.operands, *op.results))
@@ -104,6 +105,7 @@ def in_library(op: Operation) -> bool:
 
 
 def starts_a_library_kernel(op: Operation) -> bool:
+    """Return whether the operation can be the root of a library kernel."""
     return name_of(op) in _STARTERS and in_library(op)
 
 
@@ -183,6 +185,7 @@ def _shape(value: SSAValue) -> tuple[int, ...]:
 
 
 def integers(op: Operation, name: str) -> tuple[int, ...]:
+    """Return the integers of the property; empty for an operation without it."""
     attribute = op.properties.get(name)
     return tuple(map(int, attribute.get_values())) if isinstance(attribute, DenseArrayBase) else ()
 

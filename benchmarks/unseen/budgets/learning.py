@@ -107,12 +107,12 @@ def adapters_accumulated(checkpoint: bool, scopes: bool) -> UnseenStep:
         return cross_entropy(dense(low["head"], x.mean(1)), labels % 10)
 
     def step(low: Any, state: Any, frozen: Any, xs: jax.Array, labels: jax.Array, data: jax.Array) -> Any:
-        def one(total: Any, batch: Any) -> Any:
+        def accumulate(total: Any, batch: Any) -> Any:
             key = jax.random.fold_in(jax.random.wrap_key_data(data), batch[2])
             value, grads = jax.value_and_grad(loss)(low, frozen, *batch[:2], key)
             return jax.tree.map(jnp.add, total, grads), value
 
-        total, values = lax.scan(one, jax.tree.map(jnp.zeros_like, low), (xs, labels, jnp.arange(4)))
+        total, values = lax.scan(accumulate, jax.tree.map(jnp.zeros_like, low), (xs, labels, jnp.arange(4)))
         return values.mean(), *adam(low, total, state)
 
     frozen = {n: shape(64, 64) for n in "qkv"} | {"up": shape(64, 256), "down": shape(256, 64), "norm": normed(64)}

@@ -106,44 +106,55 @@ def off(left: Sequence[Any], right: Sequence[Any]) -> float:
     return worst
 
 
+@dataclass(frozen=True)
+class RequestedBudget:
+    """A budget to measure.
+
+    Attributes:
+        label: The budget in the table.
+        budget: The argument of `recompute.jax.jit`.
+        allowed: The budget as a share of the plain step's temporaries; None for `min`.
+        theirs: The FLOPs of `jax.checkpoint` within this budget, relative to the plain step's; None for other budgets.
+    """
+
+    label: str
+    budget: Any
+    allowed: float | None
+    theirs: float | None = None
+
+
 def rows_of(name: str) -> Iterator[Row]:
     step, twin = BUDGETS[name](False, True), BUDGETS[name](True, True)
     plain = measured(step.lower().compile(), step)
     theirs = measured(twin.lower().compile(compiler_options=KEEP_BARRIERS), twin)
     theirs_off, most = off(theirs.results, plain.results), theirs.flops / plain.flops
-    requested: list[tuple[str, Any, float | None, float | None]] = [(str(s), s, s, None) for s in SHARES]
+    requested = [RequestedBudget(str(share), share, share) for share in SHARES]
     device = f"{(0.6 * plain.temporaries + plain.others) / MIB:.3f}MiB"
-    requested.append((device, device, 0.6 + 0.001 * MIB / plain.temporaries, None))
+    requested.append(RequestedBudget(device, device, 0.6 + 0.001 * MIB / plain.temporaries))
     if theirs.temporaries < plain.temporaries:
         share = theirs.temporaries / plain.temporaries
-        requested.append(("jax.checkpoint", share, share, most))
-    requested.append(("min", "min", None, None))
-    for label, budget, allowed, work in requested:
-        yield row_of(name, step, label, budget, plain, allowed, work, theirs_off)
+        requested.append(RequestedBudget("jax.checkpoint", share, share, most))
+    requested.append(RequestedBudget("min", "min", None))
+    for request in requested:
+        yield row_of(name, step, request, plain, theirs_off)
 
 
-def row_of(
-    name: str,
-    step: UnseenStep,
-    what: str,
-    budget: Any,
-    plain: Measured,
-    allowed: float | None,
-    theirs: float | None,
-    far: float,
-) -> Row:
-    start = time.perf_counter()
-    jitted: Any = recompute.jax.jit(step.function, donate_argnums=step.donate, budget=budget)
+def row_of(name: str, step: UnseenStep, request: RequestedBudget, plain: Measured, theirs_off: float) -> Row:
+    """Measure the step within a budget. `theirs_off`: the relative difference of the results of `jax.checkpoint`."""
+    start, head = time.perf_counter(), (name, request.label, request.allowed)
+    jitted: Any = recompute.jax.jit(step.function, donate_argnums=step.donate, budget=request.budget)
     try:
         lowered = jitted.lower_quietly(*step.arguments)
     except recompute.Refusal as error:
         spent = time.perf_counter() - start
-        return Row(name, what, allowed, None, None, theirs, COMPILES, spent, None, far, error.reason.split(";")[0])
+        reason = error.reason.split(";")[0]
+        return Row(*head, None, None, request.theirs, COMPILES, spent, None, theirs_off, reason)
     spent = time.perf_counter() - start
     ours = measured(lowered.compile(), step)
     compiles = 0 if lowered.within is None else len(lowered.within.rounds)
     needs, work = ours.temporaries / plain.temporaries, ours.flops / plain.flops
-    return Row(name, what, allowed, needs, work, theirs, compiles, spent, off(ours.results, plain.results), far)
+    ours_off = off(ours.results, plain.results)
+    return Row(*head, needs, work, request.theirs, compiles, spent, ours_off, theirs_off)
 
 
 def main(say: Callable[..., None] = print) -> int:

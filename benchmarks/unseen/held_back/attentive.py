@@ -114,11 +114,11 @@ def window_vit(checkpoint: bool, scopes: bool) -> UnseenStep:
         value, grads = jax.value_and_grad(loss)(params, image, labels)
         return value, sgd(params, grads)
 
-    def one(c: int) -> Any:
+    def layer_weights(c: int) -> Any:
         norms = {"n1": vectors(c), "n2": vectors(c)}
         return {"qkv": matrix(c, 3 * c), "mix": matrix(c, c), "up": matrix(c, 3 * c), "down": matrix(3 * c, c)} | norms
 
-    stages = [[one(40)] * 2, [one(64)] * 4]
+    stages = [[layer_weights(40)] * 2, [layer_weights(64)] * 4]
     params = {"patch": matrix(12, 40), "stages": stages, "merge": shape(160, 64), "head": matrix(64, 32)}
     return UnseenStep(step, (params, shape(4, 32, 32, 12), integers(4)), donate=(0,))
 

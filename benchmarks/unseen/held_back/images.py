@@ -45,15 +45,15 @@ def unet_separable(checkpoint: bool, scopes: bool) -> UnseenStep:
         chance = jax.nn.sigmoid(conv(x, params["head"]))
         return 1.0 - (2.0 * jnp.sum(chance * mask) + 1.0) / (jnp.sum(chance**2) + jnp.sum(mask**2) + 1.0)
 
-    def one(a: int, b: int) -> Any:
+    def layer_weights(a: int, b: int) -> Any:
         return {"depth": shape(a, 1, 3, 3), "point": shape(b, a, 1, 1), "norm": vectors(b)}
 
     down = [(16, 24), (24, 32), (32, 48)]
     params = {
         "stem": shape(16, 1, 3, 3),
-        "down": [[one(a, b), one(b, b)] for a, b in down],
-        "middle": [one(48, 64), one(64, 64)],
-        "up": [[one(a, b), one(b, b)] for a, b in [(64, 48), (48, 32), (32, 24)]],
+        "down": [[layer_weights(a, b), layer_weights(b, b)] for a, b in down],
+        "middle": [layer_weights(48, 64), layer_weights(64, 64)],
+        "up": [[layer_weights(a, b), layer_weights(b, b)] for a, b in [(64, 48), (48, 32), (32, 24)]],
         "head": shape(1, 24, 1, 1),
     }
     return UnseenStep(jax.value_and_grad(loss), (params, shape(4, 1, 80, 80), shape(4, 1, 80, 80)))
@@ -81,11 +81,11 @@ def convnext(checkpoint: bool, scopes: bool) -> UnseenStep:
         value, grads = jax.value_and_grad(loss)(params, image, labels)
         return value, *adam(params, grads, state, decay=0.05)
 
-    def one(c: int) -> Any:
+    def layer_weights(c: int) -> Any:
         norms = {"norm": vectors(c), "gamma": shape(c)}
         return {"depth": shape(c, 1, 7, 7), "up": matrix(c, 4 * c), "down": matrix(4 * c, c), **norms}
 
-    stages = [{"blocks": [one(32)] * 3, "reduce": shape(64, 32, 2, 2)}, {"blocks": [one(64)] * 3}]
+    stages = [{"blocks": [layer_weights(32)] * 3, "reduce": shape(64, 32, 2, 2)}, {"blocks": [layer_weights(64)] * 3}]
     params = {"patch": shape(32, 3, 4, 4), "stages": stages, "head": matrix(64, 60)}
     return UnseenStep(step, (params, adam_state(params), shape(6, 3, 128, 128), integers(6)), donate=(0, 1))
 
@@ -169,10 +169,10 @@ def deep_supervision(checkpoint: bool, scopes: bool) -> UnseenStep:
             total += 0.5 ** (len(params["layers"]) - 1 - i) * jnp.mean(jnp.abs(drawn - expected))
         return total
 
-    def one(c: int) -> Any:
+    def layer_weights(c: int) -> Any:
         return {"w": shape(8, c, 3, 3), "scale": shape(8), "draw": shape(c + 8)}
 
-    params = {"stem": shape(8, 2, 3, 3), "layers": [one(8 + 8 * i) for i in range(6)]}
+    params = {"stem": shape(8, 2, 3, 3), "layers": [layer_weights(8 + 8 * i) for i in range(6)]}
     return UnseenStep(jax.value_and_grad(loss), (params, shape(4, 2, 64, 64), shape(4, 64, 64)))
 
 

@@ -84,10 +84,10 @@ def modulated_siren(checkpoint: bool, scopes: bool) -> UnseenStep:
             x = run(f"siren_{i}/film", block, p, codes, x)
         return jnp.mean((affine(params["head"], x) - colours) ** 2) + 1e-3 * jnp.mean(codes**2)
 
-    def one(inputs: int) -> Any:
+    def layer_weights(inputs: int) -> Any:
         return {"hyper_in": matrix(12, 32), "hyper_out": matrix(32, 96), "dense": matrix(inputs, 48)}
 
-    params = {"layers": [one(2), *[one(48)] * 6], "head": matrix(48, 3)}
+    params = {"layers": [layer_weights(2), *[layer_weights(48)] * 6], "head": matrix(48, 3)}
     grads = jax.value_and_grad(loss, argnums=(0, 1))
     return UnseenStep(grads, (params, shape(6, 12), shape(900, 2), shape(6, 900, 3)))
 

@@ -36,13 +36,13 @@ def fun(remat):
     loss = jax.shard_map(net, mesh=mesh, in_specs=(spec, P("d")), out_specs=P())
 
     def train(ps, mo, xs):
-        def one(c, x):
+        def train_step(c, x):
             ps, mo = c
             l, g = jax.value_and_grad(loss)(ps, x)
             mo = jax.tree.map(lambda m, g: 0.9 * m + g, mo, g)
             return (jax.tree.map(lambda p, m: p - 0.01 * m, ps, mo), mo), l
 
-        return lax.scan(one, (ps, mo), xs)
+        return lax.scan(train_step, (ps, mo), xs)
 
     return train
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.analysis.memory.list_schedules import low_peak
+from recompute.analysis.memory.list_schedules import lowest_peak_schedule
 from recompute.analysis.memory.timeline import eager_timeline, timeline
 from recompute.analysis.step.order import Order, functions_of
 from recompute.analysis.step.phases import Phases
@@ -74,7 +74,7 @@ def test_nothing_is_better_than_its_own_result_and_it_is_the_same_each_time() ->
         schedule(module)
         texts.append(print_module(module, debuginfo=True))
     assert texts[0] == texts[1]
-    assert not low_peak(functions_of(parse_module(texts[0]))[0]).is_new
+    assert not lowest_peak_schedule(functions_of(parse_module(texts[0]))[0]).is_new
 
 
 def test_a_loop_keeps_what_it_captures() -> None:
@@ -119,6 +119,6 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 def test_every_operation_runs_once_after_what_it_needs() -> None:
     function = functions_of(recomputed("gpt_train.small.mlir"))[0]
-    given, found = Order.of(function.body.block), low_peak(function).order
+    given, found = Order.of(function.body.block), lowest_peak_schedule(function).order
     assert sorted(map(given.position.__getitem__, found.operations)) == list(range(len(given.operations)))
     assert found.operations[-1] is given.operations[-1]

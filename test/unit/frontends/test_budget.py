@@ -17,7 +17,8 @@ from recompute.frontends.jax import budget as budgets
 from recompute.frontends.jax import budget_option
 from recompute.frontends.jax.budget import MOST_COMPILED
 from recompute.frontends.jax.warning import BarriersDropped
-from recompute.search.pool import Pool, forget_pools
+from recompute.search.pool import Pool
+from recompute.search.pool_cache import forget_pools
 from recompute.support.diagnostics import Refusal
 from recompute.support.units import readable_bytes
 from recompute.test.unit.frontends.steps import batch, far_apart, jax, mlp, temporaries, weights

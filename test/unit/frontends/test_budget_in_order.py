@@ -25,7 +25,7 @@ def test_early_executors_are_held_without_far_more_work() -> None:
     budget = before.peak_bytes / 2
     assert 0.9 * budget < after.peak_bytes <= budget
     assert (
-        max(Peaks.written(*one).eager for one in numbered_steps(flat(done.module), bare=True)) <= EAGER_SHARE * budget
+        max(Peaks.of_step(*one).eager for one in numbered_steps(flat(done.module), bare=True)) <= EAGER_SHARE * budget
     )
     ordinary = rewrite(text, RecomputeOptions(proof=False))
     assert 0 < done.extra_flops < 0.05 * ordinary.extra_flops

@@ -19,7 +19,7 @@ from recompute.planning.by_segment.by_structure import CutMethod, Cuts
 from recompute.planning.check import violations
 from recompute.planning.simulate import SimulatedProgram
 from recompute.search.attempt_plans import attempt_plans
-from recompute.search.choose import ScoredAttempt, choose, choose_for, least
+from recompute.search.choose import ScoredAttempt, best_attempt, choose, choose_for
 from recompute.search.planned_attempts import AttemptTargets, plan_attempt
 from recompute.search.rewrite import recompute
 from recompute.test.examples import SMALL, inlined, original, peaks_of
@@ -153,7 +153,7 @@ def test_names_and_then_blocks_are_believed_unless_others_gain_much(sizes: dict[
         )
         for kind, size in sizes.items()
     ]
-    found = least(tried, Peaks(2000, 2000, False, lambda: 2000), keeps_barriers=True)
+    found = best_attempt(tried, Peaks(2000, 2000, False, lambda: 2000), keeps_barriers=True)
     assert str(found.planned.attempt).endswith(chosen)
 
 

@@ -14,7 +14,8 @@ from recompute.planning.solvers.result import Stop
 from recompute.rules.facts import pure
 from recompute.rules.registry import register, registrations_undone
 from recompute.search import pool
-from recompute.search.pool import Pool, forget_pools, pool_of
+from recompute.search.pool import Pool
+from recompute.search.pool_cache import forget_pools, pool_of
 from recompute.test.unit.transforms.test_segment_budgets import STEP
 
 

@@ -25,7 +25,7 @@ from recompute.frontends.torch.compiled_step import NotMeasured  # isort: skip
 from recompute.frontends.torch.inductor import InductorPartitioner  # isort: skip
 from recompute.frontends.torch.options import options_of  # isort: skip
 from recompute.frontends.torch.replan import next_bound  # isort: skip
-from recompute.frontends.torch.report import GraphReport, Report, Round  # isort: skip
+from recompute.frontends.torch.report import CompileReport, GraphReport, Round  # isort: skip
 
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="Inductor needs a C++ compiler")
 
@@ -216,10 +216,10 @@ def test_partitions_of_pytorch_are_not_tried_where_they_draw_again(monkeypatch: 
 
 
 def test_reports_name_why_there_is_no_graph() -> None:
-    assert str(Report((), cached=1)).startswith("1 compiled steps came from PyTorch's cache")
-    assert str(Report((), breaks=("generator",))) == "nothing was compiled: generator"
-    assert str(Report((), without_backward=2)).startswith("no graph with a backward pass of its own: 2 compiled")
-    assert Report((GraphReport(),)).reason == ""
+    assert str(CompileReport((), cached=1)).startswith("1 compiled steps came from PyTorch's cache")
+    assert str(CompileReport((), breaks=("generator",))) == "nothing was compiled: generator"
+    assert str(CompileReport((), without_backward=2)).startswith("no graph with a backward pass of its own: 2 compiled")
+    assert CompileReport((GraphReport(),)).reason == ""
 
 
 def test_rounds_say_whether_they_fit() -> None:

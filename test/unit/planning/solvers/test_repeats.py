@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recompute.planning.solvers.block_transfer import reused, spread
+from recompute.planning.solvers.block_transfer import spread, transfer_blocks
 from recompute.planning.solvers.cut_bounds import CutBounds
 from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.incumbent import Incumbent
@@ -140,7 +140,7 @@ def test_it_is_cheaper_than_the_greedy_alone(share: float) -> None:
     search, best = LocalSearch(problem), Incumbent(problem, budget, progress=told.append)
     assert best.offer(search.repaired(budget), Provenance("greedy")) and best.evaluation is not None
     greedy = best.evaluation.extra_cost
-    reused(best, search, CutBounds(problem, budget))
+    transfer_blocks(best, search, CutBounds(problem, budget))
     assert any(line.startswith("copies of one block in all") for line in told)
     assert str(best.provenance) == "greedy + alike in all blocks"
     assert best.evaluation.extra_cost < greedy and best.evaluation.peak_bytes <= budget

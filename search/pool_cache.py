@@ -1,0 +1,53 @@
+"""The pools of recent modules, so that searches for several budgets share their forecasts and measurements."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from hashlib import sha256
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ..analysis.step.phase_sources import sources
+from ..mlir_io.printer import print_module
+from ..options.recompute_options import RecomputeOptions
+from ..planning.solvers.result import Stop, never
+from ..rules.registry import BUILT_IN
+from ..support.operations import every_operation, name_of
+from .pool import Pool
+
+CACHED_POOLS = 4
+"""Maximum number of cached pools."""
+_HOLDERS = {"builtin.module", "func.func"}
+_pools: OrderedDict[object, Pool] = OrderedDict()
+
+
+def pool_of(module: ModuleOp, options: RecomputeOptions, stop: Stop = never) -> Pool:
+    """Return the pool of a module, which is cached by the text of the module and by the options. Raises `Refusal` as
+    `Pool.of` does."""
+    key = _key(module, options)
+    if key is not None and key in _pools:
+        _pools.move_to_end(key)
+        return _pools[key]
+    pool = Pool.of(module, options, stop)
+    if key is not None and not stop():
+        _pools[key] = pool
+        while len(_pools) > CACHED_POOLS:
+            _pools.popitem(last=False)
+    return pool
+
+
+def forget_pools() -> None:
+    """Empty the cache of pools."""
+    _pools.clear()
+
+
+def _key(module: ModuleOp, options: RecomputeOptions) -> object | None:
+    """Return the cache key; None if the candidates depend on a file of costs or on registered rules."""
+    names = set(map(name_of, every_operation(module)))
+    declared = not names <= BUILT_IN.keys() | _HOLDERS
+    if declared or Path(options.cost).exists():
+        return None
+    text = sha256(print_module(module, debuginfo=True).encode()).hexdigest()
+    relevant = options.selection, options.copies, options.emission, options.loop_schedule, options.cost, options.moves
+    return text, relevant, tuple(sources())
