@@ -132,7 +132,12 @@ def _add_printing(parser: argparse.ArgumentParser) -> None:
 
 def _add_diagnostics(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--remarks", choices=FORMATS, default="text", help="the form of remarks, on standard error")
+    add(
+        "--remarks",
+        choices=FORMATS,
+        help="print remarks in this form, those on what is recomputed included; without this option, only those on "
+        "what is not, as text; on standard error",
+    )
     add("--remarks-filter", metavar="KINDS", help=f"report only these kinds of remarks: {', '.join(CATEGORIES)}")
     add("--remarks-file", metavar="FILE", help="write remarks to this file instead")
     add(
