@@ -28,6 +28,7 @@ from ..interpreters.prove import ProofOptions, prove
 from ..mlir_io.parser import parse_module
 from ..support.diagnostics import Refusal
 from ..support.garbage import rare_collections
+from ..support.interface import command_line
 from .execution import add_input_options, run_both
 from .files import FileError, add_split_option, chunks, read_text
 from .opt_arguments import as_argparse_expects
@@ -39,6 +40,7 @@ PROVED, UNPROVED, BAD_INPUT = 0, 1, 2
 
 
 @rare_collections()
+@command_line()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the console script, and return the exit code."""
     parser = argument_parser()

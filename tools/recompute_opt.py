@@ -21,6 +21,7 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError
 from ..driver.pipeline import pipeline_text
 from ..frontends.bytecode import BytecodeError, bytecode_of_text
 from ..support.garbage import rare_collections
+from ..support.interface import command_line
 from ..support.progress import progress
 from .command_line import CommandLine, UsageError, parse_arguments, reproduced
 from .expected_diagnostics import mismatches
@@ -42,6 +43,7 @@ class Failed(Exception):
 
 
 @rare_collections()
+@command_line()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the console script, and return the exit code."""
     try:

@@ -30,6 +30,7 @@ from ..interpreters.kernels.arrays import Array
 from ..interpreters.meter import Metering, meter
 from ..interpreters.nested_modules import modules_with_functions
 from ..mlir_io.parser import parse_module
+from ..support.interface import command_line
 from ..transforms.inline import inline
 from ..transforms.inline_gradient import inline_gradient
 from ..transforms.inline_segments import inline_segments
@@ -41,6 +42,7 @@ from .rule_files import add_rules_option, loaded_rules
 from .start import version_of
 
 
+@command_line()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the console script, and return the exit code."""
     parser = argument_parser()

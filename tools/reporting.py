@@ -87,8 +87,10 @@ class Diagnostic:
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Diagnostic:
         """Return the diagnostic of a record that `dataclasses.asdict` returned and JSON has stored."""
-        amounts = tuple([(name, amount) for name, amount in record["amounts"]])
-        return cls(**{**record, "amounts": amounts, "others": tuple(record["others"])})
+        facts = dict(record)
+        amounts, others = facts.pop("amounts"), facts.pop("others")
+        pairs = tuple([(str(name), int(amount)) for name, amount in amounts])
+        return cls(**facts, amounts=pairs, others=tuple(map(str, others)))
 
     def to_text(self) -> str:
         """Return the diagnostic in a line, and the source line with a caret below it, if there is one."""

@@ -38,6 +38,7 @@ from ..search.outcome import Recomputation
 from ..search.prepare import Prepared, prepare
 from ..search.rewrite import recomputed
 from ..support.diagnostics import Remark, RemarkKind
+from ..support.interface import by_interface
 from ..support.operations import name_of
 from ..support.units import MINIMUM
 from .calls.call_attributes import kept_whole
@@ -82,7 +83,8 @@ def _reasons(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
     if len(plan.groups) > NAMED_SEGMENTS:
         yield Remark(
             function,
-            f"and in {len(plan.groups) - NAMED_SEGMENTS} more places; --emit-plan writes all of them",
+            f"and in {len(plan.groups) - NAMED_SEGMENTS} more places; "
+            f"{by_interface('--emit-plan writes', 'the plan has')} all of them",
             RemarkKind.PASSED,
         )
 

@@ -22,6 +22,7 @@ from ...dialects.names import Names
 from ...options.segment_budgets import SegmentBudget
 from ...options.selection import BadSelection, Selection
 from ...planning.objective import NEARLY_ALL
+from ...support.interface import option
 from ...support.locations import LocationNumbers
 from ...support.operations import every_operation, name_of
 from ..step.jax_paths import scope_of
@@ -247,7 +248,7 @@ def why_unmatched(phases: Phases, budget: SegmentBudget) -> str:
     inside = inner_scopes(phases, budget.pattern)
     if inside:
         return (
-            f"segment-budgets: '{inside[0]}' is inside a loop or a branch, which counts as one operation; "
+            f"{option('segment-budgets')}: '{inside[0]}' is inside a loop or a branch, which counts as one operation; "
             'loops="keep(30%)" limits what loops keep for their gradient'
         )
     scopes = scope_names(phases)
@@ -256,5 +257,6 @@ def why_unmatched(phases: Phases, budget: SegmentBudget) -> str:
     containing = [scope for scope in scopes if bare and bare.lower() in scope.lower()]
     near = list(dict.fromkeys([*near, *containing]))[:SIMILAR_NAMES]
     if near:
-        return f"segment-budgets: no segment matches '{budget.pattern}'; similar segments are: {', '.join(near)}"
-    return f"segment-budgets: {NoSuchSegment(budget.pattern, scopes)}"
+        unmatched = f"{option('segment-budgets')}: no segment matches '{budget.pattern}'"
+        return f"{unmatched}; similar segments are: {', '.join(near)}"
+    return f"{option('segment-budgets')}: {NoSuchSegment(budget.pattern, scopes)}"
