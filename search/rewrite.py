@@ -44,6 +44,7 @@ from .carry_out import carry_out_best, carry_out_planned
 from .checked_options import cost_option, with_moves
 from .emit import emit, in_order, may_cost, peaks_of, replace_content, why_all_worse, why_inlined
 from .left_steps import with_loops_cut
+from .options_at_fault import option_at_fault
 from .outcome import Recomputation, unchanged
 from .plan_cost import cost_remarks
 from .prepare import prepare
@@ -195,7 +196,9 @@ def _rewrite(module: ModuleOp, options: RecomputeOptions) -> _Rewrite:
         remarks = [*mark_remarks, *why_calls_stay(module), *prepared.demands.remarks, *cloned.remarks]
     check_limits(work, prepared.demands.of, cloned.steps)
     if not cloned.copies and not rolled.copies:
-        nothing = unchanged(module, remarks, "nothing is recomputed", steps, containing, Topic.NOTHING_RECOMPUTED)
+        fault = option_at_fault(steps, options.selection) if options.planned is None else None
+        reason = f"nothing is recomputed{f' ({fault})' if fault else ''}"
+        nothing = unchanged(module, remarks, reason, steps, containing, Topic.NOTHING_RECOMPUTED)
         return _Rewrite(None, nothing)
     remarks += [*shard_kept(work, prepared.inside), *cost_remarks(steps, cloned.steps, cost)]
     moved = withdraw(work)

@@ -189,7 +189,13 @@ def _state(function: FuncOp, hint: PhaseHint, primal: Sequence[Operation]) -> No
     op_phases = phases_by_results(order, hint, primal)
     if "gradient" not in op_phases.values():
         last = max((order.position[op] for op, phase in op_phases.items() if phase == "primal"), default=-1)
-        behind = order.operations[last] if last >= 0 else function
+        if last < 0:
+            raise NoGradient(
+                function,
+                f"no gradient found: with {hint} no operation belongs to the forward pass, because it names an "
+                "argument or a constant, not a result of an operation: give the number of the loss among the results",
+            )
+        behind = order.operations[last]
         raise NoGradient(
             behind,
             f"no gradient found: with {hint} the forward pass ends with {name_of(behind)}, and nothing after it reads "
