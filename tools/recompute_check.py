@@ -35,6 +35,7 @@ from .opt_arguments import as_argparse_expects
 from .reporting import InputText, of_exception
 from .rule_files import add_rules_option, loaded_rules
 from .start import version_of
+from .tool_parser import ToolParser
 
 PROVED, UNPROVED, BAD_INPUT = 0, 1, 2
 
@@ -142,7 +143,7 @@ def verdict(proof: Proof) -> str:
 
 
 def argument_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = ToolParser(
         prog="recompute-check", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("before", metavar="A.mlir", help="the original program; '-' is standard input")

@@ -40,6 +40,7 @@ from .opt_arguments import as_argparse_expects
 from .reporting import Diagnostic, InputText, of_exception
 from .rule_files import add_rules_option, loaded_rules
 from .start import version_of
+from .tool_parser import ToolParser
 
 
 @command_line()
@@ -166,9 +167,7 @@ def trace(function: FuncOp, metered: Metering, modelled: Timeline) -> str:
 
 
 def argument_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="recompute-run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = ToolParser(prog="recompute-run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("module", metavar="A.mlir", help="the program; '-' is standard input")
     add_input_options(parser)
     add_split_option(parser)
