@@ -19,6 +19,7 @@ from ..options.recompute_options import Emission
 from ..planning.objective import WORTH_IT
 from ..support.diagnostics import Remark
 from ..support.timing import part
+from ..support.units import readable_bytes
 from ..transforms.calls.origins import Origins
 from ..transforms.clone import Cloned
 from ..transforms.cse import cse
@@ -97,7 +98,7 @@ def why_all_worse(peaks: Mapping[FuncOp, Peaks], cloned: Cloned, emission: Emiss
     return remark
 
 
-STAY = "functions stay inlined: called again they would take the peak in program order from {inlined} to {called} bytes"
+STAY = "functions stay inlined: called again they would take the peak in program order from {inlined} to {called}"
 """The remark on functions whose calls are not restored."""
 
 
@@ -127,7 +128,7 @@ def why_inlined(called: ModuleOp, inlined: ModuleOp) -> Remark | None:
     for function in functions_of(module := flat(called)):
         name = function.sym_name.data
         if _is_more(peak := in_order(module)[name], least[name]):
-            return Remark(function, STAY.format(inlined=least[name], called=peak))
+            return Remark(function, STAY.format(inlined=readable_bytes(least[name]), called=readable_bytes(peak)))
     return None
 
 
