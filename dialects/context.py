@@ -17,7 +17,7 @@ from xdsl.dialects.scf import Scf
 from xdsl.dialects.tensor import Tensor
 from xdsl.ir import Operation
 
-from ..support.diagnostics import Refusal, Remark
+from ..support.diagnostics import Refusal, Remark, Topic, lines_of
 from .arith import ARITH
 from .chlo import CHLO
 from .recompute import RECOMPUTE
@@ -45,12 +45,14 @@ class RecomputeContext(Context):
 
 
 def tell(context: Context, remarks: Iterable[Remark]) -> None:
-    """Report remarks to the context; to standard error if it does not collect them, as under stock `xdsl-opt`."""
+    """Report remarks to the context; to standard error if it does not collect them, as under stock `xdsl-opt`.
+
+    Standard error gets only those that need no request."""
     if isinstance(context, RecomputeContext):
         context.remarks.extend(remarks)
         return
-    for remark in remarks:
-        print(remark, file=sys.stderr)
+    for line in lines_of(remark for remark in remarks if remark.topic is not Topic.RECOMPUTED):
+        print(line, file=sys.stderr)
 
 
 def strict_refusal(op: Operation, reason: str) -> Refusal:

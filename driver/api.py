@@ -42,7 +42,7 @@ from ..search.left_steps import LEFT, step_left
 from ..search.measured import least_measured, options_to_measure
 from ..search.outcome import Recomputation
 from ..search.rewrite import recomputed
-from ..support.diagnostics import Remark
+from ..support.diagnostics import Remark, Topic
 from ..support.operations import every_operation
 from ..support.suggestions import suggestion
 from ..transforms.merge_remat import without_remat
@@ -180,7 +180,8 @@ def _rewrite_by_pipeline(
     module, context = original.clone(), make_context()
     changes = [partial(module_pass.apply, context) for module_pass in passes_of(pipeline)]
     proof = change_in_place(module, changes, proof=options.proof, original=original)
-    remarks = (*remarks_before, *context.remarks, *(assumption_remarks(proof, module) if proof is not None else ()))
+    decisions = [remark for remark in context.remarks if remark.topic is not Topic.RECOMPUTED]
+    remarks = (*remarks_before, *decisions, *(assumption_remarks(proof, module) if proof is not None else ()))
     copies = [op for op in every_operation(module) if is_copy(op)]
     if options.strict and not copies:
         raise strict_refusal(module, "the pipeline makes no copies")

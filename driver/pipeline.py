@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import Field, dataclass, fields
 from typing import Any
 
 from xdsl.context import Context
@@ -342,10 +342,14 @@ def _ill_typed(option_class: type[Any], spec: ArgSpec) -> str | None:
             option_class.from_spec(ArgSpec(spec.name, {field.name: values}))
         except ValueError:
             option, given = spelling(field.name), ",".join(map(str, values)) or "nothing"
-            return (
-                f"option '{option}' is {_type_text(str(field.type))}, not {given}{_quotes(option, field.type, values)}"
-            )
+            types = type_of(field)
+            return f"option '{option}' is {_type_text(types)}, not {given}{_quotes(option, types, values)}"
     return None
+
+
+def type_of(option: Field[Any]) -> str:
+    """Return the type of an option as Python spells it, with and without postponed annotations: `int | None`."""
+    return option.type.__name__ if isinstance(option.type, type) else str(option.type)
 
 
 def spelling(option: str) -> str:
@@ -369,9 +373,9 @@ def _type_text(types: str) -> str:
     return " or ".join(_TYPES.get(kind, kind) for kind in kinds)
 
 
-def _quotes(option: str, types: Any, values: ParameterListType) -> str:
+def _quotes(option: str, types: str, values: ParameterListType) -> str:
     """Return the hint to quote values where the option takes text, or ""."""
-    if "str" not in str(types) or not values:
+    if "str" not in types or not values:
         return ""
-    quoted = ",".join(f'"{value}"' for value in values) if "tuple" in str(types) else f'"{",".join(map(str, values))}"'
+    quoted = ",".join(f'"{value}"' for value in values) if "tuple" in types else f'"{",".join(map(str, values))}"'
     return f"; a text is quoted: {option}={quoted}"

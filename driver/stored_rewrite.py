@@ -5,7 +5,7 @@ A stored rewrite is not proved again: it is the answer that was proved when it w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -189,17 +189,20 @@ def _values(module: ModuleOp) -> Iterator[SSAValue]:
                 yield from block.args
 
 
-def remark_to_json(remark: Remark) -> list[str]:
-    """Return position, reason, kind, topic and place of a remark. The place is for remarks without a position."""
+def remark_to_json(remark: Remark) -> list[Any]:
+    """Return position, reason, kind, topic, place, function and amounts of a remark. The place is for remarks without
+    a position."""
     operation = remark.operation
-    return [position_of(operation), remark.reason, remark.kind.value, remark.topic.value, place_of(operation)]
+    facts = position_of(operation), remark.reason, remark.kind.value, remark.topic.value, place_of(operation)
+    return [*facts, remark.function, remark.amounts]
 
 
-def remark_from_json(record: tuple[str, str, str, str, str]) -> Remark:
+def remark_from_json(record: Sequence[Any]) -> Remark:
     """Return the remark of a record, at an empty module that stands at the position of the operation."""
-    position, reason, kind, topic, place = record
+    position, reason, kind, topic, place, function, amounts = record
     module = ModuleOp([])
     if position != UNKNOWN:
         file, line, column = position.rsplit(":", 2)
         module.location = FileLineColLoc(StringAttr(file), IntAttr(int(line)), IntAttr(int(column)))
-    return Remark(module, reason, RemarkKind(kind), Topic(topic), place)
+    pairs = tuple([(name, amount) for name, amount in amounts])
+    return Remark(module, reason, RemarkKind(kind), Topic(topic), place, function, pairs)

@@ -18,6 +18,7 @@ from ..mlir_io.repeated_operations import verify_nested
 from ..rules.registry import BUILT_IN
 from ..support.diagnostics import Refusal, Remark, RemarkKind
 from ..support.garbage import no_collection
+from ..support.interface import by_interface
 from ..support.operations import name_of
 from ..support.timing import part
 from ..transforms.verify import verify_input
@@ -47,6 +48,11 @@ def _raise_at_operation(module: ModuleOp) -> None:
 
 
 Change = Callable[[ModuleOp], None]
+
+
+NOTHING = "nothing is written", "nothing is returned"
+WITHOUT_PROOF = "--no-proof writes it anyway", "proof=False returns it anyway"
+"""The consequence and the remedy of a failed proof, on the command line and in Python."""
 
 
 class NotProved(DiagnosticException):
@@ -142,8 +148,8 @@ def _proved(before: ModuleOp, after: ModuleOp) -> Proof:
     if not proof.proved:
         raise NotProved(
             proof,
-            f"nothing is written: the result is not proved equal to the input: {proof.reason} "
-            f"{_undeclared_purity_hint(after)}(--no-proof writes it anyway)",
+            f"{by_interface(*NOTHING)}: the result is not proved equal to the input: {proof.reason} "
+            f"{_undeclared_purity_hint(after)}({by_interface(*WITHOUT_PROOF)})",
         )
     return proof
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
+from ..support.interface import by_interface
 from ..support.units import amount_bytes, parse_amount, parse_bytes
 from .selection import BadSelection
 
@@ -83,9 +84,7 @@ ACCEPTED_FORMS = (
     "true, false, keep(50%) or keep(2GiB), periodic(8), with 8 or any number from 1 on, periodic(auto), binomial(4) or "
     "binomial(1GiB)"
 )
-NO_PROOF_RULE = (
-    "loops={loops} is not proved by any rule: disable the proof (--no-proof, proof=False), or use periodic(…)"
-)
+NO_PROOF_RULE = "loops={loops} is not proved by any rule: disable the proof ({remedy}), or use periodic(…)"
 _NUMBER = r"0*[1-9][0-9]*"
 
 
@@ -126,4 +125,4 @@ def demand_proof(loops: Loops | LoopSchedule) -> None:
     """
     if not schedule_of(loops).is_proved:
         stated = loops.option if isinstance(loops, LoopSchedule) else loops
-        raise BadSelection(NO_PROOF_RULE.format(loops=stated))
+        raise BadSelection(NO_PROOF_RULE.format(loops=stated, remedy=by_interface("--no-proof", "proof=False")))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ..support.interface import option
 from ..support.units import budget_text, parse_budget
 from .selection import BadSelection
 
@@ -28,18 +29,20 @@ def read_budgets(texts: Sequence[str]) -> tuple[SegmentBudget, ...]:
     """Parse segment budgets, each text a list with commas. Raises `BadSelection` for an invalid one."""
     budgets = [_read(budget) for text in texts for part in text.split(",") if (budget := part.strip())]
     if texts and not budgets:
-        raise BadSelection("segment-budgets is empty; expected layer*:30%,head:8MiB")
+        raise BadSelection(f"{option('segment-budgets')} is empty; expected layer*:30%,head:8MiB")
     return tuple(budgets)
 
 
 def _read(text: str) -> SegmentBudget:
     pattern, colon, budget = (part.strip() for part in text.rpartition(":"))
     if not colon or not pattern or not budget:
-        raise BadSelection(f"segment-budgets: invalid segment budget '{text}': expected layer*:30% or head:8MiB")
+        raise BadSelection(
+            f"{option('segment-budgets')}: invalid segment budget '{text}': expected layer*:30% or head:8MiB"
+        )
     try:
         parse_budget(budget, 1)
     except ValueError as error:
-        raise BadSelection(f"segment-budgets: {pattern}: {error}") from error
+        raise BadSelection(f"{option('segment-budgets')}: {pattern}: {error}") from error
     return SegmentBudget(pattern, budget)
 
 
@@ -56,4 +59,4 @@ def _text(pattern: str, budget: str | float) -> str:
     try:
         return budget_text(budget)
     except ValueError as error:
-        raise BadSelection(f"segment-budgets: {pattern}: {error}") from error
+        raise BadSelection(f"{option('segment-budgets')}: {pattern}: {error}") from error

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 
 from ..rules.effects import Permission
+from ..support.interface import option
 from .option_facts import facts
 
 
@@ -28,7 +29,11 @@ class PhaseHint:
         return bool(self.results or self.values or self.cotangents)
 
     def __str__(self) -> str:
-        parts = (("primal-results", self.results), ("primal-values", self.values), ("cotangents", self.cotangents))
+        parts = (
+            (option("primal-results"), self.results),
+            (option("primal-values"), self.values),
+            ("cotangents", self.cotangents),
+        )
         return " ".join(f"{name}={','.join(map(str, listed))}" for name, listed in parts if listed)
 
 

@@ -24,6 +24,7 @@ from ..planning.by_segment.each_pass import in_each_pass
 from ..planning.objective import AS_GOOD, BLOCK_GAINS, MOSTLY, STRUCTURE_GAINS, STRUCTURES, WORTH_IT
 from ..planning.plan import Plan
 from ..support.diagnostics import Remark, RemarkKind, Topic
+from ..support.units import format_bytes, readable_bytes
 from .planned_attempts import AttemptTargets, PlannedAttempt, plan_attempt
 
 
@@ -69,10 +70,11 @@ class ChosenAttempt:
         outside, saved = _saved_outside(self.chosen.planned)
         if outside > MOSTLY * saved:
             reason = (
-                f"{outside} of the {saved} bytes that are saved for the backward pass lie outside of every segment: "
-                "name more of the model (jax.named_scope), or leave the segments out"
+                f"{format_bytes(outside)} of the {format_bytes(saved)} saved for the backward pass lie outside of "
+                "every segment: name more of the model (jax.named_scope), or leave the segments out"
             )
-            yield Remark(function, reason, RemarkKind.ANALYSIS)
+            amounts = ("outside_bytes", outside), ("saved_bytes", saved)
+            yield Remark(function, reason, RemarkKind.ANALYSIS, amounts=amounts)
 
 
 def _saved_outside(planned: PlannedAttempt) -> tuple[int, int]:
@@ -243,15 +245,16 @@ def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
         pairs.append(("the peak of an executor that starts operations as soon as it can", before.eager, after.eager))
     for peak_name, old, new in pairs:
         if new > old * (1 + WORTH_IT):
-            return f"recomputing takes {peak_name} from {old} to {new} bytes"
+            return f"recomputing takes {peak_name} from {readable_bytes(old)} to {readable_bytes(new)}"
     if any(_is_worth_it(old, new) for _, old, new in pairs):
         return None
     if keeps_barriers and _is_worth_it(before.xla, after.xla):
         return None
-    under_xla = f", and from {before.xla} to {after.xla} under XLA:CPU" if keeps_barriers else ""
+    old_xla, new_xla = readable_bytes(before.xla), readable_bytes(after.xla)
+    xla = f", and from {old_xla} to {new_xla} under XLA:CPU" if keeps_barriers else ""
     return (
-        f"recomputing takes the peak from {before.in_order} to {after.in_order} bytes{under_xla}: less than "
-        f"{100 * WORTH_IT:g} % saved"
+        f"recomputing takes the peak from {readable_bytes(before.in_order)} to {readable_bytes(after.in_order)}{xla}: "
+        f"less than {100 * WORTH_IT:g} % saved"
     )
 
 

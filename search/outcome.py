@@ -61,6 +61,12 @@ class Recomputation:
         return sum(step.plan.copies for step in self.steps) + self.rolled.copies
 
     @property
+    def recomputed(self) -> tuple[Remark, ...]:
+        """A remark for each segment that is recomputed, for tools that print them on request."""
+        remarks = [(self.containing.get(step.function, step.function), step.recomputed) for step in self.steps]
+        return tuple(replace(remark, function=function) for function, some in remarks for remark in some)
+
+    @property
     def extra_flops(self) -> int:
         return sum(step.plan.extra_flops for step in self.steps) + self.rolled.extra_flops
 

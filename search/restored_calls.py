@@ -15,6 +15,7 @@ from ..analysis.memory.timeline import peak_in_order
 from ..analysis.step.order import functions_of
 from ..planning.objective import WORTH_IT
 from ..support.diagnostics import Remark
+from ..support.units import readable_bytes
 from ..transforms.cse import cse
 from ..transforms.preparation.timelines import flat
 
@@ -48,7 +49,7 @@ def why_inlined(called: ModuleOp, inlined: ModuleOp) -> Remark | None:
             return Remark(
                 function,
                 "functions stay inlined: called again they would take the peak in program order from "
-                f"{least[name]} to {peak} bytes",
+                f"{readable_bytes(least[name])} to {readable_bytes(peak)}",
             )
     return None
 

@@ -47,6 +47,7 @@ from .carry_out import carry_out_best, carry_out_planned
 from .checked_options import cost_option, with_moves
 from .emit import emit, peaks_of, replace_content, why_all_worse
 from .left_steps import with_loops_cut
+from .options_at_fault import option_at_fault
 from .outcome import Recomputation, unchanged
 from .plan_cost import cost_remarks
 from .prepare import Prepared, prepare
@@ -196,8 +197,10 @@ def _run_stages(module: ModuleOp, options: RecomputeOptions) -> _StagesResult:
     cloned = _choose_and_copy(prepared, steps, options)
     stage_remarks = _prepared_remarks(module, prepared, options)
     if not cloned.copies and not rolled.copies:
+        fault = option_at_fault(steps, options.selection) if options.planned is None else None
+        reason = f"nothing is recomputed{f' ({fault})' if fault else ''}"
         remarks = (*mark_remarks, *stage_remarks, *cloned.remarks)
-        nothing = unchanged(module, remarks, "nothing is recomputed", steps, containing, Topic.NOTHING_RECOMPUTED)
+        nothing = unchanged(module, remarks, reason, steps, containing, Topic.NOTHING_RECOMPUTED)
         return _StagesResult(None, nothing)
     emit_remarks = [*shard_kept(work, prepared.inside), *cost_remarks(steps, cloned.steps, cost)]
     moved = withdraw(work)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -114,6 +114,7 @@ class Topic(StrEnum):
         CHOICE: The choice among attempts.
         COLLECTIVES: Operations with collectives, which are recomputed only if the option `collectives` allows it.
         COLLECTIVES_UNEQUAL: Operations with collectives that devices may execute a different number of times.
+        RECOMPUTED: What is recomputed, and what the whole module gains: printed on request.
     """
 
     OTHER = ""
@@ -126,6 +127,7 @@ class Topic(StrEnum):
     CHOICE = "choice"
     COLLECTIVES = "collectives"
     COLLECTIVES_UNEQUAL = "collectives-unequal"
+    RECOMPUTED = "recomputed"
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,9 @@ class Remark:
     Attributes:
         place: The position as text, for a remark from a cache, whose operation no longer exists; if "", `place_of` the
             operation is printed.
+        function: The symbol of the function, for an operation that a later pass may erase; if "", the function around
+            the operation.
+        amounts: The quantities in the reason by name, in bytes or FLOPs or as counts, for tools that read remarks.
     """
 
     operation: Operation
@@ -142,6 +147,44 @@ class Remark:
     kind: RemarkKind = RemarkKind.MISSED
     topic: Topic = Topic.OTHER
     place: str = ""
+    function: str = ""
+    amounts: tuple[tuple[str, int], ...] = ()
 
     def __str__(self) -> str:
         return f"{self.place or place_of(self.operation)}: remark: {self.reason}"
+
+
+MOST_PLACES = 3
+"""The number of places that a merged remark names beside the first one."""
+
+
+def repetition(count: int, places: Iterable[str]) -> str:
+    """Return the addition to a remark that stands for several with the same text: ` (3 times: also at 7:9 and 8:9)`.
+
+    Args:
+        count: The number of the remarks.
+        places: Their places, without duplicates, the first one excepted.
+    """
+    if count == 1:
+        return ""
+    places = list(places)
+    named = places if len(places) <= MOST_PLACES + 1 else [*places[:MOST_PLACES], f"{len(places) - MOST_PLACES} more"]
+    listed = " and ".join([part for part in (", ".join(named[:-1]), *named[-1:]) if part])
+    return f" ({count} times{f': also at {listed}' if listed else ''})"
+
+
+def lines_of(remarks: Iterable[Remark | str]) -> list[str]:
+    """Return remarks as lines; remarks with the same text become one line with their number and places.
+
+    A remark may be a text, which has no place."""
+    merged = dict[tuple[bool, str], list[str]]()
+    for remark in remarks:
+        if isinstance(remark, str):
+            merged.setdefault((False, remark), []).append("")
+        else:
+            merged.setdefault((True, remark.reason), []).append(remark.place or place_of(remark.operation))
+    return [
+        f"{f'{places[0]}: remark: ' if has_place else ''}{reason}"
+        f"{repetition(len(places), list(dict.fromkeys(places))[1:])}"
+        for (has_place, reason), places in merged.items()
+    ]

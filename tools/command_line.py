@@ -74,12 +74,14 @@ class RemarkOutput:
     Attributes:
         form: One of `FORMATS`.
         categories: The kinds of remarks to report; None for all.
+        details: Whether remarks are requested: those on what is recomputed are reported, too.
         file: The file for remarks; None for standard error.
     """
 
     form: str = "text"
     categories: tuple[str, ...] | None = None
     file: str | None = None
+    details: bool = False
 
 
 @dataclass(frozen=True)
@@ -242,13 +244,15 @@ def _names(text: str) -> list[str]:
 
 
 def _remark_output(options: argparse.Namespace) -> RemarkOutput:
+    requests = options.remarks, options.remarks_filter, options.remarks_file
+    form, details = options.remarks or "text", any(request is not None for request in requests)
     if options.remarks_filter is None:
-        return RemarkOutput(options.remarks, None, options.remarks_file)
+        return RemarkOutput(form, None, options.remarks_file, details)
     categories = _names(options.remarks_filter)
     for category in categories:
         if category not in CATEGORIES:
             raise UsageError(f"--remarks-filter: unknown kind '{category}'; expected one of {', '.join(CATEGORIES)}")
-    return RemarkOutput(options.remarks, tuple(categories), options.remarks_file)
+    return RemarkOutput(form, tuple(categories), options.remarks_file, details)
 
 
 def _check_options_that_exclude_each_other(options: argparse.Namespace) -> None:

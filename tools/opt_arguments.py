@@ -7,12 +7,16 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 
+from typing_extensions import override
+
+from ..driver.pipeline import passes_known
 from ..universe import UNIVERSE
 from .completion import add_completion_option
 from .files import add_split_options
 from .reporting import CATEGORIES, FORMATS
 from .rule_files import add_rules_option
 from .start import version_of
+from .tool_parser import ToolParser
 
 _ONE_DASH = re.compile(r"-([a-z][\w-]+)(=.*)?", re.DOTALL)
 
@@ -48,9 +52,18 @@ STATISTICS = "print counts after each pass, then the seconds of each pass and of
 DISPLAYS = ("tree", "list", "json")
 
 
+class _OptParser(ToolParser):
+    """The parser of recompute-opt, which knows that `mlir-opt` has a flag for each pass."""
+
+    @override
+    def remedy_for(self, option: str) -> str:
+        name = option.lstrip("-")
+        return f"; run the pass with -p {name}" if name in passes_known() else super().remedy_for(option)
+
+
 def argument_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line of recompute-opt."""
-    parser = argparse.ArgumentParser(
+    parser = _OptParser(
         prog="recompute-opt", description="Run passes on MLIR and write only what is proved equal.", epilog=EPILOG
     )
     _add_input_and_output(parser)
@@ -132,7 +145,12 @@ def _add_printing(parser: argparse.ArgumentParser) -> None:
 
 def _add_diagnostics(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--remarks", choices=FORMATS, default="text", help="the form of remarks, on standard error")
+    add(
+        "--remarks",
+        choices=FORMATS,
+        help="print remarks in this form, those on what is recomputed included; without this option, only those on "
+        "what is not, as text; on standard error",
+    )
     add("--remarks-filter", metavar="KINDS", help=f"report only these kinds of remarks: {', '.join(CATEGORIES)}")
     add("--remarks-file", metavar="FILE", help="write remarks to this file instead")
     add(

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ..driver.pipeline import spelling
+from ..driver.pipeline import spelling, type_of
 from ..options.pass_options import option_sources
 
 _ENTRY = re.compile(r"([a-z]\w*): (.+)")
@@ -49,7 +49,7 @@ def options_of(kind: type[Any]) -> list[Option]:
     for source in option_sources(kind):
         meanings |= _meanings(source)
     return [
-        Option(field.name, str(field.type), str(field.default), meanings.get(field.name, "").rstrip("."))
+        Option(field.name, type_of(field), str(field.default), meanings.get(field.name, "").rstrip("."))
         for field in fields(kind)
     ]
 

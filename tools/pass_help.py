@@ -9,7 +9,7 @@ from xdsl.passes import ModulePass
 
 from ..driver.pipeline import Passes
 from ..universe import UNIVERSE
-from .option_help import help_lines, options_of
+from .option_help import help_lines, options_of, summary
 
 
 def pass_list(names: Iterable[str], passes: Passes) -> str:
@@ -32,7 +32,7 @@ def _documentation(pass_class: type[ModulePass]) -> str:
     if module is not None and module.__doc__ and pass_class.name in UNIVERSE.all_passes:
         return module.__doc__
     # A class without a docstring has the signature that `dataclass` writes.
-    own = inspect.cleandoc(pass_class.__doc__ or "")
+    own = summary(pass_class)
     return "" if own.startswith(f"{pass_class.__name__}(") else own
 
 

@@ -25,6 +25,7 @@ from ..support.operations import every_operation
 from ..support.timing import part, timed
 from .command_line import CommandLine, UsageError
 from .files import FileError, write_text
+from .gains import Totals, brief_gain, gain_remarks, totals_of
 from .ir_dumps import Dumps
 from .reporting import Diagnostic, InputText, of_remark
 from .reproducer import reproducer
@@ -57,6 +58,7 @@ class ModuleRun:
         prefix: The prefix of the names of dump files.
         context: The context of the passes.
         remarks: The remarks of the passes, also if one of them fails.
+        result: The gain of the passes, for the last line of a long run; "" without one.
         notes: The notes of the tool itself.
     """
 
@@ -66,6 +68,7 @@ class ModuleRun:
     context: RecomputeContext = field(default_factory=make_context)
     remarks: list[Diagnostic] = field(default_factory=list[Diagnostic])
     notes: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    result: str = field(default="", init=False)
     _running: ScheduledPass | None = field(default=None, init=False)
     """The current or last pass."""
     _text: str = field(default="", init=False)
@@ -102,13 +105,21 @@ class ModuleRun:
         self._keep_input(module)
         if request.reproducers.always is not None:
             write_text(request.reproducers.always, self._reproducer())
+        before = self._totals(module)
         changes = [partial(self._apply, scheduled, dumps) for scheduled in request.passes]
         with self._failures(module, dumps):
             proof = change_in_place(module, changes, request.verify, request.proof and not request.target)
+        first = len(self.context.remarks)
         if proof is not None:
-            first = len(self.context.remarks)
             self.context.remarks.extend(assumption_remarks(proof, module))
-            self._report(first, PROOF)
+        self._report(first, PROOF)
+        first = len(self.context.remarks)
+        if before is not None:
+            self.context.remarks.extend(gain_remarks(module, before, totals_of(module), proof))
+            self.result = "; ".join(remark.reason for remark in self.context.remarks[first:])
+        else:
+            self.result = brief_gain(module, proof)
+        self._report(first, "")
         if request.target is not None:
             return _emit(request.target, self.context, module)
         if not debuginfo and any(path_of(op.location) for op in every_operation(module)):
@@ -116,6 +127,11 @@ class ModuleRun:
         with part("print"):
             # MLIR writes the bytecode, and does not have the custom forms of this project's dialect.
             return print_module(module, generic=request.generic or request.bytecode, debuginfo=debuginfo)
+
+    def _totals(self, module: ModuleOp) -> Totals | None:
+        """Return the totals of the module before the passes, if their gain is reported."""
+        request = self.request
+        return totals_of(module) if request.remarks.details and request.passes and request.target is None else None
 
     def _apply(self, scheduled: ScheduledPass, dumps: Dumps, module: ModuleOp) -> None:
         self._running = scheduled

@@ -12,6 +12,7 @@ from ..planning.solvers.result import Progress
 from ..planning.solvers.solvers_by_name import SOLVER_NAMES
 from .files import add_split_option, demand_different_files, write_text
 from .start import version_of
+from .tool_parser import ToolParser
 
 PLANNED, REFUSED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes."""
@@ -72,7 +73,7 @@ def print_lines(lines: Iterable[str], aside: bool = False) -> None:
 
 def parser_with(description: str | None) -> argparse.ArgumentParser:
     """Return the parser of the command line of recompute-plan."""
-    parser = argparse.ArgumentParser(
+    parser = ToolParser(
         prog="recompute-plan", description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("graph", metavar="GRAPH.json|STEP.mlir", help="a graph or a step; '-' is standard input")

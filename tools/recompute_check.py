@@ -28,17 +28,20 @@ from ..interpreters.prove import ProofOptions, prove
 from ..mlir_io.parser import parse_module
 from ..support.diagnostics import Refusal
 from ..support.garbage import rare_collections
+from ..support.interface import command_line
 from .execution import add_input_options, run_both
 from .files import FileError, add_split_option, chunks, read_text
 from .opt_arguments import as_argparse_expects
 from .reporting import InputText, of_exception
 from .rule_files import add_rules_option, loaded_rules
 from .start import version_of
+from .tool_parser import ToolParser
 
 PROVED, UNPROVED, BAD_INPUT = 0, 1, 2
 
 
 @rare_collections()
+@command_line()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the console script, and return the exit code."""
     parser = argument_parser()
@@ -140,7 +143,7 @@ def verdict(proof: Proof) -> str:
 
 
 def argument_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = ToolParser(
         prog="recompute-check", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("before", metavar="A.mlir", help="the original program; '-' is standard input")

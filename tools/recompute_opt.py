@@ -21,6 +21,7 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError
 from ..driver.pipeline import pipeline_text
 from ..frontends.bytecode import BytecodeError, bytecode_of_text
 from ..support.garbage import rare_collections
+from ..support.interface import command_line
 from ..support.progress import progress
 from .command_line import CommandLine, UsageError, parse_arguments, reproduced
 from .expected_diagnostics import mismatches
@@ -42,6 +43,7 @@ class Failed(Exception):
 
 
 @rare_collections()
+@command_line()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the console script, and return the exit code."""
     try:
@@ -118,15 +120,18 @@ def process(request: CommandLine, text: str, name: str, number: int) -> Processe
     module_run = ModuleRun(request, name, prefix=f"{number:02}_" if request.split else "")
     result, errors = "", list[Diagnostic]()
     try:
-        with progress("recompute-opt", only_on_terminal=True):
+        with progress("recompute-opt", only_on_terminal=True) as line:
             result = module_run.process(text)
+            line.result = module_run.result
     except (ParseError, DiagnosticException) as error:
         errors.append(of_exception(error, InputText(name, text), module_run.pass_name))
     if request.verify_diagnostics is not None:
         only_expected = request.verify_diagnostics == "only-expected"
-        reported = [*module_run.remarks, *errors]
+        details = request.remarks.details
+        reported = [*(remark for remark in module_run.remarks if details or not remark.is_detail), *errors]
         return Processed(errors=tuple(mismatches(text, name, reported, only_expected=only_expected)))
-    remarks = (*of_categories(module_run.remarks, request.remarks.categories), *module_run.notes)
+    selected = of_categories(module_run.remarks, request.remarks.categories, details=request.remarks.details)
+    remarks = (*selected, *module_run.notes)
     if errors:
         return Processed(result, None, remarks, tuple(errors))
     plan = module_run.context.plans[-1] if module_run.context.plans else None

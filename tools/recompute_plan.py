@@ -40,6 +40,7 @@ from ..planning.solvers.sequence import evaluate, order_text, read_order, sequen
 from ..planning.solvers.solvers_by_name import WITH_VIEWS, solve
 from ..planning.solvers.sweep import Outcome, least_budget, sweep
 from ..reports.curve import Sweep, curve_of
+from ..support.interface import command_line
 from ..support.interrupts import Interrupt
 from ..support.units import parse_budget
 from .curve_files import demand_format, markers_of, with_named_views, write_curves
@@ -83,6 +84,7 @@ class _GraphTask:
         progress_of(self.options)(line)
 
 
+@command_line()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the console script, and return the exit code."""
     options = parse_plan_arguments(argument_parser(), arguments)

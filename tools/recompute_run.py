@@ -30,6 +30,7 @@ from ..interpreters.kernels.arrays import Array
 from ..interpreters.meter import Metering, meter
 from ..interpreters.nested_modules import modules_with_functions
 from ..mlir_io.parser import parse_module
+from ..support.interface import command_line
 from ..transforms.inline import inline
 from ..transforms.inline_gradient import inline_gradient
 from ..transforms.inline_segments import inline_segments
@@ -39,8 +40,10 @@ from .opt_arguments import as_argparse_expects
 from .reporting import Diagnostic, InputText, of_exception
 from .rule_files import add_rules_option, loaded_rules
 from .start import version_of
+from .tool_parser import ToolParser
 
 
+@command_line()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the console script, and return the exit code."""
     parser = argument_parser()
@@ -164,9 +167,7 @@ def trace(function: FuncOp, metered: Metering, modelled: Timeline) -> str:
 
 
 def argument_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="recompute-run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = ToolParser(prog="recompute-run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("module", metavar="A.mlir", help="the program; '-' is standard input")
     add_input_options(parser)
     add_split_option(parser)

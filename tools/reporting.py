@@ -21,15 +21,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
-from ..support.diagnostics import BadRequest, Refusal, Remark, RemarkKind, position_of
+from ..support.diagnostics import BadRequest, Refusal, Remark, RemarkKind, Topic, position_of, repetition
 from ..support.locations import source_position
 
 _PLACE = re.compile(r"(?P<file>.*):(?P<line>\d+):(?P<column>\d+)")
@@ -49,6 +50,10 @@ class Diagnostic:
         pass_name: The pass that reports the diagnostic; "" outside of passes.
         function: The symbol of the function that contains the operation; "" if there is none.
         source_line: The line of the input at which the diagnostic points; "" for none.
+        is_detail: Whether the diagnostic is printed only on request.
+        amounts: The quantities in the message by name, in bytes or FLOPs or as counts.
+        count: The number of diagnostics with this message that are merged into this one.
+        others: Their positions, without that of this one.
     """
 
     kind: str
@@ -60,13 +65,32 @@ class Diagnostic:
     pass_name: str = ""
     function: str = ""
     source_line: str = field(default="", compare=False)
+    is_detail: bool = False
+    amounts: tuple[tuple[str, int], ...] = ()
+    count: int = 1
+    others: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}: {self.kind}: {self.message}"
+        return f"{self.position}: {self.kind}: {self.message}{repetition(self.count, self.others)}"
+
+    @property
+    def position(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
 
     def to_json(self) -> str:
         """Return the diagnostic as an object of JSON in one line, without empty parts."""
-        return json.dumps({name: part for name, part in asdict(self).items() if part != "" and name != "source_line"})
+        parts = {name: getattr(self, name) for name in _IN_JSON}
+        more = {"count": self.count, "others": self.others} if self.count > 1 else {}
+        amounts = {"amounts": dict(self.amounts)} if self.amounts else {}
+        return json.dumps({name: part for name, part in parts.items() if part != ""} | amounts | more)
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Diagnostic:
+        """Return the diagnostic of a record that `dataclasses.asdict` returned and JSON has stored."""
+        facts = dict(record)
+        amounts, others = facts.pop("amounts"), facts.pop("others")
+        pairs = tuple([(str(name), int(amount)) for name, amount in amounts])
+        return cls(**facts, amounts=pairs, others=tuple(map(str, others)))
 
     def to_text(self) -> str:
         """Return the diagnostic in a line, and the source line with a caret below it, if there is one."""
@@ -77,6 +101,8 @@ class Diagnostic:
         indent = re.sub(r"[^\t]", " ", line[:column])
         return f"{self}\n{line}\n{indent}^"
 
+
+_IN_JSON = ("kind", "file", "line", "column", "message", "category", "pass_name", "function")
 
 LONGEST_SOURCE_LINE = 160
 """The maximum number of characters of a source line that is printed; of longer lines, the part around the caret is."""
@@ -142,8 +168,29 @@ def of_remark(remark: Remark, source: InputText, pass_name: str = "") -> Diagnos
         pass_name: The pass that reports the remark.
     """
     diagnostic = _at("remark", source.position_of(remark.operation), remark.reason, source.file)
-    function = _function_around(remark.operation)
-    return replace(diagnostic, category=remark.kind.value, pass_name=pass_name, function=function)
+    return replace(
+        diagnostic,
+        category=remark.kind.value,
+        pass_name=pass_name,
+        function=remark.function or _function_around(remark.operation),
+        is_detail=remark.topic is Topic.RECOMPUTED,
+        amounts=remark.amounts,
+    )
+
+
+def merged(remarks: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Return the remarks with those merged that differ in their position alone."""
+    groups = dict[tuple[object, ...], list[Diagnostic]]()
+    for remark in remarks:
+        key = remark.kind, remark.message, remark.category, remark.pass_name, remark.amounts
+        groups.setdefault(key, []).append(remark)
+    return [_one_of(group) for group in groups.values()]
+
+
+def _one_of(group: Sequence[Diagnostic]) -> Diagnostic:
+    """Return the first of several remarks that differ in their position alone, with the number and places of all."""
+    places = list(dict.fromkeys(remark.position for remark in group))
+    return replace(group[0], count=len(group), others=tuple(places[1:]))
 
 
 def of_exception(error: ParseError | DiagnosticException, source: InputText, pass_name: str = "") -> Diagnostic:
@@ -193,9 +240,12 @@ FORMATS = ("text", "json", "yaml")
 CATEGORIES = tuple(kind.value for kind in RemarkKind)
 
 
-def of_categories(remarks: Iterable[Diagnostic], categories: Sequence[str] | None) -> list[Diagnostic]:
-    """Return the remarks of these categories; None for all."""
-    return [remark for remark in remarks if categories is None or remark.category in categories]
+def of_categories(
+    remarks: Iterable[Diagnostic], categories: Sequence[str] | None, *, details: bool = True
+) -> list[Diagnostic]:
+    """Return the remarks of these categories, merged; None for all. `details`: include those printed on request."""
+    selected = (remark for remark in remarks if categories is None or remark.category in categories)
+    return merged(remark for remark in selected if details or not remark.is_detail)
 
 
 def formatted(diagnostic: Diagnostic, form: str) -> str:
@@ -216,8 +266,15 @@ def to_yaml(diagnostic: Diagnostic) -> str:
         "Function": _quoted(diagnostic.function or "<module>"),
     }
     lines = [f"{f'{key}:':<16} {value}" for key, value in entries.items()]
-    message = f"  - String:          {_quoted(diagnostic.message)}"
-    return "\n".join([f"--- !{category.title()}", *lines, "Args:", message, "..."])
+    message = f"{diagnostic.message}{repetition(diagnostic.count, diagnostic.others)}"
+    amounts = {_key(name): str(amount) for name, amount in diagnostic.amounts}
+    arguments = [f"  - {f'{key}:':<16} {_quoted(text)}" for key, text in {"String": message, **amounts}.items()]
+    return "\n".join([f"--- !{category.title()}", *lines, "Args:", *arguments, "..."])
+
+
+def _key(name: str) -> str:
+    """Return the name of an amount as keys of LLVM's remarks are spelt: `FreedBytes`."""
+    return "".join(word.title() for word in name.split("_"))
 
 
 def _quoted(text: str) -> str:

@@ -54,6 +54,7 @@ class RunCache:
         if not request.cache or _writes_more(request) or not all(map(_is_repeatable, passes)):
             return cls(None, None)
         form = request.generic, request.debuginfo, request.proof, request.verify, request.remarks.categories
+        form = *form, request.remarks.details
         files = [content_of(path) for scheduled in request.passes for path in _texts(scheduled.module_pass)]
         return cls(cache_key("run", text, name, request.passes, files, form), disk_cache())
 
@@ -62,7 +63,7 @@ class RunCache:
         entry = None if self.key is None or self.disk is None else self.disk.get(self.key)
         if entry is None:
             return None
-        diagnostics = tuple([Diagnostic(**diagnostic) for diagnostic in entry.record["diagnostics"]])
+        diagnostics = tuple([Diagnostic.from_record(record) for record in entry.record["diagnostics"]])
         return Answer(entry.attachment.decode(), entry.record["plan"], diagnostics)
 
     def put(self, answer: Answer) -> None:

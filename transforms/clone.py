@@ -20,7 +20,7 @@ Later gradient operations read `%x` in place of `%0` too: otherwise both the val
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -58,19 +58,26 @@ from .phase import Steps, numbered_steps
 from .plans.apply_plan import Numbers, apply_plan
 from .plans.notes import notes_of, write_notes
 from .preparation.nested_steps import nested_steps_apart
+from .recomputed import recomputed_remarks
 
 
 @dataclass(frozen=True)
 class ClonedStep:
     """The plan that was applied to one function.
 
-    `graph`: the graph of the function before. `notes`: the marks and segments of its operations, for a plan file.
+    Attributes:
+        function: The symbol of the function.
+        graph: The graph of the function before.
+        plan: The plan.
+        notes: The marks and segments of its operations, for a plan file.
+        recomputed: A remark for each segment that is recomputed.
     """
 
     function: str
     graph: Graph
     plan: Plan
     notes: tuple[Note, ...]
+    recomputed: tuple[Remark, ...] = ()
 
     def as_step_plan(self) -> StepPlan:
         """Return the entry of the plan file for this function."""
@@ -101,6 +108,11 @@ class Cloned:
     @property
     def copies(self) -> int:
         return sum(step.plan.copies for step in self.steps)
+
+    @property
+    def recomputed(self) -> tuple[Remark, ...]:
+        """A remark for each segment that is recomputed."""
+        return tuple(remark for step in self.steps for remark in step.recomputed)
 
 
 def clone(module: ModuleOp, copying: CloneOptions = DEFAULT_COPYING, steps: Steps | None = None) -> Cloned:
@@ -188,7 +200,9 @@ def clone_by(
 @part("clone")
 def _apply(function: FuncOp, step: Step, plan: Plan, numbers: Numbers) -> ClonedStep:
     """Apply a plan to a step, and verify that each operation reads the value that the plan prescribes."""
-    record = ClonedStep(function.sym_name.data, step.graph, plan, tuple(notes_of(step)))
+    name = function.sym_name.data
+    recomputed = tuple([replace(remark, function=name) for remark in recomputed_remarks(step, plan)])
+    record = ClonedStep(name, step.graph, plan, tuple(notes_of(step)), recomputed)
     apply_plan(step, plan, numbers)
     for op, difference in wrong_reads(step, plan):
         raise Refusal(op, f"{name_of(op)} does not read what was planned: {difference}")
@@ -239,4 +253,6 @@ class ClonePass(ModulePass):
         permission = Permission(self.collectives, self.preserve_rng_state)
         copying = CloneOptions(GroupOptions(self.copies, self.chain), permission=permission)
         with nested_steps_apart(op):
-            tell(ctx, demand_effect(clone(op, copying).remarks, self.strict))
+            cloned = clone(op, copying)
+            tell(ctx, demand_effect(cloned.remarks, self.strict))
+            tell(ctx, cloned.recomputed)

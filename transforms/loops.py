@@ -35,6 +35,7 @@ from ..options.selection import AUTO, BadSelection, Selection
 from ..rules.effects import why_impure
 from ..support.diagnostics import BadRequest, Refusal, Remark, RemarkKind, Topic
 from ..support.operations import name_of
+from ..support.units import format_bytes
 from .per_device.outline import outline_device_steps
 from .per_device.split import split_device_steps
 from .plans.apply_plan import Numbers
@@ -210,9 +211,10 @@ def _remark_on_cut(cut: LoopCut) -> Remark:
     link, stacks = cut.link, f"{len(cut.dropped)} stack{'s' if len(cut.dropped) > 1 else ''}"
     return Remark(
         link.writer.op,
-        f"the loop of {link.writer.trips} iterations hands on {cut.dropped_bytes} bytes less, in {stacks}, and "
-        f"{cut.new_bytes} bytes of new ones: the loop that reads them repeats {len(cut.again)} operations",
+        f"the loop of {link.writer.trips} iterations hands on {format_bytes(cut.dropped_bytes)} less, in {stacks}, and "
+        f"{format_bytes(cut.new_bytes)} of new ones: the loop that reads them repeats {len(cut.again)} operations",
         RemarkKind.PASSED,
+        amounts=(("dropped_bytes", cut.dropped_bytes), ("new_bytes", cut.new_bytes), ("operations", len(cut.again))),
     )
 
 

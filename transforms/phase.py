@@ -29,14 +29,15 @@ from ..options.selection import PhaseHint
 from ..rules.costs.cost import CostsOf
 from ..rules.effects import why_impure
 from ..support.diagnostics import BadRequest, Refusal, Remark, RemarkKind
+from ..support.interface import by_interface, option
 from ..support.operations import every_operation, name_of
 from ..support.timing import part
 from .preparation.nested_steps import nested_steps_apart
 
 NO_LOCATIONS = (
     'no gradient found: no location says transpose(jvp(...)) and no operation has recompute.phase = "gradient"; '
-    "keep the locations when lowering (JAX: as_text(debug_info=True); here: --print-debuginfo), name the results of "
-    "the forward pass (primal-results=0), or set the attribute"
+    "keep the locations when lowering (JAX: as_text(debug_info=True){here}), name the results of "
+    "the forward pass ({results}=0), or set the attribute"
 )
 FORWARD_ONLY = (
     "no gradient found: the locations name {forward} operations of a forward pass and none of its gradient; "
@@ -51,7 +52,7 @@ FORWARD_OVER_REVERSE = (
 NOT_DIFFERENTIATED = (
     "no gradient found: the locations name operations, and none of them under jvp or transpose: nothing here was "
     "differentiated by JAX; lower jax.grad or jax.value_and_grad of the function, or name the results of the forward "
-    "pass (primal-results=0)"
+    "pass ({results}=0)"
 )
 
 
@@ -90,7 +91,9 @@ def _no_gradient(place: Operation, module: ModuleOp) -> NoGradient:
         return ForwardOverReverse(place)
     if forward:
         return NoGradient(place, FORWARD_ONLY.format(forward=forward))
-    return NoGradient(place, NOT_DIFFERENTIATED if any(path_of(op.location) for op in operations) else NO_LOCATIONS)
+    reason = NOT_DIFFERENTIATED if any(path_of(op.location) for op in operations) else NO_LOCATIONS
+    here = by_interface("; here: --print-debuginfo", "")
+    return NoGradient(place, reason.format(here=here, results=option("primal-results")))
 
 
 Steps = Sequence[tuple[FuncOp, Step]]
@@ -138,7 +141,13 @@ def write_phases(module: ModuleOp, hint: PhaseHint) -> list[Remark]:
                 )
             )
         else:
-            remarks.append(Remark(guess.turn, GUESSED_TURN.format(name=name_of(guess.turn)), RemarkKind.ANALYSIS))
+            remarks.append(
+                Remark(
+                    guess.turn,
+                    GUESSED_TURN.format(name=name_of(guess.turn), values=option("primal-values")),
+                    RemarkKind.ANALYSIS,
+                )
+            )
     return remarks
 
 
@@ -149,7 +158,7 @@ GUESSED_LOSS = (
 GUESSED_TURN = (
     "a guess: the phase of no operation is known and no result looks like a loss; the forward pass is assumed to "
     "end with this {name}, after which values are read again in reverse order; to choose another end, name a value of "
-    "the program (primal-values=%loss)"
+    "the program ({values}=%loss)"
 )
 
 
@@ -157,7 +166,7 @@ def _named(function: FuncOp, hint: PhaseHint) -> list[Operation]:
     """Return the operations that define the values that the hint names."""
     named = named_by(every_operation(function)[1:], hint.values)
     if (unknown := next((name for name, ops in named.items() if not ops), None)) is not None:
-        raise BadRequest(function, f"primal-values: no value is called '{unknown}'")
+        raise BadRequest(function, f"{option('primal-values')}: no value is called '{unknown}'")
     return [op for ops in named.values() for op in ops]
 
 
@@ -180,12 +189,18 @@ def _state(function: FuncOp, hint: PhaseHint, primal: Sequence[Operation]) -> No
     op_phases = phases_by_results(order, hint, primal)
     if "gradient" not in op_phases.values():
         last = max((order.position[op] for op, phase in op_phases.items() if phase == "primal"), default=-1)
-        behind = order.operations[last] if last >= 0 else function
+        if last < 0:
+            raise NoGradient(
+                function,
+                f"no gradient found: with {hint} no operation belongs to the forward pass, because it names an "
+                "argument or a constant, not a result of an operation: give the number of the loss among the results",
+            )
+        behind = order.operations[last]
         raise NoGradient(
             behind,
             f"no gradient found: with {hint} the forward pass ends with {name_of(behind)}, and nothing after it reads "
             "a value of the forward pass; name the loss itself, or a value that is computed before the gradient begins "
-            "(primal-values=%loss)",
+            f"({option('primal-values')}=%loss)",
         )
     for op, phase in op_phases.items():
         op.attributes[Names.PHASE] = StringAttr(phase)

@@ -38,8 +38,9 @@ from ..search.outcome import Recomputation
 from ..search.prepare import Prepared, prepare
 from ..search.rewrite import recomputed
 from ..support.diagnostics import Remark, RemarkKind
+from ..support.interface import by_interface
 from ..support.operations import name_of
-from ..support.units import MINIMUM
+from ..support.units import MINIMUM, format_bytes
 from .calls.call_attributes import kept_whole
 from .mark import NAMED_SEGMENTS
 from .offload import mark_moved
@@ -75,14 +76,21 @@ def _reasons(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
         names = ", ".join(dict.fromkeys(_named(step.operation(op)) for op in group.operations))
         yield Remark(
             step.operation(group.operations[-1]),
-            f"{names} again before {name_of(step.operation(group.before))}: {group.freed_bytes} bytes need not be "
-            f"saved, {group.pinned_bytes} are kept for it, {group.extra_flops} FLOPs more",
+            f"{names} again before {name_of(step.operation(group.before))}: {format_bytes(group.freed_bytes)} need "
+            f"not be saved, {format_bytes(group.pinned_bytes)} are kept for it, {group.extra_flops} FLOPs more",
             RemarkKind.PASSED,
+            amounts=(
+                ("operations", len(group.operations)),
+                ("flops", group.extra_flops),
+                ("freed_bytes", group.freed_bytes),
+                ("kept_bytes", group.pinned_bytes),
+            ),
         )
     if len(plan.groups) > NAMED_SEGMENTS:
         yield Remark(
             function,
-            f"and in {len(plan.groups) - NAMED_SEGMENTS} more places; --emit-plan writes all of them",
+            f"and in {len(plan.groups) - NAMED_SEGMENTS} more places; "
+            f"{by_interface('--emit-plan writes', 'the plan has')} all of them",
             RemarkKind.PASSED,
         )
 

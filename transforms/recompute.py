@@ -75,6 +75,6 @@ class RecomputePass(ModulePass):
         outcome = recompute(op, options)
         if self.strict and not outcome.copies:
             raise strict_refusal(op, outcome.remarks[-1].reason)
-        tell(ctx, outcome.remarks)
+        tell(ctx, (*outcome.remarks, *outcome.recomputed))
         if isinstance(ctx, RecomputeContext):
             ctx.plans.append(to_json(outcome.plans))

@@ -22,6 +22,7 @@ from ..analysis.memory.list_schedules import lowest_peak_schedule
 from ..analysis.step.order import Order, functions_of
 from ..dialects.context import tell
 from ..support.diagnostics import Remark, RemarkKind
+from ..support.units import format_bytes
 
 
 def schedule(module: ModuleOp) -> list[Remark]:
@@ -33,12 +34,15 @@ def schedule(module: ModuleOp) -> list[Remark]:
     remarks = list[Remark]()
     for function in functions_of(module):
         result = lowest_peak_schedule(function)
+        given = format_bytes(result.given_peak_bytes)
         if result.is_new:
             _write(result.order)
-            words = f"this order takes the peak from {result.given_peak_bytes} to {result.peak_bytes} bytes"
+            words = f"this order takes the peak from {given} to {format_bytes(result.peak_bytes)}"
         else:
-            words = f"the order stays: none was found with a peak below {result.given_peak_bytes} bytes"
-        remarks.append(Remark(function, words, RemarkKind.PASSED if result.is_new else RemarkKind.MISSED))
+            words = f"the order stays: none was found with a peak below {given}"
+        kind = RemarkKind.PASSED if result.is_new else RemarkKind.MISSED
+        amounts = ("given_peak_bytes", result.given_peak_bytes), ("peak_bytes", result.peak_bytes)
+        remarks.append(Remark(function, words, kind, amounts=amounts))
     return remarks
 
 

@@ -18,6 +18,7 @@ from ...planning.by_segment.sinkable import sinkable
 from ...planning.graph import Graph
 from ...planning.plan import CopyGroup, Plan
 from ...support.timing import part
+from ...support.units import readable_bytes
 from ..request.resolved import Resolved, resolve
 from ..request.segments import instance_name, segments_of_gradients
 from ..step.marks import Policy, is_forced, mark_of
@@ -241,7 +242,8 @@ def _why_not(plan: Plan, forced: bool) -> str | None:
     if freed == pinned == 0 and not forced:
         return NOTHING_FREED
     if freed <= pinned and not forced:
-        return f"nothing is saved: recomputing frees {freed} bytes and keeps {pinned} bytes alive in their place"
+        kept = f"keeps {readable_bytes(pinned)} alive in their place"
+        return f"nothing is saved: recomputing frees {readable_bytes(freed)} and {kept}"
     return None
 
 

@@ -17,6 +17,7 @@ from ...planning.orders import eager
 from ...planning.plan import Plan
 from ...planning.simulate import Barrier, SimulatedProgram, as_graph, insert_barriers, simulate
 from ...support.timing import part
+from ...support.units import readable_bytes
 from ..step.step import Step
 from .xla.memory import Plain, xla_timeline
 
@@ -65,8 +66,8 @@ class Peaks:
         """Yield a remark with the two peaks if the eager schedule needs much more memory than the program order."""
         if not self.is_steady:
             yield (
-                f"an executor that starts operations as soon as it can needs {self.eager} bytes at its peak, and "
-                f"{self.in_order} in program order"
+                f"an executor that starts operations as soon as it can needs {readable_bytes(self.eager)} at its "
+                f"peak, and {readable_bytes(self.in_order)} in program order"
             )
 
     @cached_property

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 
 from ...options.segment_budgets import SegmentBudget
+from ...support.interface import option
 from ...support.suggestions import SIMILAR_NAMES, similar_names
 from ..step.phases import Phases
 from .segments import NoSuchSegment, find_segments, inner_scopes, scope_names
@@ -56,7 +57,7 @@ def why_unmatched(phases: Phases, budget: SegmentBudget) -> str:
     inside = inner_scopes(phases, budget.pattern)
     if inside:
         return (
-            f"segment-budgets: '{inside[0]}' is inside a loop or a branch, which counts as one operation; "
+            f"{option('segment-budgets')}: '{inside[0]}' is inside a loop or a branch, which counts as one operation; "
             'loops="keep(30%)" limits what loops keep for their gradient'
         )
     scopes = scope_names(phases)
@@ -65,5 +66,5 @@ def why_unmatched(phases: Phases, budget: SegmentBudget) -> str:
     containing = [scope for scope in scopes if bare and bare.lower() in scope.lower()]
     near = list(dict.fromkeys([*near, *containing]))[:SIMILAR_NAMES]
     if near:
-        return f"segment-budgets: no segment matches '{budget.pattern}'; similar segments are: {', '.join(near)}"
-    return f"segment-budgets: {NoSuchSegment(budget.pattern, scopes)}"
+        return f"{option('segment-budgets')}: no segment matches '{budget.pattern}'; similar segments are: {', '.join(near)}"
+    return f"{option('segment-budgets')}: {NoSuchSegment(budget.pattern, scopes)}"

@@ -23,6 +23,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...options.selection import PhaseHint
 from ...support.diagnostics import BadRequest, Refusal
+from ...support.interface import option
 from ...support.operations import name_of
 from .direction import Direction
 from .order import Order, constants_only
@@ -88,7 +89,7 @@ def _primal_roots(order: Order, hint: PhaseHint, named: Sequence[Operation], bac
     """
     terminator = order.operations[-1]
     values = returned_values(terminator)
-    _check_number(terminator, "primal-results", hint.results, len(values))
+    _check_number(terminator, option("primal-results"), hint.results, len(values))
     _check_number(terminator, "cotangents", hint.cotangents, len(order.block.args))
     numbers = hint.results or (
         () if named else [index for index, value in enumerate(values) if order.definition(value) not in backward]

@@ -12,7 +12,7 @@ from ...reports.by_module import ModuleRow
 from ...reports.memory_html import PageFacts
 from ...reports.memory_timeline import alive_at_the_peak, chart
 from ...reports.wrapping import wrapped
-from ...support.diagnostics import UNKNOWN
+from ...support.diagnostics import UNKNOWN, lines_of
 from ...support.units import format_bytes
 from .why_plain import remedy_in
 
@@ -45,7 +45,7 @@ def to_text(report: Report) -> str:
 
 def to_details(report: Report) -> str:
     """Return the report in full, with the candidates, the copies by segment, memory over time, and the remarks."""
-    remarks = [f"  {remark}" for remark in report.remarks]
+    remarks = [f"  {line}" for line in lines_of(report.remarks)]
     parts = [_verdicts(report), list(table(report)), list(_kept(report, _MOST)), list(_charts(report)), remarks]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
@@ -54,7 +54,7 @@ def to_html(report: Report) -> str:
     """Return the report as an HTML page with its data and its script."""
     modules = tuple((row.module, *_sizes(row)) for row in report.modules)
     numbers = (("", "plain", "recomputed", "ratio"), *_numbers(report))
-    facts = PageFacts("\n".join(_verdicts(report)), numbers, modules, tuple(map(str, report.remarks)))
+    facts = PageFacts("\n".join(_verdicts(report)), numbers, modules, tuple(lines_of(report.remarks)))
     return memory_html.to_html(report.timelines, report.name, facts)
 
 

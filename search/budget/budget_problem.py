@@ -16,6 +16,7 @@ from ...options.recompute_options import Planner, RecomputeOptions
 from ...planning.objective import EAGER_SHARE
 from ...planning.plan_file import StepPlan
 from ...planning.solvers.result import Stop
+from ...support.units import format_bytes
 from ...transforms.preparation.timelines import flat, is_flat, peaks_of
 from ..prepare import drop_dead
 from .limits import Budget, BudgetLimits
@@ -126,4 +127,4 @@ class BudgetProblem(Generic[O]):
         """The budget, for messages."""
         if self.limits.bytes is None:
             return f"{self.budget.text}"
-        return f"of {self.budget.text} ({', '.join(map(str, self.limits.bytes.values()))} bytes of temporaries)"
+        return f"of {self.budget.text} ({', '.join(map(format_bytes, self.limits.bytes.values()))} of temporaries)"

@@ -12,6 +12,7 @@ from ...options.memory_model import ORDER
 from ...planning.host_moves import Offload
 from ...rules.costs.cost import cost_named
 from ...support.diagnostics import Refusal, Remark, RemarkKind
+from ...support.interface import option
 from ...transforms.offload import Moves
 from ...transforms.phase import Steps
 from ..plan_cost import plain_cost
@@ -33,8 +34,8 @@ def require_order_model(module: ModuleOp, offload: Offload, budget: Budget) -> N
     if offload.offers and budget.model != ORDER:
         raise Refusal(
             module,
-            "host memory is counted in program order only: use memory-model=order; the model xla describes XLA:CPU, "
-            "which moves nothing",
+            f"host memory is counted in program order only: use {option('memory-model')}=order; "
+            "the model xla describes XLA:CPU, which moves nothing",
         )
 
 

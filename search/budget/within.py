@@ -8,7 +8,7 @@ The choice without a budget is taken if it fits and is cheaper.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic
 
 from xdsl.dialects.builtin import ModuleOp
@@ -20,7 +20,7 @@ from ...options.recompute_options import RecomputeOptions
 from ...planning.plan import nothing_planned
 from ...planning.solvers.result import Stop
 from ...support.diagnostics import Refusal, Remark, RemarkKind
-from ...support.units import readable_bytes
+from ...support.units import format_bytes, readable_bytes
 from ..pool import ModuleCandidate
 from ..pool_cache import pool_of
 from .budget_problem import BudgetProblem, Evaluated, O, RunRewrite
@@ -106,7 +106,7 @@ def within_budget(
 
 def _nothing(problem: BudgetProblem[O]) -> BudgetResult[O]:
     result = problem.evaluate(nothing_planned, UNCUT)
-    needed = ", ".join(f"{peak} bytes" for peak in problem.limits.plain.values())
+    needed = ", ".join(map(readable_bytes, problem.limits.plain.values()))
     text = (
         f"nothing to do: the step needs {needed} at its peak {problem.budget.by}, within the budget {problem.wording}"
     )
@@ -115,13 +115,18 @@ def _nothing(problem: BudgetProblem[O]) -> BudgetResult[O]:
 
 def _kept(problem: BudgetProblem[O], result: Evaluated[O]) -> Remark:
     before, after = problem.limits.plain, result.peaks
-    peaks = ", ".join(f"{before[name]} -> {after[name]}" for name in before)
+    peaks = ", ".join(f"{format_bytes(before[name])} -> {format_bytes(after[name])}" for name in before)
     model = problem.budget.by if problem.budget.model == ORDER else f"{problem.budget.by}, {MODEL_ERROR}"
     extra = f"{result.outcome.copies} operations run again, {result.outcome.extra_flops} FLOPs more"
     loops = "" if result.loops == problem.options.loop_schedule else f", with {result.loops.pass_option}"
-    return _remark(
-        problem, f"budget {problem.wording}: {peaks} bytes at the peak {model}; {extra}{loops}", RemarkKind.PASSED
+    text = f"budget {problem.wording}: {peaks} at the peak {model}; {extra}{loops}"
+    amounts = (
+        ("peak_bytes_before", max(before.values(), default=0)),
+        ("peak_bytes_after", max(after.values(), default=0)),
+        ("operations", result.outcome.copies),
+        ("flops", result.outcome.extra_flops),
     )
+    return replace(_remark(problem, text, RemarkKind.PASSED), amounts=amounts)
 
 
 def _remark(problem: BudgetProblem[O], text: str, kind: RemarkKind = RemarkKind.MISSED) -> Remark:

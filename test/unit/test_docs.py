@@ -49,6 +49,8 @@ RUN_BY_OTHER_TESTS = {
     ("docs/jax_compilation.md", "python"): "test_jax_page.py",
     ("docs/jax_report.md", "python"): "test_jax_page.py",
     ("docs/jax_selection.md", "python"): "test_jax_page.py",
+    ("docs/plugins.md", "python"): "test_plugins.py",
+    ("docs/plugins.md", "sh"): "test_plugins.py",
     ("docs/recipes.md", "python"): "test_recipes.py",
     ("docs/torch.md", "python"): "frontends/torch/test_torch_page.py",
 }
@@ -291,6 +293,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 FILE = re.compile(r"`([\w./-]+\.(?:py|mlir|json|yml|toml|ipynb|gz|cff))`")
 FOLDER = re.compile(r"`([\w.-]+/[\w./-]*)`")
 OF_A_READER = {
+    "acme_passes.py",
     "costs.json",
     "less.mlir",
     "02_after_recompute-mark.mlir",

@@ -40,6 +40,7 @@ from ...planning.by_segment.segment_problem import KEPT_BY_MARK, TOO_EARLY
 from ...planning.graph import Graph
 from ...planning.plan import Plan
 from ...support.diagnostics import BadRequest, Refusal, Remark, RemarkKind
+from ...support.interface import option
 from ...support.operations import every_operation
 from ...support.timing import part
 from ..per_device.outline import is_stand_in
@@ -194,7 +195,7 @@ class _Chooser:
             constraints.read |= late - again
         raise Refusal(
             self._first(self.targets[0].name),
-            "segment-budgets: found no choice that keeps them (not proved to be impossible)",
+            f"{option('segment-budgets')}: found no choice that keeps them (not proved to be impossible)",
         )
 
     def _segment(self, target: BudgetedSegment) -> Segment:

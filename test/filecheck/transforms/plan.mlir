@@ -17,8 +17,8 @@
 // CHECK:      %a = stablehlo.sine %x {recompute.phase = "primal", recompute.recompute = true}
 // CHECK-NOT:  recompute.duplicated
 
-// REMARKS: budget of 70% (14336 bytes of temporaries): 20480 -> 12288 bytes at the peak in program order
-// REMARKS: stablehlo.sine, stablehlo.exponential again before stablehlo.multiply: 8192 bytes need not be saved
+// REMARKS: budget of 70% (14.0 KiB of temporaries): 20.0 KiB -> 12.0 KiB at the peak in program order
+// REMARKS: stablehlo.sine, stablehlo.exponential again before stablehlo.multiply: 8.0 KiB need not be saved
 
 // DONE:      stablehlo.optimization_barrier
 // DONE-NEXT: recompute.duplicated

@@ -3,7 +3,7 @@
 
 // Two thirds of what is saved are outside of the one segment that is asked for: it is obeyed, and said.
 
-// CHECK: remark: 16384 of the 24576 bytes that are saved for the backward pass lie outside of every segment: name more of the model (jax.named_scope), or leave the segments out
+// CHECK: remark: 16.0 KiB of the 24.0 KiB saved for the backward pass lie outside of every segment: name more of the model (jax.named_scope), or leave the segments out
 // CHECK: recompute.duplicated
 // AUTO-NOT: lie outside of every segment
 

@@ -35,7 +35,7 @@
 // LEAST-COUNT-2: recompute.duplicated
 
 // BOTH: segment 'block0' saves 4096 of 8192 bytes
-// BOTH: budget of 70% (14336 bytes of temporaries): 20480 -> 12288 bytes at the peak in program order
+// BOTH: budget of 70% (14.0 KiB of temporaries): 20.0 KiB -> 12.0 KiB at the peak in program order
 
 func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
   %a = stablehlo.sine %x : tensor<1024xf32> loc("jit(f)/jvp(block0)/sin")

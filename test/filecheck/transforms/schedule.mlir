@@ -19,7 +19,7 @@ func.func @two_sums(%x: tensor<64xf32>) -> tensor<f32> {
 // CHECK-NEXT:    %b = stablehlo.cosine
 // CHECK-NEXT:    %d = stablehlo.reduce(%b
 // CHECK-NEXT:    %e = stablehlo.add
-// REMARK:      schedule.mlir:6:{{\d+}}: remark: this order takes the peak from 516 to 264 bytes
+// REMARK:      schedule.mlir:6:{{\d+}}: remark: this order takes the peak from 516 B to 264 B
 
 // Where no order is better the given one stays, constants included.
 func.func @chain(%x: tensor<64xf32>) -> tensor<64xf32> {
@@ -34,7 +34,7 @@ func.func @chain(%x: tensor<64xf32>) -> tensor<64xf32> {
 // CHECK-NEXT:    %a = stablehlo.sine
 // CHECK-NEXT:    %b = stablehlo.cosine
 // CHECK-NEXT:    %c = stablehlo.add
-// REMARK-NEXT: remark: the order stays: none was found with a peak below 512 bytes
+// REMARK-NEXT: remark: the order stays: none was found with a peak below 512 B
 
 // What has effects, or unknown ones, keeps its order.
 func.func @effects(%x: tensor<64xf32>) -> (tensor<1xf32>, tensor<1xf32>) {

@@ -86,7 +86,8 @@ def test_nothing_is_saved_where_an_input_is_kept_in_its_place() -> None:
     )
     (group,) = one.groups
     assert (group.freed_bytes, group.pinned_bytes) == (1024, 1024)
-    assert one.reason == "nothing is saved: recomputing frees 1024 bytes and keeps 1024 bytes alive in their place"
+    size = "1.0 KiB (1024 bytes)"
+    assert one.reason == f"nothing is saved: recomputing frees {size} and keeps {size} alive in their place"
 
 
 def test_a_region_that_no_gradient_reads() -> None:

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from recompute.analysis.memory.timeline import eager, eager_timeline, timeline
 from recompute.analysis.step.order import functions_of, producers
 from recompute.mlir_io.parser import parse_module
+from recompute.support.units import readable_bytes
 from recompute.test.examples import PLAIN, classified, done, inlined, phases_after, recomputed, with_tokens
 from recompute.transforms.lower import lower
 
@@ -23,7 +24,7 @@ def test_r8_the_eager_peak_is_close_to_that_of_program_order(name: str) -> None:
     in_program_order = timeline(function, phases).peak_bytes
     started_early = eager_timeline(function, phases).peak_bytes
     said = [remark.reason for remark in done(name).remarks]
-    both = f"{started_early} bytes at its peak, and {in_program_order} in program order"
+    both = f"{readable_bytes(started_early)} at its peak, and {readable_bytes(in_program_order)} in program order"
     assert started_early <= 1.10 * in_program_order or any(both in reason for reason in said)
 
 

@@ -34,11 +34,19 @@ def peaks(in_order: int, eager: int, xla: int) -> Peaks:
         (peaks(900, 1009, 1000), True, None),
         (peaks(1000, 1000, 900), True, None),
         (peaks(1009, 900, 1000), True, None),
-        (peaks(900, 1100, 500), True, "an executor that starts operations as soon as it can from 1000 to 1100 bytes"),
+        (
+            peaks(900, 1100, 500),
+            True,
+            "an executor that starts operations as soon as it can from 1000 bytes to 1.1 KiB (1100 bytes)",
+        ),
         (peaks(900, 1100, 500), False, None),
-        (peaks(1100, 900, 500), True, "the peak from 1000 to 1100 bytes"),
-        (peaks(995, 995, 995), True, "from 1000 to 995 bytes, and from 1000 to 995 under XLA:CPU: less than 1 % saved"),
-        (peaks(1000, 900, 500), False, "the peak from 1000 to 1000 bytes: less than 1 % saved"),
+        (peaks(1100, 900, 500), True, "the peak from 1000 bytes to 1.1 KiB (1100 bytes)"),
+        (
+            peaks(995, 995, 995),
+            True,
+            "from 1000 bytes to 995 bytes, and from 1000 bytes to 995 bytes under XLA:CPU: less than 1 % saved",
+        ),
+        (peaks(1000, 900, 500), False, "the peak from 1000 bytes to 1000 bytes: less than 1 % saved"),
     ],
 )
 def test_a_step_is_left_alone_unless_a_peak_falls_and_none_of_the_executors_rises(

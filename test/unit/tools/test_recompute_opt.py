@@ -211,6 +211,25 @@ def test_wrong_usage_exits_with_2(name: str, tmp_path: Path, capsys: pytest.Capt
     assert says in message
 
 
+@pytest.mark.parametrize(
+    ("argument", "error"),
+    [
+        ("--cse", "unknown option '--cse'; run the pass with -p cse"),
+        ("-recompute=x", "unknown option '-recompute'; run the pass with -p recompute"),
+        ("--verfy-diagnostics", "unknown option '--verfy-diagnostics'; did you mean '--verify-diagnostics'?"),
+        ("--nothing-like-it", "unknown option '--nothing-like-it'"),
+        ("second.mlir", "unexpected argument 'second.mlir'"),
+        ("--remarks=xml", "argument --remarks: invalid choice: 'xml' (choose from"),
+    ],
+)
+def test_wrong_options_are_one_line(argument: str, error: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(["step.mlir", argument])
+    assert exit_.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"recompute-opt: error: {error}") and line.endswith(" (--help lists the options)")
+
+
 SYNTAX = "func.func @f(%a: f32) -> f32 {\n\t%0 = stablehlo.tanh %b : f32\n  func.return %0 : f32\n}\n"
 
 

@@ -77,7 +77,7 @@ def test_remarks_about_the_whole_step(step: str, capsys: pytest.CaptureFixture[s
     assert opt([step, "-p", "recompute{save=nothing}"]) == 0
     first, second = diagnostics_of(capsys.readouterr().err)
     assert first == f"{step}:3:3: remark: save=nothing matches no operation of a segment, and saves nothing"
-    assert second.startswith(f"{step}:3:3: remark: recomputing takes the peak from 32 to 32 bytes")
+    assert second.startswith(f"{step}:3:3: remark: recomputing takes the peak from 32 bytes to 32 bytes")
 
 
 def test_remarks_about_operations_name_the_model(step: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,4 +27,4 @@ def test_the_version_needs_no_dialect(tool: str, capsys: pytest.CaptureFixture[s
 
 def test_the_rest_is_handed_on() -> None:
     done = run("import sys\nsys.argv = ['x', '--nonsense']\nfrom recompute.tools.start import opt\nopt()")
-    assert done.returncode == 2 and "unrecognized arguments: --nonsense" in done.stderr
+    assert done.returncode == 2 and "unknown option '--nonsense'" in done.stderr

@@ -1,0 +1,62 @@
+"""The option that keeps a step from being recomputed, named when nothing is.
+
+recompute{primal-results=1}   result 1 is not the loss, so that nearly all of the step counts as forward pass
+recompute{policy=everything_saveable}   every value is saved
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import AnyFloat
+from xdsl.ir import SSAValue
+
+from ..analysis.step.phases_by_results import returned_values
+from ..options.selection import Selection
+from ..support.interface import option
+from ..support.type_guards import is_tensor
+from ..transforms.phase import Steps
+
+EVERYTHING = "everything_saveable"
+MARKS_ALONE = "none"
+
+
+def option_at_fault(steps: Steps, selection: Selection) -> str | None:
+    """Return the option that is the likely reason that nothing of the steps is recomputed, with a remedy; None if no
+    option is."""
+    if selection.policy == EVERYTHING:
+        return f"policy={EVERYTHING} saves every value: choose another policy"
+    if selection.segments == MARKS_ALONE and selection.checkpoints is None:
+        return f"segments={MARKS_ALONE} selects marked operations alone: mark some, or choose segments"
+    if selection.segment_count == 1:
+        count = option("segment-count")
+        return f"{count}=1 makes one segment, and the backward pass begins with its values: use {count}=2 or more"
+    if selection.phase_hint:
+        return "; ".join([_phases_by_hint(steps, selection), *_a_scalar_instead(steps, selection)])
+    return None
+
+
+def _phases_by_hint(steps: Steps, selection: Selection) -> str:
+    """Return how the hint on the phases divides the steps."""
+    forward = sum(sum(step.graph.forward) for _, step in steps)
+    gradient = sum(sum(step.graph.gradient) for _, step in steps)
+    return (
+        f"with {selection.phase_hint} the forward pass has {forward} operations and the backward pass {gradient}: name "
+        "the loss"
+    )
+
+
+def _a_scalar_instead(steps: Steps, selection: Selection) -> list[str]:
+    """Return the scalar results, if the hint names results and none of them is a scalar, as a loss is."""
+    named = selection.phase_hint.results
+    for function, _ in steps if named else ():
+        values = returned_values(function.body.block.last_op) if function.body.block.last_op is not None else ()
+        scalars = [number for number, value in enumerate(values) if _is_scalar(value)]
+        if scalars and not set(scalars) & set(named):
+            results = option("primal-results")
+            listed = " or ".join(f"{results}={number}" for number in scalars[:3])
+            return [f"result {named[0]} is a {values[named[0]].type}, and most losses are scalars: try {listed}"]
+    return []
+
+
+def _is_scalar(value: SSAValue) -> bool:
+    type_ = value.type
+    return is_tensor(type_) and not type_.get_shape() and isinstance(type_.element_type, AnyFloat)

@@ -1,0 +1,33 @@
+"""The interface through which the user came, so that messages name its options: `--no-proof` or `proof=False`.
+
+Messages name the arguments of Python, unless a command-line tool runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_is_command_line: ContextVar[bool] = ContextVar("whether a command-line tool runs", default=False)
+
+
+@contextmanager
+def command_line() -> Generator[None, None, None]:
+    """Make messages within the context name flags and options of pipelines."""
+    token = _is_command_line.set(True)
+    try:
+        yield
+    finally:
+        _is_command_line.reset(token)
+
+
+def by_interface(on_command_line: str, in_python: str) -> str:
+    """Return the wording for the interface through which the user came."""
+    return on_command_line if _is_command_line.get() else in_python
+
+
+def option(name: str) -> str:
+    """Return the name of an option as the interface spells it: `primal-results` in a pipeline, `primal_results` in
+    Python."""
+    return by_interface(name, name.replace("-", "_"))

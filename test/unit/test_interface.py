@@ -1,0 +1,79 @@
+"""Messages name the options of the interface through which the user came."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import recompute
+from recompute.driver import verified
+from recompute.interpreters.proof import Proof
+from recompute.options.selection import Selection
+from recompute.support.interface import by_interface, command_line, option
+from recompute.test.examples import FOLDER
+from recompute.tools.recompute_opt import main
+
+ROOT = Path(__file__).resolve().parents[2]
+CHAIN = FOLDER / "chain.small.mlir"
+FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+CALLED_FROM_PYTHON = [
+    *("analysis", "driver", "frontends", "interpreters", "mlir_io", "options", "planning"),
+    *("rules", "search", "support", "transforms", "dialects"),
+]
+OF_OTHER_TOOLS = {"--mlir-print-op-generic"}
+
+
+def test_spellings() -> None:
+    assert (option("primal-results"), by_interface("--flag", "flag=True")) == ("primal_results", "flag=True")
+    with command_line():
+        assert (option("primal-results"), by_interface("--flag", "flag=True")) == ("primal-results", "--flag")
+    assert option("primal-results") == "primal_results"
+
+
+def test_no_proof(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def fails(*_: object) -> Proof:
+        return Proof(False, "a reason")
+
+    monkeypatch.setattr(verified, "prove", fails)
+    with pytest.raises(recompute.NotProved, match=r"^nothing is returned: .*\(proof=False returns it anyway\)$"):
+        recompute.rewrite(CHAIN.read_text())
+    assert main([str(CHAIN), "-p", "recompute"]) == 1
+    assert (
+        "nothing is written: the result is not proved equal to the input: a reason (--no-proof writes it anyway)"
+        in (capsys.readouterr().err)
+    )
+
+
+def test_names_of_options(capsys: pytest.CaptureFixture[str]) -> None:
+    options = recompute.RecomputeOptions(Selection(primal_results=(9,)))
+    with pytest.raises(recompute.Refusal, match="primal_results=9: there are 2, numbered from 0"):
+        recompute.rewrite(CHAIN.read_text(), options)
+    assert main([str(CHAIN), "-p", "recompute{primal-results=9}"]) == 1
+    assert "primal-results=9: there are 2, numbered from 0" in capsys.readouterr().err
+
+
+def test_loops_without_a_rule() -> None:
+    with pytest.raises(ValueError, match=r"disable the proof \(proof=False\)"):
+        recompute.rewrite(CHAIN.read_text(), recompute.RecomputeOptions(loops="binomial(4)"))
+
+
+def test_no_message_outside_the_tools_names_a_flag_for_everyone() -> None:
+    """Strings with a flag are arguments of `by_interface`, docstrings, or constants that are passed to it."""
+    found = dict[str, set[str]]()
+    for package in CALLED_FROM_PYTHON:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            tree = ast.parse(path.read_text())
+            allowed = {id(node) for call in ast.walk(tree) if _is_call(call) for node in ast.walk(call)}
+            allowed |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+            strings = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in allowed]
+            flags = {flag for node in strings if isinstance(node.value, str) for flag in FLAG.findall(node.value)}
+            if flags := flags - OF_OTHER_TOOLS:
+                found[path.relative_to(ROOT).as_posix()] = flags
+    assert found == {"driver/verified.py": {"--no-proof"}}
+
+
+def _is_call(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "by_interface"

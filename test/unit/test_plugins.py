@@ -1,0 +1,65 @@
+"""The pass of docs/plugins.md, registered by an entry point as an installed package does."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from recompute.test.documentation import training_step
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "plugins.md").read_text()
+(PASS,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+(PROJECT,) = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
+(COMMANDS,) = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+SCRIPTS = Path(sys.executable).parent
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put the package on the path as an installer does: the module, and its metadata with the entry point."""
+    packages = tmp_path / "packages"
+    metadata = packages / "acme_passes-0.1.dist-info"
+    metadata.mkdir(parents=True)
+    (packages / "acme_passes.py").write_text(PASS)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-passes\nVersion: 0.1\n")
+    entry_points = re.search(r'\[project\.entry-points\."(.+?)"\]\n((?:.+\n)+)', PROJECT)
+    assert entry_points is not None
+    (metadata / "entry_points.txt").write_text(f"[{entry_points[1]}]\n{entry_points[2].replace(chr(34), '')}")
+    root = Path(__file__).resolve().parents[3]
+    monkeypatch.setenv("PYTHONPATH", f"{packages}:{root}")
+    (tmp_path / "step.mlir").write_text(training_step("block"))
+    return tmp_path
+
+
+def execute(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    program, *arguments = shlex.split(command)
+    return subprocess.run([SCRIPTS / program, *arguments], cwd=folder, capture_output=True, text=True)
+
+
+def test_the_example_is_short() -> None:
+    assert len(PASS.splitlines()) <= 40
+
+
+def test_commands(installed: Path) -> None:
+    help_text, rewriting, checking = (execute(command, installed) for command in COMMANDS.splitlines())
+    assert "acme-save" in help_text.stdout or "Mark the results" in help_text.stdout
+    assert "operation=<str>" in help_text.stdout and "such as `stablehlo.dot_general`" in help_text.stdout
+    assert rewriting.returncode == 0, rewriting.stderr
+    assert "remark: stablehlo.tanh is saved" in rewriting.stderr
+    assert "recompute.recompute = false" in (installed / "less.mlir").read_text()
+    assert checking.stdout.startswith("proved equal")
+
+
+def test_errors(installed: Path) -> None:
+    missing = execute("recompute-opt step.mlir -p acme-save", installed)
+    assert (missing.returncode, "error: acme-save: name an operation" in missing.stderr) == (1, True)
+    misspelt = execute("recompute-opt step.mlir -p acme-svae", installed)
+    assert "unknown pass 'acme-svae'; did you mean 'acme-save'?" in misspelt.stderr
+    unknown = execute("recompute-opt step.mlir -p 'acme-save{op=x}'", installed)
+    assert "pass 'acme-save' has no option 'op'" in unknown.stderr
+    assert "  acme-save" in execute("recompute-opt --list-passes", installed).stdout

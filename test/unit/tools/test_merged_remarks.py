@@ -1,0 +1,60 @@
+"""Remarks that repeat are printed once, with their number and places; amounts are raw in JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
+
+from recompute.driver.stored_rewrite import remark_from_json, remark_to_json
+from recompute.support.diagnostics import Remark, RemarkKind, Topic, lines_of, repetition
+from recompute.tools.reporting import Diagnostic, merged, to_yaml
+
+
+def remark_at(line: int, reason: str = "func.call is not recomputed") -> Remark:
+    module = ModuleOp([])
+    module.location = FileLineColLoc(StringAttr("m.py"), IntAttr(line), IntAttr(1))
+    return Remark(module, reason)
+
+
+@pytest.mark.parametrize(
+    ("count", "places", "words"),
+    [
+        (1, [], ""),
+        (2, [], " (2 times)"),
+        (2, ["a:1:1"], " (2 times: also at a:1:1)"),
+        (5, ["a", "b", "c", "d"], " (5 times: also at a, b, c and d)"),
+        (9, ["a", "b", "c", "d", "e"], " (9 times: also at a, b, c and 2 more)"),
+    ],
+)
+def test_repetition(count: int, places: list[str], words: str) -> None:
+    assert repetition(count, places) == words
+
+
+def test_lines() -> None:
+    remarks = [remark_at(1), remark_at(2, "another"), remark_at(3), remark_at(1), "a text", "a text"]
+    assert lines_of(remarks) == [
+        "m.py:1:1: remark: func.call is not recomputed (3 times: also at m.py:3:1)",
+        "m.py:2:1: remark: another",
+        "a text (2 times)",
+    ]
+
+
+def test_diagnostics_merge_by_everything_but_their_position() -> None:
+    first = Diagnostic("remark", "m.py", 1, 1, "words", "missed", "a")
+    passed, by_another = replace(first, category="passed"), replace(first, pass_name="b")
+    third = replace(first, line=3)
+    one, *others = merged([first, passed, third, by_another, third])
+    assert str(one) == "m.py:1:1: remark: words (3 times: also at m.py:3:1)"
+    assert others == [passed, by_another]
+    assert json.loads(one.to_json())["count"] == 3 and json.loads(one.to_json())["others"] == ["m.py:3:1"]
+    assert "(3 times: also at m.py:3:1)" in to_yaml(one)
+    assert "count" not in json.loads(first.to_json())
+
+
+def test_amounts_survive_the_cache() -> None:
+    remark = replace(remark_at(1), kind=RemarkKind.PASSED, topic=Topic.RECOMPUTED, amounts=(("freed_bytes", 8192),))
+    read = remark_from_json(json.loads(json.dumps(remark_to_json(replace(remark, function="main")))))
+    assert (read.reason, read.function, read.amounts) == (remark.reason, "main", (("freed_bytes", 8192),))

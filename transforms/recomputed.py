@@ -1,0 +1,57 @@
+"""Remarks on what a plan recomputes: for each segment its operations, the bytes that need not be saved, and the FLOPs.
+
+They are `passed` remarks in LLVM's sense, of the topic `RECOMPUTED`. Tools print them only on request, because a step
+may have hundreds of segments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..analysis.step.step import Step
+from ..planning.plan import CopyGroup, Plan
+from ..support.diagnostics import Remark, RemarkKind, Topic, place_of
+from ..support.operations import name_of
+from ..support.units import format_bytes
+from .per_device.outline import is_stand_in
+
+MOST_NAMES = 3
+"""The number of names of operations in a remark on operations outside of segments."""
+
+
+def recomputed_remarks(step: Step, plan: Plan) -> Iterator[Remark]:
+    """Yield a remark for each segment of which the plan copies operations, at its first copied operation.
+
+    Operations outside of segments are grouped by their position in the source.
+    """
+    groups = dict[str, list[CopyGroup]]()
+    for group in plan.groups:
+        if group.operations:
+            groups.setdefault(group.segment or place_of(step.operation(group.operations[0])), []).append(group)
+    for of_segment in groups.values():
+        yield _remark(step, of_segment)
+
+
+def _remark(step: Step, groups: Sequence[CopyGroup]) -> Remark:
+    """Return the remark on copy groups of one segment, or of one position in the source."""
+    numbers = [op for group in groups for op in group.operations]
+    originals = step.numbered.operations_of(sorted(set(numbers)))
+    first = next((op for op in originals if not is_stand_in(op)), originals[0])
+    amounts = {
+        "operations": len(numbers),
+        "flops": sum(group.extra_flops for group in groups),
+        "freed_bytes": sum(group.freed_bytes for group in groups),
+        "kept_bytes": sum(group.pinned_bytes for group in groups),
+    }
+    if segment := groups[0].segment:
+        subject = f"segment '{segment}' is recomputed"
+    else:
+        names = list(dict.fromkeys(map(name_of, originals)))
+        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        subject = f"recomputed outside of segments: {', '.join(names[:MOST_NAMES])}{more}"
+    instead = f", {format_bytes(amounts['kept_bytes'])} are kept instead" if amounts["kept_bytes"] else ""
+    reason = (
+        f"{subject}: {amounts['operations']} operation{'s' if amounts['operations'] != 1 else ''} run again, "
+        f"{format_bytes(amounts['freed_bytes'])} need not be saved{instead}, {amounts['flops']} FLOPs more"
+    )
+    return Remark(first, reason, RemarkKind.PASSED, Topic.RECOMPUTED, amounts=tuple(amounts.items()))
