@@ -12,7 +12,7 @@ import jax
 from jax.extend import source_info_util
 from typing_extensions import Unpack
 
-from ...driver.api import Explanations, explain
+from ...driver.api import Explanations, explain, explain_verified
 from ...support.progress import progress
 from . import private, warning
 from .argument_hint import hint
@@ -25,6 +25,7 @@ from .lowering import lowered_for_us, not_rewritten, rewritten
 from .nested import CallableStep, call_nested, nested_step
 from .off_switch import is_disabled
 from .options import JitOptions, options_of, signature
+from .per_device import NotPropagated, bytes_per_device, part_of_a_device, partitions_of, whole_bytes
 from .report import Report, report
 
 P = ParamSpec("P")
@@ -136,11 +137,21 @@ class Jitted(Generic[P, R]):
         return Jitted(self.__wrapped__, options, self._plain)
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
-        """Explain what the step saves, and what recomputing each segment would change.
+        """Explain what the step saves, and what recomputing each segment would change. The bytes of a step on several
+        devices are those of one device.
 
         Raises `Refusal` for a step without a gradient."""
         module = module_of(lowered_for_us(self.trace(*args, **kwargs)), self._name)
-        return explain(module, self._options.rewrite.selection)
+        if (devices := partitions_of(module)) == 1:
+            return explain(module, self._options.rewrite.selection)
+        try:
+            explanations = explain_verified(part_of_a_device(module), self._options.rewrite.selection)
+        except NotPropagated:
+            explanations = explain(module, self._options.rewrite.selection)
+            explanations.note = whole_bytes(devices)
+        else:
+            explanations.note = bytes_per_device(devices)
+        return explanations
 
     def report(self, *args: Any, **kwargs: Any) -> Report:
         """Compile the plain step and the rewritten one, and report the memory and the work of both, the saved values

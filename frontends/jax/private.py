@@ -48,6 +48,13 @@ OF_DISPATCH = (
 """Attributes of modules with which calls are as fast as those of `jax.jit`; without them calls are slower."""
 
 
+OF_PROPAGATION = ("jaxlib.mlir.passmanager", "PassManager")
+"""The attribute that runs passes of MLIR, for reports on steps of several devices."""
+PROPAGATION = "sdy-add-data-flow-edges,sdy-aggressive-propagate"
+"""Shardy's passes that propagate shardings. They add edges for values of loops and barriers, and leave the operations
+as they are."""
+
+
 class UnsupportedJax(RuntimeError):
     """The installed JAX lacks a private attribute that this package needs. The message names the attribute, and the
     version of JAX to install."""
@@ -158,6 +165,18 @@ def with_module(lowered: jax.stages.Lowered, module: Any) -> jax.stages.Lowered:
     changed._lowering._executable = None
     changed._lowering._hlo = module
     return changed
+
+
+def propagated(module: Any) -> Any | None:
+    """Propagate the shardings of a module of MLIR, in place, by Shardy's pass; None if the installed JAX lacks it, or
+    if the pass fails."""
+    try:
+        manager = _of_module(*OF_PROPAGATION)
+        with module.context:
+            manager.parse(f"builtin.module({PROPAGATION})").run(module.operation)
+    except (UnsupportedJax, ValueError, RuntimeError):  # MLIR's error is a RuntimeError.
+        return None
+    return module
 
 
 def mlir_context() -> Any:

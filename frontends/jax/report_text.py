@@ -14,6 +14,7 @@ from ...reports.memory_timeline import alive_at_the_peak, chart
 from ...reports.wrapping import wrapped
 from ...support.diagnostics import UNKNOWN
 from ...support.units import format_bytes
+from .per_device import bytes_per_device, whole_bytes
 from .why_plain import remedy_in
 
 if TYPE_CHECKING:
@@ -79,12 +80,11 @@ def verdict(report: Report) -> str:
     plain, less = report.plain, report.less
     if plain.temporaries is None or less.temporaries is None:
         return f"{report.name}: the compiler does not report temporaries"
-    before = format_bytes(plain.temporaries)
+    before, each = format_bytes(plain.temporaries), " per device" if report.devices > 1 else ""
     if report.why is not None:
-        return f"{report.name}: {before} of temporaries, nothing recomputed"
-    parts = [
-        f"{before} -> {format_bytes(less.temporaries)} of temporaries{_change(plain.temporaries, less.temporaries)}"
-    ]
+        return f"{report.name}: {before} of temporaries{each}, nothing recomputed"
+    change = _change(plain.temporaries, less.temporaries)
+    parts = [f"{before} -> {format_bytes(less.temporaries)} of temporaries{each}{change}"]
     if plain.flops and less.flops is not None:
         parts.append(f"{less.flops / plain.flops - 1:+.0%} FLOPs".replace("%", " %"))
     parts.append("proved equal" if report.proved else "not proved")
@@ -100,6 +100,10 @@ def needs(report: Report) -> Iterator[str]:
     for quantity, plain, less, ratio in ((report.name, "plain", "recomputed", "ratio"), *_numbers(report)):
         yield f"{quantity:<16}{plain:>14}{less:>14}{ratio:>8}".rstrip()
     yield f"runs: {report.variant.value}"
+    if report.devices > 1:
+        yield bytes_per_device(report.devices)
+    if not report.values_per_device:
+        yield from wrapped(whole_bytes(report.devices))
 
 
 def _numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:
