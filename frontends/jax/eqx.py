@@ -28,6 +28,7 @@ from .keywords import JitKeywords
 from .module_step import Lowering, ModuleStep
 from .options import JitOptions, demand_known, options_of
 from .scopes import module_scopes
+from .tracebacks import shorten, shortened
 
 try:
     import equinox
@@ -67,8 +68,13 @@ class EqxJitted(ModuleStep[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the step. Raises what `eqx.filter_jit` and `recompute.jax.jit` raise. Warns `NothingSaved` if the plain
         step runs."""
-        return cast(R, self._eqx(*args, **kwargs))
+        try:
+            return cast(R, self._eqx(*args, **kwargs))
+        except Exception as error:
+            shorten(error)
+            raise
 
+    @shortened
     def lower(self, *args: Any, **kwargs: Any) -> Any:
         """Lower as `eqx.filter_jit` does. The attribute `lowered` of the result is a `recompute.jax.Lowered`."""
         return self._eqx.lower(*args, **kwargs)
@@ -136,6 +142,7 @@ def filter_jit(fun: Callable[P, R], /, *, donate: str = ..., **keywords: Unpack[
 def filter_jit(
     *, donate: str = ..., **keywords: Unpack[JitKeywords]
 ) -> Callable[[Callable[P, R]], EqxJitted[P, R]]: ...
+@shortened
 def filter_jit(*fun: Any, **keywords: Any) -> Any:
     """Wrap a training step, gradient and update included, as `eqx.filter_jit` does, in less memory.
 

@@ -27,6 +27,7 @@ from .off_switch import is_disabled
 from .options import JitOptions, options_of, signature
 from .per_device import NotPropagated, bytes_per_device, part_of_a_device, partitions_of, whole_bytes
 from .report import Report, report
+from .tracebacks import shorten, shortened
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -64,11 +65,15 @@ class Jitted(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the step. Raises as `jax.jit` and `lower` do. Warns `NothingSaved` if the plain step runs."""
-        if _JAX.config.jax_disable_jit or is_disabled():
-            return self._plain(*args, **kwargs)
-        if self._dispatch is None:
-            return cast(R, self._miss(*args, **kwargs)[0])
-        return cast(R, self._dispatch(*args, **kwargs))
+        try:
+            if _JAX.config.jax_disable_jit or is_disabled():
+                return self._plain(*args, **kwargs)
+            if self._dispatch is None:
+                return cast(R, self._miss(*args, **kwargs)[0])
+            return cast(R, self._dispatch(*args, **kwargs))
+        except Exception as error:
+            shorten(error)
+            raise
 
     def _miss(self, *args: Any, **kwargs: Any) -> private.Missed:
         """Serve a call that is not in the cache of JAX's dispatch."""
@@ -95,6 +100,7 @@ class Jitted(Generic[P, R]):
         """Return a bound method if the step is accessed through an instance."""
         return self if instance is None else MethodType(self, instance)
 
+    @shortened
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Lower and rewrite the step. Warns `NothingSaved` if the plain step runs.
 
@@ -136,6 +142,7 @@ class Jitted(Generic[P, R]):
         options = replace(self._options, rewrite=rewrite, budget=budget, search=0)
         return Jitted(self.__wrapped__, options, self._plain)
 
+    @shortened
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
         """Explain what the step saves, and what recomputing each segment would change. The bytes of a step on several
         devices are those of one device.
@@ -153,12 +160,14 @@ class Jitted(Generic[P, R]):
             explanations.note = bytes_per_device(devices)
         return explanations
 
+    @shortened
     def report(self, *args: Any, **kwargs: Any) -> Report:
         """Compile the plain step and the rewritten one, and report the memory and the work of both, the saved values
         with the reasons, and the recomputed operations."""
         with progress(f"recompute.jax: {self._name}"):
             return report(self.lower_quietly(*args, **kwargs))
 
+    @shortened
     def trace(self, *args: Any, **kwargs: Any) -> jax.stages.Traced:
         """Trace as `jax.jit` does. If it rejects a module among the arguments, the error names the remedy."""
         try:
@@ -194,6 +203,7 @@ class Jitted(Generic[P, R]):
 def jit(fn: Callable[P, R], /, **keywords: Unpack[JitKeywords]) -> Jitted[P, R]: ...
 @overload
 def jit(**keywords: Unpack[JitKeywords]) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
+@shortened
 def jit(*fn: Any, **keywords: Any) -> Any:
     """Wrap a training step, gradient included, as `jax.jit` does, in less memory.
 
