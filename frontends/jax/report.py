@@ -1,7 +1,7 @@
 """Reports on a step, plain and recomputed: memory, FLOPs, live values at the peak, saved values, recomputed operations.
 
 `print(report)` shows a summary, `report.details()` returns the whole text, and `report.save(path)` writes an HTML page,
-which notebooks display.
+which notebooks display, or another format.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .budget import CompiledCandidate
 from .choice import Variant
 from .fit_verdict import FitVerdict
 from .per_device import NotPropagated, part_of_a_device
-from .report_text import headline, to_details, to_html, to_notebook, to_text
+from .report_text import FORMATS, headline, to_details, to_notebook, to_text
 
 if TYPE_CHECKING:
     from .lowered import Lowered
@@ -127,8 +127,20 @@ class Report:
         return to_details(self)
 
     def save(self, path: str | Path) -> None:
-        """Write the report to a file as an HTML page that needs no other file."""
-        Path(path).write_text(to_html(self), encoding="utf-8")
+        """Write the report to a file, in the format of the suffix.
+
+        Args:
+            path: The file: `.html` is a page that needs no other file, `.svg` the chart of memory over time, `.txt` the
+                whole text, `.json` the numbers, with sizes in bytes.
+
+        Raises:
+            ValueError: For another suffix, and for a chart of a step of which nothing is recomputed.
+            ImportError: For a chart without matplotlib.
+        """
+        suffix = Path(path).suffix.lower()
+        if (write := FORMATS.get(suffix)) is None:
+            raise ValueError(f"cannot write a report to '{path}': expected a suffix of {', '.join(FORMATS)}")
+        Path(path).write_text(write(self), encoding="utf-8")
 
     def _repr_html_(self) -> str:
         return to_notebook(self)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ...analysis.explain.explanation import SavedValue
-from ...reports import memory_html
+from ...reports import memory_chart, memory_html
 from ...reports.by_module import ModuleRow
 from ...reports.memory_html import PageFacts
 from ...reports.memory_timeline import alive_at_the_peak, chart
@@ -34,6 +36,11 @@ _IN_PARTS = (
     "{operation} at {position} alone saves {size}: compute that part of the model in microbatches, with jax.lax.map or "
     "jax.lax.scan"
 )
+_IN_JSON = (
+    "name", "fit", "plain", "less", "why", "copies", "proved", "kept", "modules", "budget", "budget_text", "refused",
+    "rounds", "devices", "values_per_device",
+)  # fmt: skip
+"""The fields of a report that JSON has as they are."""
 _NOT_REPORTED = "not reported by the compiler"
 
 
@@ -57,6 +64,23 @@ def to_html(report: Report) -> str:
     numbers = (("", "plain", "recomputed", "ratio"), *_numbers(report))
     facts = PageFacts("\n".join(_verdicts(report)), numbers, modules, tuple(map(str, report.remarks)))
     return memory_html.to_html(report.timelines, report.name, facts)
+
+
+def to_svg(report: Report) -> str:
+    """Return the memory over time as a chart. Raises `ValueError` if the report has none, and `ImportError` without
+    matplotlib."""
+    if not report.timelines:
+        raise ValueError(f"{report.name}: the report has no chart, since nothing is recomputed")
+    return memory_chart.to_svg(report.timelines, report.name)
+
+
+def to_json(report: Report) -> str:
+    """Return the numbers of the report as JSON, without the timelines, with sizes in bytes."""
+    facts = {"verdict": headline(report), "variant": report.variant.value}
+    facts |= {"measured": {variant.value: size for variant, size in report.measured}}
+    facts |= {"remarks": list(map(str, report.remarks)), "again": dict(report.again)}
+    rest = {name: getattr(report, name) for name in _IN_JSON}
+    return json.dumps(facts | rest, default=asdict, indent=1) + "\n"
 
 
 def to_notebook(report: Report) -> str:
@@ -246,3 +270,12 @@ def _charts(report: Report) -> Iterator[str]:
             yield f"{name}, temporaries in program order by the model of XLA:CPU"
             yield from chart(timeline, _WIDTH, top)
             yield from alive_at_the_peak(timeline)
+
+
+FORMATS: Mapping[str, Callable[[Report], str]] = {
+    ".html": to_html,
+    ".svg": to_svg,
+    ".txt": lambda report: f"{to_details(report)}\n",
+    ".json": to_json,
+}
+"""The formats of files, by suffix."""
