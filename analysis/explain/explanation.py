@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...dialects.names import Names
 from ...options.selection import AUTO, Selection
@@ -166,8 +166,8 @@ def _maker(value: SSAValue, op: Operation) -> Operation:
     """Return the operation that computes a value: behind barriers and sharding constraints, which only pass it on.
 
     `op`: the operation whose result it is; returned if an argument of the step is behind it."""
-    while name_of(op) in PASS_ON:
-        value = op.operands[list(op.results).index(value)]
+    while isinstance(value, OpResult) and name_of(op) in PASS_ON:
+        value = op.operands[value.index]
         if not isinstance(value.owner, Operation):
             return op
         op = value.owner

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial, update_wrapper
 from types import MethodType
@@ -14,7 +15,7 @@ from typing_extensions import Unpack
 
 from ...driver.api import Explanations, explain, explain_verified
 from ...support.progress import progress
-from . import private, warning
+from . import private, warning, why_plain
 from .argument_hint import hint
 from .calls import Call, key_of
 from .crossing import module_of
@@ -35,6 +36,9 @@ _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
 # Operations come from the user's lines, not from the one here that has JAX trace the function.
 source_info_util.register_exclusion(__file__)
+
+
+_OUTER: ContextVar[str | None] = ContextVar("the step that is being traced", default=None)
 
 
 class Jitted(Generic[P, R]):
@@ -170,12 +174,15 @@ class Jitted(Generic[P, R]):
     @shortened
     def trace(self, *args: Any, **kwargs: Any) -> jax.stages.Traced:
         """Trace as `jax.jit` does. If it rejects a module among the arguments, the error names the remedy."""
+        token = _OUTER.set(self._name)
         try:
             return self._plain.trace(*args, **kwargs)
         except TypeError as error:
             if (remedy := hint(self._name, args, kwargs)) is not None:
                 error.args = (f"{error}\n{remedy}",)
             raise
+        finally:
+            _OUTER.reset(token)
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate shapes as `jax.jit` does."""
@@ -190,7 +197,12 @@ class Jitted(Generic[P, R]):
         self._dispatch = private.dispatched(self._name, self._miss, self._statics)
 
     def _nested(self, call: Call, key: Hashable, args: Any, kwargs: Any) -> Any:
-        """Run the step under another transformation of JAX, which traces the caller."""
+        """Run the step under another transformation of JAX, which traces the caller. In another step it is a part of
+        that step."""
+        if (outer := _OUTER.get()) is not None:
+            if not self._options.are_default:
+                warning.warn(why_plain.options_are_ignored(self._name, outer), warning.OptionsIgnored)
+            return self._plain(*args, **kwargs)
         if key is None:
             return self._plain(*args, **kwargs)
         if key not in self._steps:
