@@ -49,7 +49,7 @@ from ..transforms.merge_remat import without_remat
 from ..transforms.preparation.timelines import timelines_of
 from ..transforms.take_marks import take_marks, without_move_remarks
 from .pipeline import passes_of
-from .queries import explanations_of, still_saved_of
+from .queries import explanations_of, still_saved_of, timelines_apart
 from .verified import NotProved, assumption_remarks, change_in_place, changed_copy, verify_module
 
 
@@ -100,6 +100,19 @@ class Rewritten:
         # Both modules were verified by the rewrite.
         before, after = (dict(timelines_of(as_module(module), model)) for module in (self._original, self.module))
         return {name: (before[name], after[name]) for name in after}
+
+    def memory_of_steps(self, model: str = ORDER) -> list[tuple[Timeline, Timeline]]:
+        """Return the timelines of each step before and after the rewrite, with loop bodies and per-device bodies that
+        contain a gradient as steps of their own."""
+        _demand_model(model)
+        before, after = (timelines_apart(as_module(module), model) for module in (self._original, self.module))
+        return [(before[name], after[name]) for name in after if name in before]
+
+    def seen_as(self, view: Callable[[ModuleOp], ModuleOp]) -> Rewritten:
+        """Return the rewrite with a view of both modules, for queries: such as the part of one device."""
+        before, after = view(self._original), view(self.module)
+        proof, copies, flops, saving = self.proof, self.copies, self.extra_flops, self._saving
+        return Rewritten(after, self.plans, self.remarks, proof, copies, flops, before, saving)
 
     def still_saved(self) -> tuple[SavedValue, ...]:
         """Return the values that the rewritten step saves for its backward pass, the largest first, with reasons."""
@@ -234,15 +247,21 @@ def prove(before: ModuleOp | str | HasText, after: ModuleOp | str | HasText) -> 
 
 
 class Explanations(list[Explanation]):
-    """The explanations of the steps of a module. `print` shows a summary of each, `details` every row."""
+    """The explanations of the steps of a module. `print` shows a summary of each, `details` every row.
+
+    Attributes:
+        note: A line on the bytes in all of them, such as those of one device; "" without one.
+    """
+
+    note: str = ""
 
     @override
     def __str__(self) -> str:
-        return "\n".join(map(to_summary, self))
+        return "\n".join([*map(to_summary, self), *filter(None, [self.note])])
 
     def details(self) -> str:
         """Return the explanations in full, as `recompute-opt -t explain` prints them."""
-        return "\n".join(map(to_text, self))
+        return "\n".join([*map(to_text, self), *filter(None, [self.note])])
 
     __repr__ = __str__
 
@@ -262,7 +281,12 @@ def explain(step: ModuleOp | str | HasText, selection: Selection = AUTO, cost: s
         ParseError: For text that is not MLIR.
         Refusal: For a module without a gradient or with dynamic shapes, and for an unknown segment or cost.
     """
-    return Explanations(explanations_of(_verified_module(step), selection, cost))
+    return explain_verified(_verified_module(step), selection, cost)
+
+
+def explain_verified(module: ModuleOp, selection: Selection = AUTO, cost: str = FLOPS) -> Explanations:
+    """Explain as `explain` does a module that was verified before, such as the part of one device."""
+    return Explanations(explanations_of(module, selection, cost))
 
 
 def memory(step: ModuleOp | str | HasText, model: str = ORDER) -> dict[str, Timeline]:

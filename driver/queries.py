@@ -8,6 +8,7 @@ from functools import partial
 from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.explain.explanation import Explanation, SavedValue, explain, still_saved
+from ..analysis.memory.timeline import Timeline
 from ..analysis.request.checkpoints import with_stated_checkpoints
 from ..options.selection import Selection
 from ..rules.costs.cost import FLOPS, BadCost, cost_named
@@ -16,7 +17,7 @@ from ..transforms.per_device.outline import outline_device_steps
 from ..transforms.phase import steps_of
 from ..transforms.plans.misfits import Misfits
 from ..transforms.preparation.nested_steps import outline_nested_steps
-from ..transforms.preparation.timelines import flat
+from ..transforms.preparation.timelines import flat, timelines_of
 
 
 def explanations_of(module: ModuleOp, selection: Selection, cost: str = FLOPS) -> list[Explanation]:
@@ -38,6 +39,15 @@ def explanations_of(module: ModuleOp, selection: Selection, cost: str = FLOPS) -
         explanations.extend([] if explanation is None else [explanation])
     misfits.refuse()
     return explanations
+
+
+def timelines_apart(module: ModuleOp, model: str) -> dict[str, Timeline]:
+    """Return the timeline of each function, with loop bodies and per-device bodies that contain a gradient as
+    functions."""
+    copy = flat(module)
+    outline_device_steps(copy)
+    outline_nested_steps(copy)
+    return dict(timelines_of(copy, model))
 
 
 def still_saved_of(module: ModuleOp, kept: Mapping[str, str]) -> list[SavedValue]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...dialects.names import Names
 from ...options.selection import AUTO, Selection
@@ -45,6 +45,8 @@ READ = "the backward pass reads it, and it belongs to no segment"
 READ_IN_SEGMENT = "the backward pass reads it, and it is an output of its segment"
 
 BARRIER = "stablehlo.optimization_barrier"
+PASS_ON = frozenset({BARRIER, "sdy.sharding_constraint"})
+"""Operations whose results are their operands, in order."""
 DELAYS = frozenset({BARRIER, "recompute.token", "recompute.depend"})
 SILENT = frozenset({"recompute.depend", "func.return"})
 
@@ -134,19 +136,20 @@ def _saved_value(
 ) -> SavedValue:
     op = value.owner
     assert isinstance(op, Operation), "residuals are results of operations"
+    made_by = _maker(value, op)
     decision = decision_of.get(op)
     segment = decision.segment if decision else ""
     readers = (reader for reader in step.phases.order.readers(value) if step.phases.is_forward(reader))
     read_by = dict.fromkeys(other.segment for reader in readers if (other := decision_of.get(reader)))
     return SavedValue(
         value=f"%{value.name_hint}" if value.name_hint else "",
-        operation=name_of(op),
-        position=position_of(op),
+        operation=name_of(made_by),
+        position=position_of(made_by),
         segment=segment,
         bytes=value_bytes(value),
         crosses=tuple(name for name in read_by if name and name != segment),
         reason=None if value in recomputed else _why_held(step, value, op, decision, saved, selection),
-        module=module_of(op),
+        module=module_of(made_by),
         type=type_text(value),
     )
 
@@ -159,9 +162,22 @@ def still_saved(phases: Phases, kept: Mapping[str, str]) -> tuple[SavedValue, ..
     return tuple(_still_saved(phases, residual.value, kept) for residual in residuals(phases))
 
 
+def _maker(value: SSAValue, op: Operation) -> Operation:
+    """Return the operation that computes a value: behind barriers and sharding constraints, which only pass it on.
+
+    `op`: the operation whose result it is; returned if an argument of the step is behind it."""
+    while isinstance(value, OpResult) and name_of(op) in PASS_ON:
+        value = op.operands[value.index]
+        if not isinstance(value.owner, Operation):
+            return op
+        op = value.owner
+    return op
+
+
 def _still_saved(phases: Phases, value: SSAValue, kept: Mapping[str, str]) -> SavedValue:
     op = value.owner
     assert isinstance(op, Operation), "residuals are results of operations"
+    made_by = _maker(value, op)
     stated = op.attributes.get(Names.SEGMENT)
     segment = stated.data if isinstance(stated, StringAttr) else ""
     readers = [reader for reader in phases.order.readers(value) if not phases.is_forward(reader)]
@@ -171,13 +187,13 @@ def _still_saved(phases: Phases, value: SSAValue, kept: Mapping[str, str]) -> Sa
         reason = kept.get(segment) or (READ_IN_SEGMENT if segment else READ)
     return SavedValue(
         value=f"%{value.name_hint}" if value.name_hint else "",
-        operation=name_of(op),
-        position=position_of(op),
+        operation=name_of(made_by),
+        position=position_of(made_by),
         segment=segment,
         bytes=value_bytes(value),
         crosses=(),
         reason=reason,
-        module=module_of(op),
+        module=module_of(made_by),
         type=type_text(value),
     )
 

@@ -33,13 +33,17 @@ if TYPE_CHECKING:
     from .scopes import named as named
     from .warning import BarriersDropped as BarriersDropped
     from .warning import NothingSaved as NothingSaved
+    from .warning import OptionsIgnored as OptionsIgnored
+    from .warning import UnmatchedName as UnmatchedName
 
 __all__ = [
     "BarriersDropped",
     "Jitted",
     "Lowered",
     "NothingSaved",
+    "OptionsIgnored",
     "Report",
+    "UnmatchedName",
     "UnsupportedJax",
     "again",
     "block",
@@ -64,7 +68,7 @@ __getattr__, __dir__ = lazy_names(
         "private": "UnsupportedJax",
         "report": "Report",
         "scopes": "block named",
-        "warning": "BarriersDropped NothingSaved",
+        "warning": "BarriersDropped NothingSaved OptionsIgnored UnmatchedName",
     },
     modules=("mindspore", "paddle"),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -23,15 +25,24 @@ def module_of(lowered: jax.stages.Lowered, name: str) -> ModuleOp:
 
     `name`: the name of the step, for errors. Raises `ParseError` if neither the bridge nor the parser accepts the
     module."""
+    return _read(lowered.compiler_ir(), name, partial(lowered.as_text, debug_info=True))
+
+
+def from_mlir(module: Any, name: str) -> ModuleOp:
+    """Return a module of JAX's MLIR; its locations may be missing. Arguments and errors are those of `module_of`."""
+    return _read(module, name, partial(str, module))
+
+
+def to_mlir(module: ModuleOp) -> Any:
+    """Return the module as a module of JAX's MLIR, verified, in a new context. Raises MLIR's errors."""
     try:
-        from .bridge import NotBridged, read
+        from .bridge import NotBridged, write
     except (ImportError, AttributeError):
-        return _from_text(lowered, name)
+        return private.parse_mlir(print_module(module, debuginfo=True))
     try:
-        module: Any = lowered.compiler_ir()
-        return read(module)
+        return write(module, private.mlir_context())
     except NotBridged:
-        return _from_text(lowered, name)
+        return private.parse_mlir(print_module(module, debuginfo=True))
 
 
 def demand_lowered(module: ModuleOp) -> None:
@@ -46,20 +57,16 @@ def with_module(lowered: jax.stages.Lowered, module: ModuleOp) -> jax.stages.Low
 
     Raises MLIR's errors, and `Refusal` for a module with operations of the dialect `recompute`."""
     demand_lowered(module)
-    context = private.mlir_context()
+    return private.with_module(lowered, to_mlir(module))
+
+
+def _read(module: Any, name: str, text: Callable[[], str]) -> ModuleOp:
+    """Read the module by the bridge, or else its text."""
     try:
-        from .bridge import NotBridged, write
+        from .bridge import NotBridged, read
     except (ImportError, AttributeError):
-        return _with_text(lowered, module)
+        return parse_module(text(), name)
     try:
-        return private.with_module(lowered, write(module, context))
+        return read(module)
     except NotBridged:
-        return _with_text(lowered, module)
-
-
-def _from_text(lowered: jax.stages.Lowered, name: str) -> ModuleOp:
-    return parse_module(lowered.as_text(debug_info=True), name)
-
-
-def _with_text(lowered: jax.stages.Lowered, module: ModuleOp) -> jax.stages.Lowered:
-    return private.with_module(lowered, private.parse_mlir(print_module(module, debuginfo=True)))
+        return parse_module(text(), name)

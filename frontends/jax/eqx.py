@@ -13,7 +13,6 @@ code. While the step is traced, its modules are named scopes (`scopes.py`), so t
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar, ParamSpec, TypeVar, cast, overload
@@ -23,11 +22,13 @@ import numpy as np
 from jax.extend import source_info_util
 from typing_extensions import Unpack
 
+from . import private
 from .jitted import Jitted
 from .keywords import JitKeywords
 from .module_step import Lowering, ModuleStep
 from .options import JitOptions, demand_known, options_of
 from .scopes import module_scopes
+from .tracebacks import shorten, shortened
 
 try:
     import equinox
@@ -58,17 +59,21 @@ class EqxJitted(ModuleStep[P, R]):
     CALLER: ClassVar[str] = "recompute.eqx.filter_jit"
 
     def __init__(self, function: Callable[P, R], options: JitOptions, of_equinox: Mapping[str, Any]):
-        self._eqx: Any = _EQX.filter_jit(_Scoped(function), **options.jit, **of_equinox)
-        if not hasattr(self._eqx, "_cached"):
-            raise ImportError("recompute.eqx was tested with equinox 0.13: pip install 'equinox>=0.13,<0.14'")
-        super().__init__(function, Jitted[..., Any](function, options, jitted=self._eqx._cached))
-        self._eqx = self._calling(self._inner)
+        wrapper = _EQX.filter_jit(_Scoped(function), **options.jit, **of_equinox)
+        jitted = private.jitted_of_equinox(wrapper)
+        super().__init__(function, Jitted[..., Any](function, options, jitted=jitted))
+        self._eqx = private.with_jitted_of_equinox(wrapper, self._inner)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the step. Raises what `eqx.filter_jit` and `recompute.jax.jit` raise. Warns `NothingSaved` if the plain
         step runs."""
-        return cast(R, self._eqx(*args, **kwargs))
+        try:
+            return cast(R, self._eqx(*args, **kwargs))
+        except Exception as error:
+            shorten(error)
+            raise
 
+    @shortened
     def lower(self, *args: Any, **kwargs: Any) -> Any:
         """Lower as `eqx.filter_jit` does. The attribute `lowered` of the result is a `recompute.jax.Lowered`."""
         return self._eqx.lower(*args, **kwargs)
@@ -80,13 +85,7 @@ class EqxJitted(ModuleStep[P, R]):
             return method(*_TREE.map(_shape_of, (donated, others)), static)
 
         args, kwargs = _TREE.map(_stand_in, (args, dict(kwargs)))
-        return self._calling(Lowering(of_inner)).lower(*args, **kwargs).lowered
-
-    def _calling(self, jitted: Any) -> Any:
-        """Return a copy of equinox's wrapper that calls `jitted` with the arrays."""
-        wrapper: Any = copy.copy(self._eqx)
-        object.__setattr__(wrapper, "_cached", jitted)  # Modules of equinox are frozen.
-        return wrapper
+        return private.with_jitted_of_equinox(self._eqx, Lowering(of_inner)).lower(*args, **kwargs).lowered
 
 
 class _Scoped(_EQX.Module):
@@ -136,6 +135,7 @@ def filter_jit(fun: Callable[P, R], /, *, donate: str = ..., **keywords: Unpack[
 def filter_jit(
     *, donate: str = ..., **keywords: Unpack[JitKeywords]
 ) -> Callable[[Callable[P, R]], EqxJitted[P, R]]: ...
+@shortened
 def filter_jit(*fun: Any, **keywords: Any) -> Any:
     """Wrap a training step, gradient and update included, as `eqx.filter_jit` does, in less memory.
 

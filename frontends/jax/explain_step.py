@@ -18,10 +18,12 @@ from .jitted import Jitted
 from .module_step import ModuleStep
 from .options import options_of
 from .report import Report, report
+from .tracebacks import shortened
 
 source_info_util.register_exclusion(__file__)
 
 
+@shortened
 def explain(step: Any, /, *args: Any, budget: int | float | str | None = None, **kwargs: Any) -> Report:
     """Report on the memory of a step, plain and recomputed; both are compiled.
 

@@ -61,7 +61,8 @@ def fit_verdict(needs: DeviceBytes, limit: int | None, *, searched: bool) -> Fit
         return FitVerdict(None, UNKNOWN_LIMIT)
     of_limit = f"of {format_bytes(limit)} {needs.place}"
     if needs.less <= limit:
-        plain = f"the plain step needs {format_bytes(needs.plain)}" if needs.plain > limit else "so does the plain step"
+        needed = f"needs {format_bytes(needs.plain)}"
+        plain = f"the plain step {needed if needs.plain > limit else 'fits, too'}"
         return FitVerdict(True, f"fits: needs {format_bytes(needs.less)} {of_limit}; {plain}")
     if needs.fixed > limit:
         fixed = f"arguments and results alone need {format_bytes(needs.fixed)} {of_limit}"

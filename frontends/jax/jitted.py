@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial, update_wrapper
 from types import MethodType
@@ -12,9 +13,9 @@ import jax
 from jax.extend import source_info_util
 from typing_extensions import Unpack
 
-from ...driver.api import Explanations, explain
+from ...driver.api import Explanations, explain, explain_verified
 from ...support.progress import progress
-from . import private, warning
+from . import private, warning, why_plain
 from .argument_hint import hint
 from .calls import Call, key_of
 from .crossing import module_of
@@ -25,7 +26,9 @@ from .lowering import lowered_for_us, not_rewritten, rewritten
 from .nested import CallableStep, call_nested, nested_step
 from .off_switch import is_disabled
 from .options import JitOptions, options_of, signature
+from .per_device import NotPropagated, bytes_per_device, part_of_a_device, partitions_of, whole_bytes
 from .report import Report, report
+from .tracebacks import shorten, shortened
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -33,6 +36,9 @@ _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
 # Operations come from the user's lines, not from the one here that has JAX trace the function.
 source_info_util.register_exclusion(__file__)
+
+
+_OUTER: ContextVar[str | None] = ContextVar("the step that is being traced", default=None)
 
 
 class Jitted(Generic[P, R]):
@@ -63,11 +69,15 @@ class Jitted(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the step. Raises as `jax.jit` and `lower` do. Warns `NothingSaved` if the plain step runs."""
-        if _JAX.config.jax_disable_jit or is_disabled():
-            return self._plain(*args, **kwargs)
-        if self._dispatch is None:
-            return cast(R, self._miss(*args, **kwargs)[0])
-        return cast(R, self._dispatch(*args, **kwargs))
+        try:
+            if _JAX.config.jax_disable_jit or is_disabled():
+                return self._plain(*args, **kwargs)
+            if self._dispatch is None:
+                return cast(R, self._miss(*args, **kwargs)[0])
+            return cast(R, self._dispatch(*args, **kwargs))
+        except Exception as error:
+            shorten(error)
+            raise
 
     def _miss(self, *args: Any, **kwargs: Any) -> private.Missed:
         """Serve a call that is not in the cache of JAX's dispatch."""
@@ -94,6 +104,7 @@ class Jitted(Generic[P, R]):
         """Return a bound method if the step is accessed through an instance."""
         return self if instance is None else MethodType(self, instance)
 
+    @shortened
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Lower and rewrite the step. Warns `NothingSaved` if the plain step runs.
 
@@ -135,27 +146,43 @@ class Jitted(Generic[P, R]):
         options = replace(self._options, rewrite=rewrite, budget=budget, search=0)
         return Jitted(self.__wrapped__, options, self._plain)
 
+    @shortened
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
-        """Explain what the step saves, and what recomputing each segment would change.
+        """Explain what the step saves, and what recomputing each segment would change. The bytes of a step on several
+        devices are those of one device.
 
         Raises `Refusal` for a step without a gradient."""
         module = module_of(lowered_for_us(self.trace(*args, **kwargs)), self._name)
-        return explain(module, self._options.rewrite.selection)
+        if (devices := partitions_of(module)) == 1:
+            return explain(module, self._options.rewrite.selection)
+        try:
+            explanations = explain_verified(part_of_a_device(module), self._options.rewrite.selection)
+        except NotPropagated:
+            explanations = explain(module, self._options.rewrite.selection)
+            explanations.note = whole_bytes(devices)
+        else:
+            explanations.note = bytes_per_device(devices)
+        return explanations
 
+    @shortened
     def report(self, *args: Any, **kwargs: Any) -> Report:
         """Compile the plain step and the rewritten one, and report the memory and the work of both, the saved values
         with the reasons, and the recomputed operations."""
         with progress(f"recompute.jax: {self._name}"):
             return report(self.lower_quietly(*args, **kwargs))
 
+    @shortened
     def trace(self, *args: Any, **kwargs: Any) -> jax.stages.Traced:
         """Trace as `jax.jit` does. If it rejects a module among the arguments, the error names the remedy."""
+        token = _OUTER.set(self._name)
         try:
             return self._plain.trace(*args, **kwargs)
         except TypeError as error:
             if (remedy := hint(self._name, args, kwargs)) is not None:
                 error.args = (f"{error}\n{remedy}",)
             raise
+        finally:
+            _OUTER.reset(token)
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate shapes as `jax.jit` does."""
@@ -170,7 +197,12 @@ class Jitted(Generic[P, R]):
         self._dispatch = private.dispatched(self._name, self._miss, self._statics)
 
     def _nested(self, call: Call, key: Hashable, args: Any, kwargs: Any) -> Any:
-        """Run the step under another transformation of JAX, which traces the caller."""
+        """Run the step under another transformation of JAX, which traces the caller. In another step it is a part of
+        that step."""
+        if (outer := _OUTER.get()) is not None:
+            if not self._options.are_default:
+                warning.warn(why_plain.options_are_ignored(self._name, outer), warning.OptionsIgnored)
+            return self._plain(*args, **kwargs)
         if key is None:
             return self._plain(*args, **kwargs)
         if key not in self._steps:
@@ -183,6 +215,7 @@ class Jitted(Generic[P, R]):
 def jit(fn: Callable[P, R], /, **keywords: Unpack[JitKeywords]) -> Jitted[P, R]: ...
 @overload
 def jit(**keywords: Unpack[JitKeywords]) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
+@shortened
 def jit(*fn: Any, **keywords: Any) -> Any:
     """Wrap a training step, gradient included, as `jax.jit` does, in less memory.
 

@@ -16,6 +16,7 @@ from ...support.progress import progress
 from .jitted import Jitted
 from .lowered import Lowered
 from .report import Report, report
+from .tracebacks import shortened
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -56,12 +57,14 @@ class ModuleStep(ABC, Generic[P, R]):
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
+    @shortened
     def report(self, *args: Any, **kwargs: Any) -> Report:
         """Report as `recompute.jax.jit` does. The modules among the arguments stay unchanged."""
         with progress(f"{self.CALLER.rpartition('.')[0]}: {self._inner.__name__}"):
             lowered: Lowered = self.of_arrays(self._inner.lower_quietly, args, kwargs)
             return report(lowered)
 
+    @shortened
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
         """Explain as `recompute.jax.jit` does. The modules among the arguments stay unchanged."""
         return self.of_arrays(self._inner.explain, args, kwargs)

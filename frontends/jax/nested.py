@@ -22,6 +22,7 @@ from xdsl.utils.exceptions import ParseError
 from ...dialects.mark_calls import MARKS
 from ...driver.api import Rewritten, rewrite
 from ...driver.verified import NotProved
+from ...mlir_io.parser import parse_module
 from ...mlir_io.printer import print_module
 from ...options.recompute_options import RecomputeOptions
 from ...options.selection import BadSelection
@@ -34,7 +35,9 @@ from .calls import Call, completed
 from .compiler_options import are_kept_by_flags
 from .crossing import demand_lowered
 from .marks import WRITTEN_AS_CALLS
+from .name_check import demand_names
 from .options import JitOptions
+from .tracebacks import shortened
 
 source_info_util.register_exclusion(__file__)
 _JAX: Any = jax
@@ -124,6 +127,7 @@ def _batch(arguments: Any, dimensions: Any, *, step: CallableStep) -> Any:
     return out, [0] * len(out)
 
 
+@shortened
 def _lower(ctx: Any, *operands: Any, step: CallableStep) -> Any:
     platforms = ctx.module_context.platforms
     try:
@@ -151,6 +155,8 @@ def _rewrite(step: CallableStep, exported: Any) -> Callable[..., Any] | None:
     """Return a function that calls the rewritten module; None, with a warning, if nothing is recomputed.
 
     Raises as `Jitted.lower` does."""
+    if step.options.named:
+        demand_names(step.name, parse_module(exported.mlir_module(), step.name), step.options.named)
     try:
         rewritten = rewrite(exported.mlir_module(), _rewrite_options(step.options), name=step.name)
     except (Refusal, NotProved, ParseError) as error:

@@ -26,6 +26,7 @@ from .keywords import JitKeywords
 from .module_step import Lowering, ModuleStep
 from .options import JitOptions, demand_known, options_of
 from .scopes import module_scopes
+from .tracebacks import shorten, shortened
 
 try:
     from flax import nnx
@@ -59,8 +60,13 @@ class NnxJitted(ModuleStep[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the step. Raises what `nnx.jit` and `recompute.jax.jit` raise. Warns `NothingSaved` if the plain step
         runs."""
-        return cast(R, self._flax(*args, **kwargs))
+        try:
+            return cast(R, self._flax(*args, **kwargs))
+        except Exception as error:
+            shorten(error)
+            raise
 
+    @shortened
     def lower(self, *args: Any, **kwargs: Any) -> Any:
         """Lower as `nnx.jit` does. The attribute `lowered` of the result is a `recompute.jax.Lowered`."""
         return self._flax.lower(*args, **kwargs)
@@ -101,6 +107,7 @@ def _demand_no_compiler_options(options: JitOptions) -> None:
 def jit(fn: Callable[P, R], /, **keywords: Unpack[JitKeywords]) -> NnxJitted[P, R]: ...
 @overload
 def jit(**keywords: Unpack[JitKeywords]) -> Callable[[Callable[P, R]], NnxJitted[P, R]]: ...
+@shortened
 def jit(*fn: Any, **keywords: Any) -> Any:
     """Wrap a training step, gradient and update included, as `nnx.jit` does, in less memory.
 

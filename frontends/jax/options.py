@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast, get_type_hints
 
 import jax
@@ -20,7 +20,7 @@ from ...support.suggestions import did_you_mean
 from ...transforms.phase import NoGradient
 from .keywords import OWN_KEYWORDS, JitKeywords
 from .option_checks import OPTION_CHECKS
-from .policies import selection_with
+from .policies import names_of_policy, selection_with
 
 SELECTION = tuple(option.name for option in fields(Selection))
 REWRITE = tuple(option.name for option in options_with(RecomputeOptions, EntryPoint.JIT) if option.name != "budget")
@@ -38,7 +38,7 @@ class JitOptions:
         search: The number of candidates to compile; 0 to choose by the model.
         jit: The keywords for `jax.jit`.
         budget: The budget as text; None without one.
-        named: The names of values in the options `save` and `names`, by option.
+        named: The names of values in the options `save`, `names` and `policy`, by option.
     """
 
     rewrite: RecomputeOptions
@@ -47,6 +47,11 @@ class JitOptions:
     jit: Mapping[str, Any]
     budget: str | None = None
     named: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+
+    @property
+    def are_default(self) -> bool:
+        """Whether all options but those of `jax.jit` have their defaults."""
+        return replace(self, jit={}) == options_of({})
 
     def demands(self, error: Exception) -> bool:
         """Return whether to raise an error instead of running the plain step: with `strict`, budgets or a plan."""
@@ -71,6 +76,8 @@ def options_of(keywords: Mapping[str, Any]) -> JitOptions:
     jit = {name: value for name, value in keywords.items() if name not in ours}
     rewrite = RecomputeOptions(selection, **_only(checked, REWRITE))
     named = _only(checked, ("save", "names"))
+    if names := names_of_policy(checked.get("policy")):
+        named["policy"] = names
     return JitOptions(
         rewrite, checked.get("measure", "auto"), checked.get("search", 0), jit, checked.get("budget"), named
     )

@@ -54,6 +54,12 @@ def selection_with(policy: Any = "nothing_saveable", **fields: Any) -> Selection
     return SelectionByFunction(saveable=_on_operations(policy), **fields)
 
 
+def names_of_policy(policy: Any) -> tuple[str, ...]:
+    """Return the names in one of JAX's policies on names; () for any other policy."""
+    on_names = _policy_on_names(policy)
+    return () if on_names is None else tuple(sorted(on_names[1]))
+
+
 def _name_in_jax(policy: Any) -> str | None:
     jax_policies: Any = jax.checkpoint_policies
     return next((name for name in SAVEABLE if getattr(jax_policies, name, None) == policy), None)

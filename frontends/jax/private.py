@@ -1,4 +1,4 @@
-"""The private attributes of JAX on which this package depends. No other module uses any.
+"""The private attributes of JAX, and one of equinox, on which this package depends. No other module uses any.
 
 The public API of JAX offers no way to replace the module of a `jax.stages.Lowered`, or to read which arguments of a
 jitted function are static.
@@ -46,6 +46,15 @@ OF_DISPATCH = (
     ("jax._src.stages", "Compiled.call"),
 )
 """Attributes of modules with which calls are as fast as those of `jax.jit`; without them calls are slower."""
+
+
+OF_EQUINOX = "_cached"
+"""The attribute of a result of `eqx.filter_jit` with its jitted function."""
+OF_PROPAGATION = ("jaxlib.mlir.passmanager", "PassManager")
+"""The attribute that runs passes of MLIR, for reports on steps of several devices."""
+PROPAGATION = "sdy-add-data-flow-edges,sdy-aggressive-propagate"
+"""Shardy's passes that propagate shardings. They add edges for values of loops and barriers, and leave the operations
+as they are."""
 
 
 class UnsupportedJax(RuntimeError):
@@ -157,6 +166,32 @@ def with_module(lowered: jax.stages.Lowered, module: Any) -> jax.stages.Lowered:
     changed._lowering = copy.copy(changed._lowering)
     changed._lowering._executable = None
     changed._lowering._hlo = module
+    return changed
+
+
+def propagated(module: Any) -> Any | None:
+    """Propagate the shardings of a module of MLIR, in place, by Shardy's pass; None if the installed JAX lacks it, or
+    if the pass fails."""
+    try:
+        manager = _of_module(*OF_PROPAGATION)
+        with module.context:
+            manager.parse(f"builtin.module({PROPAGATION})").run(module.operation)
+    except (UnsupportedJax, ValueError, RuntimeError):  # MLIR's error is a RuntimeError.
+        return None
+    return module
+
+
+def jitted_of_equinox(wrapper: Any) -> Any:
+    """Return the jitted function that a result of `eqx.filter_jit` calls. Raises `ImportError` if there is none."""
+    if not hasattr(wrapper, OF_EQUINOX):
+        raise ImportError("recompute.eqx was tested with equinox 0.13: pip install 'equinox>=0.13,<0.14'")
+    return getattr(wrapper, OF_EQUINOX)
+
+
+def with_jitted_of_equinox(wrapper: Any, jitted: Any) -> Any:
+    """Return a copy of a result of `eqx.filter_jit` that calls another jitted function."""
+    changed: Any = copy.copy(wrapper)
+    object.__setattr__(changed, OF_EQUINOX, jitted)  # Modules of equinox are frozen.
     return changed
 
 

@@ -1,30 +1,34 @@
 """Reports on a step, plain and recomputed: memory, FLOPs, live values at the peak, saved values, recomputed operations.
 
 `print(report)` shows a summary, `report.details()` returns the whole text, and `report.save(path)` writes an HTML page,
-which notebooks display.
+which notebooks display, or another format.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
+from xdsl.dialects.builtin import ModuleOp
 
 from ...analysis.explain.explanation import SavedValue
 from ...analysis.memory.timeline import Timeline
-from ...driver.api import Rewritten, explain
+from ...dialects.sdy.computations import ManualComputationOp
+from ...driver.api import Rewritten, as_module, explain_verified
 from ...options.selection import AUTO
 from ...reports.by_module import ModuleRow, module_rows
 from ...support.diagnostics import Refusal, Remark
+from ...support.operations import every_operation
 from .allocation import device_count, temporary_bytes
 from .budget import CompiledCandidate
 from .choice import Variant
 from .fit_verdict import FitVerdict
-from .report_text import headline, to_details, to_html, to_notebook, to_text
+from .per_device import NotPropagated, part_of_a_device
+from .report_text import FORMATS, headline, to_details, to_notebook, to_text
 
 if TYPE_CHECKING:
     from .lowered import Lowered
@@ -87,7 +91,8 @@ class Report:
         budget_text: The budget as the caller wrote it; "" without one.
         refused: The reason that no plan keeps the budget; "" if one does, or without a budget.
         fit: Whether the step fits, of `recompute.jax.explain`; None for other reports and for the budget `min`.
-        devices: The number of devices on which the step runs. All bytes are those of one device.
+        devices: The number of devices on which the step runs. Bytes and FLOPs are those of one device.
+        values_per_device: Whether this is so for `kept`, `modules` and `timelines`; otherwise they have whole arrays.
     """
 
     name: str
@@ -109,6 +114,7 @@ class Report:
     refused: str = ""
     fit: FitVerdict | None = None
     devices: int = 1
+    values_per_device: bool = True
 
     def __str__(self) -> str:
         return to_text(self)
@@ -121,8 +127,20 @@ class Report:
         return to_details(self)
 
     def save(self, path: str | Path) -> None:
-        """Write the report to a file as an HTML page that needs no other file."""
-        Path(path).write_text(to_html(self), encoding="utf-8")
+        """Write the report to a file, in the format of the suffix.
+
+        Args:
+            path: The file: `.html` is a page that needs no other file, `.svg` the chart of memory over time, `.txt` the
+                whole text, `.json` the numbers, with sizes in bytes.
+
+        Raises:
+            ValueError: For another suffix, and for a chart of a step of which nothing is recomputed.
+            ImportError: For a chart without matplotlib.
+        """
+        suffix = Path(path).suffix.lower()
+        if (write := FORMATS.get(suffix)) is None:
+            raise ValueError(f"cannot write a report to '{path}': expected a suffix of {', '.join(FORMATS)}")
+        Path(path).write_text(write(self), encoding="utf-8")
 
     def _repr_html_(self) -> str:
         return to_notebook(self)
@@ -144,8 +162,11 @@ def compared(lowered: Lowered) -> Report:
     """Compile the step that a call runs and the plain step, and compare them. Raises as a call does."""
     choice = lowered.choice
     plain = choice.compiled if choice.variant is Variant.PLAIN else lowered.plain_measured
-    rewritten = choice.rewritten
-    timelines = {} if rewritten is None else rewritten.memory("xla")
+    rewritten, devices = choice.rewritten, device_count(choice.compiled)
+    view = _view(lowered, devices)
+    seen = None if rewritten is None else rewritten.seen_as(view.of) if devices > 1 else rewritten
+    timelines = {} if seen is None else seen.memory("xla")
+    has_bodies = seen is not None and any(isinstance(op, ManualComputationOp) for op in every_operation(seen.module))
     return Report(
         name=lowered.name,
         plain=_needs(plain),
@@ -155,14 +176,15 @@ def compared(lowered: Lowered) -> Report:
         why=choice.why,
         copies=0 if rewritten is None else rewritten.copies,
         again=() if rewritten is None else _copies_by_segment(rewritten),
-        kept=_saved_values(lowered, choice.variant),
+        kept=_saved_values(lowered, choice.variant, seen, view.of),
         timelines=_named(timelines),
         remarks=lowered.remarks if choice.variant is not Variant.MERGED or rewritten is None else rewritten.remarks,
         budget=_device_bytes(),
         rounds=() if lowered.within is None else lowered.within.rounds,
         proved=rewritten is not None and bool(rewritten.proof),
-        modules=module_rows(timelines.values()),
-        devices=device_count(choice.compiled),
+        modules=module_rows(seen.memory_of_steps("xla") if seen is not None and has_bodies else timelines.values()),
+        devices=devices,
+        values_per_device=view.is_of_a_device,
     )
 
 
@@ -182,18 +204,45 @@ def _copies_by_segment(rewritten: Rewritten) -> tuple[tuple[str, int], ...]:
     return tuple(counts.most_common())
 
 
-def _saved_values(lowered: Lowered, variant: Variant) -> tuple[SavedValue, ...]:
+@dataclass(frozen=True)
+class _View:
+    """The modules that a report reads. `of`: returns that of a module of JAX. `is_of_a_device`: whether that is the
+    part of one device."""
+
+    of: Callable[[ModuleOp], ModuleOp]
+    is_of_a_device: bool
+
+
+def _view(lowered: Lowered, devices: int) -> _View:
+    """Return the view of one device if the shardings of the plain step can be propagated, or else of whole arrays."""
+    if devices > 1 and lowered.module is not None:
+        try:
+            part_of_a_device(lowered.module)
+        except NotPropagated:
+            return _View(as_module, False)
+    return _View(part_of_a_device if devices > 1 else as_module, True)
+
+
+def _saved_values(
+    lowered: Lowered, variant: Variant, rewritten: Rewritten | None, view: Callable[[ModuleOp], ModuleOp]
+) -> tuple[SavedValue, ...]:
     """Return the values that the variant that runs saves for its backward pass, the largest first.
 
     With a selection the reasons are those of the selection, if it explains every recomputed segment.
+
+    Args:
+        lowered: The step.
+        variant: The variant that runs.
+        rewritten: Its rewrite, as the report reads it; None for a plain step.
+        view: Returns the module that the report reads.
     """
     if variant is Variant.MERGED or lowered.module is None:
         return ()
-    rewritten, selection = lowered.rewritten, lowered.options.rewrite.selection
+    selection = lowered.options.rewrite.selection
     if selection == AUTO and variant is Variant.RECOMPUTED and rewritten is not None:
         return rewritten.still_saved()
     try:
-        explanations = explain(lowered.module, selection)
+        explanations = explain_verified(view(lowered.module), selection)
     except (Refusal, ValueError):
         return ()
     segments = {row.segment for explanation in explanations for row in explanation.segments} | {OUTSIDE_SEGMENTS}

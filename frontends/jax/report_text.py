@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ...analysis.explain.explanation import SavedValue
-from ...reports import memory_html
+from ...reports import memory_chart, memory_html
 from ...reports.by_module import ModuleRow
 from ...reports.memory_html import PageFacts
 from ...reports.memory_timeline import alive_at_the_peak, chart
 from ...reports.wrapping import wrapped
 from ...support.diagnostics import UNKNOWN, lines_of
 from ...support.units import format_bytes
+from .per_device import bytes_per_device, whole_bytes
 from .why_plain import remedy_in
 
 if TYPE_CHECKING:
@@ -33,6 +36,11 @@ _IN_PARTS = (
     "{operation} at {position} alone saves {size}: compute that part of the model in microbatches, with jax.lax.map or "
     "jax.lax.scan"
 )
+_IN_JSON = (
+    "name", "fit", "plain", "less", "why", "copies", "proved", "kept", "modules", "budget", "budget_text", "refused",
+    "rounds", "devices", "values_per_device",
+)  # fmt: skip
+"""The fields of a report that JSON has as they are."""
 _NOT_REPORTED = "not reported by the compiler"
 
 
@@ -58,6 +66,23 @@ def to_html(report: Report) -> str:
     return memory_html.to_html(report.timelines, report.name, facts)
 
 
+def to_svg(report: Report) -> str:
+    """Return the memory over time as a chart. Raises `ValueError` if the report has none, and `ImportError` without
+    matplotlib."""
+    if not report.timelines:
+        raise ValueError(f"{report.name}: the report has no chart, since nothing is recomputed")
+    return memory_chart.to_svg(report.timelines, report.name)
+
+
+def to_json(report: Report) -> str:
+    """Return the numbers of the report as JSON, without the timelines, with sizes in bytes."""
+    facts = {"verdict": headline(report), "variant": report.variant.value}
+    facts |= {"measured": {variant.value: size for variant, size in report.measured}}
+    facts |= {"remarks": list(map(str, report.remarks)), "again": dict(report.again)}
+    rest = {name: getattr(report, name) for name in _IN_JSON}
+    return json.dumps(facts | rest, default=asdict, indent=1) + "\n"
+
+
 def to_notebook(report: Report) -> str:
     """Return the page in a frame, which separates its styles and its script from those of the notebook."""
     return f'<iframe srcdoc="{escape(to_html(report))}" style="width: 100%; height: 900px; border: 0"></iframe>'
@@ -79,12 +104,11 @@ def verdict(report: Report) -> str:
     plain, less = report.plain, report.less
     if plain.temporaries is None or less.temporaries is None:
         return f"{report.name}: the compiler does not report temporaries"
-    before = format_bytes(plain.temporaries)
+    before, each = format_bytes(plain.temporaries), " per device" if report.devices > 1 else ""
     if report.why is not None:
-        return f"{report.name}: {before} of temporaries, nothing recomputed"
-    parts = [
-        f"{before} -> {format_bytes(less.temporaries)} of temporaries{_change(plain.temporaries, less.temporaries)}"
-    ]
+        return f"{report.name}: {before} of temporaries{each}, nothing recomputed"
+    change = _change(plain.temporaries, less.temporaries)
+    parts = [f"{before} -> {format_bytes(less.temporaries)} of temporaries{each}{change}"]
     if plain.flops and less.flops is not None:
         parts.append(f"{less.flops / plain.flops - 1:+.0%} FLOPs".replace("%", " %"))
     parts.append("proved equal" if report.proved else "not proved")
@@ -100,6 +124,10 @@ def needs(report: Report) -> Iterator[str]:
     for quantity, plain, less, ratio in ((report.name, "plain", "recomputed", "ratio"), *_numbers(report)):
         yield f"{quantity:<16}{plain:>14}{less:>14}{ratio:>8}".rstrip()
     yield f"runs: {report.variant.value}"
+    if report.devices > 1:
+        yield bytes_per_device(report.devices)
+    if not report.values_per_device:
+        yield from wrapped(whole_bytes(report.devices))
 
 
 def _numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:
@@ -242,3 +270,12 @@ def _charts(report: Report) -> Iterator[str]:
             yield f"{name}, temporaries in program order by the model of XLA:CPU"
             yield from chart(timeline, _WIDTH, top)
             yield from alive_at_the_peak(timeline)
+
+
+FORMATS: Mapping[str, Callable[[Report], str]] = {
+    ".html": to_html,
+    ".svg": to_svg,
+    ".txt": lambda report: f"{to_details(report)}\n",
+    ".json": to_json,
+}
+"""The formats of files, by suffix."""

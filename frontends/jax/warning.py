@@ -13,6 +13,14 @@ class BarriersDropped(UserWarning):
     compiler option that the message names. The options of the outer one cannot be read from inside."""
 
 
+class OptionsIgnored(UserWarning):
+    """A step with options is called inside of another `recompute.jax.jit`, whose options apply to the whole."""
+
+
+class UnmatchedName(UserWarning):
+    """A name in one of JAX's policies on names matches no value of the step, and other names of the policy do."""
+
+
 _SKIPPED_MODULES = ("jax.", "flax.nnx.", "equinox.", __name__.rpartition(".")[0])
 
 

@@ -92,11 +92,20 @@ def not_alone(name: str) -> str:
     )
 
 
+def options_are_ignored(name: str, outer: str) -> str:
+    """Return the warning `OptionsIgnored`."""
+    return (
+        f"{name} is called inside of recompute.jax.jit({outer}), which rewrites both as one step by its own options: "
+        f"those of {name} have no effect; give them to {outer}"
+    )
+
+
 def barriers_are_dropped(name: str) -> str:
     """Return the warning `BarriersDropped`."""
     return (
         f"{name} is called inside another jax.jit, which drops the barriers on CPU, and the saving with them, unless "
-        "it has compiler_options={'xla_disable_hlo_passes': 'cse_barrier_expander'}, or XLA_FLAGS says so"
+        "it has compiler_options={'xla_disable_hlo_passes': 'cse_barrier_expander'}, or XLA_FLAGS says so; or use "
+        "recompute.jax.jit in its place, which rewrites both as one step"
     )
 
 

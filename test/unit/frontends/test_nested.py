@@ -217,3 +217,44 @@ def test_nothing_traced_is_kept():
     quietly(lambda: jax.jit(outer).lower(weights(), batch()))
     gc.collect()
     assert [one() for one in kept] == [None]
+
+
+def test_a_step_in_another_step_is_a_part_of_it() -> None:
+    """Save as much as one step does, with equal results and without a warning about barriers."""
+    inner = recompute.jax.jit(jax.value_and_grad(forward()))
+
+    def train_step(w: Any, x: Any) -> Any:
+        value, gradient = inner(w, x)
+        return value, jax.tree.map(lambda w, g: w - 0.01 * g, w, gradient)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        step = recompute.jax.jit(train_step)
+        report = step.report(weights(), batch())
+        outcome = step(weights(), batch())
+    alone = recompute.jax.jit(mlp().step)
+    assert report.proved and report.less.temporaries == alone.report(weights(), batch()).less.temporaries
+    assert not far_apart(outcome, alone(weights(), batch()))
+
+
+def test_options_of_a_step_in_another_step() -> None:
+    inner = recompute.jax.jit(jax.value_and_grad(forward()), segments="block0")
+
+    def train_step(w: Any, x: Any) -> Any:
+        return inner(w, x)
+
+    with pytest.warns(recompute.jax.OptionsIgnored, match=r"loss is called inside of .*\(train_step\), which"):
+        assert recompute.jax.jit(train_step).report(weights(), batch()).copies > 0
+
+
+def test_a_scan_of_steps_in_a_step() -> None:
+    inner = recompute.jax.jit(mlp().step)
+
+    def many(w: Any, batches: Any) -> Any:
+        return jax.lax.scan(lambda w, x: inner(w, x)[::-1], w, batches)
+
+    batches = jax.numpy.stack([batch(), batch()])
+    step = recompute.jax.jit(many)
+    report = step.report(weights(), batches)
+    assert report.copies > 0 and (report.less.temporaries or 0) < 0.8 * (report.plain.temporaries or 0)
+    assert not far_apart(step(weights(), batches), jax.jit(many)(weights(), batches))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from dataclasses import replace
@@ -190,7 +191,7 @@ def test_verdicts():
     assert fit_verdict(needs, 300, searched=False).text == (
         "fits: needs 300 B of 300 B per device; the plain step needs 400 B"
     )
-    assert fit_verdict(needs, 400, searched=False).text.endswith("; so does the plain step")
+    assert fit_verdict(needs, 400, searched=False).text.endswith("; the plain step fits, too")
     assert fit_verdict(replace(needs, less=None), 400, searched=False) == FitVerdict(
         None, "unknown: the compiler does not report the memory of the step"
     )
@@ -230,3 +231,24 @@ def test_a_value_that_is_most_of_the_step_is_named() -> None:
     start = next(at for at, line in enumerate(lines) if line.startswith("next: "))
     assert "saves 1.0 MiB: compute that part of the model in microbatches" in " ".join(" ".join(lines[start:]).split())
     assert max(map(len, lines)) <= 100
+
+
+def test_formats_of_files(tmp_path: Path):
+    report = recompute.jax.jit(mlp().step).report(weights(), batch())
+    for suffix, start in ((".html", "<!DOCTYPE html>"), (".txt", "step: "), (".json", "{")):
+        report.save(tmp_path / f"step{suffix}")
+        assert (tmp_path / f"step{suffix}").read_text().startswith(start)
+    facts = json.loads((tmp_path / "step.json").read_text())
+    assert facts["verdict"] == str(report).splitlines()[0]
+    assert facts["less"]["temporaries"] == report.less.temporaries and len(facts["kept"]) == len(report.kept)
+    for name in ("step.png", "step"):
+        with pytest.raises(ValueError, match=rf"'.*{name}': expected a suffix of \.html, \.svg, \.txt, \.json$"):
+            report.save(tmp_path / name)
+
+
+def test_the_chart_of_a_report(tmp_path: Path):
+    pytest.importorskip("matplotlib", reason="charts")
+    recompute.jax.jit(mlp().step).report(weights(), batch()).save(tmp_path / "step.svg")
+    assert "<svg" in (tmp_path / "step.svg").read_text()
+    with pytest.raises(ValueError, match="no chart, since nothing is recomputed"):
+        recompute.jax.jit(forward()).report(weights(), batch()).save(tmp_path / "plain.svg")

@@ -11,6 +11,7 @@ import pytest
 
 import recompute
 
+ENVIRONMENT = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
 ROOT = Path(recompute.__file__).resolve().parent
 
 
@@ -20,13 +21,16 @@ ROOT = Path(recompute.__file__).resolve().parent
 )
 def test_no_more_memory_than_checkpoint_takes(names: tuple[str, ...]) -> None:
     """Need no more memory than `jax.checkpoint`, in a process of its own: devices are requested before JAX starts."""
-    environment = {
-        **os.environ,
-        "JAX_PLATFORMS": "cpu",
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
-        "PYTHONPATH": str(ROOT.parent),
-    }
+    environment = {**ENVIRONMENT, "PYTHONPATH": str(ROOT.parent)}
     call = [sys.executable, "-m", "recompute.test.unit.frontends.on_devices", *names]
     done = subprocess.run(call, env=environment, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.count("\n") == len(names)
+
+
+def test_reports_have_the_bytes_of_one_device() -> None:
+    environment = {**ENVIRONMENT, "PYTHONPATH": str(ROOT.parent)}
+    call = [sys.executable, "-m", "recompute.test.unit.frontends.reports_on_devices"]
+    done = subprocess.run(call, env=environment, capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout == "all as expected\n"

@@ -1,12 +1,15 @@
 """Options that match nothing: errors with suggestions."""
 
-# pyright: reportUnknownMemberType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
+from jax.ad_checkpoint import checkpoint_name
 
 import recompute
 from recompute.frontends.jax.name_check import UnknownName
@@ -61,3 +64,28 @@ def test_a_step_that_stays_as_it_is_warns_once():
         for _ in range(3):
             step(weights(), batch())
     assert len(caught) == 1
+
+
+def named_loss(w: Any, x: Any) -> Any:
+    for index, layer in enumerate(w):
+        with recompute.jax.block(f"block{index}"):
+            x = x + jnp.tanh(checkpoint_name(jnp.sin(x @ layer["up"]), "hidden")) @ layer["down"]
+    return jnp.mean(x**2)
+
+
+@pytest.mark.parametrize("wrap", [lambda step: step, jax.jit])
+@pytest.mark.parametrize("policy", ["save_only_these_names", "save_any_names_but_these"])
+def test_names_of_a_policy(wrap: Any, policy: str) -> None:
+    """Refuse a policy of which no name matches; warn if some match and others do not."""
+
+    def call(*names: str) -> None:
+        made = getattr(jax.checkpoint_policies, policy)(*names)
+        wrap(recompute.jax.jit(jax.value_and_grad(named_loss), policy=made))(weights(), batch())
+
+    with pytest.raises(ValueError, match=r"policy='hiden' matches no value of the step; similar names are: hidden"):
+        call("hiden")
+    with pytest.warns(recompute.jax.UnmatchedName, match="the name 'other' matches no value"):
+        call("hidden", "other")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", recompute.jax.UnmatchedName)
+        call("hidden")
