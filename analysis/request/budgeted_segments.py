@@ -66,5 +66,6 @@ def why_unmatched(phases: Phases, budget: SegmentBudget) -> str:
     containing = [scope for scope in scopes if bare and bare.lower() in scope.lower()]
     near = list(dict.fromkeys([*near, *containing]))[:SIMILAR_NAMES]
     if near:
-        return f"{option('segment-budgets')}: no segment matches '{budget.pattern}'; similar segments are: {', '.join(near)}"
+        unmatched = f"{option('segment-budgets')}: no segment matches '{budget.pattern}'"
+        return f"{unmatched}; similar segments are: {', '.join(near)}"
     return f"{option('segment-budgets')}: {NoSuchSegment(budget.pattern, scopes)}"
