@@ -52,11 +52,13 @@ def check(step: Callable[..., Any], arguments: tuple[Any, ...], of_model: float 
     assert {f"block{index}" for index in range(LAYERS)} <= rows.keys() and "outside modules" not in rows
     hidden = ROWS * HIDDEN * 4
     assert all(hidden <= rows[f"block{index}"].recomputed_bytes <= 2 * hidden for index in range(LAYERS - 1)), rows
-    assert sum(value.bytes for value in report.kept) < report.less.temporaries
-    assert explanation.saved_bytes < 2 * report.plain.temporaries
+    plain, less = report.plain.temporaries, report.less.temporaries
+    assert plain is not None and less is not None
+    assert sum(value.bytes for value in report.kept) < less
+    assert explanation.saved_bytes < 2 * plain
     if of_model:
-        for needs, (_, timeline) in zip((report.plain, report.less), report.timelines, strict=True):
-            assert abs(timeline.peak_bytes / needs.temporaries - 1) < of_model, (timeline.peak_bytes, needs)
+        for temporaries, (_, timeline) in zip((plain, less), report.timelines, strict=True):
+            assert abs(timeline.peak_bytes / temporaries - 1) < of_model, (timeline.peak_bytes, temporaries)
 
 
 def main() -> None:
