@@ -57,8 +57,8 @@ from ..support.timing import part
 from .phase import Steps, numbered_steps
 from .plans.apply_plan import Numbers, apply_plan
 from .plans.notes import notes_of, write_notes
+from .plans.recomputed_remarks import recomputed_remarks
 from .preparation.nested_steps import nested_steps_apart
-from .recomputed import recomputed_remarks
 
 
 @dataclass(frozen=True)

@@ -33,12 +33,14 @@ def test_without_positions_the_function_and_the_operation_are_named(capsys: pyte
     """Name the function and the operation where stock xDSL provides no position."""
     module = Parser(stock_context(), TEXT, "step.mlir").parse_module()
     function, named, unnamed = list(module.walk())[1:4]
-    tell(stock_context(), [Remark(op, "kept") for op in (module, function, named, unnamed)])
+    tell(
+        stock_context(), [Remark(op, f"kept {number}") for number, op in enumerate((module, function, named, unnamed))]
+    )
     assert capsys.readouterr().err.splitlines() == [
-        "<unknown>: remark: kept",
-        "@step: remark: kept",
-        "@step (stablehlo.tanh %y): remark: kept",
-        "@step (stablehlo.sine): remark: kept",
+        "<unknown>: remark: kept 0",
+        "@step: remark: kept 1",
+        "@step (stablehlo.tanh %y): remark: kept 2",
+        "@step (stablehlo.sine): remark: kept 3",
     ]
     assert str(Refusal(named, "no")) == "@step (stablehlo.tanh %y): error: no"
 

@@ -124,7 +124,7 @@ def test_where_slots_hold_more() -> None:
 
 
 def test_no_rule_of_the_proof_knows_it() -> None:
-    with pytest.raises(BadSelection, match="--no-proof"):
+    with pytest.raises(BadSelection, match=r"proof=False"):
         rewrite(step(30), RecomputeOptions(loops="binomial(4)"))
 
 

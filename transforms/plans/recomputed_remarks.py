@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..analysis.step.step import Step
-from ..planning.plan import CopyGroup, Plan
-from ..support.diagnostics import Remark, RemarkKind, Topic, place_of
-from ..support.operations import name_of
-from ..support.units import format_bytes
-from .per_device.outline import is_stand_in
+from ...analysis.step.step import Step
+from ...planning.plan import CopyGroup, Plan
+from ...support.diagnostics import Remark, RemarkKind, Topic, place_of
+from ...support.operations import name_of
+from ...support.units import format_bytes
+from ..per_device.outline import is_stand_in
 
 MOST_NAMES = 3
 """The number of names of operations in a remark on operations outside of segments."""
