@@ -157,6 +157,21 @@ def test_names_and_then_blocks_are_believed_unless_others_gain_much(sizes: dict[
     assert str(found.planned.attempt).endswith(chosen)
 
 
+def test_xla_is_not_asked_of_attempts_that_need_clearly_more_or_raise_a_peak() -> None:
+    """Evaluate the model of XLA:CPU only for attempts that can win by the peaks that are cheap to compute."""
+    ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
+    planned = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO, DEFAULT_ATTEMPT))
+    asked = list[int]()
+
+    def attempt(in_order: int, eager: int) -> ScoredAttempt:
+        return ScoredAttempt(planned, Peaks(in_order, eager, False, lambda: asked.append(in_order) or in_order))
+
+    tried = [attempt(1000, 1000), attempt(1300, 1000), attempt(1301, 1000), attempt(500, 2500)]
+    found = best_attempt(tried, Peaks(2000, 2000, False, lambda: 2000), keeps_barriers=True)
+    assert found is tried[0]
+    assert sorted(asked) == [1000, 1300]
+
+
 def test_what_the_user_says_of_segments_is_not_tried_otherwise() -> None:
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     for said in (Selection(segments="block*"), Selection(checkpoints=("x",)), Selection(skip=(0,))):
