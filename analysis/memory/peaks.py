@@ -124,12 +124,17 @@ class Forecast:
         `segments`: the segment of each operation whose early parts may be delayed.
         """
         program = simulate(self.graph, plan, self.keeps_barriers)
-        if self.keeps_barriers and self.staggered:
-            program = self._delay_early_parts(program, segments)
-        return self.of_program(program)
-
-    def _delay_early_parts(self, program: SimulatedProgram, segments: Mapping[int, str]) -> SimulatedProgram:
         graph = as_graph(self.graph, program)
+        if self.keeps_barriers and self.staggered:
+            delayed = self._delay_early_parts(program, graph, segments)
+            if delayed is not program:
+                program, graph = delayed, as_graph(self.graph, delayed)
+        return self._of_graph(program, graph)
+
+    def _delay_early_parts(
+        self, program: SimulatedProgram, graph: Graph, segments: Mapping[int, str]
+    ) -> SimulatedProgram:
+        """Insert barriers before early parts of segments. `graph`: that of the program."""
         segment_of = {
             op: segments[instruction.origin]
             for op, instruction in enumerate(program.operations)
@@ -140,4 +145,7 @@ class Forecast:
 
     def of_program(self, program: SimulatedProgram) -> Peaks:
         """Return the peaks of a simulated program."""
-        return Peaks.of(as_graph(self.graph, program), lambda: self.plain().peak_bytes(program))
+        return self._of_graph(program, as_graph(self.graph, program))
+
+    def _of_graph(self, program: SimulatedProgram, graph: Graph) -> Peaks:
+        return Peaks.of(graph, lambda: self.plain().peak_bytes(program))
