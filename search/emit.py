@@ -4,7 +4,6 @@ step."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -91,7 +90,7 @@ def _emitted_peaks(function: FuncOp, step: Step, forecast: Peaks | None) -> Peak
     peaks = Peaks.of_step(function, step)
     if forecast is None or peaks.in_order > forecast.in_order or peaks.eager > forecast.eager:
         return peaks
-    return replace(peaks, compute_xla=lambda: forecast.xla)
+    return Peaks.known(peaks.in_order, peaks.eager, lambda: forecast.xla)
 
 
 def why_all_worse(peaks: Mapping[FuncOp, Peaks], cloned: Cloned, emission: Emission) -> Remark | None:
