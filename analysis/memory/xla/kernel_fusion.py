@@ -267,7 +267,7 @@ class _Rules:
         common = _NOWHERE
         for reader in self.program.readers[op]:
             kernel = self.kernel(reader)
-            if kernel == _NOWHERE or kernel == common:
+            if kernel in (_NOWHERE, common):
                 continue
             if common != _NOWHERE or kernel == _SEVERAL:
                 return _SEVERAL
