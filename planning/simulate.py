@@ -286,13 +286,13 @@ def _roots(graph: Graph, program: SimulatedProgram) -> tuple[int, ...]:
     barriers that of their operand."""
     roots = list(range(len(program.stands_for)))
     roots[: len(graph.root)] = graph.root
-    for origin, _, _, reads, makes in program.operations:
+    # A value that owns its storage is its own root already, and so is a copy of it.
+    sharing = graph.aliasing | {BARRIER_ORIGIN}
+    for op in [op for op, origin in enumerate(program.columns[0]) if origin in sharing]:
+        origin, _, _, reads, makes = program.operations[op]
         if origin == BARRIER_ORIGIN:
             for read, made in zip(reads, makes, strict=True):
                 roots[made] = roots[read]
-            continue
-        if origin not in graph.aliasing:
-            # A value that owns its storage is its own root already, and so is a copy of it.
             continue
         for old, made in zip(graph.makes[origin], makes, strict=True):
             if (root := graph.root[old]) != old:
