@@ -112,8 +112,13 @@ class RunTimeConditions:
             return "the extents of its operands and results match"
         return None
 
+    def depends_on_operands(self, op: Operation) -> bool:
+        """Return whether the condition depends on the operands, and not on attributes and types alone."""
+        is_integer_division = name_of(op) in _INTEGER_DIVISION and _has_integers(op)
+        return is_integer_division or name_of(op) == "scf.for"
+
     def _may_divide_by_zero(self, op: Operation, operands: Sequence[int]) -> bool:
-        if not any(_is_ofinteger_elements(value.type) for value in op.operands):
+        if not _has_integers(op):
             return False
         divisor = operands[1] if name_of(op).startswith("stablehlo.") else None
         if divisor is None or (elements := self._constant(divisor)) is None:
@@ -162,6 +167,10 @@ def _has_unknown_extents(type_: Attribute) -> bool:
     if isinstance(type_, UnrankedTensorType | UnrankedMemRefType):
         return True
     return is_tensor(type_) and not type_.has_static_shape()
+
+
+def _has_integers(op: Operation) -> bool:
+    return any(_is_ofinteger_elements(value.type) for value in op.operands)
 
 
 def _is_ofinteger_elements(type_: Attribute) -> bool:

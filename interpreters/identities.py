@@ -31,6 +31,13 @@ from .operation_parts import attributes_of, name_of
 from .terms import ELEMENT, TUPLE, Heads, Terms
 
 RESHAPE, TRANSPOSE, CONSTANT = "stablehlo.reshape", "stablehlo.transpose", "stablehlo.constant"
+SIMPLIFIED = frozenset(
+    {
+        *(RESHAPE, TRANSPOSE, ELEMENT),
+        *("stablehlo.reduce_precision", "stablehlo.convert", "stablehlo.broadcast_in_dim"),
+    }
+)
+"""The operations that may equal a simpler term."""
 _FORMATS: dict[type[Attribute], tuple[int, int]] = {
     Float16Type: (5, 10),
     BFloat16Type: (8, 7),
@@ -46,24 +53,30 @@ class Identities:
     def __init__(self, terms: Terms, heads: Heads):
         self._terms = terms
         self._heads = heads
+        # By the id of the result type, which is kept beside the answer so that its id is not reused.
+        self._splats = dict[tuple[int, int], tuple[Attribute, int | None]]()
 
     def value(self, op: Operation, operands: tuple[int, ...]) -> int | None:
         """Return the simpler term that equals the operation applied to these operands, or None."""
-        if name_of(op) == ELEMENT:
+        name = name_of(op)
+        if name not in SIMPLIFIED:
+            return None
+        if name == ELEMENT:
             return self._element(op, operands)
         if len(operands) != 1 or not all(_is_static(value.type) for value in (*op.operands, *op.results)):
             return None
-        attributes, operand, types = attributes_of(op), operands[0], self._heads.types(op.results, op)
-        match name_of(op), attributes.keys():
+        attributes, operand = attributes_of(op), operands[0]
+        match name, attributes.keys():
             case "stablehlo.reshape", keys if not keys:
-                return self._reshaped(op, operand, types)
+                return self._reshaped(op, operand, self._heads.types(op.results, op))
             case "stablehlo.transpose", keys if keys == {"permutation"}:
+                types = self._heads.types(op.results, op)
                 return self._transposed(op, operand, types, attributes["permutation"])
             case "stablehlo.reduce_precision", keys if keys == {"exponent_bits", "mantissa_bits"}:
                 requested_format = tuple(_integer(attributes[name]) for name in ("exponent_bits", "mantissa_bits"))
                 return operand if requested_format == _format_of(op.operands[0].type) else None
             case "stablehlo.convert", keys if not keys:
-                return operand if self._terms.types_of(operand) == types else None
+                return operand if self._terms.types_of(operand) == self._heads.types(op.results, op) else None
             case "stablehlo.broadcast_in_dim", keys if keys == {"broadcast_dimensions"}:
                 return self._splat(op, operand)
             case _:
@@ -108,6 +121,11 @@ class Identities:
     def _splat(self, op: Operation, operand: int) -> int | None:
         """Return the splat constant of the result type if the operand is a splat constant, else None."""
         type_ = op.results[0].type
+        if (entry := self._splats.get((id(type_), operand))) is None:
+            entry = self._splats[id(type_), operand] = type_, self._new_splat(op, type_, operand)
+        return entry[1]
+
+    def _new_splat(self, op: Operation, type_: Attribute, operand: int) -> int | None:
         if not self._is_plain(operand, CONSTANT, "value") or not is_tensor(type_):
             return None
         constant = self._terms.attributes.attribute(self._terms.head_of(operand).attributes[0][1])

@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import (
     SymbolRefAttr,
     UnregisteredOp,
 )
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, Region
 from xdsl.utils.hints import isa
 
 from ..dialects.reserved_names import is_reserved
@@ -99,6 +99,55 @@ def properties_of(op: Operation) -> tuple[str, ...]:
 
 def without_ours(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
     return {name: value for name, value in attributes.items() if not name.startswith("recompute.")}
+
+
+def key_of_head(op: Operation) -> tuple[object, ...] | None:
+    """Return a key of all compared parts but the operands, which equal operations may share; None for operations with
+    successors, for unregistered ones, and for regions that `WITH_SCALAR_BODIES` does not list or that capture values.
+
+    The key has the ids of attributes and types, and is valid while the program keeps these alive.
+    """
+    if op._successors or _is_unregistered(op):  # pyright: ignore[reportPrivateUsage]
+        return None
+    bodies: tuple[object, ...] = ()
+    if op.regions:
+        if op.name not in WITH_SCALAR_BODIES:
+            return None
+        bodies = tuple([_key_of_body(region) for region in op.regions])
+        if None in bodies:
+            return None
+    attributes = [
+        part for name, value in op.attributes.items() if not name.startswith("recompute.") for part in (name, id(value))
+    ]
+    properties = [part for name, value in op.properties.items() for part in (name, id(value))]
+    operands = op._operands  # pyright: ignore[reportPrivateUsage]
+    types = [id(value.type) for value in (*operands, *op.results)]
+    return (op.name, len(attributes), len(operands), *attributes, *properties, *types, *bodies)
+
+
+WITH_SCALAR_BODIES = frozenset(
+    f"stablehlo.{name}" for name in ("reduce", "reduce_window", "scatter", "select_and_scatter", "sort", "map")
+)
+"""Operations whose regions are short and repeated, as the addition in a sum."""
+
+
+def _key_of_body(region: Region) -> tuple[object, ...] | None:
+    """Return a key of a region with one block: its operations, with the positions of the values that they read; None
+    for a region that reads values from outside of it."""
+    block = region.first_block
+    if block is None or block.next_block is not None:
+        return None
+    positions = {id(argument): index for index, argument in enumerate(block.args)}
+    key: list[object] = [id(argument.type) for argument in block.args]
+    for op in block.ops:
+        head = key_of_head(op)
+        read = [positions.get(id(operand)) for operand in op.operands]
+        if head is None or None in read:
+            return None
+        key.append((head, *read))
+        for result in op.results:
+            positions[id(result)] = len(positions)
+    return tuple(key)
 
 
 def functions_of(module: ModuleOp) -> dict[str, Operation]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -30,7 +31,8 @@ class RegionScope:
         around: Scope of the enclosing region, or None.
         literal: Whether the meaning of the region is unknown, so that all its operations and their order are compared.
         is_alike: Whether all devices run the region equally often and in the same order.
-        values: Terms of the values defined in the region.
+        values: Terms of the values defined in the region, by the id of the value: hashing values is several times as
+            slow, and the program keeps them alive.
         kept: Terms of operations that must be preserved even if unused, in the order of their first occurrence.
         risks: Terms of operations that run and may fail or not terminate (`risks.py`).
         ran: The same operations, and for each whether the effects before it matter.
@@ -45,18 +47,22 @@ class RegionScope:
     around: RegionScope | None = None
     literal: bool = False
     is_alike: bool = True
-    values: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    values: dict[int, int] = field(default_factory=dict[int, int])
     kept: dict[int, None] = field(default_factory=dict[int, None])
     risks: dict[int, None] = field(default_factory=dict[int, None])
     ran: dict[int, bool] = field(default_factory=dict[int, bool])
     exchanges: list[Exchange] = field(default_factory=list[Exchange])
     chosen: dict[int, Branch] = field(default_factory=dict[int, Branch])
 
+    def define(self, values: Iterable[SSAValue], terms: Iterable[int]) -> None:
+        """Record the terms of values that the region defines."""
+        self.values.update(zip(map(id, values), terms, strict=True))
+
     def find(self, value: SSAValue) -> int | None:
         """Return the term of a value from this scope or an enclosing one, or None if it is not defined yet."""
         scope: RegionScope | None = self
         while scope is not None:
-            if (number := scope.values.get(value)) is not None:
+            if (number := scope.values.get(id(value))) is not None:
                 return number
             scope = scope.around
         return None

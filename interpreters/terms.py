@@ -194,7 +194,11 @@ class Terms:
         `depth`: nesting depth of a term without operands; 0 outside of all regions. Other terms have the largest depth
         of their operands.
         """
-        key = self.head(head), operands
+        return self.applied(self.head(head), operands, depth)
+
+    def applied(self, head: int, operands: tuple[int, ...], depth: int = 0) -> int:
+        """Return the number of the term with this number of a head; see `term`."""
+        key = head, operands
         number = self._term_numbers.setdefault(key, len(self.terms))
         if number == len(self.terms):
             self.terms.append(key)

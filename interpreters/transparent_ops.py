@@ -99,7 +99,7 @@ class TransparentOperations(ABC):
         entered = self._terms.term(Head("place", "entered"), (place, scope.state))
         inner = replace(scope.called(entered), place=place, kept={})
         parts = body.parts(self._terms, self.heads, place, self._operands(body.op, scope))
-        inner.values.update(zip(body.block.args, parts, strict=True))
+        inner.define(body.block.args, parts)
         _, returned = self._block(body.block, inner)
         if inner.state != entered:
             scope.state = self._terms.term(Head("place", "left"), (place, inner.state))

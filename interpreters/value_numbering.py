@@ -14,6 +14,7 @@ shared.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence, Set
+from typing import NamedTuple
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region
@@ -24,12 +25,14 @@ from ..dialects.reserved_names import is_reserved
 from ..support.diagnostics import Refusal
 from .blocks import ends_function, function_body, is_plain_terminator, refuse_branches, refuse_symbols, single_block
 from .conditions import RunTimeConditions
+from .identities import SIMPLIFIED
 from .meshes import MESH, meshes_of, symbol_of, unused_meshes
 from .operation_parts import (
     attributes_of,
     callee_of,
     entry_functions,
     functions_of,
+    key_of_head,
     name_of,
     position_attributes,
     size_with_calls,
@@ -59,6 +62,22 @@ MAX_OPERATIONS = 5_000_000
 OF_COMPOSITES = frozenset({"name", "composite_attributes", "version"})
 """Attributes by which a consumer recognizes a composite; its values follow from its decomposition."""
 SIGNATURE = frozenset({"sym_name", "sym_visibility", "function_type", "arg_attrs", "res_attrs"})
+
+
+class SimpleHead(NamedTuple):
+    """The head of operations whose result is a term of this head over their operands.
+
+    Attributes:
+        number: The number of the head.
+        may_be_simplified: Whether the result may be a simpler term, depending on the operands.
+        first: The first such operation, which keeps alive the attributes and types whose ids are in the key.
+        insides: Its regions as terms.
+    """
+
+    number: int
+    may_be_simplified: bool
+    first: Operation
+    insides: tuple[OpenRegion, ...] = ()
 
 
 class Numbering(TransparentOperations):
@@ -94,6 +113,7 @@ class Numbering(TransparentOperations):
         self._insides = terms.insides[side]
         # Heads of operations without regions, and whether they are effects.
         self._heads_of_ops = dict[Operation, tuple[Head, bool]]()
+        self._simple_heads = dict[tuple[object, ...] | None, SimpleHead]()
         self._conditions = RunTimeConditions(terms)
         self.constraints = set[int]()
         self._constraints_before = constraints_before
@@ -151,6 +171,15 @@ class Numbering(TransparentOperations):
         return RegionScope(depth=0, state=state, entry=state, place=self._terms.term(Head("state", "the device")))
 
     def _operands(self, op: Operation, scope: RegionScope) -> tuple[int, ...]:
+        visible = scope.values
+        try:
+            # Not by the property `operands`: this runs for every operation of both programs.
+            return tuple([visible[id(operand)] for operand in op._operands])  # pyright: ignore[reportPrivateUsage]
+        except KeyError:
+            return self._operands_from_around(op, scope)
+
+    def _operands_from_around(self, op: Operation, scope: RegionScope) -> tuple[int, ...]:
+        """Return the terms of the operands, some of which an enclosing scope defines."""
         numbers: list[int] = []
         for index, operand in enumerate(op.operands):
             if (number := scope.find(operand)) is None:
@@ -159,6 +188,9 @@ class Numbering(TransparentOperations):
         return tuple(numbers)
 
     def _operation(self, op: Operation, scope: RegionScope) -> None:
+        if not scope.literal and (simple := self._simple_heads.get(key_of_head(op))) is not None:
+            scope.define(op.results, (self._simple(op, simple, scope),))
+            return
         refuse_branches(op)
         match name_of(op):
             case "func.call":
@@ -179,7 +211,54 @@ class Numbering(TransparentOperations):
                 results = self._on_each_device(body, scope)
             case _:
                 results = self._apply(op, scope)
-        scope.values.update(zip(op.results, results, strict=True))
+        scope.define(op.results, results)
+
+    def _simple(self, op: Operation, head: SimpleHead, scope: RegionScope) -> int:
+        """Return the term of the result of an operation whose head is simple."""
+        operands = self._operands(op, scope)
+        if head.may_be_simplified and (value := self._identities.value(op, operands)) is not None:
+            return value
+        term = self._terms.applied(head.number, operands)
+        self._origins.setdefault(term, op)
+        if head.insides:
+            self._insides.setdefault(term, head.insides)
+        return term
+
+    def _note_simple(self, op: Operation, head: Head, regions: Sequence[ClosedRegion]) -> None:
+        """Record the head of an operation without effects and conditions, if every operation with equal parts has the
+        same term for the same operands, and records nothing else.
+
+        Its regions read no values from outside, and consist of such operations.
+        """
+        name = name_of(op)
+        is_special = (
+            name in OF_THE_REGION
+            or name in OF_THE_PLACE
+            or name in COLLECTIVES
+            or name in KEPT
+            or self._conditions.depends_on_operands(op)
+            or name == CUSTOM_CALL
+            or name in self._declared
+            or "sym_name" in op.attributes
+            or "sym_name" in op.properties
+        )
+        if is_special or len(op.results) != 1 or why_endless(op) is not None or channels_of(op):
+            return
+        if (key := key_of_head(op)) is None or not all(map(self._is_simple, regions, op.regions)):
+            return
+        insides = tuple([region.inside for region in regions if region.inside])
+        self._simple_heads[key] = SimpleHead(self._terms.head(head), name in SIMPLIFIED, op, insides)
+
+    def _is_simple(self, closed: ClosedRegion, region: Region) -> bool:
+        """Return whether a region consists of operations with simple heads and a plain terminator, and captures
+        nothing."""
+        *operations, last = region.block.ops
+        return (
+            closed.inside is not None
+            and not (closed.inside.kept or closed.inside.has_effects or closed.captures or closed.risks)
+            and is_plain_terminator(last)
+            and all(key_of_head(op) in self._simple_heads for op in operations)
+        )
 
     def _apply(self, op: Operation, scope: RegionScope) -> Sequence[int]:
         name = name_of(op)
@@ -187,6 +266,8 @@ class Numbering(TransparentOperations):
         refuse_symbols(op, self.module)
         operands = self._operands(op, scope)
         if not scope.literal and (value := self._identities.value(op, operands)) is not None:
+            if self._conditions.of(op, operands) is None and not self._has_effect(op, (), scope):
+                self._note_simple(op, self.heads.of("operation", op, attributes_of(op)), ())
             return (value,)
         if name in OF_THE_REGION and not scope.literal:
             parent = op.parent_op()
@@ -221,6 +302,8 @@ class Numbering(TransparentOperations):
         elif name in KEPT or any(inside.kept for inside in insides):
             scope.kept[term] = None
         self._note_runs(op, scope, term, regions, condition is not None or name in self._declared, effect)
+        if not (effect or scope.literal or condition is not None):
+            self._note_simple(op, head, regions)
         if regions:
             self._insides.setdefault(term, tuple(insides))
         if len(op.results) == 1:
@@ -275,7 +358,7 @@ class Numbering(TransparentOperations):
         start = self._terms.bound("state", (), depth)
         scope = RegionScope(depth, start, start, place=start if name in RUN_ELSEWHERE else around.place, around=around)
         scope.literal, scope.is_alike = around.literal or not computes, around.is_alike and name in RUN_ELSEWHERE
-        scope.values.update(zip(block.args, bound, strict=True))
+        scope.define(block.args, bound)
         ending, results = self._block(block, scope)
         inside = OpenRegion((*bound, start), (*results, scope.state), tuple(scope.kept))
         body, captures = self._terms.close(inside, types, ending, depth)
@@ -343,6 +426,6 @@ class Numbering(TransparentOperations):
     def _run(self, name: str, arguments: Sequence[int], scope: RegionScope) -> tuple[int, ...]:
         """Return the results of the function for these arguments, starting from the state of the scope."""
         block = function_body(self.functions[name], name, self.heads)
-        scope.values.update(zip(block.args, arguments, strict=True))
+        scope.define(block.args, arguments)
         _, results = self._block(block, scope)  # `_call` and the signature compare the attributes of the return
         return results

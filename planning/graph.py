@@ -72,15 +72,15 @@ class Graph:
 
     @cached_property
     def forward(self) -> tuple[bool, ...]:
-        return tuple(phase in PHASES_OF_FORWARD for phase in self.phases)
+        return tuple(map(PHASES_OF_FORWARD.__contains__, self.phases))
 
     @cached_property
     def gradient(self) -> tuple[bool, ...]:
-        return tuple(phase == "gradient" for phase in self.phases)
+        return tuple([phase == "gradient" for phase in self.phases])
 
     @cached_property
     def update(self) -> tuple[bool, ...]:
-        return tuple(phase == "update" for phase in self.phases)
+        return tuple([phase == "update" for phase in self.phases])
 
     @cached_property
     def impure(self) -> frozenset[int]:
@@ -110,12 +110,14 @@ class Graph:
     @cached_property
     def producers(self) -> tuple[tuple[int, ...], ...]:
         """For each operation the operations that make its operands."""
-        return tuple(tuple([maker for value in values if (maker := self.maker[value]) >= 0]) for values in self.reads)
+        makers = self.maker
+        return tuple([tuple([maker for value in values if (maker := makers[value]) >= 0]) for values in self.reads])
 
     @cached_property
     def gradient_readers(self) -> tuple[tuple[int, ...], ...]:
         """For each value the gradient operations that read it, in program order."""
-        return tuple(tuple([reader for reader in readers if self.gradient[reader]]) for readers in self.readers)
+        gradient = self.gradient
+        return tuple([tuple([reader for reader in readers if gradient[reader]]) for readers in self.readers])
 
     def gradient_sources(self, value: int) -> list[int]:
         """Return the gradient values among the operands of the operation that makes the value."""

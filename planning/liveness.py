@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,16 +46,15 @@ class CountedStorages:
         counted = returned_too or graph.counts_returned
         free = graph.constants if counted else graph.constants | {graph.root[v] for v in graph.returned}
         roots = [v for values in graph.makes for v in values if graph.root[v] == v and v not in free]
-        number = {owner: index for index, owner in enumerate(roots)}
-        pairs = [
-            (index, op)
-            for op, values in enumerate(graph.reads)
-            for value in values
-            if (index := number.get(graph.root[value])) is not None
-        ]
-        owners, reads = np.array(roots, np.int64), np.array(pairs, np.int64).reshape(-1, 2)
+        owners, root = np.array(roots, np.int64), np.array(graph.root, np.int64)
         makers, sizes = np.array(graph.maker, np.int64), np.array(graph.sizes, np.int64)
-        return cls(owners, sizes[owners], makers[owners], reads[:, 0], reads[:, 1])
+        number = np.full(len(root), -1, np.int64)
+        number[owners] = np.arange(len(owners), dtype=np.int64)
+        counts = np.fromiter(map(len, graph.reads), np.int64, len(graph.reads))
+        values = np.fromiter(chain.from_iterable(graph.reads), np.int64, int(counts.sum()))
+        read, reader = number[root[values]], np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+        is_counted = read >= 0
+        return cls(owners, sizes[owners], makers[owners], read[is_counted], reader[is_counted])
 
 
 @dataclass(frozen=True)

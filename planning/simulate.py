@@ -10,10 +10,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from operator import itemgetter
+from typing import NamedTuple, TypeVar, cast
 
 from .graph import NO_MAKER, Graph
 from .plan import Batch, CopyGroup, Plan
@@ -22,6 +23,7 @@ BARRIER_ORIGIN = -1
 """The origin of a barrier, in place of the number of an operation."""
 
 BARRIER_NAME = "stablehlo.optimization_barrier"
+T = TypeVar("T")
 
 
 class Instruction(NamedTuple):
@@ -42,6 +44,10 @@ class Instruction(NamedTuple):
     makes: tuple[int, ...]
 
 
+Values = tuple[int, ...]
+Columns = tuple[tuple[int, ...], tuple[str, ...], tuple[bool, ...], tuple[Values, ...], tuple[Values, ...]]
+
+
 @dataclass(frozen=True)
 class SimulatedProgram:
     """The new program.
@@ -54,6 +60,13 @@ class SimulatedProgram:
 
     operations: tuple[Instruction, ...]
     stands_for: tuple[int, ...]
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The attributes of all operations: origins, phases, whether they are new, reads, and results."""
+        if not self.operations:
+            return (), (), (), (), ()
+        return cast(Columns, tuple(zip(*self.operations, strict=True)))
 
     @cached_property
     def maker(self) -> tuple[int, ...]:
@@ -224,35 +237,48 @@ def _without_dead(graph: Graph, written: Sequence[Instruction]) -> list[Instruct
 
 def as_graph(graph: Graph, program: SimulatedProgram) -> Graph:
     """Return the new program as a graph, whose values keep their numbers in the program."""
-    operations = program.operations
-    origins = [operation.origin for operation in operations]
-    copies = (op for op, operation in enumerate(operations) if operation.is_new and operation.origin != BARRIER_ORIGIN)
+    origins, phases, is_new, reads, makes = program.columns
+    # The origin of barriers, -1, selects the entry that is appended here.
+    of_origins, of_values = selected(origins), selected(program.stands_for)
+    first_new, stands_for = len(graph.maker), program.stands_for
+    copies = [op for op, origin in enumerate(origins) if is_new[op] and origin != BARRIER_ORIGIN]
+    viewed = [
+        _viewed_value(graph, *pair) if pair[0] in graph.casts else None for pair in zip(origins, reads, strict=True)
+    ]
     return Graph(
-        names=tuple([BARRIER_NAME if op == BARRIER_ORIGIN else graph.names[op] for op in origins]),
-        phases=tuple([operation.phase for operation in operations]),
-        reads=tuple([operation.reads for operation in operations]),
-        makes=tuple([operation.makes for operation in operations]),
-        flops=tuple([0 if op == BARRIER_ORIGIN else graph.flops[op] for op in origins]),
-        inner_bytes=tuple([0 if op == BARRIER_ORIGIN else graph.inner_bytes[op] for op in origins]),
-        viewed=tuple(
-            [_viewed_value(graph, operation) if operation.origin in graph.casts else None for operation in operations]
-        ),
-        effects=tuple([None if op == BARRIER_ORIGIN else graph.effects[op] for op in origins]),
+        names=of_origins((*graph.names, BARRIER_NAME)),
+        phases=phases,
+        reads=reads,
+        makes=makes,
+        flops=of_origins((*graph.flops, 0)),
+        inner_bytes=of_origins((*graph.inner_bytes, 0)),
+        viewed=tuple(viewed),
+        effects=of_origins((*graph.effects, None)),
         maker=program.maker,
         root=_roots(graph, program),
-        sizes=tuple([graph.sizes[value] for value in program.stands_for]),
-        constants=frozenset([new for new, old in enumerate(program.stands_for) if old in graph.constants]),
+        sizes=of_values(graph.sizes),
+        constants=graph.constants.union(
+            [new for new in range(first_new, len(stands_for)) if stands_for[new] in graph.constants]
+        ),
         literals=frozenset([op for op, origin in enumerate(origins) if origin in graph.literals]),
         copies=frozenset([*copies, *(op for op, origin in enumerate(origins) if origin in graph.copies)]),
-        costs=tuple([0 if op == BARRIER_ORIGIN else graph.costs[op] for op in origins]) if graph.costs else (),
+        costs=of_origins((*graph.costs, 0)) if graph.costs else (),
         counts_returned=graph.counts_returned,
     )
 
 
-def _viewed_value(graph: Graph, instruction: Instruction) -> int:
-    source = graph.viewed[instruction.origin]
+def selected(indices: Sequence[int]) -> Callable[[Sequence[T]], tuple[T, ...]]:
+    """Return a function that takes the entries at these indices from a sequence, in less time than a loop."""
+    if len(indices) < 2:
+        # `itemgetter` returns a single entry as it is.
+        return lambda entries: tuple([entries[index] for index in indices])
+    return itemgetter(*indices)
+
+
+def _viewed_value(graph: Graph, origin: int, reads: tuple[int, ...]) -> int:
+    source = graph.viewed[origin]
     assert source is not None, "the operation is a view or a cast"
-    return instruction.reads[graph.reads[instruction.origin].index(source)]
+    return reads[graph.reads[origin].index(source)]
 
 
 def _roots(graph: Graph, program: SimulatedProgram) -> tuple[int, ...]:
@@ -260,13 +286,13 @@ def _roots(graph: Graph, program: SimulatedProgram) -> tuple[int, ...]:
     barriers that of their operand."""
     roots = list(range(len(program.stands_for)))
     roots[: len(graph.root)] = graph.root
-    for origin, _, _, reads, makes in program.operations:
+    # A value that owns its storage is its own root already, and so is a copy of it.
+    sharing = graph.aliasing | {BARRIER_ORIGIN}
+    for op in [op for op, origin in enumerate(program.columns[0]) if origin in sharing]:
+        origin, _, _, reads, makes = program.operations[op]
         if origin == BARRIER_ORIGIN:
             for read, made in zip(reads, makes, strict=True):
                 roots[made] = roots[read]
-            continue
-        if origin not in graph.aliasing:
-            # A value that owns its storage is its own root already, and so is a copy of it.
             continue
         for old, made in zip(graph.makes[origin], makes, strict=True):
             if (root := graph.root[old]) != old:

@@ -40,6 +40,7 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cu
     """
     selection, emission = options.selection, options.emission
     remarks_of, before, misfits, saving = dict[FuncOp, list[Remark]](), dict[str, Peaks](), Misfits(), None
+    forecasts = dict[str, Peaks]()
     plans = {function: Plan() for function, _ in steps}
     for function, step in steps:
         choice = misfits.fitted(function, partial(choose_for, function, step, options))
@@ -58,6 +59,7 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cu
                 # The peak under XLA before the change may be computed after the step has changed.
                 choice.forecast.detach()
             before[function.sym_name.data] = choice.before
+            forecasts[function.sym_name.data] = choice.chosen.peaks
     misfits.refuse()
     cloned = clone_marked(module, steps, lambda function, _: plans[function], selection.permission)
     inside = cut or any(plan.copies for plan in plans.values())
@@ -65,7 +67,8 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cu
         remarks if plans[function].copies or not inside else as_rest(remarks)
         for function, remarks in remarks_of.items()
     ]
-    return replace(cloned, remarks=(*chain(*per_step), *cloned.remarks), before=before, saving=saving)
+    all_remarks = (*chain(*per_step), *cloned.remarks)
+    return replace(cloned, remarks=all_remarks, before=before, forecasts=forecasts, saving=saving)
 
 
 def _choice_remarks(function: FuncOp, step: Step, choice: ChosenAttempt, selection: Selection) -> list[Remark]:

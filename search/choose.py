@@ -21,7 +21,15 @@ from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
 from ..planning.by_segment.by_structure import CutMethod, Cuts
 from ..planning.by_segment.each_pass import in_each_pass
-from ..planning.objective import AS_GOOD, BLOCK_GAINS, MOSTLY, STRUCTURE_GAINS, STRUCTURES, WORTH_IT
+from ..planning.objective import (
+    AS_GOOD,
+    BLOCK_GAINS,
+    CLEARLY_MORE,
+    MOSTLY,
+    STRUCTURE_GAINS,
+    STRUCTURES,
+    WORTH_IT,
+)
 from ..planning.plan import Plan
 from ..support.diagnostics import Remark, RemarkKind, Topic
 from ..support.units import format_bytes, readable_bytes
@@ -198,9 +206,22 @@ def best_attempt(scored: Sequence[ScoredAttempt], before: Peaks, keeps_barriers:
         return attempt.peaks.of_target(keeps_barriers)
 
     copying = [attempt for attempt in scored if attempt.planned.plan.copies] or scored
+    if keeps_barriers:
+        copying = contenders(copying, before)
     better = [attempt for attempt in copying if why_worse(before, attempt.peaks, keeps_barriers) is None] or copying
     better = [attempt for attempt in better if not (keeps_barriers and _needs_more(before, attempt.peaks))] or better
     return _nearly_smallest(_nearly_smallest(_by_trust(better, size), size), lambda attempt: attempt.peaks.in_order)[0]
+
+
+def contenders(scored: Sequence[ScoredAttempt], before: Peaks) -> Sequence[ScoredAttempt]:
+    """Return the attempts that may have the lowest peak under the model of XLA:CPU, judged by peaks that are cheap to
+    compute.
+
+    Left out are attempts that raise a peak, and those whose peak in program order is `CLEARLY_MORE` than the lowest.
+    """
+    allowed = [attempt for attempt in scored if _raised_peak(before, attempt.peaks, True) is None] or scored
+    lowest = min(attempt.peaks.in_order for attempt in allowed)
+    return [attempt for attempt in allowed if attempt.peaks.in_order <= CLEARLY_MORE * lowest]
 
 
 def _by_trust(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> Sequence[ScoredAttempt]:
@@ -240,13 +261,9 @@ def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
     `keeps_barriers`: whether the target keeps the barriers that enforce the order of copies, so that eager executors
     count too.
     """
-    pairs = [("the peak", before.in_order, after.in_order)]
-    if keeps_barriers:
-        pairs.append(("the peak of an executor that starts operations as soon as it can", before.eager, after.eager))
-    for peak_name, old, new in pairs:
-        if new > old * (1 + WORTH_IT):
-            return f"recomputing takes {peak_name} from {readable_bytes(old)} to {readable_bytes(new)}"
-    if any(_is_worth_it(old, new) for _, old, new in pairs):
+    if (raised := _raised_peak(before, after, keeps_barriers)) is not None:
+        return raised
+    if any(_is_worth_it(old, new) for _, old, new in _cheap_peaks(before, after, keeps_barriers)):
         return None
     if keeps_barriers and _is_worth_it(before.xla, after.xla):
         return None
@@ -256,6 +273,22 @@ def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
         f"recomputing takes the peak from {readable_bytes(before.in_order)} to {readable_bytes(after.in_order)}{xla}: "
         f"less than {100 * WORTH_IT:g} % saved"
     )
+
+
+def _raised_peak(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
+    """Return the reason why the unchanged step is better if a peak rises, without the model of XLA:CPU; else None."""
+    for peak_name, old, new in _cheap_peaks(before, after, keeps_barriers):
+        if new > old * (1 + WORTH_IT):
+            return f"recomputing takes {peak_name} from {readable_bytes(old)} to {readable_bytes(new)}"
+    return None
+
+
+def _cheap_peaks(before: Peaks, after: Peaks, keeps_barriers: bool) -> list[tuple[str, int, int]]:
+    """Return the peaks that need no model of XLA:CPU: the name, the bytes before, and those after."""
+    pairs = [("the peak", before.in_order, after.in_order)]
+    if keeps_barriers:
+        pairs.append(("the peak of an executor that starts operations as soon as it can", before.eager, after.eager))
+    return pairs
 
 
 def _is_worth_it(before: int, after: int) -> bool:

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from ..analysis.memory.peaks import Peaks
+from ..analysis.step.step import Step
 from ..options.recompute_options import Emission
 from ..support.diagnostics import Remark
 from ..support.timing import part
@@ -73,7 +74,23 @@ def replace_content(module: ModuleOp, work: ModuleOp) -> None:
 def peaks_of(steps: Steps, cloned: Cloned) -> Mapping[FuncOp, Peaks]:
     """Compute the peaks of the emitted steps that have copies."""
     copied = {clone_of_step.function for clone_of_step in cloned.steps if clone_of_step.plan.copies}
-    return {function: Peaks.of_step(function, step) for function, step in steps if function.sym_name.data in copied}
+    return {
+        function: _emitted_peaks(function, step, cloned.forecasts.get(name))
+        for function, step in steps
+        if (name := function.sym_name.data) in copied
+    }
+
+
+def _emitted_peaks(function: FuncOp, step: Step, forecast: Peaks | None) -> Peaks:
+    """Return the peaks of an emitted step.
+
+    CSE may extend live ranges beyond the plan. If it raised no peak above the forecast, that of the model of XLA:CPU is
+    taken from the forecast.
+    """
+    peaks = Peaks.of_step(function, step)
+    if forecast is None or peaks.in_order > forecast.in_order or peaks.eager > forecast.eager:
+        return peaks
+    return Peaks.known(peaks.in_order, peaks.eager, lambda: forecast.xla)
 
 
 def why_all_worse(peaks: Mapping[FuncOp, Peaks], cloned: Cloned, emission: Emission) -> Remark | None:

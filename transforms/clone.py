@@ -92,6 +92,7 @@ class Cloned:
         steps: The applied plan of each step.
         remarks: A remark for each mark without effect.
         before: The original peaks of the steps that may be left unchanged instead, by function name.
+        forecasts: The forecast peaks of the same steps.
         saving: The share of the peak that is saved according to the model of XLA:CPU, if it was forecast for the whole
             module.
     """
@@ -99,6 +100,7 @@ class Cloned:
     steps: tuple[ClonedStep, ...]
     remarks: tuple[Remark, ...]
     before: Mapping[str, Peaks] = field(default_factory=dict[str, Peaks])
+    forecasts: Mapping[str, Peaks] = field(default_factory=dict[str, Peaks])
     saving: float | None = None
 
     @property

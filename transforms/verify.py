@@ -61,11 +61,17 @@ def _verify_shardings(operations: Iterable[Operation]) -> None:
 
 def _verify_bounds(operations: Iterable[Operation]) -> None:
     """Raise `Refusal` at the first operation with a type whose bounds do not fit its shape."""
+    # By id, since a step has few types; the operations keep them alive.
+    checked = set[int]()
     for op in operations:
-        arguments = [argument.type for region in op.regions for block in region.blocks for argument in block.args]
+        types = [result.type for result in op.results]
+        if op.regions:
+            types += [argument.type for region in op.regions for block in region.blocks for argument in block.args]
         try:
-            for type_ in (*op.result_types, *arguments):
-                check_bounds(type_)
+            for type_ in types:
+                if id(type_) not in checked:
+                    check_bounds(type_)
+                    checked.add(id(type_))
         except VerifyException as error:
             raise Refusal(op, str(error)) from None
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from ...options.selection import Selection
 from ...planning.by_segment.by_structure import CutMethod, Cuts, cut_into, cuts_by_blocks, cuts_by_structure, uncut
 from ...planning.graph import Graph
+from ...planning.objective import MANY_OPERATIONS
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ def attempts_for(
 ) -> Iterator[Attempt]:
     """Yield the candidates, the most promising ones first.
 
-    If the user defines the segments, only the way of copying them varies.
+    If the user defines the segments, only the way of copying them varies. If the search may divide the step otherwise,
+    it varies for steps of fewer than `MANY_OPERATIONS` alone.
 
     Args:
         graph: The graph of the step.
@@ -91,15 +93,17 @@ def attempts_for(
         structures: The maximum number of divisions by structure; None for all.
     """
     may_divide = not stated and _lets_search_choose(selection)
+    varied = not may_divide or len(graph) < MANY_OPERATIONS
     if named or not may_divide:
         yield DEFAULT_ATTEMPT
-        yield Attempt(beside=False)
+        if varied:
+            yield Attempt(beside=False)
     if may_divide and selection.segment_count:
         if not named:
             cuts = cut_into(graph, selection.segment_count)
             yield DEFAULT_ATTEMPT if cuts is None else Attempt(cuts)
     elif may_divide:
-        if named:
+        if named and varied:
             yield Attempt(own_outputs=True)
         if (whole := uncut(graph)) is not None:
             yield Attempt(whole)

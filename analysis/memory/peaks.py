@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 from ...options.recompute_options import DEFAULT_OPTIONS, Emission
 from ...planning.by_segment.early_parts import early_parts
 from ...planning.graph import Graph
-from ...planning.liveness import CountedStorages, live_bytes, peak_bytes
+from ...planning.liveness import CountedStorages, peak_bytes
 from ...planning.objective import EAGER_SHARE
 from ...planning.orders import eager
 from ...planning.plan import Plan
@@ -23,34 +23,60 @@ from .xla.memory import Plain, xla_timeline
 
 
 @dataclass(frozen=True)
-class Peaks:
-    """Peak bytes of temporaries, by executor.
-
-    Attributes:
-        in_order: The peak if the operations run in program order.
-        eager: The peak of the eager schedule.
-        in_update: Whether the peak in program order occurs in the update.
-        compute_xla: A function that computes the peak of the XLA:CPU model, which is slow.
-    """
+class OrderPeaks:
+    """Peak bytes of temporaries in program order, and in the order of an eager executor."""
 
     in_order: int
     eager: int
-    in_update: bool
-    compute_xla: Callable[[], int] = field(repr=False)
 
     @classmethod
     @part("peaks")
-    def of(cls, graph: Graph, compute_xla: Callable[[], int]) -> Peaks:
+    def of(cls, graph: Graph) -> OrderPeaks:
         counted = CountedStorages.of(graph)
-        live = live_bytes(graph, counted=counted)
-        highest = int(live.argmax()) if len(live) else 0
-        in_update = bool(len(live)) and graph.update[highest]
-        return cls(int(live.max(initial=0)), peak_bytes(graph, eager(graph), counted), in_update, compute_xla)
+        return cls(peak_bytes(graph, counted=counted), peak_bytes(graph, eager(graph), counted))
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """Peak bytes of temporaries, by executor, each computed on first access: a search that goes by one of them does not
+    wait for the others.
+
+    Attributes:
+        compute_orders: A function that computes the peaks in program order and of the eager schedule.
+        compute_xla: A function that computes the peak of the XLA:CPU model, which is slow.
+    """
+
+    compute_orders: Callable[[], OrderPeaks] = field(repr=False)
+    compute_xla: Callable[[], int] = field(repr=False)
+
+    @classmethod
+    def known(cls, in_order: int, eager: int, compute_xla: Callable[[], int]) -> Peaks:
+        """Return peaks of which that of the XLA:CPU model alone is still to be computed."""
+        orders = OrderPeaks(in_order, eager)
+        return cls(lambda: orders, compute_xla)
+
+    @classmethod
+    def of(cls, graph: Graph, compute_xla: Callable[[], int]) -> Peaks:
+        return cls(lambda: OrderPeaks.of(graph), compute_xla)
 
     @classmethod
     def of_step(cls, function: FuncOp, step: Step) -> Peaks:
         """Return the peaks of an emitted step."""
         return cls.of(step.graph, lambda: xla_timeline(function, step.phases).peak_bytes)
+
+    @cached_property
+    def _orders(self) -> OrderPeaks:
+        return self.compute_orders()
+
+    @property
+    def in_order(self) -> int:
+        """The peak if the operations run in program order."""
+        return self._orders.in_order
+
+    @property
+    def eager(self) -> int:
+        """The peak of the eager schedule."""
+        return self._orders.eager
 
     def of_target(self, keeps_barriers: bool) -> int:
         """Return the peak on the executor of a target: the model of XLA:CPU if it keeps barriers, else program
@@ -124,12 +150,18 @@ class Forecast:
         `segments`: the segment of each operation whose early parts may be delayed.
         """
         program = simulate(self.graph, plan, self.keeps_barriers)
-        if self.keeps_barriers and self.staggered:
-            program = self._delay_early_parts(program, segments)
+        if self.keeps_barriers and self.staggered and segments:
+            graph = as_graph(self.graph, program)
+            delayed = self._delay_early_parts(program, graph, segments)
+            if delayed is program:
+                return Peaks.of(graph, lambda: self.plain().peak_bytes(program))
+            program = delayed
         return self.of_program(program)
 
-    def _delay_early_parts(self, program: SimulatedProgram, segments: Mapping[int, str]) -> SimulatedProgram:
-        graph = as_graph(self.graph, program)
+    def _delay_early_parts(
+        self, program: SimulatedProgram, graph: Graph, segments: Mapping[int, str]
+    ) -> SimulatedProgram:
+        """Insert barriers before early parts of segments. `graph`: that of the program."""
         segment_of = {
             op: segments[instruction.origin]
             for op, instruction in enumerate(program.operations)
@@ -140,4 +172,8 @@ class Forecast:
 
     def of_program(self, program: SimulatedProgram) -> Peaks:
         """Return the peaks of a simulated program."""
-        return Peaks.of(as_graph(self.graph, program), lambda: self.plain().peak_bytes(program))
+
+        def orders() -> OrderPeaks:
+            return OrderPeaks.of(as_graph(self.graph, program))
+
+        return Peaks(orders, lambda: self.plain().peak_bytes(program))

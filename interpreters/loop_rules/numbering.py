@@ -37,7 +37,7 @@ from ..risks import all_that_ran, closed_risks, note, note_closures
 from ..scope import Branch, RegionScope
 from ..termination import why_endless
 from ..terms import ENDLESS, Head, Side
-from ..value_numbering import Numbering
+from ..value_numbering import Numbering, SimpleHead
 from .integers import Sum, whole
 from .loop_terms import (
     WHILE,
@@ -87,6 +87,14 @@ class LoopNumbering(Numbering):
         made = self._rules.make(self._terms.head_of(term), self._terms.operands_of(term))
         self._origins.setdefault(made, op)
         return (made,)
+
+    def _simple(self, op: Operation, head: SimpleHead, scope: RegionScope) -> int:
+        term = super()._simple(op, head, scope)
+        if op.regions:
+            return term
+        made = self._rules.make(self._terms.head_of(term), self._terms.operands_of(term))
+        self._origins.setdefault(made, op)
+        return made
 
     def _operands(self, op: Operation, scope: RegionScope) -> tuple[int, ...]:
         numbers = super()._operands(op, scope)
@@ -357,7 +365,7 @@ class LoopNumbering(Numbering):
     def _scope(self, block: Block, bound: Sequence[int], state: int, around: RegionScope) -> RegionScope:
         scope = RegionScope(around.depth + 1, state, state, place=around.place, around=around, is_alike=False)
         scope.chosen = around.chosen
-        scope.values.update(zip(block.args, bound, strict=True))
+        scope.define(block.args, bound)
         return scope
 
     def _counted(

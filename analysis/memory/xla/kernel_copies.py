@@ -111,16 +111,30 @@ class Pools:
 
 
 _CAST = "stablehlo.convert"
-_PRODUCTS = frozenset({"stablehlo.multiply", "stablehlo.divide"})
+_PRODUCT = "stablehlo.multiply"
+_PRODUCTS = frozenset({_PRODUCT, "stablehlo.divide"})
 _IN_LIBRARY = Trait.FUSIBLE | Trait.LIBRARY
 
 
 def with_kernel_copies(program: KernelProgram) -> XlaForm:
     """Rewrite the program as XLA:CPU does before fusion."""
-    writer = _KernelWriter(program, Draft(program))
-    for op in range(len(program)):
-        writer.add(op)
+    writer, changed = _KernelWriter(program, Draft(program)), _possibly_changed(program)
+    for op, read in enumerate(program.reads):
+        if op in changed or not writer.replacement.keys().isdisjoint(read):
+            writer.add(op)
+        else:
+            writer.new.keep_unchanged(op)
     return writer.new.form()
+
+
+def _possibly_changed(program: KernelProgram) -> set[int]:
+    """Return the operations that `_KernelWriter.add` may change or leave out even if their operands stay the same."""
+    changed = {program.maker[value] for value in program.alike}
+    changed.update(program.kernels, program.pools, program.spreads, program.reshapes, program.numbers)
+    changed.update([op for op, name in enumerate(program.names) if name in WRITES_OVER])
+    if program.masks:
+        changed.update([op for op, name in enumerate(program.names) if name == _PRODUCT])
+    return changed
 
 
 @dataclass
@@ -159,7 +173,7 @@ class _KernelWriter:
             self.pools.add(op, operands)
         elif kernel is not None:
             self._add_kernel(op, operands, kernel)
-        elif program.names[op] == "stablehlo.multiply" and op not in program.reshapes:
+        elif program.names[op] == _PRODUCT and op not in program.reshapes:
             self._add_product(op, operands)
         elif program.names[op] in WRITES_OVER:
             self.new.keep(op, self._with_own_operands(op, operands), self._captured(op))

@@ -25,6 +25,8 @@ from ....planning.graph import NO_MAKER
 from .program import KernelProgram
 from .traits import Trait
 
+_NOWHERE, _SEVERAL = -1, -2
+"""In place of the kernel that computes an operation: none, and more than one."""
 _LARGEST = 100
 """Maximum number of operations in a kernel plus values that it reads from outside."""
 
@@ -184,7 +186,7 @@ class _Rules:
     descendants: _Descendants
     stored: dict[int, bool] = field(default_factory=dict[int, bool])
     shared_everywhere: dict[int, bool] = field(default_factory=dict[int, bool])
-    computed_in: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
+    computed_in: dict[int, int] = field(default_factory=dict[int, int])
 
     def place(self, op: int) -> bool:
         """Decide how an operation is fused, given the decisions for its readers; return whether its result is
@@ -193,7 +195,7 @@ class _Rules:
         self.descendants.add(op)
         if self.program.traits[op] & Trait.FUSIBLE and self.program.readers[op]:
             self.do_not_duplicate(op)
-        self.kernels(op)
+        self.kernel(op)
         return self.is_stored(op)
 
     def is_stored(self, op: int) -> bool:
@@ -246,21 +248,31 @@ class _Rules:
 
     def is_computed_once(self, producer: int) -> bool:
         """Return whether all readers of the producer are in the same kernel."""
-        kernels = set[int]()
-        for reader in self.program.readers[producer]:
-            kernels |= self.kernels(reader)
-        return len(kernels) == 1
+        return self._common_kernel(producer) >= 0
 
-    def kernels(self, op: int) -> frozenset[int]:
-        """Return the kernels that compute an operation: itself, or all kernels that it is fused into."""
-        kernels = self.computed_in.get(op)
-        if kernels is None:
+    def kernel(self, op: int) -> int:
+        """Return the kernel that computes an operation: itself, or the one that it is fused into; `_NOWHERE` or
+        `_SEVERAL` if it is not fused into exactly one."""
+        kernel = self.computed_in.get(op)
+        if kernel is None:
             # Set before the readers are asked, in case one of them asks for this operation.
-            kernels = self.computed_in[op] = frozenset([op])
+            kernel = self.computed_in[op] = op
             if op not in self.library and not self.is_stored(op):
-                inside = [self.kernels(reader) for reader in self.program.readers[op]]
-                kernels = self.computed_in[op] = inside[0] if len(inside) == 1 else frozenset[int]().union(*inside)
-        return kernels
+                kernel = self.computed_in[op] = self._common_kernel(op)
+        return kernel
+
+    def _common_kernel(self, op: int) -> int:
+        """Return the kernel that computes all readers of an operation; `_NOWHERE` without readers, and `_SEVERAL` if
+        there is more than one such kernel."""
+        common = _NOWHERE
+        for reader in self.program.readers[op]:
+            kernel = self.kernel(reader)
+            if kernel in (_NOWHERE, common):
+                continue
+            if common != _NOWHERE or kernel == _SEVERAL:
+                return _SEVERAL
+            common = kernel
+        return common
 
     @cached_property
     def in_reductions(self) -> set[int]:

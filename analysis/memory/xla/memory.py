@@ -17,7 +17,7 @@ from xdsl.ir import Operation
 
 from ....dialects.dead_code import drop_dead_code, has_dead_code
 from ....planning.graph import NO_MAKER
-from ....planning.simulate import BARRIER_NAME, BARRIER_ORIGIN, Instruction, SimulatedProgram
+from ....planning.simulate import BARRIER_NAME, BARRIER_ORIGIN, Instruction, SimulatedProgram, selected
 from ...step.order import Order, single_block
 from ...step.phases import Phases
 from ..timeline import Buffer, Labels, Timeline, aliased_bytes
@@ -136,22 +136,18 @@ class Plain:
 
 
 def _program(plain: KernelProgram, new: SimulatedProgram) -> KernelProgram:
-    operations = new.operations
-    at = _places(plain, new)
+    operations, (origins, _, _, reads, makes) = new.operations, new.columns
+    # The origin of barriers, -1, selects the entry that is appended here.
+    of_origins, at = selected(origins), _places(plain, new)
     reshapes = _at(at, plain.reshapes)
     added = list(enumerate(new.stands_for))[len(plain.maker) :]
     behind = {value for operation in operations if operation.origin == BARRIER_ORIGIN for value in operation.makes}
     return replace(
         plain,
-        names=tuple(
-            [
-                BARRIER_NAME if operation.origin == BARRIER_ORIGIN else plain.names[operation.origin]
-                for operation in operations
-            ]
-        ),
+        names=of_origins((*plain.names, BARRIER_NAME)),
         operands=tuple([_operands(plain, operation) for operation in operations]),
-        reads=tuple([operation.reads for operation in operations]),
-        makes=tuple([operation.makes for operation in operations]),
+        reads=reads,
+        makes=makes,
         maker=new.maker,
         sizes=(*plain.sizes, *(plain.sizes[old] for _, old in added)),
         ranks=(*plain.ranks, *(plain.ranks[old] for _, old in added)),
@@ -167,12 +163,7 @@ def _program(plain: KernelProgram, new: SimulatedProgram) -> KernelProgram:
         alike={**plain.alike, **{new: plain.alike[old] for new, old in added if old in plain.alike}},
         pools=_at(at, plain.pools),
         spreads=_at(at, plain.spreads),
-        traits=tuple(
-            [
-                Trait.NONE if operation.origin == BARRIER_ORIGIN else plain.traits[operation.origin]
-                for operation in operations
-            ]
-        ),
+        traits=of_origins((*plain.traits, Trait.NONE)),
     )
 
 
@@ -180,9 +171,9 @@ def _places(plain: KernelProgram, new: SimulatedProgram) -> Sequence[Sequence[in
     """Return for each operation of the unchanged program, its positions in the rewritten one: its own and those of its
     copies."""
     places: list[list[int]] = [[] for _ in range(len(plain))]
-    for op, instruction in enumerate(new.operations):
-        if instruction.origin != BARRIER_ORIGIN:
-            places[instruction.origin].append(op)
+    for op, origin in enumerate(new.columns[0]):
+        if origin != BARRIER_ORIGIN:
+            places[origin].append(op)
     return places
 
 

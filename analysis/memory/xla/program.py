@@ -263,6 +263,19 @@ class Draft:
         self.origin.append(op)
         columns.add_operation(program.names[op], program.traits[op] & ~without, operands, captured, program.makes[op])
 
+    def keep_unchanged(self, op: int) -> None:
+        """Append an operation of the old program, other than a reshape, with its operands and traits."""
+        program, columns = self.program, self.columns
+        for value in program.makes[op]:
+            columns.maker[value] = len(columns.names)
+            columns.root[value] = value
+        self.origin.append(op)
+        columns.names.append(program.names[op])
+        columns.traits.append(program.traits[op])
+        columns.operands.append(program.operands[op])
+        columns.reads.append(program.reads[op])
+        columns.makes.append(program.makes[op])
+
     def leave_out(self, op: int) -> None:
         """Omit an operation of the old program; its results must have no readers."""
         for value in self.program.makes[op]:

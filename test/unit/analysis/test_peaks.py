@@ -24,7 +24,7 @@ def test_steady_is_within_a_tenth_of_program_order() -> None:
 
 
 def peaks(in_order: int, eager: int, xla: int) -> Peaks:
-    return Peaks(in_order, eager, False, lambda: xla)
+    return Peaks.known(in_order, eager, lambda: xla)
 
 
 @pytest.mark.parametrize(

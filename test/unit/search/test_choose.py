@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pytest
 from xdsl.ir import Block
 
+from recompute.analysis.copies import attempts
 from recompute.analysis.copies.attempts import DEFAULT_ATTEMPT, Attempt, attempts_for
 from recompute.analysis.copies.copying import CloneOptions, plan_of_marks
 from recompute.analysis.memory.peaks import Forecast, Peaks
@@ -149,12 +150,42 @@ def test_names_and_then_blocks_are_believed_unless_others_gain_much(sizes: dict[
     planned = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO, DEFAULT_ATTEMPT))
     tried = [
         ScoredAttempt(
-            replace(planned, attempt=Attempt(CUTS.get(kind))), Peaks(1000, 1000, False, lambda size=size: size)
+            replace(planned, attempt=Attempt(CUTS.get(kind))), Peaks.known(1000, 1000, lambda size=size: size)
         )
         for kind, size in sizes.items()
     ]
-    found = best_attempt(tried, Peaks(2000, 2000, False, lambda: 2000), keeps_barriers=True)
+    found = best_attempt(tried, Peaks.known(2000, 2000, lambda: 2000), keeps_barriers=True)
     assert str(found.planned.attempt).endswith(chosen)
+
+
+def test_named_segments_of_large_steps_are_copied_in_one_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vary the copying of named segments for small steps, and where the user leaves the search nothing else."""
+    ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
+    varied = {(False, False), (True, False), (True, True)}
+
+    def ways(selection: Selection) -> set[tuple[bool, bool]]:
+        tried = attempts_for(step.graph, selection, named=True, stated=False)
+        return {(one.beside, one.own_outputs) for one in tried if one.cuts is None}
+
+    assert ways(AUTO) == varied
+    monkeypatch.setattr(attempts, "MANY_OPERATIONS", len(step.graph))
+    assert ways(AUTO) == {(True, False)}
+    assert ways(Selection(segments="block*")) == {(True, False), (False, False)}
+
+
+def test_xla_is_not_asked_of_attempts_that_need_clearly_more_or_raise_a_peak() -> None:
+    """Evaluate the model of XLA:CPU only for attempts that can win by the peaks that are cheap to compute."""
+    ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
+    planned = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO, DEFAULT_ATTEMPT))
+    asked = list[int]()
+
+    def attempt(in_order: int, eager: int) -> ScoredAttempt:
+        return ScoredAttempt(planned, Peaks.known(in_order, eager, lambda: asked.append(in_order) or in_order))
+
+    tried = [attempt(1000, 1000), attempt(1300, 1000), attempt(1301, 1000), attempt(500, 2500)]
+    found = best_attempt(tried, Peaks.known(2000, 2000, lambda: 2000), keeps_barriers=True)
+    assert found is tried[0]
+    assert sorted(asked) == [1000, 1300]
 
 
 def test_what_the_user_says_of_segments_is_not_tried_otherwise() -> None:

@@ -1,0 +1,43 @@
+"""Peaks of emitted steps: what is taken from the forecast, and what is computed again."""
+
+from __future__ import annotations
+
+import pytest
+
+from recompute.analysis.copies.attempts import DEFAULT_ATTEMPT
+from recompute.analysis.memory.peaks import Peaks
+from recompute.options.selection import AUTO
+from recompute.search.emit import peaks_of
+from recompute.search.planned_attempts import AttemptTargets, plan_attempt
+from recompute.test.examples import inlined, peaks_before
+from recompute.transforms.clone import Cloned, ClonedStep
+from recompute.transforms.phase import numbered_steps
+
+NAME = "mlp.small.mlir"
+FORECAST = 7
+
+
+@pytest.mark.parametrize(
+    ("in_order", "eager", "is_forecast"),
+    [(0, 0, True), (1000, 1000, True), (-1, 0, False), (0, -1, False)],
+    ids=["as forecast", "less", "more in program order", "more in the eager order"],
+)
+def test_xla_is_taken_from_the_forecast_unless_another_peak_exceeds_it(
+    in_order: int, eager: int, is_forecast: bool
+) -> None:
+    ((function, step),) = steps = numbered_steps(inlined(NAME).clone())
+    plan = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO, DEFAULT_ATTEMPT)).plan
+    name, before = function.sym_name.data, peaks_before(NAME)
+    forecast = Peaks.known(before.in_order + in_order, before.eager + eager, lambda: FORECAST)
+    cloned = Cloned((ClonedStep(name, step.graph, plan, ()),), (), forecasts={name: forecast})
+    (after,) = peaks_of(steps, cloned).values()
+    assert (after.in_order, after.eager) == (before.in_order, before.eager)
+    assert after.xla == (FORECAST if is_forecast else before.xla)
+
+
+def test_without_a_forecast_xla_is_computed() -> None:
+    ((function, step),) = steps = numbered_steps(inlined(NAME).clone())
+    plan = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO, DEFAULT_ATTEMPT)).plan
+    cloned = Cloned((ClonedStep(function.sym_name.data, step.graph, plan, ()),), ())
+    (after,) = peaks_of(steps, cloned).values()
+    assert after.xla == peaks_before(NAME).xla
