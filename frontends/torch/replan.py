@@ -203,7 +203,10 @@ class _Search:
         return self._of_ours(budget, f"plan within {bound} bytes in program order")
 
     def _smallest(self) -> Candidate | None:
-        return self._of_ours(MINIMUM, "smallest plan in program order")
+        try:
+            return self._candidate_of(self.step.smallest(self.options.rewrite), "smallest plan in program order")
+        except Refusal:
+            return None
 
     def _by_segments(self) -> Candidate | None:
         """Make the plan that recomputes whole segments: Inductor fuses their copies, so that it may need less than the

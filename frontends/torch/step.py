@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
 from typing import Any
@@ -98,6 +98,7 @@ class JointStep:
     inputs: Any
     num_fwd_outputs: int
     keywords: dict[str, Any]
+    _smallest: dict[str, RewrittenStep] = field(default_factory=dict[str, "RewrittenStep"], repr=False)
 
     @cached_property
     def peak(self) -> Peak:
@@ -122,6 +123,14 @@ class JointStep:
         rewritten = _rewrite(self, options)
         cache.put(rewritten.stored)
         return rewritten
+
+    def smallest(self, options: RecomputeOptions) -> RewrittenStep:
+        """Return the rewrite with the lowest peak, which is searched once. Raises `Refusal`."""
+        least = Options(replace(options, budget=MINIMUM), MINIMUM)
+        key = repr(least)
+        if key not in self._smallest:
+            self._smallest[key] = self.rewritten(least)
+        return self._smallest[key]
 
     @cached_property
     def text(self) -> str:
@@ -152,7 +161,7 @@ def _rewrite(step: JointStep, options: Options) -> RewrittenStep:
     Tangents are arguments of the step, and part of the peak that a budget limits.
     """
     if options.budget == MINIMUM:
-        return _smallest(step, options.rewrite)
+        return _with_lowest_peak(step, options.rewrite)
     if options.budget is None:
         return RewrittenStep.of(step, options.rewrite)
     plain, limit, chosen = step.peak, _limit(options.budget, step), options.rewrite
@@ -176,7 +185,7 @@ def _smallest_within(step: JointStep, options: RecomputeOptions, limit: int, err
     """Return the rewrite with the lowest peak if it is within the limit, after a budget was refused. Otherwise raises a
     `Refusal` that also states this peak."""
     try:
-        smallest = _smallest(step, replace(options, budget=MINIMUM))
+        smallest = step.smallest(options)
     except Refusal:
         raise error from None
     if smallest.peak.with_states <= limit:
@@ -186,7 +195,7 @@ def _smallest_within(step: JointStep, options: RecomputeOptions, limit: int, err
     raise Refusal(error.operation, f"{error.reason}; {words}") from error
 
 
-def _smallest(step: JointStep, options: RecomputeOptions) -> RewrittenStep:
+def _with_lowest_peak(step: JointStep, options: RecomputeOptions) -> RewrittenStep:
     """Return the rewrite with the lowest peak: that of the solvers, or that by segments. Raises `Refusal` if both are
     refused.
 
