@@ -27,15 +27,16 @@ def test_the_least_peak_of_a_refusal(refusal: str, least: int):
 
 
 def test_faults():
-    steps = [Step(0.9, 80), Step(0.8, 85), Step(0.7, 60, difference=0.1), Step(0.6, 0, is_refused=True)]
+    steps = [Step(0.9, 800), Step(0.8, 865), Step(0.7, 600, difference=0.1), Step(0.6, 0, is_refused=True)]
     assert rises(steps) == [(steps[0], steps[1])]
-    assert list(faults_of(steps, 100, 0.0)) == [
-        "0.8: 85 bytes, budget 80",
+    assert rises([Step(0.9, 800), Step(0.8, 804)]) == []
+    assert list(faults_of(steps, 1000, 0.0)) == [
+        "0.8: 865 bytes, budget 800",
         "0.7: differs by 1.0e-01",
         "0.6: the refusal states no peak",
-        "0.8: 85 bytes, 80 at 0.9",
+        "0.8: 865 bytes, 800 at 0.9",
     ]
-    assert list(faults_of([Step(0.5, 50, state_is_equal=False)], 100, 0.0)) == ["0.5: another random state"]
+    assert list(faults_of([Step(0.5, 500, state_is_equal=False)], 1000, 0.0)) == ["0.5: another random state"]
 
 
 def test_a_program_at_falling_budgets(monkeypatch: pytest.MonkeyPatch):
