@@ -1,4 +1,4 @@
-"""Compare plans by cost model, and the roofline with measured time: the tables of docs/costs.md.
+"""Compare plans by cost model, and the roofline with measured time: the tables of docs/measured/costs.md.
 
     python -m recompute.benchmarks.costs plans gpt.large unet.large   # planned by one cost, counted by all
     python -m recompute.benchmarks.costs times gpt.large resnet.large # one execution by XLA:CPU and the roofline

@@ -69,7 +69,9 @@ class Named:
     name: str
 
 
-Argument: TypeAlias = "bool | int | float | str | Operand | Named | list[Argument] | tuple[Argument, ...] | None"
+Argument: TypeAlias = (
+    "bool | int | float | complex | str | Operand | Named | list[Argument] | tuple[Argument, ...] | None"
+)
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,11 @@ def _argument(tree: ast.expr) -> Argument:
             return Named("torch", name)
         case ast.Call(func=ast.Name(id="device"), args=[ast.Constant(value=str() as name)], keywords=[]):
             return Named("device", name)
+        case ast.Call(func=ast.Name(id="complex"), args=[real, imaginary], keywords=[]):
+            parts = _argument(real), _argument(imaginary)
+            if not all(isinstance(part, float) for part in parts):
+                raise ValueError(f"'{ast.unparse(tree)}' cannot be an argument: expected two numbers with a point")
+            return complex(*cast(tuple[float, float], parts))
         case ast.List(elts=parts):
             return list(map(_argument, parts))
         case ast.Tuple(elts=parts):

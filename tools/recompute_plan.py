@@ -9,7 +9,7 @@
     recompute-plan step.mlir --sweep 10 --curve curve.svg
     recompute-plan step.mlir --fit 8GiB
 
-A graph is a JSON file: nodes of a training step in the order of execution, with bytes and costs (docs/solvers.md). A
+A graph is a JSON file: nodes of a training step in the order of execution, with bytes and costs (docs/graphs.md). A
 step is MLIR; `recompute-opt -p 'recompute{budget=…}'` applies a plan to it.
 A budget is a share of the plain peak (0.5, 50%), bytes with a unit (8GiB, 500MB), or min. The output has the peak, the
 extra cost in percent of the step, a proven lower bound on it, and their difference. ORDER.txt is the order of

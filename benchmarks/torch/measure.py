@@ -59,6 +59,12 @@ def rows(name: str, forms: Iterable[Form], progress: Callable[[str], None]) -> I
         yield row
 
 
+def described(error: Exception) -> str:
+    """The type of an error and its first line, without the name of the backend that Dynamo puts before it."""
+    text = str(error).partition(" raised:")[2].strip() or str(error).strip()
+    return f"{type(error).__name__}: {text.splitlines()[0] if text else ''}"
+
+
 def measured(name: str, form: Form, reference: Outcome | None, plain_bytes: int) -> tuple[Row, Outcome | None]:
     """One row and its results, which are None if the form fails."""
     model, inputs = make(name)
@@ -75,8 +81,7 @@ def measured(name: str, form: Form, reference: Outcome | None, plain_bytes: int)
             cost = metered(model, call, inputs)
             step_seconds = seconds(model, call, inputs, REPEATS)
     except Exception as error:
-        line = str(error).strip().splitlines()[0] if str(error).strip() else ""
-        return Row(name, form.name, budget_bytes=budget_bytes, error=f"{type(error).__name__}: {line}"), None
+        return Row(name, form.name, budget_bytes=budget_bytes, error=described(error)), None
     row = Row(
         name,
         form.name,

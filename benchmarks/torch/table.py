@@ -46,7 +46,7 @@ def missed(rows: Sequence[Row]) -> list[str]:
     lines: list[str] = []
     for row in (row for row in rows if row.budget_bytes is not None):
         if row.error:
-            if "Refusal" not in row.error:
+            if "BudgetNotKept" not in row.error:
                 lines.append(f"{row.case}, {row.form}: {row.error}")
         elif row.differences:
             lines.append(f"{row.case}, {row.form}: {equality(row.differences)}")

@@ -31,6 +31,8 @@ def _text(argument: Any, node: torch.fx.Node, operand: Callable[[Any], int]) -> 
         return repr(argument)
     if type(argument) is float:
         return repr(argument) if math.isfinite(argument) or math.isnan(argument) else str(argument)
+    if type(argument) is complex:
+        return f"complex({_text(argument.real, node, operand)}, {_text(argument.imag, node, operand)})"
     if isinstance(argument, list | tuple):
         parts = [_text(part, node, operand) for part in argument]
         if isinstance(argument, list):

@@ -1,4 +1,4 @@
-"""Import a joint graph: FX to xDSL, without text. docs/torch.md describes the encoding.
+"""Import a joint graph: FX to xDSL, without text. docs/torch_internals.md describes the encoding.
 
 A copy in an exported graph says in its metadata which node it copies, and gets that node's name. So an exported graph
 can be imported again, and compared with the graph before.

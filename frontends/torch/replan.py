@@ -4,12 +4,16 @@ The peak of a compiled step differs from that of program order, since Inductor f
 bound in program order; the measured peak of the compiled step, divided by the planned one, corrects the bound of the
 next plan. If none of these plans keeps the budget, those of PyTorch's own partitioner are tried if they are correct:
 below a budget of 1 it draws random numbers again and reads overwritten buffers.
+
+Budgets on one step share measurements: what was compiled for one budget is a candidate for the others
+(`measurements.py`). A budget that a known candidate keeps that was chosen for a larger one is not searched again, so
+that peaks never rise when budgets fall.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
@@ -21,6 +25,7 @@ from ...support.diagnostics import Refusal
 from ...support.units import MINIMUM, is_share, parse_budget
 from .compiled_step import devices_of, measured_peak, program_order_peak
 from .flops import flops_of
+from .measurements import Measurement, Measurements
 from .options import Options
 from .partition import BudgetNotKept
 from .report import GraphReport, Round, report_of, unchanged_report
@@ -49,6 +54,7 @@ class Candidate:
         planned_bytes: The peak in program order.
         flops: FLOPs of products.
         rewritten: The rewrite, if it is ours.
+        torch_budget: The value of `activation_memory_budget`, if it is PyTorch's.
     """
 
     words: str
@@ -56,6 +62,12 @@ class Candidate:
     planned_bytes: int
     flops: int
     rewritten: RewrittenStep | None = None
+    torch_budget: float | None = None
+
+    def measured(self, peak_bytes: int) -> Measurement:
+        """Return the measurement of its peak as compiled."""
+        source = self.torch_budget if self.rewritten is None else self.rewritten.stored
+        return Measurement(self.words, self.planned_bytes, peak_bytes, self.flops, source)
 
 
 def partitioned_within(step: JointStep, options: Options) -> tuple[Partitioned, GraphReport]:
@@ -69,29 +81,57 @@ def partitioned_within(step: JointStep, options: Options) -> tuple[Partitioned, 
 
 @dataclass(frozen=True)
 class _Search:
-    """The search of one step."""
+    """The search of one step. `_made`: the candidates that it has measured, by description and planned bytes."""
 
     step: JointStep
     options: Options
+    _made: dict[tuple[str, int], Candidate] = field(default_factory=dict[tuple[str, int], Candidate])
 
     def best(self) -> tuple[Partitioned, GraphReport]:
-        plain = self._plain
-        plain_bytes = self._measured(plain)
+        plain_bytes = self._plain_bytes
         limit = self._limit(plain_bytes)
-        tried = {plain_bytes: plain}
         rounds = list[Round]()
-        if limit is None or plain_bytes > limit:
+        known = None if limit is None else self._known_within(limit)
+        if limit is None or known is None or not self._is_good(*known, limit):
             for candidate in self._candidates(limit, plain_bytes, rounds):
                 peak = self._measured(candidate)
                 fits = None if limit is None else peak <= limit
                 rounds.append(Round(candidate.words, candidate.planned_bytes, peak, candidate.flops, fits))
-                if peak not in tried or candidate.flops < tried[peak].flops:
-                    tried[peak] = candidate
-        within = [peak for peak in tried if limit is None or peak <= limit]
-        if not within:
-            raise BudgetNotKept(_not_reached(self.options.budget or "", limit or 0, plain_bytes, rounds))
-        chosen = min(within) if limit is None else min(within, key=lambda peak: (tried[peak].flops, peak))
-        return tried[chosen].halves, self._report(tried[chosen], plain_bytes, chosen, rounds)
+            known = self._known_within(self._least_bytes if limit is None else limit)
+        if known is None:
+            raise BudgetNotKept(
+                _not_reached(self.options.budget or "", limit or 0, plain_bytes, self._least_bytes, rounds)
+            )
+        candidate, peak = known
+        if limit is not None:
+            self._measurements.choices.append((limit, peak))
+        return candidate.halves, self._report(candidate, plain_bytes, peak, rounds)
+
+    def _is_good(self, candidate: Candidate, peak: int, limit: int) -> bool:
+        """Return whether no search is needed: the candidate needs no extra work or nearly the whole limit, or is one
+        that keeps the choice for a larger budget from having a lower peak."""
+        is_cheap = candidate.flops <= self._plain.flops or peak >= CLOSE * limit
+        return is_cheap or self._measurements.is_settled(limit)
+
+    def _known_within(self, limit: int) -> tuple[Candidate, int] | None:
+        """Return the measured candidate within the limit with the fewest FLOPs, and its peak; None without one."""
+        for measurement in self._measurements.within(limit):
+            candidate = self._again(measurement)
+            if candidate is not None:
+                return candidate, measurement.peak_bytes
+        return None
+
+    def _again(self, measurement: Measurement) -> Candidate | None:
+        """Make a measured candidate; None if its plan does not fit, which would be a defect."""
+        made = self._made.get((measurement.words, measurement.planned_bytes))
+        if made is not None:
+            return made
+        if measurement.source is None:
+            return self._plain
+        if isinstance(measurement.source, float):
+            return self._by_torch(measurement.source)
+        rewritten = RewrittenStep.of_stored(self.step, self.options.rewrite, measurement.source)
+        return None if rewritten is None else self._candidate_of(rewritten, measurement.words)
 
     def _limit(self, plain_bytes: int) -> int | None:
         """Return the bytes for the step beside weights, buffers and inputs; None for the budget `min`."""
@@ -112,9 +152,9 @@ class _Search:
 
     def _ours(self, limit: int, plain_bytes: int, rounds: list[Round], most: int) -> Iterator[Candidate]:
         """Yield plans for bounds in program order, each the loosest that should fit by the measurements so far."""
-        ratio = plain_bytes / self._unchanged.plain_bytes
-        bound = int(limit / ratio)
-        bounds = set[int]()
+        known = self._measurements.of_ours
+        bound = next_bound(limit, known) if known else int(limit * self._unchanged.plain_bytes / plain_bytes)
+        bounds = {planned for planned, peak in known if peak > limit}
         for _ in range(most):
             candidate = self._within(bound) or self._smallest()
             if candidate is not None and candidate.planned_bytes in bounds and not any(each.fits for each in rounds):
@@ -126,23 +166,23 @@ class _Search:
             last = rounds[-1]
             if last.fits and (last.peak_bytes >= CLOSE * limit or candidate.flops <= self._plain.flops):
                 return
-            bound = next_bound(limit, [(each.planned_bytes, each.peak_bytes) for each in rounds])
+            bound = next_bound(limit, self._measurements.of_ours)
 
     def _least(self) -> Iterator[Candidate]:
         """Yield plans for the budget `min`: the smallest in program order, and two that leave Inductor more room."""
         smallest = self._smallest()
         if smallest is None:
             return
-        yield smallest
-        for share in (1.1, 1.25):
-            candidate = self._within(int(share * smallest.planned_bytes))
-            if candidate is not None and candidate.planned_bytes > smallest.planned_bytes:
+        looser = [self._within(int(share * smallest.planned_bytes)) for share in (1.1, 1.25)]
+        larger = [each for each in looser if each is not None and each.planned_bytes > smallest.planned_bytes]
+        for candidate in (smallest, *larger):
+            if not self._measurements.has(candidate.words, candidate.planned_bytes):
                 yield candidate
 
     def _torch(self, limit: int | None, plain_bytes: int, count: int, rounds: list[Round]) -> Iterator[Candidate]:
         """Yield the partitions of PyTorch's partitioner: the loosest that is predicted to fit, then smaller ones."""
         ratio = plain_bytes / self._plain.planned_bytes
-        candidates = list(self._of_torch())
+        candidates = [each for each in self._of_torch() if not self._measurements.has(each.words, each.planned_bytes)]
         while candidates and count:
             within = [each for each in candidates if limit is not None and ratio * each.planned_bytes <= limit]
             chosen = (
@@ -163,7 +203,10 @@ class _Search:
         return self._of_ours(budget, f"plan within {bound} bytes in program order")
 
     def _smallest(self) -> Candidate | None:
-        return self._of_ours(MINIMUM, "smallest plan in program order")
+        try:
+            return self._candidate_of(self.step.smallest(self.options.rewrite), "smallest plan in program order")
+        except Refusal:
+            return None
 
     def _by_segments(self) -> Candidate | None:
         """Make the plan that recomputes whole segments: Inductor fuses their copies, so that it may need less than the
@@ -173,17 +216,24 @@ class _Search:
     def _of_ours(self, budget: str | None, words: str) -> Candidate | None:
         options = Options(replace(self.options.rewrite, budget=budget), budget)
         try:
-            rewritten = self.step.rewritten(options)
+            return self._candidate_of(self.step.rewritten(options), words)
+        except Refusal:
+            return None
+
+    def _candidate_of(self, rewritten: RewrittenStep, words: str) -> Candidate | None:
+        try:
             halves = self.step.split(rewritten)
-        except (Refusal, NotProved):
+        except NotProved:
             return None
         report = report_of(self.step, rewritten)
         return Candidate(words, halves, report.peak_bytes, report.flops, rewritten)
 
     def _of_torch(self) -> Iterator[Candidate]:
-        for budget in TORCH_BUDGETS:
-            with functorch_config.patch(activation_memory_budget=budget):
-                yield self._by_min_cut(f"activation_memory_budget={budget:g}")
+        yield from map(self._by_torch, TORCH_BUDGETS)
+
+    def _by_torch(self, budget: float) -> Candidate:
+        with functorch_config.patch(activation_memory_budget=budget):
+            return replace(self._by_min_cut(f"activation_memory_budget={budget:g}"), torch_budget=budget)
 
     @cached_property
     def _plain(self) -> Candidate:
@@ -212,9 +262,28 @@ class _Search:
         )
         return not is_random and not self.step.overwrites
 
-    def _measured(self, candidate: Candidate) -> int:
+    @cached_property
+    def _measurements(self) -> Measurements:
+        return Measurements.of(self.step, self.options)
+
+    @property
+    def _plain_bytes(self) -> int:
+        known = self._measurements.plain_bytes
+        return self._measured(self._plain) if known is None else known
+
+    @property
+    def _least_bytes(self) -> int:
+        return self._measurements.least_bytes or 0
+
+    def _compiled_peak(self, candidate: Candidate) -> int:
         (device,) = devices_of(self.step.joint)
         return measured_peak(candidate.halves, self.step.num_fwd_outputs, device)
+
+    def _measured(self, candidate: Candidate) -> int:
+        peak = self._compiled_peak(candidate)
+        self._measurements.add(candidate.measured(peak))
+        self._made[candidate.words, candidate.planned_bytes] = candidate
+        return peak
 
     def _report(self, chosen: Candidate, plain_bytes: int, peak_bytes: int, rounds: list[Round]) -> GraphReport:
         report = self._unchanged if chosen.rewritten is None else report_of(self.step, chosen.rewritten)
@@ -255,12 +324,11 @@ def _flops(halves: Partitioned) -> int:
     return sum(flops_of(node.target, node.args, node.kwargs, node.meta["val"]) or 0 for node in nodes)
 
 
-def _not_reached(budget: str, limit: int, plain_bytes: int, rounds: list[Round]) -> str:
-    """Return the message of the refusal: the smallest peak, then each step that was compiled."""
+def _not_reached(budget: str, limit: int, plain_bytes: int, least_bytes: int, rounds: list[Round]) -> str:
+    """Return the message of the refusal: the smallest peak of all steps that were compiled for any budget, then each
+    step that was compiled for this one."""
     words = f"no compiled step keeps the budget {budget}, {limit} of {plain_bytes} bytes beside weights and inputs"
-    least = (
-        f"the least of {len(rounds)} compiled needs {min(each.peak_bytes for each in rounds)}"
-        if rounds
-        else ("nothing can be recomputed")
-    )
-    return "; ".join([f"{words}: {least}", *map(str, rounds)])
+    of_rounds = min((each.peak_bytes for each in rounds), default=plain_bytes)
+    least = f"the least of {len(rounds)} compiled needs {of_rounds}" if rounds else "no other step is left to compile"
+    earlier = f"; one compiled for another budget needs {least_bytes}" if least_bytes < of_rounds else ""
+    return "; ".join([f"{words}: {least}{earlier}", *map(str, rounds)])

@@ -91,7 +91,9 @@ class GraphReport:
         before, after = format_bytes(self.plain_bytes), format_bytes(self.peak_bytes)
         peaks = f"peak {before} -> {after} beside {format_bytes(self.input_bytes)} of inputs and weights"
         if self.plan:
-            peaks += f", measured in {len(self.rounds)} compilations: {self.plan}"
+            is_shared = not self.rounds and self.rewritten is not None
+            peaks += ", measured for another budget" if is_shared else f", measured in {len(self.rounds)} compilations"
+            peaks += f": {self.plan}"
         if self.unmeasured:
             peaks += f", in program order (not measured: {self.unmeasured})"
         proof = "" if self.plan and self.rewritten is None else "proved equal, "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
 from typing import Any
@@ -20,7 +20,7 @@ from ...mlir_io.printer import print_module
 from ...options.recompute_options import RecomputeOptions
 from ...planning.plan import Optimality
 from ...support.diagnostics import Refusal
-from ...support.units import MINIMUM, is_share, parse_budget
+from ...support.units import MINIMUM, is_share, parse_budget, readable_bytes
 from .exporter import write_joint
 from .importer import read_joint, written_placeholders
 from .options import Options
@@ -28,8 +28,14 @@ from .peaks import Peak
 from .plan_cache import PlanCache, StoredPlan
 
 Partitioned = tuple[torch.fx.GraphModule, torch.fx.GraphModule]
-TIGHTENED, SHRUNK = 4, 0.93
-"""Maximum number of budgets that are tried below the least that was found, each this share of the one before."""
+TIGHTENED, SHRUNK = 6, 0.93
+"""Maximum number of budgets that are tried below the least that was found, and the share of it that is tried first."""
+CLOSE = 0.99
+"""Share of the least peak that was found above which no smaller budget is tried."""
+LOWERED = 4
+"""Maximum number of plans for a budget: each next one is for fewer bytes, by which the random states held by the one
+before exceed it."""
+_WITH_STATES = "the states of random generators that copies restore exceed the budget with every plan that was tried"
 _KEYWORDS = frozenset(signature(default_partition).parameters)
 
 
@@ -92,6 +98,7 @@ class JointStep:
     inputs: Any
     num_fwd_outputs: int
     keywords: dict[str, Any]
+    _smallest: dict[str, RewrittenStep] = field(default_factory=dict[str, "RewrittenStep"], repr=False)
 
     @cached_property
     def peak(self) -> Peak:
@@ -116,6 +123,14 @@ class JointStep:
         rewritten = _rewrite(self, options)
         cache.put(rewritten.stored)
         return rewritten
+
+    def smallest(self, options: RecomputeOptions) -> RewrittenStep:
+        """Return the rewrite with the lowest peak, which is searched once. Raises `Refusal`."""
+        least = Options(replace(options, budget=MINIMUM), MINIMUM)
+        key = repr(least)
+        if key not in self._smallest:
+            self._smallest[key] = self.rewritten(least)
+        return self._smallest[key]
 
     @cached_property
     def text(self) -> str:
@@ -146,23 +161,46 @@ def _rewrite(step: JointStep, options: Options) -> RewrittenStep:
     Tangents are arguments of the step, and part of the peak that a budget limits.
     """
     if options.budget == MINIMUM:
-        return _smallest(step, options.rewrite)
+        return _with_lowest_peak(step, options.rewrite)
     if options.budget is None:
         return RewrittenStep.of(step, options.rewrite)
     plain, limit, chosen = step.peak, _limit(options.budget, step), options.rewrite
     if is_share(options.budget) and step.tangent_bytes:
         chosen = replace(chosen, budget=f"{limit + plain.argument_bytes}B")
-    within = RewrittenStep.of(step, chosen)
-    if (over := within.peak.with_states - limit) > 0 and within.peak.temporary_bytes <= limit:
-        return RewrittenStep.of(step, replace(chosen, budget=f"{max(0, limit - over + plain.argument_bytes)}B"))
-    return within
+    bound = limit
+    try:
+        for _ in range(LOWERED):
+            within = RewrittenStep.of(step, chosen)
+            over = within.peak.with_states - limit
+            if over <= 0:
+                return within
+            bound = max(0, min(bound, within.peak.temporary_bytes) - over)
+            chosen = replace(chosen, budget=f"{bound + plain.argument_bytes}B")
+    except Refusal as error:
+        return _smallest_within(step, options.rewrite, limit, error)
+    return _smallest_within(step, options.rewrite, limit, Refusal(step.module, _WITH_STATES))
 
 
-def _smallest(step: JointStep, options: RecomputeOptions) -> RewrittenStep:
+def _smallest_within(step: JointStep, options: RecomputeOptions, limit: int, error: Refusal) -> RewrittenStep:
+    """Return the rewrite with the lowest peak if it is within the limit, after a budget was refused. Otherwise raises a
+    `Refusal` that also states this peak."""
+    try:
+        smallest = step.smallest(options)
+    except Refusal:
+        raise error from None
+    if smallest.peak.with_states <= limit:
+        return smallest
+    reached = smallest.peak.with_states + step.tangent_bytes
+    words = f"the least peak that a plan reaches is {readable_bytes(reached)} beside weights and inputs"
+    raise Refusal(error.operation, f"{error.reason}; {words}") from error
+
+
+def _with_lowest_peak(step: JointStep, options: RecomputeOptions) -> RewrittenStep:
     """Return the rewrite with the lowest peak: that of the solvers, or that by segments. Raises `Refusal` if both are
     refused.
 
-    The least budget is found by a greedy search, which may stop early; so smaller budgets are tried.
+    The least budget is found by a greedy search, which may stop early; so smaller budgets are tried, by bisection above
+    those that are refused.
     """
     within, refused = list[RewrittenStep](), list[Refusal]()
     for each in (options, replace(options, budget=None)):
@@ -173,12 +211,16 @@ def _smallest(step: JointStep, options: RecomputeOptions) -> RewrittenStep:
     if not within:
         raise refused[0]
     best = min(within, key=lambda rewritten: rewritten.peak.with_states)
+    highest_refused = 0
     for _ in range(TIGHTENED):
-        budget = f"{int(SHRUNK * best.peak.with_states) + step.peak.argument_bytes}B"
-        try:
-            tighter = RewrittenStep.of(step, replace(options, budget=budget))
-        except Refusal:
+        budget = max(int(SHRUNK * best.peak.with_states), (highest_refused + best.peak.with_states) // 2)
+        if budget > CLOSE * best.peak.with_states:
             break
+        try:
+            tighter = RewrittenStep.of(step, replace(options, budget=f"{budget + step.peak.argument_bytes}B"))
+        except Refusal:
+            highest_refused = budget
+            continue
         if tighter.peak.with_states >= best.peak.with_states:
             break
         best = tighter

@@ -22,6 +22,7 @@ from ..simulate import as_graph, simulate
 from ..two_point_bound import TwoPointBound, two_point_bound
 from .effort import SMALL_PROBLEM, Effort
 from .incumbent import Incumbent
+from .live_sets import TooManyStates, copies_within
 from .problem import OperationRow, Pair, Problem, problem_of
 from .result import Infeasible, NoPlan, Result, infeasible, never
 from .solvers_by_name import solve
@@ -93,7 +94,12 @@ def with_views(graph: Graph, pairs: Iterable[Pair]) -> set[Pair]:
 
 
 def plan_within(
-    graph: Graph, budget: int, solver: str = "auto", chain: bool = False, stop: Callable[[], bool] = never
+    graph: Graph,
+    budget: int,
+    solver: str = "auto",
+    chain: bool = False,
+    stop: Callable[[], bool] = never,
+    live_sets: bool = False,
 ) -> Plan:
     """Return a plan within the budget.
 
@@ -102,6 +108,8 @@ def plan_within(
         solver: The name of a solver.
         chain: As in `plan_of_pairs`, for eager executors.
         stop: Ends the search with the best plan so far.
+        live_sets: Whether the sets of live storages of a small problem are searched if the solver finds no plan, which
+            takes seconds.
 
     Raises:
         NoPlan: If no plan within the budget exists or is found.
@@ -128,7 +136,18 @@ def plan_within(
             outcome = search(limit, Effort.once_more())
         if is_open(outcome) and least()[0] <= limit:
             outcome = search(limit, Effort.brief(), [least()[1]])
+        if is_open(outcome) and live_sets and len(problem) <= SMALL_PROBLEM:
+            outcome = search_live_sets(limit) or outcome
         return outcome
+
+    def search_live_sets(limit: int) -> Result | Infeasible | None:
+        try:
+            pairs = copies_within(problem, limit, stop)
+        except TooManyStates:
+            return None
+        if pairs is None:
+            return infeasible(problem, "no schedule keeps the budget: all sets of live storages were searched", True)
+        return search(limit, Effort.brief(), [pairs])
 
     fitting = solve_until_rewritten_fits(graph, problem, budget, solve_within, chain)
     if isinstance(fitting, Infeasible):

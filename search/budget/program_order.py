@@ -136,7 +136,9 @@ class _InOrder(Generic[O]):
                 most = bytes_within(graph, "min") if limit is None else limit - less
                 try:
                     return segments.plan(
-                        graph, partial(plan_within, budget=most, chain=chain, stop=self.problem.stop), chain
+                        graph,
+                        partial(plan_within, budget=most, chain=chain, stop=self.problem.stop, live_sets=True),
+                        chain,
                     )
                 except NoPlan as error:
                     raise NoPlan(f"{error}{f', and {besides} bytes around the block' if besides else ''}") from error

@@ -55,7 +55,9 @@ def judged(script: Script, budget: str) -> Judgement:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="patterns of names")
-    parser.add_argument("--budget", default="min", help="for each graph (default: min, which copies the most)")
+    parser.add_argument(
+        "--budget", default="min", help="for each graph (default: min, which copies the most); none: without a budget"
+    )
     parser.add_argument("--json", type=Path, help="write the judgements to this file")
     options = parser.parse_args()
     chosen = [s for n, s in scripts().items() if not options.names or any(fnmatch(n, p) for p in options.names)]

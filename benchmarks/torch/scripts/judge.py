@@ -69,7 +69,7 @@ def by_torch(target: Any) -> Any:
 
 @dataclass(frozen=True)
 class Ours:
-    """Compile within a budget, and keep the backends for their reports."""
+    """Compile within a budget, or without one (`none`), and keep the backends for their reports."""
 
     budget: str
     backends: list[Any] = field(default_factory=list)
@@ -79,7 +79,7 @@ class Ours:
     def __call__(self, target: Any) -> Any:
         import recompute.torch as rt
 
-        self.backends.append(rt.backend(budget=self.budget))
+        self.backends.append(rt.backend(budget=None if self.budget == "none" else self.budget))
         return torch.compile(target, backend=self.backends[-1])
 
     def reports(self) -> list[Any]:
@@ -150,14 +150,15 @@ def judge(script: Script, budget: str) -> Judgement:
 
 def error_verdict(script: Script, error: Exception | None) -> Verdict:
     """Whether our error is a refusal of the budget, PyTorch's own, or a fault."""
-    if "BudgetNotKept" in described(error):
+    if "BudgetNotKept" in str(error):
         return Verdict.REFUSED
     theirs = attempt(script, by_torch)
     return Verdict.ERROR_AS_TORCH if type(error) is type(theirs.error) else Verdict.CRASH
 
 
 def described(error: Exception | None) -> str:
-    return f"{type(error).__name__}: {first_line(error)}"
+    """The type of an error, and its first line, which Dynamo puts behind the name of the backend."""
+    return f"{type(error).__name__}: {first_line(str(error).partition(' raised:')[2].strip() or error)}"
 
 
 def first_line(text: object) -> str:

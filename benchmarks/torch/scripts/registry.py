@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from . import autograd, control, mixed, modules, training
+from . import autograd, control, mixed, modules, structures, training
 from .script import SCRIPTS, Script
 
-MODULES = (modules, control, autograd, training, mixed)
+MODULES = (modules, control, autograd, training, mixed, structures)
 
 
 def scripts() -> dict[str, Script]:

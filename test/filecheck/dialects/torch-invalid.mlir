@@ -62,3 +62,11 @@ func.func @draw() {
   %0 = "torch.draw"() {torch.node = "drop"} : () -> tensor<16xui8>
   func.return
 }
+
+// -----
+
+func.func @complex(%x: tensor<4xcomplex<f32>>) {
+  // expected-error@+1 {{'complex(1, 2)' cannot be an argument: expected two numbers with a point}}
+  %0 = "torch.aten.mul.Scalar"(%x) {torch.args = "%0, complex(1, 2)", torch.node = "mul"} : (tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>>
+  func.return
+}

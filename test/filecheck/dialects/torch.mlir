@@ -11,6 +11,14 @@ func.func @call(%x: tensor<8x4xf32>, %w: tensor<4x4xf32>) -> tensor<8x4xf32> {
 // CHECK-NEXT:    %0 = "torch.aten.mm.default"(%x, %w) {torch.args = "%0, %1", torch.flops = 256 : i64, torch.node = "mm"} : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
 // CHECK-NEXT:    %1, %2 = "acme.pair"(%0) : (tensor<8x4xf32>) -> (tensor<8x4xf32>, !torch.none)
 
+// A complex number is an argument by its parts, which have a point.
+func.func @complex(%x: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>> {
+  %0 = "torch.aten.mul.Scalar"(%x) {torch.args = "%0, complex(-0.0, inf)", torch.node = "mul"} : (tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>>
+  func.return %0 : tensor<4xcomplex<f32>>
+}
+// CHECK-LABEL: func.func @complex
+// CHECK-NEXT:    %0 = "torch.aten.mul.Scalar"(%x) {torch.args = "%0, complex(-0.0, inf)", torch.node = "mul"} : (tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>>
+
 // A random operation is a draw, and a function of the state that was drawn, which its argument list leaves out.
 func.func @dropout(%x: tensor<8xf32>) -> tensor<8xf32> {
   %s = "torch.draw"() {torch.args = "%0, 0.1, True", torch.node = "drop", torch.of = "aten.native_dropout.default"} : () -> tensor<16xui8>

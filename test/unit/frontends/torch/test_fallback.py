@@ -52,8 +52,15 @@ def test_a_budget_that_nothing_keeps_says_what_is_needed() -> None:
     torch._dynamo.reset()
     model, args = made("gpt")
     step = rt.compile(model, budget="5%")
-    with pytest.raises(Exception, match=r"no plan within \d+ bytes .* no plan needs less than \d+ bytes"):
+    expected = (
+        r"no plan within \d+ bytes .* no plan needs less than \d+ bytes.*; the least peak that a plan reaches is .*"
+    )
+    with pytest.raises(Exception, match=expected) as raised:
         step(*args)
+    torch._dynamo.reset()
+    smallest = rt.compile(model, budget="min")
+    smallest(*args)
+    assert f"{smallest.report().graphs[0].peak_bytes} bytes) beside weights and inputs" in str(raised.value)
 
 
 def test_an_operation_that_nobody_knows_runs_once() -> None:

@@ -9,6 +9,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ import pytest
 from recompute.test.unit.frontends.torch.steps import torch
 
 import recompute.torch as rt  # isort: skip
-from recompute.frontends.torch import replan  # isort: skip
+from recompute.frontends.torch import measurements, replan  # isort: skip
 from recompute.frontends.torch.allocator import allocator_peak  # isort: skip
 from recompute.frontends.torch.compiled_step import NotMeasured  # isort: skip
 from recompute.frontends.torch.inductor import InductorPartitioner  # isort: skip
@@ -31,9 +32,10 @@ needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="Inducto
 
 
 @pytest.fixture
-def fresh() -> Iterator[None]:
-    """No step comes from a cache: a cached one is not planned again."""
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No step comes from a cache: a cached one is not planned again; and nothing was measured before."""
     torch._dynamo.reset()
+    monkeypatch.setattr(measurements, "_KNOWN", OrderedDict())
     with torch._functorch.config.patch(enable_autograd_cache=False):
         yield
 
@@ -176,7 +178,7 @@ def test_a_step_that_cannot_be_measured_is_planned_in_program_order(monkeypatch:
 def _split(monkeypatch: pytest.MonkeyPatch, function: Callable[[Any], Any], peaks: Callable[[str], int]) -> Any:
     """The report of a step whose candidates need these peaks, by their words; nothing is compiled to measure."""
     search = replan._Search  # pyright: ignore[reportPrivateUsage]
-    monkeypatch.setattr(search, "_measured", lambda _, candidate: peaks(candidate.words))
+    monkeypatch.setattr(search, "_compiled_peak", lambda _, candidate: peaks(candidate.words))
     step = rt.compile(function, budget="50%", backend="inductor")
     _gradient(step)
     (report,) = step.report().graphs
@@ -213,6 +215,34 @@ def test_partitions_of_pytorch_are_not_tried_where_they_draw_again(monkeypatch: 
     with pytest.raises(Exception, match="no compiled step keeps the budget 50%, 500 of 1000 bytes"):
         _split(monkeypatch, _dropouts, peaks)
     assert not any("activation_memory_budget" in each for each in words)
+
+
+@needs_compiler
+@pytest.mark.usefixtures("fresh")
+def test_budgets_share_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Peaks never rise when budgets fall: a choice for a larger budget that keeps a smaller one is taken again, and
+    nothing is compiled for it. A refusal states the least peak of all budgets."""
+    peaks = {"PyTorch's partitioner": 1000}
+
+    def peak_of(_: Any, candidate: replan.Candidate) -> int:
+        return peaks.setdefault(candidate.words, 600 + 10 * len(peaks))
+
+    monkeypatch.setattr(replan._Search, "_compiled_peak", peak_of)  # pyright: ignore[reportPrivateUsage]
+    reports = list[GraphReport]()
+    for budget in ("90%", "80%", "70%"):
+        torch._dynamo.reset()
+        step = rt.compile(_dropouts, budget=budget, backend="inductor")
+        _gradient(step)
+        reports += step.report().graphs
+    assert reports[0].rounds
+    assert reports[1].rounds == reports[2].rounds == ()
+    assert reports[0].peak_bytes == reports[1].peak_bytes == reports[2].peak_bytes
+    assert str(reports[2]).count("measured for another budget") == 1
+    torch._dynamo.reset()
+    monkeypatch.setattr(replan._Search, "_compiled_peak", lambda *_: 900)  # pyright: ignore[reportPrivateUsage]
+    least = reports[0].peak_bytes
+    with pytest.raises(Exception, match=f"one compiled for another budget needs {least}"):
+        _gradient(rt.compile(_dropouts, budget="30%", backend="inductor"))
 
 
 def test_reports_name_why_there_is_no_graph() -> None:

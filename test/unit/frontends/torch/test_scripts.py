@@ -39,6 +39,7 @@ def verdict(eager: Any, ours: Any, theirs: Any) -> Verdict:
         (1.0, KeyError("x"), ValueError("x"), Verdict.CRASH),
         (1.0, ValueError("x"), ValueError("x"), Verdict.ERROR_AS_TORCH),
         (1.0, RuntimeError("raised: BudgetNotKept: no plan"), 1.0, Verdict.REFUSED),
+        (1.0, RuntimeError("backend='ours' raised:\nBudgetNotKept: no plan"), 1.0, Verdict.REFUSED),
         (ValueError("x"), 1.0, 1.0, Verdict.BROKEN),
     ],
 )
@@ -62,6 +63,13 @@ def test_an_eager_run_repeats_itself(name: str):
     assert first.error is None and first.results is not None and second.results is not None
     assert judging.Outcome(first.results).differences(judging.Outcome(second.results)) == []
     assert any(key.startswith("grad ") for key in first.results)
+
+
+def test_complex_numbers_as_arguments_are_planned():
+    """A graph with `1j` was left to PyTorch's partitioner."""
+    judgement = judge(scripts()["complex_phases"], "70%")
+    assert judgement.verdict is Verdict.EQUAL and judgement.detail.startswith("1 graphs, ")
+    assert "0 copies" not in judgement.detail
 
 
 def test_training_lowers_the_loss():

@@ -1,0 +1,77 @@
+"""The distance of plans to the optimum: extra work, and its proven lower bound, at shares of the plain peak.
+
+    python -m recompute.benchmarks.torch.bounds                  # the table of docs/measured/torch.md
+    python -m recompute.benchmarks.torch.bounds --only unet --shares 0.5,0.35
+
+Work is that of the cost model, in percent of the plain step. A refused budget shows its bound and the least peak that a
+plan reaches. Exit status 1: a report states no bound.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import warnings
+from fnmatch import fnmatch
+
+import torch
+
+from recompute.benchmarks.torch.cases import make
+
+MODELS = ("gpt6 dropout", "unet", "resnet50")
+SHARES = "0.75,0.5,0.35,0.25"
+HEAD = ("model", "budget", "MB", "extra work", "lower bound", "gap in points")
+_REFUSED = (r"no plan needs less than (\d+)", r"a plan reaches is .*?(\d+) bytes")
+
+
+def row(cells: tuple[str, ...]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def within(name: str, share: float) -> tuple[str, ...]:
+    """The row of a model within a budget. Raises `RuntimeError` if the report states no bound."""
+    import recompute.torch as rt
+
+    torch._dynamo.reset()
+    model, inputs = make(name)
+    step = rt.compile(model, budget=share, fullgraph=True)
+    try:
+        step(*inputs)
+    except Exception as error:
+        if "BudgetNotKept" not in str(error):
+            raise
+        bound, least = (re.search(pattern, str(error)) for pattern in _REFUSED)
+        needed = "no bound" if bound is None else f"needs {int(bound[1]) / 1e6:.2f} MB"
+        reached = "" if least is None else f"{int(least[1]) / 1e6:.2f} MB reached"
+        return name, f"{share:.0%}", "refused", reached, needed, ""
+    (graph,) = step.report().graphs
+    if graph.optimality is None:
+        raise RuntimeError(f"{name}, {share:.0%}: the report states no bound")
+    known = graph.optimality
+    megabytes = f"{graph.peak_bytes / 1e6:.2f}"
+    return name, f"{share:.0%}", megabytes, f"{known.percent:.2f}", f"{known.bound_percent:.2f}", f"{known.gap:.2f}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", metavar="PATTERN", help="models with such a name; may be repeated")
+    parser.add_argument("--shares", default=SHARES, help="budgets, as shares of the plain peak")
+    options = parser.parse_args()
+    names = [name for name in MODELS if not options.only or any(fnmatch(name, part) for part in options.only)]
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    faults: list[str] = []
+    print(row(HEAD), "|" + "---|" * len(HEAD), sep="\n", flush=True)
+    for name in names:
+        for share in map(float, options.shares.split(",")):
+            try:
+                print(row(within(name, share)), flush=True)
+            except RuntimeError as error:
+                faults.append(str(error))
+    print(*faults, f"{len(faults)} faults", sep="\n", file=sys.stderr)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,187 @@
+"""The programs of PyTorch's issues at falling budgets: are results right, and does the measured peak never rise?
+
+    python -m recompute.benchmarks.torch.falling                              # the table of docs/measured/torch.md
+    python -m recompute.benchmarks.torch.falling --backend aot_eager --only 'pytorch 190717'
+
+Budgets are shares of the plain step's peak. With `aot_eager` the reference is the eager step, and peaks are live
+storages in program order; under Inductor it is `torch.compile(model)`, and peaks are those of the allocator in the
+second step. A refused budget shows the least peak that its refusal states. Exit status 1: a result differs (under
+Inductor: by more than rounding), the random state at the end differs, a step exceeds its budget, or a peak is higher
+than at a larger budget.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from itertools import pairwise
+from typing import Any
+
+import torch
+
+from recompute.benchmarks.torch.cases import make
+from recompute.benchmarks.torch.inductor import ROUNDING, distance
+from recompute.benchmarks.torch.inductor import measured as measured_by_allocator
+from recompute.benchmarks.torch.step import Outcome, metered, training_step
+
+PROGRAMS = ("pytorch 190758", "pytorch 190717", "pytorch 197838")
+BACKENDS = ("aot_eager", "inductor")
+SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
+HEAD = ("program", "backend", "plain", *(f"{share:g}" for share in SHARES), "results", "RNG", "rises")
+GRANULE = 64
+"""Bytes by which peaks of one compiled step differ from run to run: a scalar is freed earlier or later."""
+_LEAST = (
+    r"the least peak that a plan reaches is .*?(\d+) bytes",
+    r"another budget needs (\d+)",
+    r"compiled needs (\d+)",
+)
+"""How refusals state the least peak, the most general one first."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step at one budget.
+
+    Attributes:
+        share: The budget, as a share of the peak of the plain step.
+        peak_bytes: The measured peak; of a refused budget the least peak that the refusal states.
+        is_refused: Whether the budget was refused.
+        difference: The largest relative distance of a result from that of the plain step.
+        state_is_equal: Whether the random state at the end is that of the plain step.
+    """
+
+    share: float
+    peak_bytes: int
+    is_refused: bool = False
+    difference: float = 0.0
+    state_is_equal: bool = True
+
+    @property
+    def cell(self) -> str:
+        kilobytes = f"{self.peak_bytes / 1e3:.1f}"
+        return f"refused, {kilobytes}" if self.is_refused else kilobytes
+
+
+def measured_in_order(name: str, wrap: Callable[[Any], Any]) -> tuple[Outcome, int]:
+    """Results of one step, and the peak of another one in program order."""
+    torch._dynamo.reset()
+    model, inputs = make(name)
+    step = wrap(model)
+    outcome = training_step(model, step, inputs)
+    return outcome, metered(model, step, inputs).peak_bytes
+
+
+def measured(name: str, backend: str, wrap: Callable[[Any], Any]) -> tuple[Outcome, int]:
+    """Results and peak of a step, by the reading of its backend."""
+    if backend == "aot_eager":
+        return measured_in_order(name, wrap)
+    outcome, peak, _ = measured_by_allocator(name, wrap)
+    return outcome, peak
+
+
+def plain(name: str, backend: str) -> tuple[Outcome, int]:
+    """Results of the reference, and the peak that shares refer to: under `aot_eager` that of the compiled step without
+    copies."""
+    if backend == "inductor":
+        return measured(name, backend, torch.compile)
+    import recompute.torch as rt
+
+    outcome, _ = measured_in_order(name, lambda model: model)
+    return outcome, measured_in_order(name, lambda model: rt.compile(model, budget="100%"))[1]
+
+
+def falling(name: str, backend: str, reference: Outcome) -> Iterator[Step]:
+    """Yield the step at each of `SHARES`, the largest first."""
+    import recompute.torch as rt
+
+    for share in SHARES:
+        try:
+            outcome, peak = measured(
+                name, backend, lambda model, share=share: rt.compile(model, budget=share, backend=backend)
+            )
+        except Exception as error:
+            if "BudgetNotKept" not in str(error):
+                raise
+            yield Step(share, least_stated(str(error)), is_refused=True)
+            continue
+        state_is_equal = torch.equal(outcome.tensors["random state"], reference.tensors["random state"])
+        yield Step(share, peak, False, distance(reference, outcome), state_is_equal)
+
+
+def least_stated(refusal: str) -> int:
+    """The least peak that a refusal states, in bytes; 0 if it states none."""
+    found = (re.search(pattern, refusal) for pattern in _LEAST)
+    return next((int(match[1]) for match in found if match), 0)
+
+
+def faults_of(steps: list[Step], plain_bytes: int, rounding: float) -> Iterator[str]:
+    """What is wrong with a row. `rounding`: the largest distance that a result may have."""
+    for step in steps:
+        if step.is_refused and not step.peak_bytes:
+            yield f"{step.share:g}: the refusal states no peak"
+        if step.is_refused:
+            continue
+        if step.difference > rounding:
+            yield f"{step.share:g}: differs by {step.difference:.1e}"
+        if not step.state_is_equal:
+            yield f"{step.share:g}: another random state"
+        if step.peak_bytes > step.share * plain_bytes:
+            yield f"{step.share:g}: {step.peak_bytes} bytes, budget {int(step.share * plain_bytes)}"
+    for larger, smaller in rises(steps):
+        yield f"{smaller.share:g}: {smaller.peak_bytes} bytes, {larger.peak_bytes} at {larger.share:g}"
+
+
+def rises(steps: list[Step]) -> list[tuple[Step, Step]]:
+    """Pairs of budgets of which the smaller one has the higher peak, beyond `GRANULE`."""
+    kept = [step for step in steps if not step.is_refused]
+    return [pair for pair in pairwise(kept) if pair[1].peak_bytes > pair[0].peak_bytes + GRANULE]
+
+
+def cells(name: str, backend: str, plain_bytes: int, steps: list[Step]) -> list[str]:
+    """A row of the table, in kB."""
+    difference = max((step.difference for step in steps), default=0.0)
+    equal = all(step.state_is_equal for step in steps)
+    return [
+        name,
+        backend,
+        f"{plain_bytes / 1e3:.1f}",
+        *(step.cell for step in steps),
+        f"{difference:.1e}" if difference else "equal",
+        "equal" if equal else "NO",
+        "yes" if rises(steps) else "no",
+    ]
+
+
+def row(texts: list[str]) -> str:
+    return f"| {' | '.join(texts)} |"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", metavar="PATTERN", help="programs with such a name; may be repeated")
+    parser.add_argument("--backend", action="append", choices=BACKENDS, help="the backends; both by default")
+    options = parser.parse_args()
+    names = [name for name in PROGRAMS if not options.only or any(fnmatch(name, part) for part in options.only)]
+    torch._functorch.config.enable_autograd_cache = False
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    print(row(list(HEAD)), "|" + "---|" * len(HEAD), sep="\n", flush=True)
+    faults: list[str] = []
+    for backend in options.backend or BACKENDS:
+        for name in names:
+            reference, plain_bytes = plain(name, backend)
+            steps = list(falling(name, backend, reference))
+            print(row(cells(name, backend, plain_bytes, steps)), flush=True)
+            rounding = 0.0 if backend == "aot_eager" else ROUNDING
+            faults += [f"missed: {name}, {backend}, {fault}" for fault in faults_of(steps, plain_bytes, rounding)]
+    print(*faults, f"{len(faults)} faults", sep="\n", file=sys.stderr)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""The disk cache of plans: the time of a plan in a first process, and in a second one with the same step.
+
+    python -m recompute.benchmarks.torch.second_process             # the table of docs/measured/torch.md
+    python -m recompute.benchmarks.torch.second_process --only unet --budget 50%
+
+Both processes start with the same empty folder as their cache, one after the other. "plan" is the time of import,
+search, export and proof (`GraphReport.seconds`), "first step" the CPU time of compilation and of one step. Exit status
+1: the second process searches again, or results differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+import warnings
+from fnmatch import fnmatch
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+MODELS = ("gpt6 dropout", "unet", "resnet50")
+HEAD = ("model", "plan, first", "plan, second", "ratio", "first step, first", "first step, second")
+
+
+def one_step(name: str, budget: str) -> dict[str, Any]:
+    """Compile a model, run one step, and return its times and a digest of its results."""
+    import torch
+
+    import recompute.torch as rt
+    from recompute.benchmarks.torch.cases import make
+    from recompute.benchmarks.torch.step import training_step
+
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    model, inputs = make(name)
+    start = time.process_time()
+    step = rt.compile(model, budget=budget, fullgraph=True)
+    outcome = training_step(model, step, inputs)
+    seconds = time.process_time() - start
+    (graph,) = step.report().graphs
+    sums = {key: tensor.double().sum().item() for key, tensor in sorted(outcome.tensors.items())}
+    return {"plan": graph.seconds, "step": seconds, "stored": graph.is_stored, "peak": graph.peak_bytes, "sums": sums}
+
+
+def in_process(name: str, budget: str, cache: str) -> dict[str, Any]:
+    """Run `one_step` in a process of its own with a folder as its cache."""
+    root = str(Path(__file__).resolve().parents[3])
+    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+    command = [sys.executable, "-m", "recompute.benchmarks.torch.second_process", "--step", name, "--budget", budget]
+    environment = {**os.environ, "RECOMPUTE_CACHE_DIR": cache, "PYTHONPATH": path}
+    return json.loads(subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+def row(cells: tuple[str, ...]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", metavar="PATTERN", help="models with such a name; may be repeated")
+    parser.add_argument("--budget", default="60%", help="the budget (default: 60%%)")
+    parser.add_argument("--step", metavar="MODEL", help="run one process, and print its times as JSON")
+    options = parser.parse_args()
+    if options.step:
+        print(json.dumps(one_step(options.step, options.budget)))
+        return 0
+    faults: list[str] = []
+    print(row(HEAD), "|" + "---|" * len(HEAD), sep="\n", flush=True)
+    for name in (name for name in MODELS if not options.only or any(fnmatch(name, part) for part in options.only)):
+        with TemporaryDirectory() as cache:
+            first, second = (in_process(name, options.budget, cache) for _ in range(2))
+        ratio = second["plan"] / first["plan"]
+        times = (f"{each:.2f} s" for each in (first["plan"], second["plan"]))
+        steps = (f"{each['step']:.1f} s" for each in (first, second))
+        print(row((name, *times, f"{ratio:.2f}", *steps)), flush=True)
+        if not second["stored"] or first["stored"]:
+            faults.append(f"missed: {name}: the second process searches again")
+        if any(first[key] != second[key] for key in ("peak", "sums")):
+            faults.append(f"missed: {name}: the second process has other results")
+    print(*faults, f"{len(faults)} faults", sep="\n", file=sys.stderr)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

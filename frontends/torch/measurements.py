@@ -1,0 +1,123 @@
+"""The compiled steps that this process has measured, by step: budgets on one step share them.
+
+A candidate that was measured for one budget is one for every other budget. A budget that is kept by the choice for a
+larger one is not searched again, so that peaks never rise when budgets fall; and a refusal states the least peak of all
+measured steps.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+
+import torch
+import torch._functorch.config as functorch_config
+import torch._inductor.config as inductor_config
+
+from ...driver.cache_keys import options_key
+from ...support.fingerprint import NoFingerprint
+from .options import Options
+from .plan_cache import StoredPlan
+from .step import JointStep
+
+MAX_STEPS = 64
+"""The number of steps whose measurements are kept; those of the step that was used least recently are dropped first."""
+_OWN_SETTING = "custom_partitioner_fn"
+"""The setting of Inductor that this frontend sets itself, for each budget."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A candidate that was compiled and run.
+
+    Attributes:
+        words: Its description.
+        planned_bytes: Its peak in program order.
+        peak_bytes: Its peak as compiled.
+        flops: FLOPs of its products.
+        source: The plan, the value of `activation_memory_budget`, or None for the plain step.
+    """
+
+    words: str
+    planned_bytes: int
+    peak_bytes: int
+    flops: int
+    source: StoredPlan | float | None
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """The measurements of one step, which other budgets on it share unless its options have no key.
+
+    Attributes:
+        of_step: The measurements, in their order.
+        choices: Limits in bytes, each with the peak of the step that was chosen for it.
+    """
+
+    of_step: list[Measurement] = field(default_factory=list[Measurement])
+    choices: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+
+    @classmethod
+    def of(cls, step: JointStep, options: Options) -> Measurements:
+        """Return the measurements of the step with options that differ at most in the budget."""
+        try:
+            key = _key_of(step, options)
+        except NoFingerprint:
+            return cls()
+        measurements = _KNOWN.setdefault(key, cls())
+        _KNOWN.move_to_end(key)
+        if len(_KNOWN) > MAX_STEPS:
+            _KNOWN.popitem(last=False)
+        return measurements
+
+    def add(self, measurement: Measurement) -> None:
+        self.of_step.append(measurement)
+
+    @property
+    def plain_bytes(self) -> int | None:
+        """The peak of the plain step; None if it was not measured yet."""
+        return next((each.peak_bytes for each in self.of_step if each.source is None), None)
+
+    @property
+    def of_ours(self) -> list[tuple[int, int]]:
+        """Planned and measured peaks of plans of this package, in the order of measurement."""
+        return [(each.planned_bytes, each.peak_bytes) for each in self.of_step if isinstance(each.source, StoredPlan)]
+
+    def within(self, limit: int) -> Iterator[Measurement]:
+        """Yield the candidates within the limit, those with the fewest FLOPs and then with the lowest peak first."""
+        fitting = [each for each in self.of_step if each.peak_bytes <= limit]
+        yield from sorted(fitting, key=lambda each: (each.flops, each.peak_bytes))
+
+    def is_settled(self, limit: int) -> bool:
+        """Return whether the choice for a budget that is not smaller is within the limit."""
+        return any(larger >= limit >= peak for larger, peak in self.choices)
+
+    def has(self, words: str, planned_bytes: int) -> bool:
+        """Return whether a candidate with this description and this peak in program order was measured."""
+        return any((each.words, each.planned_bytes) == (words, planned_bytes) for each in self.of_step)
+
+    @property
+    def least_bytes(self) -> int | None:
+        return min((each.peak_bytes for each in self.of_step), default=None)
+
+
+_KNOWN: OrderedDict[str, Measurements] = OrderedDict()
+
+
+def _key_of(step: JointStep, options: Options) -> str:
+    """Return the key of a step: its graph, the sizes at hand, the options but the budget, and Inductor's settings.
+
+    Raises `NoFingerprint` for options without comparable content.
+    """
+    sizes = [node.meta["val"].size() for node in step.joint.graph.find_nodes(op="placeholder") if _is_tensor(node)]
+    hints = [[size.node.hint if isinstance(size, torch.SymInt) else size for size in shape] for shape in sizes]
+    settings = {name: value for name, value in inductor_config.get_config_copy().items() if name != _OWN_SETTING}
+    settings |= functorch_config.get_config_copy()
+    parts = (step.text, hints, options_key(replace(options.rewrite, budget=None)), settings, torch.get_num_threads())
+    return sha256(repr(parts).encode()).hexdigest()
+
+
+def _is_tensor(node: torch.fx.Node) -> bool:
+    return isinstance(node.meta.get("val"), torch.Tensor)

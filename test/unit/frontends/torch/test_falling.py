@@ -1,0 +1,49 @@
+"""The benchmark of falling budgets: what it reads from refusals, what it calls a fault, and one program."""
+
+# pyright: basic, reportMissingImports=false
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the programs are of PyTorch")
+
+from recompute.benchmarks.torch import falling  # noqa: E402
+from recompute.benchmarks.torch.falling import Step, faults_of, least_stated, plain, rises  # noqa: E402
+
+
+@pytest.mark.parametrize(
+    ("refusal", "least"),
+    [
+        ("no plan; the least peak that a plan reaches is 243.0 KiB (248880 bytes) beside weights and inputs", 248880),
+        ("no plan; the least peak that a plan reaches is 912 bytes beside weights and inputs", 912),
+        ("no step: the least of 4 compiled needs 700; one compiled for another budget needs 650; plan: 600 bytes", 650),
+        ("no step: the least of 4 compiled needs 700; plan: 600 bytes in program order, 700 as compiled", 700),
+        ("no step: no other step is left to compile", 0),
+    ],
+)
+def test_the_least_peak_of_a_refusal(refusal: str, least: int):
+    assert least_stated(refusal) == least
+
+
+def test_faults():
+    steps = [Step(0.9, 800), Step(0.8, 865), Step(0.7, 600, difference=0.1), Step(0.6, 0, is_refused=True)]
+    assert rises(steps) == [(steps[0], steps[1])]
+    assert rises([Step(0.9, 800), Step(0.8, 804)]) == []
+    assert list(faults_of(steps, 1000, 0.0)) == [
+        "0.8: 865 bytes, budget 800",
+        "0.7: differs by 1.0e-01",
+        "0.6: the refusal states no peak",
+        "0.8: 865 bytes, 800 at 0.9",
+    ]
+    assert list(faults_of([Step(0.5, 500, state_is_equal=False)], 1000, 0.0)) == ["0.5: another random state"]
+
+
+def test_a_program_at_falling_budgets(monkeypatch: pytest.MonkeyPatch):
+    """pytorch 190717 in program order: right at each budget that is kept, and the others state the least peak."""
+    monkeypatch.setattr(falling, "SHARES", (0.7, 0.5, 0.4))
+    reference, plain_bytes = plain("pytorch 190717", "aot_eager")
+    steps = list(falling.falling("pytorch 190717", "aot_eager", reference))
+    assert [step.is_refused for step in steps] == [False, False, True]
+    assert list(faults_of(steps, plain_bytes, 0.0)) == []
+    assert 0.4 * plain_bytes < steps[-1].peak_bytes < 0.5 * plain_bytes
