@@ -29,6 +29,8 @@ from ..planning.objective import (
     STRUCTURE_GAINS,
     STRUCTURES,
     WORTH_IT,
+    is_worth_it,
+    raises_peak,
 )
 from ..planning.plan import Plan
 from ..support.diagnostics import Remark, RemarkKind, Topic
@@ -251,7 +253,7 @@ def _nearly_smallest(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAtte
 
 def _needs_more(before: Peaks, after: Peaks) -> bool:
     """Return whether the attempt has a higher peak than the unchanged step under the model of XLA:CPU."""
-    return after.xla > before.xla * (1 + WORTH_IT)
+    return raises_peak(before.xla, after.xla)
 
 
 def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
@@ -263,9 +265,9 @@ def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
     """
     if (raised := _raised_peak(before, after, keeps_barriers)) is not None:
         return raised
-    if any(_is_worth_it(old, new) for _, old, new in _cheap_peaks(before, after, keeps_barriers)):
+    if any(is_worth_it(old, new) for _, old, new in _cheap_peaks(before, after, keeps_barriers)):
         return None
-    if keeps_barriers and _is_worth_it(before.xla, after.xla):
+    if keeps_barriers and is_worth_it(before.xla, after.xla):
         return None
     old_xla, new_xla = readable_bytes(before.xla), readable_bytes(after.xla)
     xla = f", and from {old_xla} to {new_xla} under XLA:CPU" if keeps_barriers else ""
@@ -278,7 +280,7 @@ def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
 def _raised_peak(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
     """Return the reason why the unchanged step is better if a peak rises, without the model of XLA:CPU; else None."""
     for peak_name, old, new in _cheap_peaks(before, after, keeps_barriers):
-        if new > old * (1 + WORTH_IT):
+        if raises_peak(old, new):
             return f"recomputing takes {peak_name} from {readable_bytes(old)} to {readable_bytes(new)}"
     return None
 
@@ -289,7 +291,3 @@ def _cheap_peaks(before: Peaks, after: Peaks, keeps_barriers: bool) -> list[tupl
     if keeps_barriers:
         pairs.append(("the peak of an executor that starts operations as soon as it can", before.eager, after.eager))
     return pairs
-
-
-def _is_worth_it(before: int, after: int) -> bool:
-    return after < before * (1 - WORTH_IT)
