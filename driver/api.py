@@ -41,7 +41,7 @@ from ..search.checked_options import with_moves
 from ..search.left_steps import LEFT, step_left
 from ..search.measured import least_measured, options_to_measure
 from ..search.outcome import Recomputation
-from ..search.rewrite import recomputed
+from ..search.rewrite import rewrite_module
 from ..support.diagnostics import Remark, Topic
 from ..support.operations import every_operation
 from ..support.suggestions import suggestion
@@ -164,7 +164,7 @@ def rewrite(
 
     def write(module: ModuleOp) -> ModuleOp:
         start = _input_of_search(module, resolved)
-        result = recomputed(start, resolved)
+        result = rewrite_module(start, resolved)
         outcomes.append(result.outcome)
         if options.strict and not result.outcome.copies:
             raise strict_refusal(module, result.outcome.remarks[-1].reason)

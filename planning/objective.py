@@ -34,7 +34,7 @@ WORTH_IT = 0.01
 peak by a smaller share does not rule out a choice."""
 
 AS_GOOD = 1.02
-"""Factor between two peaks up to which the model of XLA:CPU cannot tell candidates apart."""
+"""Factor between two peaks up to which the model of XLA:CPU cannot tell attempts apart."""
 
 CLEARLY_MORE = 1.3
 """Factor above the lowest peak in program order from which the model of XLA:CPU does not evaluate a candidate. Of 235

@@ -1,4 +1,5 @@
-"""Choose among the attempts at a step: plan each, forecast its peaks, and take the attempt with the lowest peak."""
+"""Choose among the attempts at a step: plan each, forecast its peaks, and choose by trust in the segments, then by the
+lowest peak."""
 
 from __future__ import annotations
 
@@ -191,10 +192,12 @@ def _distinct(attempts: Iterator[PlannedAttempt]) -> Iterator[PlannedAttempt]:
 
 
 def best_attempt(scored: Sequence[ScoredAttempt], before: Peaks, keeps_barriers: bool) -> ScoredAttempt:
-    """Select the attempt with the lowest peak.
+    """Select by trust, then memory: among the attempts with the most trusted kind of segments, the one with the lowest
+    peak.
 
-    Attempts with copies that improve on the unchanged step are preferred, and among them the more trusted kinds of
-    segments. Ties within `AS_GOOD` go to the lowest peak in program order, then to the first attempt.
+    Attempts with copies that improve on the unchanged step are preferred. A less trusted kind replaces a more trusted
+    one only if it saves much more (`_by_trust`). Ties within `AS_GOOD` go to the lowest peak in program order, then to
+    the first attempt.
 
     Args:
         before: The peaks of the unchanged step.
