@@ -21,7 +21,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ..analysis.step.step import Step
-from ..dialects.context import RecomputeContext, tell
+from ..dialects.context import RecomputeContext
 from ..dialects.names import Names
 from ..dialects.placements import is_offload
 from ..options.loop_schedule import UNCUT, schedule_of
@@ -37,7 +37,7 @@ from ..search.emit import replace_content
 from ..search.outcome import Recomputation
 from ..search.prepare import Prepared, prepare
 from ..search.rewrite import rewrite_module
-from ..support.diagnostics import Remark, RemarkKind
+from ..support.diagnostics import Remark, RemarkKind, tell
 from ..support.interface import by_interface
 from ..support.operations import name_of
 from ..support.units import MINIMUM, format_bytes

@@ -19,7 +19,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..dialects.context import RecomputeContext, strict_refusal, tell
+from ..dialects.context import RecomputeContext
 from ..options.pass_options import has_options
 from ..options.selection import Selection
 from ..planning.objective import ATTEMPTS
@@ -27,6 +27,7 @@ from ..planning.plan_file import to_json
 from ..rules.costs.cost import FLOPS
 from ..search.checked_options import options_of_pass, read_plan
 from ..search.rewrite import rewrite_in_place
+from ..support.diagnostics import strict_refusal, tell
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from ...dialects.context import strict_refusal
 from ...driver.api import Rewritten, memory
 from ...planning.objective import is_worth_it
+from ...support.diagnostics import strict_refusal
 from . import private, why_plain
 from .allocation import temporary_bytes
 from .compiler_options import MEASURING
