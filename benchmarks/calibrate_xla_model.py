@@ -32,7 +32,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.search.rewrite import recompute
+from recompute.search.rewrite import rewrite_in_place
 from recompute.transforms.inline import inline
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -65,7 +65,7 @@ def prepared(example: str, segments: str) -> ModuleOp:
     module = parse_module((ROOT / "examples" / "stablehlo" / name).read_text(), name)
     if segments:
         # The model sees calls inlined; XLA inlines them too, but has another order then.
-        recompute(module, RecomputeOptions(Selection(segments=segments), calls=False))
+        rewrite_in_place(module, RecomputeOptions(Selection(segments=segments), calls=False))
     return module
 
 

@@ -22,7 +22,7 @@ from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-from recompute.search.rewrite import recompute
+from recompute.search.rewrite import rewrite_in_place
 from recompute.transforms.inline import inline
 
 PLAIN, INLINED, OURS, CHECKPOINT = "plain", "inlined", "ours", "jax.checkpoint"
@@ -42,7 +42,7 @@ class Forms:
         original = parse_module(plain.as_text(debug_info=True))
         inlined, ours = original.clone(), original.clone()
         inline(inlined)
-        recompute(ours)
+        rewrite_in_place(ours)
         twin = parse_module(checkpoint.as_text(debug_info=True))
         rewritten = {
             name: with_module(plain, print_module(entry)) for name, entry in ((INLINED, inlined), (OURS, ours))

@@ -30,7 +30,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.search.rewrite import recompute
+from recompute.search.rewrite import rewrite_in_place
 from recompute.support.garbage import rare_collections
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
@@ -104,7 +104,7 @@ def measure(kind: Kind, operations: int) -> dict[str, float]:
     selection = kind.select(blocks)
     for name, stage in [
         *stages(selection, original),
-        ("recompute", lambda _: recompute(whole, RecomputeOptions(selection))),
+        ("recompute", lambda _: rewrite_in_place(whole, RecomputeOptions(selection))),
     ]:
         gc.collect()
         start = process_time()

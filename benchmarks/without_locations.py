@@ -32,7 +32,7 @@ from ..examples.with_jax import compile_keeping_barriers, with_module
 from ..interpreters.prove import prove
 from ..mlir_io.parser import parse_module
 from ..mlir_io.printer import print_module
-from ..search.rewrite import recompute
+from ..search.rewrite import rewrite_in_place
 
 EPSILON, FEATURE = 1e-5, 3
 draw = np.random.default_rng(0)
@@ -259,7 +259,7 @@ def temporaries(step: jax.stages.Lowered) -> int:
 def rewritten(text: str) -> tuple[str, bool, list[str]]:
     """Return the text after `recompute`, whether it is proved, and the remarks."""
     module = parse_module(text)
-    outcome = recompute(module)
+    outcome = rewrite_in_place(module)
     remarks = [str(remark.reason) for remark in outcome.remarks]
     return print_module(module), bool(prove(parse_module(text), module)), remarks
 

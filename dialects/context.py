@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from typing_extensions import override
-from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.func import Func
 from xdsl.dialects.linalg import Linalg
@@ -17,7 +15,7 @@ from xdsl.dialects.scf import Scf
 from xdsl.dialects.tensor import Tensor
 from xdsl.ir import Operation
 
-from ..support.diagnostics import Refusal, Remark, Topic, lines_of
+from ..support.diagnostics import RemarkContext
 from .arith import ARITH
 from .chlo import CHLO
 from .recompute import RECOMPUTE
@@ -27,10 +25,9 @@ from .torch import PREFIX, TORCH, operation_class
 
 
 @dataclass
-class RecomputeContext(Context):
+class RecomputeContext(RemarkContext):
     """A context that collects the remarks of passes, and the plans that they apply, as text, in order."""
 
-    remarks: list[Remark] = field(default_factory=list[Remark])
     plans: list[str] = field(default_factory=list[str])
 
     @override
@@ -42,29 +39,6 @@ class RecomputeContext(Context):
             if name.startswith(PREFIX)
             else super().get_optional_op(name, dialect_stack=dialect_stack)
         )
-
-
-def tell(context: Context, remarks: Iterable[Remark]) -> None:
-    """Report remarks to the context; to standard error if it does not collect them, as under stock `xdsl-opt`.
-
-    Standard error gets only those that need no request."""
-    if isinstance(context, RecomputeContext):
-        context.remarks.extend(remarks)
-        return
-    for line in lines_of(remark for remark in remarks if remark.topic is not Topic.RECOMPUTED):
-        print(line, file=sys.stderr)
-
-
-def strict_refusal(op: Operation, reason: str) -> Refusal:
-    """Return the error for an option that has no effect on the operation, under the option `strict`."""
-    return Refusal(op, f"{reason} (strict)")
-
-
-def demand_effect(remarks: Sequence[Remark], strict: bool) -> Sequence[Remark]:
-    """Return the remarks on ineffective options. With `strict`, raises the first of them as a `Refusal`."""
-    if strict and remarks:
-        raise strict_refusal(remarks[0].operation, remarks[0].reason)
-    return remarks
 
 
 def make_context() -> RecomputeContext:

@@ -24,7 +24,7 @@ from ..analysis.explain.explanation import Explanation, SavedValue
 from ..analysis.memory.timeline import Timeline
 from ..analysis.step.marks import is_copy
 from ..analysis.step.order import functions_of
-from ..dialects.context import make_context, strict_refusal
+from ..dialects.context import make_context
 from ..dialects.mark_calls import is_named_as_mark
 from ..interpreters.prove import Proof
 from ..interpreters.prove import prove as prove_modules
@@ -41,8 +41,8 @@ from ..search.checked_options import with_moves
 from ..search.left_steps import LEFT, step_left
 from ..search.measured import least_measured, options_to_measure
 from ..search.outcome import Recomputation
-from ..search.rewrite import recomputed
-from ..support.diagnostics import Remark, Topic
+from ..search.rewrite import rewrite_module
+from ..support.diagnostics import Remark, Topic, strict_refusal
 from ..support.operations import every_operation
 from ..support.suggestions import suggestion
 from ..transforms.merge_remat import without_remat
@@ -164,7 +164,7 @@ def rewrite(
 
     def write(module: ModuleOp) -> ModuleOp:
         start = _input_of_search(module, resolved)
-        result = recomputed(start, resolved)
+        result = rewrite_module(start, resolved)
         outcomes.append(result.outcome)
         if options.strict and not result.outcome.copies:
             raise strict_refusal(module, result.outcome.remarks[-1].reason)

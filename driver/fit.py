@@ -32,7 +32,7 @@ from ..planning.two_point_bound import TwoPointBound, two_point_bound
 from ..rules.flops import flops
 from ..search.budget.limits import Budget, BudgetLimits, budget_limits
 from ..search.prepare import prepare
-from ..search.rewrite import recomputed_within
+from ..search.rewrite import rewrite_within
 from ..support.diagnostics import Refusal
 from ..support.units import MINIMUM, budget_text, format_bytes
 from ..transforms.phase import numbered_steps
@@ -239,7 +239,7 @@ def _fit_recomputed(
 ) -> Fit:
     limit_bytes = limits.bytes or {}
     try:
-        result = recomputed_within(module, budget, stop=stop)
+        result = rewrite_within(module, budget, stop=stop)
     except Refusal as error:
         return replace(unfit, limits=limit_bytes, reason=error.reason, finished=not stop())
     fit_result = replace(

@@ -24,7 +24,7 @@ from ..search.budget.limits import MODEL_ERROR
 from ..search.pool import ModuleCandidate, Pool
 from ..search.pool_cache import pool_of
 from ..search.prepare import prepare
-from ..search.rewrite import recomputed_once
+from ..search.rewrite import rewrite_unbudgeted
 from ..support.diagnostics import Refusal
 from ..transforms.phase import numbered_steps
 from ..transforms.preparation.timelines import timelines_of
@@ -60,7 +60,7 @@ class _MeasuredRewrites:
         """Rewrite by a candidate and return its share of temporaries; None if the candidate cannot be carried out."""
         candidate = self.pool.candidates[number]
         try:
-            rewritten, outcome = recomputed_once(
+            rewritten, outcome = rewrite_unbudgeted(
                 self.module, RecomputeOptions(plan=candidate.plans, loops=candidate.loops)
             )
         except Refusal:

@@ -30,7 +30,7 @@ from recompute.options.selection import Selection
 from recompute.planning.plan import CopyGroup
 from recompute.reports.memory_timeline import to_svg
 from recompute.rules.flops import flops
-from recompute.search.rewrite import Recomputation, recompute
+from recompute.search.rewrite import Recomputation, rewrite_in_place
 from recompute.support.units import format_bytes
 from recompute.transforms.inline import inline
 from recompute.transforms.phase import steps_of
@@ -100,7 +100,7 @@ def main() -> int:
     module = parse_module(options.file.read_text(), str(options.file))
     original = module.clone()
     progress("recomputing: inline, mark, clone, cse, verify, lower")
-    outcome = recompute(module, RecomputeOptions(Selection(segments=options.segments)))
+    outcome = rewrite_in_place(module, RecomputeOptions(Selection(segments=options.segments)))
     verify_module(module)
     for remark in outcome.remarks:
         print(remark, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Aliases of attributes, types and locations, and the syntax of MLIR's locations.
+"""Aliases of attributes, types and locations.
 
 An alias, `#map = affine_map<…>` or `!t = tensor<4xf32>`, is defined once, between the outermost operations, and may be
 used only after its definition. Aliases of locations are the exception: MLIR prints their definitions at the end (`#loc7
@@ -16,11 +16,9 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    CallSiteLoc,
     DictionaryAttr,
     IntAttr,
     LocationAttr,
-    NameLoc,
     StringAttr,
     UnregisteredAttr,
 )
@@ -29,9 +27,8 @@ from xdsl.parser import Parser, ParserState
 from xdsl.utils.lexer import Input, Position
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
-from ..support.locations import key_of_location, location_pieces, parts_first
+from ..support.locations import location_pieces, parts_first
 from .lexer import Lexer
-from .location_syntax import parse_location
 from .printer import EMPTY_BODY, attribute_text
 
 # All repetitions are possessive: a group that can backtrack keeps a state for each repetition.
@@ -299,60 +296,3 @@ class AliasParser(Parser):
             self.raise_error(wrong, start + match.start(), start + match.end())
 
         return _IN_BODY.sub(expand, body)
-
-
-_SPACE = r"[ \t\r\n]*"
-_USE = re.compile(rf"loc{_SPACE}\((?:{_SPACE}(#[\w$.-]+){_SPACE}\))?", re.ASCII)
-_SIMPLE = re.compile(
-    r'loc\((?:"([^"\\\n\v\f]*)"\((#[\w$-]+)\)|callsite\((#[\w$-]+) at (#[\w$-]+)\))\)[ \t\r\n]*(?=#|\Z)', re.ASCII
-)
-"""The form of nearly every definition: a named child location or a call site, followed by the next definition."""
-
-
-class LocationParser(AliasParser):
-    """xDSL's parser extended by all of MLIR's locations."""
-
-    def __init__(self, context: Context, text: str, name: str):
-        super().__init__(context, text, name)
-        self._end_of_location = -1
-        self._shared: dict[tuple[object, ...], LocationAttr] = {}
-        """Each location once, by the identity of its parts."""
-
-    def read_at_once(self, definition: Definition) -> Attribute | None:
-        match = _SIMPLE.match(self.lexer.input.content, definition.value)
-        if match is None or not all(map(self.is_location, filter(None, match.groups()[1:]))):
-            return None
-        text, named, callee, caller = match.groups()
-        parts = [self.aliased_location(alias) for alias in (named, callee, caller) if alias]
-        definition.end = match.end()
-        return self._share(CallSiteLoc(*parts) if text is None else NameLoc(StringAttr(text), *parts))
-
-    def _share(self, location: LocationAttr) -> LocationAttr:
-        """Return the unique object for this location, whose parts are already unique."""
-        return self._shared.setdefault(key_of_location(location, id), location)
-
-    def named_location(self, text: str, alias: str) -> LocationAttr:
-        """Return the location `"text"(#alias)`, or `#alias` itself without a text."""
-        named = self.aliased_location(alias)
-        return self._share(NameLoc(StringAttr(text), named)) if text else named
-
-    def parse_optional_location(self) -> LocationAttr | None:
-        match = _USE.match(self.lexer.input.content, self.pos)
-        if match is None:
-            return None
-        if match[1]:
-            # The form of nearly every location: one look-up instead of four tokens.
-            location = self.aliased_location(match[1])
-            self._resume_from(match.end())
-        else:
-            self._resume_from(match.end())
-            location = self._parse_location()
-            self.parse_punctuation(")")
-        self._end_of_location = self.pos
-        return location
-
-    def _parse_location(self) -> LocationAttr:
-        alias = self._parse_optional_token(MLIRTokenKind.HASH_IDENT)
-        if alias is not None:
-            return self.aliased_location(alias.text)
-        return self._share(parse_location(self, self._parse_location))

@@ -26,8 +26,8 @@ from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.utils.lexer import Position, Span
 
-from .aliases import LocationParser
 from .custom_forms import CustomSyntaxParser
+from .location_syntax import LocationParser
 
 # At most one result, no attributes, regions, strings or comments; and the next line does not continue it.
 _NAME = r"[0-9]+|[a-zA-Z$._-][\w$.-]*"

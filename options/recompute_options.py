@@ -72,9 +72,9 @@ class RecomputeOptions:
         memory_model: The memory model of a budget, `order` (program order) or `xla`. The default is `order` with the
             target `none`, and `xla` otherwise.
         strict: Raise an error if a step is left unchanged.
-        attempts: The maximum number of segmentations that the memory model compares.
+        attempts: The maximum number of distinct plans for segments that are compared, by trust, then memory.
         measure: A function that returns the bytes that a module needs, as measured by a compiler. With it, every
-            candidate is rewritten and measured, and the one with the fewest bytes, then FLOPs, is returned.
+            attempt is rewritten and measured, and the one with the fewest bytes, then FLOPs, is returned.
         workers: The number of modules that are measured in parallel.
         proof: Prove the result equal.
         merge_remat: Merge the copies of the step's own `jax.checkpoint` back first.

@@ -1,4 +1,5 @@
-"""Thresholds for the comparison of plans that several modules share, each with its reason."""
+"""Thresholds for the comparison of plans that several modules share, each with its reason, and the comparisons of two
+peaks."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ WORTH_IT = 0.01
 peak by a smaller share does not rule out a choice."""
 
 AS_GOOD = 1.02
-"""Factor between two peaks up to which the model of XLA:CPU cannot tell candidates apart."""
+"""Factor between two peaks up to which the model of XLA:CPU cannot tell attempts apart."""
 
 CLEARLY_MORE = 1.3
 """Factor above the lowest peak in program order from which the model of XLA:CPU does not evaluate a candidate. Of 235
@@ -52,3 +53,14 @@ ATTEMPTS = 7
 
 MOSTLY = 0.5
 """Share of the saved bytes outside of all segments above which the segments are considered useless."""
+
+
+def is_worth_it(before: int, after: int) -> bool:
+    """Return whether a choice that takes a peak from `before` to `after` saves enough to be applied: more than
+    `WORTH_IT`."""
+    return after < before * (1 - WORTH_IT)
+
+
+def raises_peak(before: int, after: int) -> bool:
+    """Return whether a peak rises from `before` to `after` by more than `WORTH_IT`, which rules out a choice."""
+    return after > before * (1 + WORTH_IT)

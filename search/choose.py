@@ -1,4 +1,5 @@
-"""Choose among the attempts at a step: plan each, forecast its peaks, and take the attempt with the lowest peak."""
+"""Choose among the attempts at a step: plan each, forecast its peaks, and choose by trust in the segments, then by the
+lowest peak."""
 
 from __future__ import annotations
 
@@ -29,6 +30,8 @@ from ..planning.objective import (
     STRUCTURE_GAINS,
     STRUCTURES,
     WORTH_IT,
+    is_worth_it,
+    raises_peak,
 )
 from ..planning.plan import Plan
 from ..support.diagnostics import Remark, RemarkKind, Topic
@@ -189,10 +192,12 @@ def _distinct(attempts: Iterator[PlannedAttempt]) -> Iterator[PlannedAttempt]:
 
 
 def best_attempt(scored: Sequence[ScoredAttempt], before: Peaks, keeps_barriers: bool) -> ScoredAttempt:
-    """Select the attempt with the lowest peak.
+    """Select by trust, then memory: among the attempts with the most trusted kind of segments, the one with the lowest
+    peak.
 
-    Attempts with copies that improve on the unchanged step are preferred, and among them the more trusted kinds of
-    segments. Ties within `AS_GOOD` go to the lowest peak in program order, then to the first attempt.
+    Attempts with copies that improve on the unchanged step are preferred. A less trusted kind replaces a more trusted
+    one only if it saves much more (`_by_trust`). Ties within `AS_GOOD` go to the lowest peak in program order, then to
+    the first attempt.
 
     Args:
         before: The peaks of the unchanged step.
@@ -251,7 +256,7 @@ def _nearly_smallest(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAtte
 
 def _needs_more(before: Peaks, after: Peaks) -> bool:
     """Return whether the attempt has a higher peak than the unchanged step under the model of XLA:CPU."""
-    return after.xla > before.xla * (1 + WORTH_IT)
+    return raises_peak(before.xla, after.xla)
 
 
 def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
@@ -263,9 +268,9 @@ def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
     """
     if (raised := _raised_peak(before, after, keeps_barriers)) is not None:
         return raised
-    if any(_is_worth_it(old, new) for _, old, new in _cheap_peaks(before, after, keeps_barriers)):
+    if any(is_worth_it(old, new) for _, old, new in _cheap_peaks(before, after, keeps_barriers)):
         return None
-    if keeps_barriers and _is_worth_it(before.xla, after.xla):
+    if keeps_barriers and is_worth_it(before.xla, after.xla):
         return None
     old_xla, new_xla = readable_bytes(before.xla), readable_bytes(after.xla)
     xla = f", and from {old_xla} to {new_xla} under XLA:CPU" if keeps_barriers else ""
@@ -278,7 +283,7 @@ def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
 def _raised_peak(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
     """Return the reason why the unchanged step is better if a peak rises, without the model of XLA:CPU; else None."""
     for peak_name, old, new in _cheap_peaks(before, after, keeps_barriers):
-        if new > old * (1 + WORTH_IT):
+        if raises_peak(old, new):
             return f"recomputing takes {peak_name} from {readable_bytes(old)} to {readable_bytes(new)}"
     return None
 
@@ -289,7 +294,3 @@ def _cheap_peaks(before: Peaks, after: Peaks, keeps_barriers: bool) -> list[tupl
     if keeps_barriers:
         pairs.append(("the peak of an executor that starts operations as soon as it can", before.eager, after.eager))
     return pairs
-
-
-def _is_worth_it(before: int, after: int) -> bool:
-    return after < before * (1 - WORTH_IT)

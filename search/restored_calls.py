@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.memory.timeline import peak_in_order
 from ..analysis.step.order import functions_of
-from ..planning.objective import WORTH_IT
+from ..planning.objective import raises_peak
 from ..support.diagnostics import Remark
 from ..support.units import readable_bytes
 from ..transforms.cse import cse
@@ -36,7 +36,7 @@ def calls_may_raise_peak(called: ModuleOp, before: Mapping[str, int]) -> bool:
     peaks = peaks_in_order(module)
     cse(module)
     merged = peaks_in_order(module)
-    return any(_is_higher(peak, min(before[name], merged[name])) for name, peak in peaks.items())
+    return any(raises_peak(min(before[name], merged[name]), peak) for name, peak in peaks.items())
 
 
 def why_inlined(called: ModuleOp, inlined: ModuleOp) -> Remark | None:
@@ -45,14 +45,10 @@ def why_inlined(called: ModuleOp, inlined: ModuleOp) -> Remark | None:
     least = peaks_in_order(flat(inlined))
     for function in functions_of(module := flat(called)):
         name = function.sym_name.data
-        if _is_higher(peak := peaks_in_order(module)[name], least[name]):
+        if raises_peak(least[name], peak := peaks_in_order(module)[name]):
             return Remark(
                 function,
                 "functions stay inlined: called again they would take the peak in program order from "
                 f"{readable_bytes(least[name])} to {readable_bytes(peak)}",
             )
     return None
-
-
-def _is_higher(peak: int, than: int) -> bool:
-    return peak > than * (1 + WORTH_IT)

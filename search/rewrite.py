@@ -1,10 +1,11 @@
 """Rewrite every step of a module, with and without a budget: prepare, choose, copy, emit.
 
-    recompute          in place, for passes
-    recomputed         a new module, within the budget of the options if they have one
-    recomputed_once    a new module, without a budget; a budget search measures its results
+    rewrite_in_place      in place, for passes
+    rewrite_module        a new module, within the budget of the options if they have one
+    rewrite_within        a new module, within a given budget
+    rewrite_unbudgeted    a new module, without a budget; a budget search measures its results
 
-`recomputed_once` repeats a rewrite in three cases: without copies if they lower no peak, with functions inlined if
+`rewrite_unbudgeted` repeats a rewrite in three cases: without copies if they lower no peak, with functions inlined if
 their calls cost memory, and with calls left in place if their foreign attributes would be lost.
 """
 
@@ -57,7 +58,7 @@ Written = tuple[ModuleOp | None, Recomputation]
 """The new module, or None if the step stays unchanged, and the outcome."""
 
 
-def recompute(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Recomputation:
+def rewrite_in_place(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Recomputation:
     """Rewrite every step of the module in place, as the options say.
 
     The module stays unchanged, with a remark that gives the reason, if it already has copies, if nothing can be
@@ -70,30 +71,30 @@ def recompute(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> 
     """
     with part("verify"):
         verify_input(module)
-    result = recomputed(module, options)
+    result = rewrite_module(module, options)
     if result.module is not None:
         replace_content(module, result.module)
     return result.outcome
 
 
-def recomputed(module: ModuleOp, options: RecomputeOptions) -> BudgetResult[Recomputation]:
-    """Rewrite as `recompute` does, but return a new module. The module must have been verified.
+def rewrite_module(module: ModuleOp, options: RecomputeOptions) -> BudgetResult[Recomputation]:
+    """Rewrite as `rewrite_in_place` does, but return a new module. The module must have been verified.
 
     With a budget, Ctrl-C and the time limit of the options end the search with the best result so far.
     """
     options = with_moves(module, options)
     if options.budget is None:
-        work, outcome = recomputed_once(module, options)
+        work, outcome = rewrite_unbudgeted(module, options)
         return BudgetResult(work, outcome, {}, (), options.loop_schedule)
     budget = Budget.of(options.budget, options.memory_model, options.target)
     with stopping(options.time_limit) as stop:
-        return recomputed_within(module, budget, options, stop)
+        return rewrite_within(module, budget, options, stop)
 
 
-def recomputed_within(
+def rewrite_within(
     module: ModuleOp, budget: Budget, options: RecomputeOptions = DEFAULT_OPTIONS, stop: Stop = never
 ) -> BudgetResult[Recomputation]:
-    """Rewrite as `recomputed` does, within the given budget in place of that of the options.
+    """Rewrite as `rewrite_module` does, within the given budget in place of that of the options.
 
     `stop`: a predicate that ends the search with the best result so far.
 
@@ -107,7 +108,7 @@ def recomputed_within(
         moving = replace(options, offload=offload)
 
         def run(planned: Sequence[StepPlan] | Planner | None, loops: LoopSchedule) -> Written:
-            return recomputed_once(module, replace(moving.with_planned(planned), loops=loops))
+            return rewrite_unbudgeted(module, replace(moving.with_planned(planned), loops=loops))
 
         return within_budget(module, budget, moving, run, stop)
 
@@ -117,8 +118,8 @@ def recomputed_within(
     return replace(best, outcome=replace(best.outcome, remarks=(*best.outcome.remarks, *best.remarks)))
 
 
-def recomputed_once(module: ModuleOp, options: RecomputeOptions) -> Written:
-    """Rewrite as `recomputed` does, without the budget of the options. Marks written as calls become attributes.
+def rewrite_unbudgeted(module: ModuleOp, options: RecomputeOptions) -> Written:
+    """Rewrite as `rewrite_module` does, without the budget of the options. Marks written as calls become attributes.
 
     If the rewrite raises `Refusal`, or cannot restore a call with foreign attributes, it runs again with these calls
     left in place.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
@@ -188,3 +190,33 @@ def lines_of(remarks: Iterable[Remark | str]) -> list[str]:
         f"{repetition(len(places), list(dict.fromkeys(places))[1:])}"
         for (has_place, reason), places in merged.items()
     ]
+
+
+@dataclass
+class RemarkContext(Context):
+    """A context that collects the remarks of passes in order."""
+
+    remarks: list[Remark] = field(default_factory=list[Remark])
+
+
+def tell(context: Context, remarks: Iterable[Remark]) -> None:
+    """Report remarks to the context; to standard error if it does not collect them, as under stock `xdsl-opt`.
+
+    Standard error gets only those that need no request."""
+    if isinstance(context, RemarkContext):
+        context.remarks.extend(remarks)
+        return
+    for line in lines_of(remark for remark in remarks if remark.topic is not Topic.RECOMPUTED):
+        print(line, file=sys.stderr)
+
+
+def strict_refusal(op: Operation, reason: str) -> Refusal:
+    """Return the error for an option that has no effect on the operation, under the option `strict`."""
+    return Refusal(op, f"{reason} (strict)")
+
+
+def demand_effect(remarks: Sequence[Remark], strict: bool) -> Sequence[Remark]:
+    """Return the remarks on ineffective options. With `strict`, raises the first of them as a `Refusal`."""
+    if strict and remarks:
+        raise strict_refusal(remarks[0].operation, remarks[0].reason)
+    return remarks

@@ -64,8 +64,9 @@ class ProgressLine:
     start: float = field(default_factory=monotonic)
 
     def at(self, phase: str, share: float | None = None) -> None:
-        """Enter a phase. The displayed share never decreases, although several candidates may repeat a phase."""
-        self.phase, self.share = phase, max(self.share, share or 0.0)
+        """Enter a phase. The displayed share never decreases, although several candidates may repeat a phase, and never
+        exceeds 1."""
+        self.phase, self.share = phase, min(1.0, max(self.share, share or 0.0))
         _LOG.debug("%s: %s after %.1f s", self.task, phase, monotonic() - self.start)
 
     def enter(self, part: str) -> None:

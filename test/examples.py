@@ -18,7 +18,7 @@ from recompute.analysis.step.phases import Phases, phases
 from recompute.analysis.step.step import Step
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
-from recompute.search.rewrite import Recomputation, recompute
+from recompute.search.rewrite import Recomputation, rewrite_in_place
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
 from recompute.transforms.inline import inline
@@ -75,7 +75,7 @@ def done(name: str) -> Recomputation:
 @cache
 def _recomputed(name: str) -> tuple[ModuleOp, Recomputation]:
     module = original(name).clone()
-    done = recompute(module, RecomputeOptions(calls=False))
+    done = rewrite_in_place(module, RecomputeOptions(calls=False))
     assert done.copies > 0 or ".checkpoint" in name
     return module, done
 
@@ -84,7 +84,7 @@ def _recomputed(name: str) -> tuple[ModuleOp, Recomputation]:
 def with_calls(name: str) -> ModuleOp:
     """Return the example recomputed with default options, with its calls restored."""
     module = original(name).clone()
-    recompute(module)
+    rewrite_in_place(module)
     return module
 
 

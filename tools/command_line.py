@@ -13,16 +13,9 @@ from xdsl.utils.target import Target
 
 from ..dialects.context import make_context
 from ..dialects.recompute import RECOMPUTE
-from ..driver.pipeline import (
-    BadPipeline,
-    Passes,
-    ScheduledPass,
-    parse_module_schedule,
-    parse_schedule,
-    passes_known,
-    resolve,
-    specs,
-)
+from ..driver.pipeline import Passes, parse_module_schedule, parse_schedule, passes_known, resolve
+from ..driver.pipeline_syntax import BadPipeline, specs
+from ..driver.scheduled_pass import ScheduledPass
 from ..support.suggestions import did_you_mean
 from ..universe import UNIVERSE
 from .completion import completion

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..driver.pipeline import ScheduledPass
+from ..driver.scheduled_pass import ScheduledPass
 from ..mlir_io.printer import print_module
 from .files import FileError
 

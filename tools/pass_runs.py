@@ -17,7 +17,7 @@ from xdsl.utils.target import Target
 
 from ..analysis.step.jax_paths import path_of
 from ..dialects.context import RecomputeContext, make_context
-from ..driver.pipeline import ScheduledPass
+from ..driver.scheduled_pass import ScheduledPass
 from ..driver.verified import assumption_remarks, change_in_place
 from ..mlir_io.parser import parse_module
 from ..mlir_io.printer import print_module

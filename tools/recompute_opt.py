@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
-from ..driver.pipeline import pipeline_text
+from ..driver.scheduled_pass import pipeline_text
 from ..frontends.bytecode import BytecodeError, bytecode_of_text
 from ..support.garbage import rare_collections
 from ..support.interface import command_line

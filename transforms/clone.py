@@ -40,7 +40,6 @@ from ..analysis.memory.peaks import Peaks
 from ..analysis.step.marks import with_kept
 from ..analysis.step.step import Step
 from ..analysis.verify.emitted import wrong_reads
-from ..dialects.context import demand_effect, tell
 from ..dialects.discardable import verify_attributes
 from ..dialects.names import Names
 from ..options.recompute_options import Planner
@@ -51,7 +50,7 @@ from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import Note, StepPlan
 from ..planning.solvers.result import NoPlan
 from ..rules.effects import NOTHING, Permission
-from ..support.diagnostics import Refusal, Remark
+from ..support.diagnostics import Refusal, Remark, demand_effect, tell
 from ..support.operations import every_operation, name_of
 from ..support.timing import part
 from .phase import Steps, numbered_steps

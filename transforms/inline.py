@@ -25,10 +25,9 @@ from xdsl.passes import ModulePass
 from ..analysis.request.value_names import propagate_names
 from ..analysis.step.marks import mark_result
 from ..analysis.step.order import single_block
-from ..dialects.context import tell
 from ..dialects.names import Names
 from ..dialects.reserved_names import is_reserved, reserved_name
-from ..support.diagnostics import Refusal, Remark
+from ..support.diagnostics import Refusal, Remark, tell
 from ..support.operations import every_operation
 from .calls.call_attributes import Inherited, attributed, called_from, is_private, kept_whole
 from .calls.origins import Origins

@@ -16,9 +16,8 @@ from xdsl.dialects.func import CallOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from ..dialects.context import tell
 from ..dialects.stablehlo.composite import CompositeOp
-from ..support.diagnostics import Refusal
+from ..support.diagnostics import Refusal, tell
 from ..support.operations import every_operation
 from .calls.call_attributes import kept_whole
 from .inline import inline, why_calls_stay

@@ -27,13 +27,12 @@ from ..analysis.step.crossings import Crossings
 from ..analysis.step.exchanges import holds_collective
 from ..analysis.step.order import functions_of, single_block
 from ..analysis.step.stacks import LoopPair
-from ..dialects.context import tell
 from ..dialects.dead_code import drop_dead_code
 from ..options.loop_schedule import Loops, LoopSchedule, schedule_of
 from ..options.pass_options import has_options
 from ..options.selection import AUTO, BadSelection, Selection
 from ..rules.effects import why_impure
-from ..support.diagnostics import BadRequest, Refusal, Remark, RemarkKind, Topic
+from ..support.diagnostics import BadRequest, Refusal, Remark, RemarkKind, Topic, tell
 from ..support.operations import name_of
 from ..support.units import format_bytes
 from .per_device.outline import outline_device_steps

@@ -25,11 +25,10 @@ from ..analysis.copies.decide import Decision, Decisions, decide, explicit_mark
 from ..analysis.copies.decided_marks import DecidedMark, MarkSource, decided_marks
 from ..analysis.request.checkpoints import with_stated_checkpoints
 from ..analysis.step.marks import Policy
-from ..dialects.context import tell
 from ..dialects.names import Names
 from ..options.pass_options import has_options
 from ..options.selection import AUTO, Selection
-from ..support.diagnostics import Remark
+from ..support.diagnostics import Remark, tell
 from ..support.operations import name_of
 from ..support.timing import part
 from .inline_segments import inline_segments

@@ -35,7 +35,6 @@ from ..analysis.step.order import constants_only
 from ..analysis.step.phases import Phases
 from ..analysis.step.unplaced import unplaced_values
 from ..analysis.step.views import value_bytes
-from ..dialects.context import tell
 from ..dialects.names import Names
 from ..dialects.placements import is_from_host, is_offload, is_placement, is_to_host, to_device, to_host
 from ..options.pass_options import has_options
@@ -44,7 +43,7 @@ from ..planning.host_moves import Offload
 from ..rules.costs.cost import PICOSECONDS, cost_named
 from ..rules.effects import why_impure
 from ..rules.registry import facts_of
-from ..support.diagnostics import Remark
+from ..support.diagnostics import Remark, tell
 from ..support.operations import every_operation, name_of
 from ..support.type_guards import is_tensor
 from .phase import steps_of

@@ -23,12 +23,11 @@ from ..analysis.step.order import Order, functions_of, single_block
 from ..analysis.step.phases import Phases, phases
 from ..analysis.step.phases_by_results import late_operations, phases_by_results
 from ..analysis.step.step import Step
-from ..dialects.context import tell
 from ..dialects.names import Names
 from ..options.selection import PhaseHint
 from ..rules.costs.cost import CostsOf
 from ..rules.effects import why_impure
-from ..support.diagnostics import BadRequest, Refusal, Remark, RemarkKind
+from ..support.diagnostics import BadRequest, Refusal, Remark, RemarkKind, tell
 from ..support.interface import by_interface, option
 from ..support.operations import every_operation, name_of
 from ..support.timing import part

@@ -21,7 +21,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ..analysis.step.step import Step
-from ..dialects.context import RecomputeContext, tell
+from ..dialects.context import RecomputeContext
 from ..dialects.names import Names
 from ..dialects.placements import is_offload
 from ..options.loop_schedule import UNCUT, schedule_of
@@ -36,8 +36,8 @@ from ..search.checked_options import options_of_pass
 from ..search.emit import replace_content
 from ..search.outcome import Recomputation
 from ..search.prepare import Prepared, prepare
-from ..search.rewrite import recomputed
-from ..support.diagnostics import Remark, RemarkKind
+from ..search.rewrite import rewrite_module
+from ..support.diagnostics import Remark, RemarkKind, tell
 from ..support.interface import by_interface
 from ..support.operations import name_of
 from ..support.units import MINIMUM, format_bytes
@@ -110,7 +110,7 @@ class PlanPass(ModulePass):
     copies: maximum number of copies of an operation in plans without a budget, as in recompute-clone.
     target: the target of the plan, `stablehlo` or `none`, as in recompute-lower.
     stagger: whether recompute-stagger will run.
-    attempts: number of segmentations of a step that are tried beside the solvers' plans.
+    attempts: number of distinct plans for segments of a step that are tried beside the solvers' plans.
     loops: recompute values that a loop stacks for a later one, as in recompute-loops.
     cost: the cost to minimize: `flops`, `bytes`, `roofline`, or a file of costs, as in recompute.
     offload: values that may be offloaded to the host: `marked`, `auto` or `"25GB/s"`, as in recompute.
@@ -134,7 +134,7 @@ class PlanPass(ModulePass):
             options = replace(options, budget=MINIMUM)
         with kept_whole(op):
             verify_input(op)
-            result = recomputed(op, options)
+            result = rewrite_module(op, options)
             outcome = result.outcome
             tell(ctx, outcome.remarks)
             if result.module is not None:

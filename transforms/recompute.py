@@ -19,14 +19,15 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..dialects.context import RecomputeContext, strict_refusal, tell
+from ..dialects.context import RecomputeContext
 from ..options.pass_options import has_options
 from ..options.selection import Selection
 from ..planning.objective import ATTEMPTS
 from ..planning.plan_file import to_json
 from ..rules.costs.cost import FLOPS
 from ..search.checked_options import options_of_pass, read_plan
-from ..search.rewrite import recompute
+from ..search.rewrite import rewrite_in_place
+from ..support.diagnostics import strict_refusal, tell
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class RecomputePass(ModulePass):
     time_limit: seconds after which the search for a budget ends with the best plan so far, as after Ctrl-C.
     memory_model: the model of the budget, `order` (program order) or `xla`; the default is that of the target.
     strict: report an unchanged step as an error.
-    attempts: number of candidate plans that are simulated; the one with the lowest peak is applied.
+    attempts: number of distinct plans for segments that are simulated; the choice is by trust, then memory.
     loops: recompute values that a loop stacks for a later one, as in recompute-loops; `"periodic(8)"` too.
     cost: the cost to minimize: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file of costs; shown in remarks.
     offload: `marked` offloads values marked `offload` to the host; with a budget, `auto` or `"25GB/s"` chooses more.
@@ -72,7 +73,7 @@ class RecomputePass(ModulePass):
         options = options_of_pass(op, self)
         if self.plan:
             options = replace(options, plan=read_plan(op, self.plan))
-        outcome = recompute(op, options)
+        outcome = rewrite_in_place(op, options)
         if self.strict and not outcome.copies:
             raise strict_refusal(op, outcome.remarks[-1].reason)
         tell(ctx, (*outcome.remarks, *outcome.recomputed))

@@ -20,8 +20,7 @@ from xdsl.passes import ModulePass
 
 from ..analysis.memory.list_schedules import lowest_peak_schedule
 from ..analysis.step.order import Order, functions_of
-from ..dialects.context import tell
-from ..support.diagnostics import Remark, RemarkKind
+from ..support.diagnostics import Remark, RemarkKind, tell
 from ..support.units import format_bytes
 
 

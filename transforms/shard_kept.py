@@ -23,12 +23,11 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..analysis.step.order import functions_of
-from ..dialects.context import tell
 from ..dialects.names import Names
 from ..dialects.recompute import DependOp
 from ..dialects.sdy.operations import MeshOp, ShardingConstraintOp
 from ..dialects.sdy.shardings import ShardingAttr
-from ..support.diagnostics import Remark
+from ..support.diagnostics import Remark, tell
 from ..support.operations import every_operation
 
 _DIMENSION = re.compile(r"\{([^}]*)\}")

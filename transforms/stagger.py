@@ -27,11 +27,10 @@ from ..analysis.step.jax_paths import path_of, split_path
 from ..analysis.step.order import Order
 from ..analysis.step.phases import Phases, phases_now
 from ..analysis.step.step import Step
-from ..dialects.context import tell
 from ..dialects.names import Names
 from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..planning.by_segment.early_parts import Early, early_parts
-from ..support.diagnostics import BadRequest, Remark
+from ..support.diagnostics import BadRequest, Remark, tell
 from .phase import steps_of
 from .preparation.nested_steps import nested_steps_apart
 

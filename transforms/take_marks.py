@@ -29,11 +29,10 @@ from ..analysis.request.checkpoints import add_checkpoints
 from ..analysis.request.value_names import add_names
 from ..analysis.step.marks import Policy, mark_result
 from ..analysis.step.order import functions_of
-from ..dialects.context import tell
 from ..dialects.mark_calls import CHECKPOINTS, NAME, POLICY_OF, is_mark, is_named_as_mark, name_in, why_malformed
 from ..dialects.names import Names
 from ..dialects.stablehlo.custom_call import CustomCallOp
-from ..support.diagnostics import Refusal, Remark
+from ..support.diagnostics import Refusal, Remark, tell
 from ..support.operations import every_operation
 
 NOT_MOVED = "'offload' keeps the value: offload=marked moves it to the host, and its attribute stays for other tools"

@@ -1,6 +1,7 @@
-"""Candidate strategies for dividing a step into segments and copying them.
+"""Attempts: ways to divide a step into segments and to copy these.
 
-The search plans all of them and applies the one with the lowest peak.
+The search plans them and chooses by trust, then by memory (`best_attempt` in `search/choose.py`). *Candidates* are the
+plans that a budget compares: those of attempts, of the solvers, and parts of both.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ...planning.objective import MANY_OPERATIONS
 
 @dataclass(frozen=True)
 class Attempt:
-    """A candidate: how the step is divided into segments, and how the segments are copied.
+    """How a step is divided into segments, and how the segments are copied.
 
     Attributes:
         cuts: The segments that the graph's structure suggests; None for named segments.
@@ -80,7 +81,7 @@ DEFAULT_ATTEMPT = Attempt()
 def attempts_for(
     graph: Graph, selection: Selection, named: bool, stated: bool, structures: int | None = None
 ) -> Iterator[Attempt]:
-    """Yield the candidates, the most promising ones first.
+    """Yield the attempts, the most promising ones first.
 
     If the user defines the segments, only the way of copying them varies. If the search may divide the step otherwise,
     it varies for steps of fewer than `MANY_OPERATIONS` alone.
@@ -107,8 +108,8 @@ def attempts_for(
             yield Attempt(own_outputs=True)
         if (whole := uncut(graph)) is not None:
             yield Attempt(whole)
-        candidates = [cuts_by_blocks(graph), *cuts_by_structure(graph)[:structures]]
-        by_structure = [cuts for cuts in candidates if cuts is not None]
+        divisions = [cuts_by_blocks(graph), *cuts_by_structure(graph)[:structures]]
+        by_structure = [cuts for cuts in divisions if cuts is not None]
         yield from (Attempt(cuts) for cuts in by_structure)
         if not named and not by_structure:
             yield DEFAULT_ATTEMPT

@@ -88,7 +88,7 @@ def decide(
     Args:
         step: The step.
         selection: The user's selection.
-        attempt: The candidate strategy.
+        attempt: The cuts, if they do not follow from names, and the treatment of outputs.
         named: The operations' named segments, if they are already computed.
         staged: See `GroupOptions`.
 

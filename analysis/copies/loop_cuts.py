@@ -18,7 +18,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ...dialects.stablehlo.control import WhileOp
 from ...planning.min_cut import min_cut
-from ...planning.objective import WORTH_IT
+from ...planning.objective import is_worth_it
 from ...rules.flops import flops
 from ...support.type_guards import is_tensor
 from ..step.counted_loops import CountedLoop, counted_loop
@@ -82,8 +82,7 @@ class LoopCut:
     @property
     def why_not(self) -> str | None:
         """The reason to leave the loops unchanged; None if the cut saves enough."""
-        saved = self.dropped_bytes - self.new_bytes
-        return None if saved > WORTH_IT * self.dropped_bytes else SMALLEST
+        return None if is_worth_it(self.dropped_bytes, self.new_bytes) else SMALLEST
 
     @property
     def replaced(self) -> tuple[StackRead, ...]:

@@ -6,7 +6,11 @@ from enum import Enum
 
 
 class Direction(Enum):
-    """The pass to which an operation belongs; the values are the words for it in error messages."""
+    """The pass to which an operation belongs; the values are the words for it in error messages.
+
+    `NESTED` is for sources of phases outside this project whose frontend marks gradients of gradients without their
+    order: the step is refused. The sources of this project return the pass of the outermost differentiation.
+    """
 
     NONE = "neither direction"
     FORWARD = "the forward pass"

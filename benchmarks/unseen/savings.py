@@ -36,7 +36,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.search.attempt_plans import attempt_plans
-from recompute.search.rewrite import recompute
+from recompute.search.rewrite import rewrite_in_place
 from recompute.transforms.inline import inline
 
 from .loops import LOOPS
@@ -73,7 +73,7 @@ def attempts_at(lowered: jax.stages.Lowered, module: ModuleOp, compiled: int) ->
     """Return the attempt that the model chooses and up to `count` others, compiled."""
     chosen = module.clone()
     begin = time.process_time()
-    outcome = recompute(chosen)
+    outcome = rewrite_in_place(chosen)
     seconds = time.process_time() - begin
     text = print_module(chosen)
     seen = dict[str, tuple[int, float]]()
@@ -89,7 +89,7 @@ def attempts_at(lowered: jax.stages.Lowered, module: ModuleOp, compiled: int) ->
     }
     for tried in attempt_plans(module, RecomputeOptions(attempts=compiled)) if compiled else ():
         written = module.clone()
-        recompute(written, RecomputeOptions().with_planned(tried.plans))
+        rewrite_in_place(written, RecomputeOptions().with_planned(tried.plans))
         text = print_module(written)
         if text not in seen:
             seen[text] = measured(with_module(lowered, text))

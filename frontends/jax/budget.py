@@ -2,7 +2,8 @@
 
 The model of XLA:CPU predicts the temporaries of every candidate. Of those predicted to fit, the one with the least
 extra work is compiled. Its measured size corrects the predictions for the others (`CalibratedSearch`). This repeats
-until no cheaper candidate is predicted to fit, or `MOST_COMPILED` candidates are compiled.
+until no cheaper candidate is predicted to fit, or `MOST_COMPILED` candidates are compiled. If none of them fits, up to
+`MORE` candidates of other kinds follow (`search/budget/rounds.py`).
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ class BudgetNotReached(Refusal):
 
 
 MOST_COMPILED = 4
-"""The maximum number of rewritten steps that are compiled; the plain step is not counted."""
+"""The maximum number of candidates that are compiled before a search ends. Not counted are the plain step, `MORE`
+candidates of other kinds before a budget is refused, and for `min` the choice without a budget."""
 CompileModule = Callable[[ModuleOp, Mapping[str, Any]], jax.stages.Compiled]
 
 
@@ -202,6 +204,7 @@ class _CompilerSearch:
         limit: The bytes that the budget leaves for temporaries; None for the budget `min`.
         stop: A predicate that ends the search with the best candidate so far.
         rounds: The candidates that were compiled so far.
+        most_compiled: The maximum number of rewritten steps that the search compiles.
     """
 
     name: str
@@ -214,6 +217,7 @@ class _CompilerSearch:
     line: ProgressLine
     stop: Stop
     rounds: list[CompiledCandidate] = field(default_factory=list[CompiledCandidate])
+    most_compiled: int = MOST_COMPILED
 
     def best(self) -> BudgetedCompile:
         """Compile candidates and return the best one. Raises `Refusal` if none keeps the budget."""
@@ -221,6 +225,8 @@ class _CompilerSearch:
         pool = self._pool(is_over)
         known = pool.measured.setdefault(self.compilers.key, {})
         search = Rounds(pool, self.limit, plain, self._measure, self.stop, is_over, known)
+        # For `min` the choice without a budget is compiled too.
+        self.most_compiled = search.most_measured(MOST_COMPILED) + (self.limit is None)
         best = search.best(MOST_COMPILED)
         if self.limit is None:
             best = self._ordinary(list(search.results.values()), best) or best
@@ -234,7 +240,7 @@ class _CompilerSearch:
 
     def _measure(self, candidate: ModuleCandidate, predicted: float) -> tuple[float, _Candidate] | None:
         """Rewrite by a candidate and compile the result; None if the plans do not apply."""
-        compiles, most = len(self.rounds), self._most_compiles
+        compiles, most = len(self.rounds), self.most_compiled
         self.line.at(f"plan {compiles + 1} of at most {most}", BEFORE_PLANS + (1 - BEFORE_PLANS) * compiles / most)
         try:
             rewritten = self._rewritten(candidate)
@@ -251,13 +257,8 @@ class _CompilerSearch:
         needs = reported_bytes(self.module, compiled, "a budget")
         fits = None if self.limit is None else needs <= self.limit
         self.rounds.append(CompiledCandidate(words, predicted, needs, rewritten.extra_flops, fits))
-        _LOG.info("%s: %d of %d: %s", self.name, len(self.rounds), self._most_compiles, self.rounds[-1])
+        _LOG.info("%s: %d of %d: %s", self.name, len(self.rounds), self.most_compiled, self.rounds[-1])
         return _Candidate(rewritten, compiled, is_final)
-
-    @property
-    def _most_compiles(self) -> int:
-        """The maximum number of rewritten steps that are compiled: for `min` also the choice without a budget."""
-        return MOST_COMPILED + (self.limit is None)
 
     def _ordinary(self, tried: Sequence[_Candidate], best: _Candidate | None) -> _Candidate | None:
         """Return the choice without a budget if it needs less than the best candidate, since `min` must not need more

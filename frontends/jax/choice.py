@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from ...dialects.context import strict_refusal
 from ...driver.api import Rewritten, memory
-from ...planning.objective import WORTH_IT
+from ...planning.objective import is_worth_it
+from ...support.diagnostics import strict_refusal
 from . import private, why_plain
 from .allocation import temporary_bytes
 from .compiler_options import MEASURING
@@ -167,7 +167,7 @@ def _least(sizes: Mapping[Variant, int | None]) -> Variant:
     if len(measured) < len(sizes):
         return next((variant for variant in sizes if variant is not Variant.MERGED), Variant.MERGED)
     least = min(measured.values())
-    return [variant for variant, size in measured.items() if size * (1 - WORTH_IT) <= least][-1]
+    return [variant for variant, size in measured.items() if not is_worth_it(size, least)][-1]
 
 
 def _why_plain(lowered: Lowered, variant: Variant, sizes: Mapping[Variant, int | None]) -> str:

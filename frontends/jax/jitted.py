@@ -237,7 +237,7 @@ def jit(*fn: Any, **keywords: Any) -> Any:
             `offload` has no effect, and a remark says so.
         measure: Whether to compile the plain step too, and to run the variant with fewer bytes of temporaries: `True`,
             `False`, or `"auto"` for steps with a small predicted saving.
-        search: The number of candidates to compile; the one with the fewest bytes of temporaries, then FLOPs, runs.
+        search: The number of attempts to compile; the one with the fewest bytes of temporaries, then FLOPs, runs.
         static_argnums, donate_argnums, ...: The keywords of `jax.jit`.
 
     Returns:

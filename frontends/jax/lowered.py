@@ -154,7 +154,7 @@ def compile_lowered(lowered: Any, compiler_options: dict[str, Any] | None) -> ja
 
 
 def searching_options(options: JitOptions, plain: jax.stages.Lowered) -> RecomputeOptions:
-    """Return the options of the rewrite. With the option `search`, the compiler measures the candidates."""
+    """Return the options of the rewrite. With the option `search`, the compiler measures the attempts."""
     if not options.search:
         return options.rewrite
     compiler_options = keeping_options(plain, options, None)

@@ -35,7 +35,7 @@ class JitOptions:
     Attributes:
         rewrite: The options of the rewrite.
         measure: Whether the plain step is compiled and measured: True, False or "auto".
-        search: The number of candidates to compile; 0 to choose by the model.
+        search: The number of attempts to compile; 0 to choose by the model.
         jit: The keywords for `jax.jit`.
         budget: The budget as text; None without one.
         named: The names of values in the options `save`, `names` and `policy`, by option.

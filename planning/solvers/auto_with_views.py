@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from .effort import Effort
+from .effort import LARGE_PROBLEM, Effort
 from .incumbent import Incumbent
 from .local_search import LocalSearch
 from .portfolio import auto, bounds_for
@@ -15,8 +15,6 @@ from .view_copies import views_apart, with_copies
 
 MAX_SINGLE_VIEWS = 48
 """Maximum number of views that are tried one by one: those that free the most bytes."""
-MANY_OPERATIONS = 5000
-"""Number of operations above which either all views are copied, or none."""
 
 
 def auto_with_views(
@@ -76,7 +74,7 @@ def _select_views(best: Incumbent, cost: int | None) -> list[SmallView]:
         cost = start_cost
     else:
         chosen = list[SmallView]()
-    for view in views if len(problem) <= MANY_OPERATIONS else ():
+    for view in views if len(problem) <= LARGE_PROBLEM else ():
         if best.stopped():
             break
         toggled = [other for other in chosen if other != view] if view in chosen else [*chosen, view]
@@ -91,7 +89,7 @@ def _first_feasible(best: Incumbent, views: Sequence[SmallView]) -> tuple[list[S
     """Return the first selection with a plan, and its cost, among single views and all views but one: copies of all
     views may exceed the budget."""
     selections = [[view] for view in views] + [[view for view in views if view is not other] for other in views]
-    for selection in selections if len(best.problem) <= MANY_OPERATIONS else ():
+    for selection in selections if len(best.problem) <= LARGE_PROBLEM else ():
         if best.stopped():
             break
         if (cost := _cost(best.problem, best.budget, selection)) is not None:

@@ -12,8 +12,10 @@ from .cut_bounds import CutBounds
 from .flows import FlowBounds
 from .incumbent import Incumbent
 
-MAX_INTEGER_OPERATIONS = 5000
-"""Maximum number of operations for integer programs and for annealing."""
+LARGE_PROBLEM = 5000
+"""Number of operations above which a problem is large. Large problems get no integer programs, no flow bounds and no
+annealing, their views are copied all or not at all, and the greedy accepts a slightly worse candidate without trying
+the next one: each of these takes minutes on larger problems."""
 SMALL_PROBLEM = 700
 """Maximum number of operations of a small problem, for which many cuts at once, copies in the forward pass, longer
 anneals and windows are tried too."""
@@ -63,7 +65,7 @@ class Effort:
     def rounds_for(self, operations: int) -> int:
         if self.rounds is not None:
             return self.rounds
-        return max(0, min(1500, 300_000 // max(1, operations))) if operations <= MAX_INTEGER_OPERATIONS else 0
+        return max(0, min(1500, 300_000 // max(1, operations))) if operations <= LARGE_PROBLEM else 0
 
 
 EFFORTS: Mapping[str, Callable[[], Effort]] = {"brief": Effort.brief, "full": Effort, "long": Effort.long}

@@ -12,7 +12,7 @@ from typing import cast
 
 import numpy as np
 
-from .effort import CLOSED_GAP, OPEN_GAP, Bounds, Effort, closed, searched_on
+from .effort import CLOSED_GAP, LARGE_PROBLEM, OPEN_GAP, Bounds, Effort, closed, searched_on
 from .incumbent import Incumbent
 from .kernels.greedy import greedy
 from .kernels.initial import add_all, list_pairs, most_bytes, reset
@@ -23,8 +23,6 @@ from .problem import Ints, Pair, Problem
 from .provenance import Improvement, Provenance
 from .result import Stop, never
 
-LARGE_PROBLEM = 5000
-"""Number of operations above which the greedy accepts a slightly worse candidate without trying the next one."""
 NO_TRIAL_LIMIT = 1 << 60
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from . import integer_program, interval_program
 from .block_transfer import transfer_blocks
 from .cut_bounds import CutBounds
-from .effort import CLOSED_GAP, MAX_INTEGER_OPERATIONS, Bounds, Effort, closed, searched_on
+from .effort import CLOSED_GAP, LARGE_PROBLEM, Bounds, Effort, closed, searched_on
 from .flows import FlowBounds
 from .heuristics import chen
 from .incumbent import Incumbent
@@ -29,7 +29,7 @@ from .window import windows
 
 MIN_FLOW_OPERATIONS = 2500
 """Number of operations above which cuts are solved as integer programs only if minimum cuts leave a gap."""
-MAX_GREEDY_OPERATIONS = 4 * MAX_INTEGER_OPERATIONS
+MAX_GREEDY_OPERATIONS = 4 * LARGE_PROBLEM
 """Maximum number of operations for the greedy heuristic if there is a plan already."""
 MET_GAP = 1e-4
 """Gap in percentage points at which the starts of a small problem suffice."""
@@ -63,7 +63,7 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
     if bounds.infeasible:
         return infeasible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
     _offer_starts(best, search, bounds, starts)
-    if MIN_FLOW_OPERATIONS < len(problem) <= MAX_INTEGER_OPERATIONS and not closed(best, bounds) and not best.stopped():
+    if MIN_FLOW_OPERATIONS < len(problem) <= LARGE_PROBLEM and not closed(best, bounds) and not best.stopped():
         bounds = bounds_for(best, effort, closer=True)
         _offer_starts(best, search, bounds, ())
     transfer_blocks(best, search, bounds)
@@ -114,10 +114,10 @@ def result_of(best: Incumbent, bound: float, by: str) -> Result:
 def bounds_for(best: Incumbent, effort: Effort, closer: bool = False) -> Bounds:
     """Return bounds and starts from single cuts.
 
-    `closer`: whether integer programs are used up to `MAX_INTEGER_OPERATIONS` operations, and not only up to
+    `closer`: whether integer programs are used up to `LARGE_PROBLEM` operations, and not only up to
     `MIN_FLOW_OPERATIONS`.
     """
-    if len(best.problem) <= (MAX_INTEGER_OPERATIONS if closer else MIN_FLOW_OPERATIONS) and integer_program.available():
+    if len(best.problem) <= (LARGE_PROBLEM if closer else MIN_FLOW_OPERATIONS) and integer_program.available():
         bounds = CutBounds(best.problem, best.budget, best.stopped, best.left, effort.nodes)
     else:
         bounds = FlowBounds(best.problem, best.budget, best.stopped)
@@ -141,7 +141,7 @@ def _offer_starts(best: Incumbent, search: LocalSearch, bounds: Bounds, starts: 
         and (len(problem) <= MAX_GREEDY_OPERATIONS or best.pairs is None)
     ):
         best.offer(search.repaired(budget), Provenance("greedy"))
-    if not closed(best, bounds) and not best.stopped() and len(problem) <= MAX_INTEGER_OPERATIONS:
+    if not closed(best, bounds) and not best.stopped() and len(problem) <= LARGE_PROBLEM:
         best.offer(chen(problem, budget), Provenance("chen"))
 
 

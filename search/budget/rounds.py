@@ -45,6 +45,11 @@ class Rounds(Generic[T]):
     known: dict[int, float] = field(default_factory=dict[int, float])
     results: dict[int, T] = field(default_factory=dict[int, T])
 
+    def most_measured(self, rounds: int) -> int:
+        """Return the maximum number of candidates that `best(rounds)` measures: beyond `rounds`, those of other kinds
+        before a limit is refused, and for the budget `min` the best known candidate, whose result is not known."""
+        return rounds + (MORE if self.limit else bool(self.known))
+
     def best(self, rounds: int) -> T | None:
         """Measure at most `rounds` candidates beyond the known ones, and `MORE` of kinds without a measurement if none
         fits.

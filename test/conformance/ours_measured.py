@@ -24,7 +24,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.search.prepare import drop_dead
-from recompute.search.rewrite import recompute
+from recompute.search.rewrite import rewrite_in_place
 from recompute.test.conformance.cases import Case
 from recompute.test.conformance.measures import Array, Measures, absolute_change, relative_change
 from recompute.transforms.inline import inline
@@ -38,7 +38,7 @@ def measure(case: Case, inputs: Sequence[Array]) -> Measures:
         return Measures(why_not={"": case.without})
     before, after = load(case), load(case)
     selection = Selection("auto" if case.forced else case.segments, outputs=case.outputs)
-    done = recompute(after, RecomputeOptions(selection, calls=False))
+    done = rewrite_in_place(after, RecomputeOptions(selection, calls=False))
     assert prove(before, after).proved, "the pipeline's result is always proved"
     results = [execute(function_named(module), _inputs(module, inputs)) for module in (before, after)]
     gradients = [[r for i, r in enumerate(one) if i not in case.statistics] for one in results]

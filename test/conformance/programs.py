@@ -31,7 +31,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.search.prepare import drop_dead
-from recompute.search.rewrite import Recomputation, recompute
+from recompute.search.rewrite import Recomputation, rewrite_in_place
 from recompute.support.operations import name_of
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
@@ -183,7 +183,7 @@ def recomputed(
     inline(before)
     drop_dead(before)
     options = RecomputeOptions(Selection(segments, outputs=outputs), copies=copies, target=target, attempts=1)
-    return Result(before, after, recompute(after, options))
+    return Result(before, after, rewrite_in_place(after, options))
 
 
 def cloned(module: ModuleOp, segments: str = "auto", outputs: bool = False) -> ModuleOp:
@@ -203,7 +203,7 @@ def chosen(module: ModuleOp, selection: Selection) -> Result:
     before, after = module.clone(), module.clone()
     inline(before)
     drop_dead(before)
-    return Result(before, after, recompute(after, RecomputeOptions(selection, attempts=1)))
+    return Result(before, after, rewrite_in_place(after, RecomputeOptions(selection, attempts=1)))
 
 
 def by_hand(module: ModuleOp, selection: Selection) -> Chosen:

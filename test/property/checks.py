@@ -32,7 +32,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.objective import WORTH_IT
-from recompute.search.rewrite import Recomputation, recompute
+from recompute.search.rewrite import Recomputation, rewrite_in_place
 from recompute.support.diagnostics import UNKNOWN, Refusal, position_of
 from recompute.support.operations import name_of
 from recompute.test.examples import peaks_of
@@ -125,7 +125,7 @@ def classified(module: ModuleOp) -> Phases:
 def run(before: ModuleOp, request: Request, calls: bool = True) -> Case:
     """Run the pipeline on a copy, and raise what it raises. `calls`: whether calls are restored."""
     after = before.clone()
-    done = recompute(
+    done = rewrite_in_place(
         after,
         RecomputeOptions(
             request.selection, copies=request.copies, target=request.target, calls=calls, offload=request.offload
@@ -234,7 +234,7 @@ def _second_run(case: Case) -> Iterator[str]:
     """Check that a second run changes nothing (R12)."""
     again = case.after.clone()
     request = case.request
-    done = recompute(
+    done = rewrite_in_place(
         again,
         RecomputeOptions(request.selection, copies=request.copies, target=request.target, offload=request.offload),
     )

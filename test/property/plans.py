@@ -16,7 +16,7 @@ from typing import Any, cast
 from recompute.interpreters.prove import prove
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.plan_file import BadPlan, from_json, to_json
-from recompute.search.rewrite import recompute
+from recompute.search.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import original
 
@@ -66,10 +66,10 @@ def _change(data: Any, path: Path, dice: random.Random) -> None:
 
 def outcome(step: str, seed: int) -> str:
     """Return what happened with a damaged plan. Anything but a refusal or a proof raises an exception."""
-    text = to_json(recompute(original(step).clone()).plans)
+    text = to_json(rewrite_in_place(original(step).clone()).plans)
     module = original(step).clone()
     try:
-        recompute(module, RecomputeOptions().with_planned(from_json(damaged(text, seed))))
+        rewrite_in_place(module, RecomputeOptions().with_planned(from_json(damaged(text, seed))))
     except BadPlan:
         return "no plan"
     except Refusal:

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from recompute.driver.verified import verify_module
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
-from recompute.search.rewrite import recompute
+from recompute.search.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import original, recomputed, with_tokens
 from recompute.test.structured_programs import steps
@@ -57,7 +57,7 @@ def with_regions() -> Pair:
     """Return two consecutive steps, as gradient regions both before and after."""
     plain = parse_module(steps(2, 3), "steps.mlir")
     module = plain.clone()
-    recompute(module)
+    rewrite_in_place(module)
     return Pair(plain, module)
 
 

@@ -11,7 +11,7 @@ from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import PhaseHint, Selection
 from recompute.search.prepare import prepare
-from recompute.search.rewrite import recompute
+from recompute.search.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.inline import inline
@@ -76,9 +76,9 @@ def test_phases_are_those_of_the_locations(name: str) -> None:
 def test_a_step_without_locations_saves_as_much_but_for_what_names_say(name: str) -> None:
     bare = parse_module(print_module(original(name)))
     before, without, named = bare.clone(), bare.clone(), original(name).clone()
-    assert recompute(without, RecomputeOptions(LOSS, calls=False)).copies > 0
+    assert rewrite_in_place(without, RecomputeOptions(LOSS, calls=False)).copies > 0
     assert prove(bare, without)
-    recompute(named, RecomputeOptions(calls=False))
+    rewrite_in_place(named, RecomputeOptions(calls=False))
     inline(before)
     write_phases(before, PhaseHint((0,)))
     saved = peaks_of(before).xla - peaks_of(without).xla

@@ -22,7 +22,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.search.rewrite import recompute
+from recompute.search.rewrite import rewrite_in_place
 from recompute.test.examples import FOLDER, original, recomputed
 from recompute.transforms.inline import inline
 
@@ -55,7 +55,7 @@ def prepared(example: str, segments: str) -> ModuleOp:
     if segments == "auto":
         return recomputed(name)
     module = original(name).clone()
-    recompute(module, RecomputeOptions(Selection(segments=segments), calls=False))
+    rewrite_in_place(module, RecomputeOptions(Selection(segments=segments), calls=False))
     return module
 
 
@@ -140,7 +140,7 @@ def test_near_what_the_installed_xla_allocates(variant: str) -> None:
     lowered = small_step(jax, variant == "jax.checkpoint")
     module = parse_module(lowered.as_text(debug_info=True))
     if variant == "recomputed":
-        assert recompute(module, RecomputeOptions(calls=False)).copies > 0
+        assert rewrite_in_place(module, RecomputeOptions(calls=False)).copies > 0
         replace_module(lowered, print_module(module))
     options = {"xla_disable_hlo_passes": "cse_barrier_expander"}
     allocated = lowered.compile(compiler_options=options).memory_analysis().temp_size_in_bytes

@@ -1,5 +1,5 @@
-"""Budgets with the real compiler: kept by its own count within four compilations, with equal results, or reported as
-missed."""
+"""Budgets with the real compiler: kept by its own count within `MOST_COMPILED` compilations, with equal results, or
+refused after at most `MORE` others."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,15 +18,24 @@ from recompute.frontends.jax import budget as budgets
 from recompute.frontends.jax import budget_option
 from recompute.frontends.jax.budget import MOST_COMPILED
 from recompute.frontends.jax.warning import BarriersDropped
-from recompute.search.pool import Pool
+from recompute.mlir_io.parser import parse_module
+from recompute.options.loop_schedule import UNCUT
+from recompute.options.recompute_options import DEFAULT_OPTIONS
+from recompute.planning.calibrated_search import Prediction
+from recompute.planning.solvers.result import never
+from recompute.search.budget.rounds import MORE
+from recompute.search.plan_origin import PlanOrigin, PlanSource
+from recompute.search.pool import ModuleCandidate, Pool
 from recompute.search.pool_cache import forget_pools
 from recompute.support.diagnostics import Refusal
+from recompute.support.progress import ProgressLine
 from recompute.support.units import readable_bytes
 from recompute.test.unit.frontends.steps import batch, far_apart, jax, mlp, temporaries, weights
 from recompute.test.unit.transforms.segment_meter import saved_by_scope
 from recompute.transforms.preparation.timelines import flat
 
 STEP = mlp().step
+TRIVIAL = "func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> { func.return %x : tensor<4xf32> }"
 
 
 def five_layers() -> tuple[Any, Any]:
@@ -145,7 +155,34 @@ def test_each_round_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "recompute")
     text = recompute.jax.jit(STEP, budget=0.5).report(*five_layers()).details()
     assert " predicted, " in text and "by the compiler, within the budget" in text
-    assert f"step: 1 of {MOST_COMPILED}: " in caplog.text
+    assert f"step: 1 of {MOST_COMPILED + MORE}: " in caplog.text
+
+
+def test_no_more_candidates_are_compiled_than_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Announce the candidates of other kinds, which are compiled if no candidate fits."""
+    predictions = [Prediction(0.5, float(work), work) for work in range(MOST_COMPILED + MORE + 1)]
+    origin = PlanOrigin(PlanSource.SOLVER)
+    pool = Pool([ModuleCandidate((origin,), (), UNCUT, prediction) for prediction in predictions])
+    rewritten = SimpleNamespace(module=None, copies=1, extra_flops=0)
+    monkeypatch.setattr(budgets, "pool_of", lambda *_: pool)
+    monkeypatch.setattr(budgets, "rewrite", lambda *_: rewritten)
+    monkeypatch.setattr(budgets, "reported_bytes", lambda *_: 2000)
+    line, progress = ProgressLine("step"), list[tuple[str, float]]()
+
+    def compiled(*_: Any) -> Any:
+        progress.append((line.phase, line.share))
+
+    compilers = budgets.Compilers(lambda: None, compiled, "stub")  # pyright: ignore[reportArgumentType]
+    module = parse_module(TRIVIAL, "step")
+    search = budgets._CompilerSearch(  # pyright: ignore[reportPrivateUsage]
+        "step", module, DEFAULT_OPTIONS, "1000", 2000, 1000, compilers, line, never
+    )
+    with pytest.raises(Refusal, match=f"the smallest of {MOST_COMPILED + MORE} compiled candidates needs"):
+        search.best()
+    most = MOST_COMPILED + MORE
+    assert [phase for phase, _ in progress] == [f"plan {number} of at most {most}" for number in range(1, most + 1)]
+    shares = [share for _, share in progress]
+    assert shares == sorted(shares) and shares[-1] < 1
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.rules.effects import is_collective, is_constant, why_impure
 from recompute.rules.flops import flops
-from recompute.search.rewrite import recompute
+from recompute.search.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.tools import recompute_check, recompute_opt, recompute_run
 from recompute.transforms.verify import verify
@@ -54,7 +54,7 @@ def step() -> ModuleOp:
 def test_end_to_end() -> None:
     load_the_rules()
     before, after = step(), step()
-    assert recompute(after, RecomputeOptions(target="none")).copies == 3
+    assert rewrite_in_place(after, RecomputeOptions(target="none")).copies == 3
     proof = prove(before, after)
     assert proof.proved and proof.believed == NAMES
     inputs = random_inputs(function_named(before), seed=1)
@@ -78,7 +78,7 @@ def test_with_tokens_the_copies_wait() -> None:
     """Run the passes without lowering: the verifier accepts the result, which has tokens."""
     load_the_rules()
     module = step()
-    recompute(module)
+    rewrite_in_place(module)
     verify(module)
     assert sum(op.name == "stablehlo.optimization_barrier" for op in module.walk()) == 1
     assert prove(step(), module)
@@ -90,13 +90,13 @@ def test_without_rules_it_is_refused_with_the_remedy() -> None:
         match=r"the size in bytes of !acme.tile<64x64> is unknown; "
         "declare them with recompute",
     ):
-        recompute(step(), RecomputeOptions(target="none"))
+        rewrite_in_place(step(), RecomputeOptions(target="none"))
 
 
 def test_without_the_effect_nothing_is_copied() -> None:
     rules.register_type("acme.tile", lambda type: TILE_BYTES)
     module = step()
-    done = recompute(module, RecomputeOptions(target="none"))
+    done = rewrite_in_place(module, RecomputeOptions(target="none"))
     assert done.copies == 0 and not any(Names.COPY in op.attributes for op in module.walk())
     said = [remark.reason for remark in done.remarks]
     remedy = "declare them with recompute.rules.register (docs/foreign_dialects.md)"
@@ -106,7 +106,7 @@ def test_without_the_effect_nothing_is_copied() -> None:
 def test_the_proof_is_not_told_what_the_passes_are_told() -> None:
     load_the_rules()
     module = step()
-    recompute(module, RecomputeOptions(target="none"))
+    rewrite_in_place(module, RecomputeOptions(target="none"))
     assert not prove(step(), module, ProofOptions(also_pure=())).proved
     assert not prove(step(), module, ProofOptions(also_pure={"acme.swish"})).proved
     both = ProofOptions(also_pure={"acme.swish", "acme.pack"})
@@ -116,7 +116,7 @@ def test_the_proof_is_not_told_what_the_passes_are_told() -> None:
 def test_a_wrong_copy_is_neither_proved_nor_equal() -> None:
     load_the_rules()
     module = step()
-    recompute(module, RecomputeOptions(target="none"))
+    rewrite_in_place(module, RecomputeOptions(target="none"))
     copy = next(op for op in module.walk() if Names.COPY in op.attributes and "swish" in str(op))
     copy.results[0].replace_all_uses_with(copy.operands[0])
     assert not prove(step(), module).proved
@@ -296,7 +296,7 @@ def test_bytes_that_cannot_be_had_are_refused_where_they_are_needed(bytes_of: st
     load_the_rules()
     rules.register_type("acme.tile", lambda type: eval(bytes_of))
     with pytest.raises(Refusal, match=rf"step.mlir:\d+:\d+: error: .* for type acme.tile {said}"):
-        recompute(step(), RecomputeOptions(target="none"))
+        rewrite_in_place(step(), RecomputeOptions(target="none"))
 
 
 @pytest.mark.parametrize("make", ["1 // 0", "lambda x: 1 // 0"])

@@ -22,7 +22,7 @@ from recompute.planning.simulate import SimulatedProgram
 from recompute.search.attempt_plans import attempt_plans
 from recompute.search.choose import ScoredAttempt, best_attempt, choose, choose_for
 from recompute.search.planned_attempts import AttemptTargets, plan_attempt
-from recompute.search.rewrite import recompute
+from recompute.search.rewrite import rewrite_in_place
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.mark import mark_steps
 from recompute.transforms.phase import numbered_steps
@@ -77,7 +77,7 @@ def test_attempts_travel_as_plans_and_need_what_was_reckoned(name: str) -> None:
     assert 1 < len(found) <= 3
     for tried in found:
         module = original(name).clone()
-        assert recompute(module, RecomputeOptions(calls=False).with_planned(tried.plans)).copies > 0
+        assert rewrite_in_place(module, RecomputeOptions(calls=False).with_planned(tried.plans)).copies > 0
         assert peaks_of(module).xla == tried.peak_bytes
 
 

@@ -8,10 +8,9 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.func import Func
 from xdsl.parser import Parser
 
-from recompute.dialects.context import tell
 from recompute.dialects.stablehlo import STABLEHLO
 from recompute.mlir_io.parser import parse_module
-from recompute.support.diagnostics import Refusal, Remark
+from recompute.support.diagnostics import Refusal, Remark, tell
 
 TEXT = """\
 func.func @step(%x: tensor<4xf32>) -> tensor<4xf32> {

@@ -79,6 +79,12 @@ def test_the_share_never_falls():
     assert line.share == 0.9 and line.phase == "preparing"
 
 
+def test_the_share_is_at_most_one():
+    line = ProgressLine("step")
+    line.at("working", 1.25)
+    assert line.share == 1.0 and "about 100 % done, 0 s left" in str(line)
+
+
 def test_an_error_ends_the_line(capsys: pytest.CaptureFixture[str]):
     with pytest.raises(ValueError, match="wrong"), progress("step"):
         raise ValueError("wrong")

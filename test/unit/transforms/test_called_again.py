@@ -10,7 +10,7 @@ from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.search.rewrite import recompute
+from recompute.search.rewrite import rewrite_in_place
 
 T = "tensor<1024xf32>"
 BYTES = 4 * 1024
@@ -71,7 +71,7 @@ func.func private @h(%x: {T}) -> {T} {{
 def done(text: str, target: str, calls: bool = True) -> tuple[int, int, str]:
     """Return the tensors alive at the peak in program order, the number of calls, and the last remark."""
     module = parse_module(text)
-    found = recompute(module, RecomputeOptions(Selection(segments="block0"), target=target, calls=calls))
+    found = rewrite_in_place(module, RecomputeOptions(Selection(segments="block0"), target=target, calls=calls))
     assert found.copies and prove(parse_module(text), module)
     called = sum(isinstance(op, CallOp) for op in module.walk())
     return memory(module)["step"].peak_bytes // BYTES, called, found.remarks[-1].reason if found.remarks else ""

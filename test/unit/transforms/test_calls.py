@@ -22,7 +22,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.search.rewrite import Recomputation, recompute
+from recompute.search.rewrite import Recomputation, rewrite_in_place
 
 SINE = """
 func.func private @f(%x: tensor<1024xf32>) -> tensor<1024xf32> {
@@ -92,8 +92,8 @@ def with_calls(text: str, selection: Selection | None = None) -> Done:
     verify_module(before)
     flat, after = before.clone(), before.clone()
     asked = selection or Selection(segments="block0")
-    recompute(flat, RecomputeOptions(asked, calls=False))
-    done = recompute(after, RecomputeOptions(asked))
+    rewrite_in_place(flat, RecomputeOptions(asked, calls=False))
+    done = rewrite_in_place(after, RecomputeOptions(asked))
     assert done.copies > 0
     verify_module(after)
     assert prove(before, after)
@@ -105,7 +105,7 @@ def with_calls(text: str, selection: Selection | None = None) -> Done:
         assert [t.peak_bytes for t in memory(one).values()] == [t.peak_bytes for t in memory(flat).values()]
         assert len(explain(one)) == len(explain(flat))
         assert_no_marks_inside(before, one)
-    second = recompute(again)
+    second = rewrite_in_place(again)
     assert second.copies == 0 and "has copies already" in second.remarks[-1].reason
     return Done(before, after, done)
 
@@ -133,7 +133,7 @@ def test_a_call_and_its_copy_call_the_function_as_it_came() -> None:
 
 def test_without_the_option_everything_is_inlined() -> None:
     module = parse_module(step())
-    done = recompute(module, RecomputeOptions(Selection(segments="block0"), calls=False))
+    done = rewrite_in_place(module, RecomputeOptions(Selection(segments="block0"), calls=False))
     assert not any(isinstance(op, CallOp) for op in module.walk())
     assert done.restored.calls == 0
 
@@ -141,7 +141,7 @@ def test_without_the_option_everything_is_inlined() -> None:
 def test_a_step_of_which_nothing_is_recomputed_stays_as_it_is() -> None:
     module = parse_module(step().replace("jvp(block0)", "jvp(other)"))
     text = str(module)
-    assert recompute(module, RecomputeOptions(Selection(segments="block1"))).copies == 0
+    assert rewrite_in_place(module, RecomputeOptions(Selection(segments="block1"))).copies == 0
     assert str(module) == text
 
 
@@ -370,7 +370,7 @@ func.func private @noted(%x: tensor<1024xf32>) -> tensor<1024xf32> {{
     text = step(noted, functions).replace("exponential %a", "exponential %q")
     before = parse_module(text)
     after = before.clone()
-    done = recompute(after, RecomputeOptions(Selection(segments="block0")))
+    done = rewrite_in_place(after, RecomputeOptions(Selection(segments="block0")))
     assert done.copies > 0
     verify_module(after)
     assert prove(before, after)

@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 from recompute.analysis.step.order import functions_of, single_block
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
-from recompute.search.rewrite import recompute
+from recompute.search.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.support.operations import name_of
 from recompute.transforms.clone import clone
@@ -145,4 +145,4 @@ func.func @f(%x: {T}, %ct: {T}) -> ({T}, {T}) {{
 def test_marks_that_say_nothing_are_refused_without_the_driver_too(mark: str) -> None:
     text = str(of_two_results()).replace("recompute.recompute = true", f"recompute.recompute = {mark}")
     with pytest.raises(Refusal, match=r"attribute 'recompute.recompute' (must be true, false|has 1 entries for)"):
-        recompute(parse_module(text))
+        rewrite_in_place(parse_module(text))

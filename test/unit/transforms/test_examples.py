@@ -23,7 +23,7 @@ from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
-from recompute.search.rewrite import recompute
+from recompute.search.rewrite import rewrite_in_place
 from recompute.support.operations import name_of
 from recompute.test.examples import (
     FOLDER,
@@ -85,7 +85,11 @@ def test_a_step_whose_peak_would_not_fall_is_left_alone() -> None:
     """Leave a step alone whose optimizer update holds as much as its backward pass; only XLA would need less."""
     plain = original(PEAK_IN_UPDATE)
     module = plain.clone()
-    assert recompute(module, RecomputeOptions(target="none")).remarks[-1].reason.endswith("the step is left as it is")
+    assert (
+        rewrite_in_place(module, RecomputeOptions(target="none"))
+        .remarks[-1]
+        .reason.endswith("the step is left as it is")
+    )
     assert print_module(module, debuginfo=True) == print_module(plain, debuginfo=True)
 
 
@@ -114,7 +118,7 @@ def test_r9_later_cleanups_find_nothing_after_lowering(name: str) -> None:
 def test_r12_a_second_run_changes_nothing(name: str) -> None:
     module = recomputed(name).clone()
     once = print_module(module, debuginfo=True)
-    again = recompute(module)
+    again = rewrite_in_place(module)
     assert again.copies == 0
     assert print_module(module, debuginfo=True) == once
 
@@ -127,7 +131,7 @@ def test_calls_come_back_with_the_same_peaks(name: str) -> None:
     assert prove(original(name), module)
     text = print_module(module, debuginfo=True)
     again = parse_module(text, name)
-    assert recompute(again).copies == 0
+    assert rewrite_in_place(again).copies == 0
     assert print_module(again, debuginfo=True) == text
     inline(again)
     peaks = peaks_of(again)
@@ -175,5 +179,5 @@ def test_the_same_bytes_twice_and_in_two_processes() -> None:
     ]
     assert outputs[0] == outputs[1]
     module = parse_module((FOLDER / "gpt_train.small.mlir").read_text(), path)
-    recompute(module)
+    rewrite_in_place(module)
     assert print_module(module, debuginfo=True).encode() == outputs[0]

@@ -23,7 +23,7 @@ from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
-from recompute.search.rewrite import recompute
+from recompute.search.rewrite import rewrite_in_place
 
 FOLDER = Path(__file__).resolve().parents[3] / "examples" / "mlir"
 NAMES = sorted(path.name for path in FOLDER.glob("*.mlir"))
@@ -41,7 +41,7 @@ def run(module: ModuleOp, *inputs: Any) -> tuple[Array, ...]:
 @pytest.mark.parametrize("name", NAMES)
 def test_proved_equal_executed_equal_and_the_peak_falls(name: str, target: str) -> None:
     before, after = load(name), load(name)
-    assert recompute(after, RecomputeOptions(target=target)).copies > 0
+    assert rewrite_in_place(after, RecomputeOptions(target=target)).copies > 0
     assert prove(before, after)
     inputs = random_inputs(function_named(before), seed=3)
     assert compare(before, after, inputs).equal
@@ -56,7 +56,7 @@ def test_proved_equal_executed_equal_and_the_peak_falls(name: str, target: str) 
 def test_the_text_of_the_result_is_the_result(name: str) -> None:
     """Print and read the result without loss: xDSL drops attributes of some operations, ours must not be among them."""
     module = load(name)
-    recompute(module)
+    rewrite_in_place(module)
     text = print_module(module)
     assert print_module(parse_module(text, name)) == text
     assert text.count("recompute.copy = 1") == sum(Names.COPY in op.attributes for op in module.walk())
@@ -87,7 +87,7 @@ def reuse_the_body(op: Operation) -> None:
 )
 def test_a_copy_with_another_body_is_not_proved(kind: str, change: Callable[[Operation], None]) -> None:
     before, after = load("loop.mlir"), load("loop.mlir")
-    recompute(after, RecomputeOptions(target="none"))
+    rewrite_in_place(after, RecomputeOptions(target="none"))
     copy = next(op for op in after.walk() if op.name == kind and Names.COPY in op.attributes)
     change(copy)
     assert not prove(before, after).proved

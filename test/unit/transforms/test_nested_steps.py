@@ -11,7 +11,7 @@ from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-from recompute.search.rewrite import recompute
+from recompute.search.rewrite import rewrite_in_place
 from recompute.test.examples import FOLDER
 from recompute.transforms.inline import inline
 from recompute.transforms.preparation.nested_steps import nested_steps_apart, outline_nested_steps, put_back
@@ -55,18 +55,18 @@ def test_what_is_put_back_is_what_was_there(name: str) -> None:
 def test_a_step_inside_is_recomputed_and_proved(name: str) -> None:
     before = parse_module(STEPS[name])
     after = before.clone()
-    done = recompute(after)
+    done = rewrite_in_place(after)
     assert done.copies > 0
     assert prove(before, after)
     # Once more: the copies are seen where they stand.
     text = print_module(after, debuginfo=True)
-    assert recompute(after).copies == 0 and print_module(after, debuginfo=True) == text
+    assert rewrite_in_place(after).copies == 0 and print_module(after, debuginfo=True) == text
 
 
 def test_the_copies_of_a_loop_stand_in_its_body_and_compute_the_same() -> None:
     before = parse_module(ACCUMULATED)
     after = before.clone()
-    recompute(after)
+    rewrite_in_place(after)
     copies = [op for op in after.walk() if Names.COPY in op.attributes]
     assert copies and all(op.parent_op() is not None for op in copies)
     assert {op.parent_op().name for op in copies if op.parent_op()} == {"stablehlo.while"}  # pyright: ignore[reportOptionalMemberAccess]

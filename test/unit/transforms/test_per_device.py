@@ -11,7 +11,7 @@ from recompute.dialects.sdy.computations import ManualComputationOp
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-from recompute.search.rewrite import recompute
+from recompute.search.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import FOLDER
 from recompute.transforms.per_device.device_pairs import pairs_of
@@ -52,7 +52,7 @@ def test_what_is_split_again_computes_the_same() -> None:
 
 def test_less_is_handed_on() -> None:
     before, after = parse_module(TEXT), parse_module(TEXT)
-    done = recompute(after)
+    done = rewrite_in_place(after)
     assert done.copies == 5
     forward, backward = bodies(after)
     assert len(forward.results) == 1 and len(backward.inputs) == 2
@@ -96,7 +96,7 @@ def test_a_scalar_is_a_row_of_one_element_on_the_way() -> None:
         "    %b = stablehlo.exponential %u :",
     )
     after = parse_module(text)
-    recompute(after)
+    rewrite_in_place(after)
     forward, backward = bodies(after)
     assert any(str(type_) == "tensor<8xf32>" for type_ in forward.result_types[1:])
     assert "tensor<1xf32>" in [str(type_) for type_ in backward.body.block.arg_types]
@@ -116,7 +116,7 @@ def test_constants_are_in_both() -> None:
         "    %b = stablehlo.exponential %u :",
     )
     after = parse_module(text)
-    recompute(after)
+    rewrite_in_place(after)
     assert prove(parse_module(text), after)
     inside = [[op.name for op in body.walk()].count("stablehlo.constant") for body in bodies(after)]
     assert inside == [1, 2] and len(bodies(after)[0].results) == 1
@@ -147,6 +147,6 @@ def test_a_gradient_that_reads_a_result_alone_does_not_take_the_forward_pass() -
     (pair,) = pairs_of(function)
     assert len(pair.backward.inputs) == 6
     after = parse_module(text)
-    recompute(after)
+    rewrite_in_place(after)
     assert prove(parse_module(text), after)
     assert [len(body.results) for body in bodies(after)] == [1, 1, 1]

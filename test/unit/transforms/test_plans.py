@@ -23,7 +23,7 @@ from recompute.planning.graph import Graph
 from recompute.planning.pairs import plan_of_pairs
 from recompute.planning.plan import Plan
 from recompute.planning.plan_file import from_json, to_json
-from recompute.search.rewrite import recompute
+from recompute.search.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.clone import clone_by
@@ -51,23 +51,25 @@ def pairs() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("name", "selection"), pairs())
 def test_a_plan_that_one_run_writes_gives_the_same_bytes_in_the_next(name: str, selection: str) -> None:
     first, second = original(name).clone(), original(name).clone()
-    done = recompute(first, RecomputeOptions(SELECTIONS[selection]))
-    again = recompute(second, RecomputeOptions().with_planned(from_json(to_json(done.plans))))
+    done = rewrite_in_place(first, RecomputeOptions(SELECTIONS[selection]))
+    again = rewrite_in_place(second, RecomputeOptions().with_planned(from_json(to_json(done.plans))))
     assert print_module(second, debuginfo=True) == print_module(first, debuginfo=True)
     assert [one.plan for one in again.steps] == [one.plan for one in done.steps]
 
 
 def test_a_plan_for_another_program_is_refused() -> None:
-    plans = recompute(original("chain.small.mlir").clone()).plans
+    plans = rewrite_in_place(original("chain.small.mlir").clone()).plans
     other = parse_module(
         print_module(original("chain.small.mlir"), debuginfo=True).replace("stablehlo.tanh", "stablehlo.sine")
     )
     with pytest.raises(Refusal, match="the plan is for another program: @main is not the step that it was made for"):
-        recompute(other, RecomputeOptions(plan=plans))
+        rewrite_in_place(other, RecomputeOptions(plan=plans))
     with pytest.raises(Refusal, match="the plan has no entry for @main; it has entries for step"):
-        recompute(original("chain.small.mlir").clone(), RecomputeOptions(plan=[replace(plans[0], function="step")]))
+        rewrite_in_place(
+            original("chain.small.mlir").clone(), RecomputeOptions(plan=[replace(plans[0], function="step")])
+        )
     with pytest.raises(Refusal, match="there is no step @step here"):
-        recompute(
+        rewrite_in_place(
             original("chain.small.mlir").clone(),
             RecomputeOptions(plan=[*plans, replace(plans[0], function="step")]),
         )
@@ -88,18 +90,20 @@ def cheap_again(graph: Graph) -> Plan:
 @pytest.mark.parametrize("name", SMALL)
 def test_a_planner_of_ones_own_drives_the_whole_road(name: str) -> None:
     module = original(name).clone()
-    done = recompute(module, RecomputeOptions().with_planned(cheap_again))
+    done = rewrite_in_place(module, RecomputeOptions().with_planned(cheap_again))
     assert done.copies and prove(original(name), module).proved
 
 
 def test_a_planner_that_gives_no_plan() -> None:
     with pytest.raises(Refusal, match="the planner must return a Plan for each step, not NoneType"):
-        recompute(original("chain.small.mlir").clone(), RecomputeOptions().with_planned(lambda _: None))  # pyright: ignore[reportArgumentType]
+        rewrite_in_place(original("chain.small.mlir").clone(), RecomputeOptions().with_planned(lambda _: None))  # pyright: ignore[reportArgumentType]
 
 
 def test_a_planner_of_ones_own_saves_memory() -> None:
     module = original("chain.small.mlir").clone()
-    recompute(module, RecomputeOptions().with_planned(lambda graph: plan_of_pairs(graph, every_second_block(graph))))
+    rewrite_in_place(
+        module, RecomputeOptions().with_planned(lambda graph: plan_of_pairs(graph, every_second_block(graph)))
+    )
     assert peaks_of(module).in_order < peaks_of(inlined("chain.small.mlir")).in_order
     assert peaks_of(module).eager < peaks_of(inlined("chain.small.mlir")).eager
 

@@ -9,7 +9,7 @@ from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.step.order import functions_of
 from recompute.interpreters.prove import prove
 from recompute.options.recompute_options import RecomputeOptions
-from recompute.search.rewrite import recompute
+from recompute.search.rewrite import rewrite_in_place
 from recompute.support.operations import name_of
 from recompute.test.examples import original, recomputed
 
@@ -25,7 +25,7 @@ def test_a_breadth_first_executor_holds_less(example: str) -> None:
     size."""
     name = f"{example}.large.mlir"
     unstaggered = original(name).clone()
-    recompute(unstaggered, RecomputeOptions(stagger=False, calls=False))
+    rewrite_in_place(unstaggered, RecomputeOptions(stagger=False, calls=False))
     staggered = recomputed(name)
     assert xla_bytes(staggered) < 0.75 * xla_bytes(unstaggered)
     assert prove(unstaggered, staggered).proved
@@ -34,6 +34,6 @@ def test_a_breadth_first_executor_holds_less(example: str) -> None:
 def test_nothing_is_held_back_where_nothing_runs_ahead() -> None:
     """Add no barriers but those of copies to the chain, which draws no random numbers that could run ahead."""
     unstaggered = original("chain.small.mlir").clone()
-    done = recompute(unstaggered, RecomputeOptions(stagger=False))
+    done = rewrite_in_place(unstaggered, RecomputeOptions(stagger=False))
     barriers = [op for op in recomputed("chain.small.mlir").walk() if name_of(op) == "stablehlo.optimization_barrier"]
     assert len(barriers) == sum(len(group.batches) for group in done.groups)

@@ -9,7 +9,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.search.rewrite import recompute
+from recompute.search.rewrite import rewrite_in_place
 
 T = "tensor<1024xf32>"
 STEP = f"""
@@ -29,7 +29,7 @@ func.func public @main(%x: {T}, %ct: {T}) -> ({T}, {T}) attributes {{recompute.c
 
 def done(selection: Selection, name: str = "block") -> tuple[str, list[str]]:
     module = parse_module(STEP.replace("NAME", name))
-    remarks = recompute(module, RecomputeOptions(selection, target="none")).remarks
+    remarks = rewrite_in_place(module, RecomputeOptions(selection, target="none")).remarks
     return print_module(module), [remark.reason for remark in remarks]
 
 

@@ -1,0 +1,25 @@
+"""Passes and options of pipelines that were renamed, for messages that name the new spelling."""
+
+from __future__ import annotations
+
+from xdsl.utils.arg_spec import ArgSpec
+
+RENAMED_PASSES = {"recompute-pace": "recompute-stagger"}
+RENAMED_OPTIONS = {"regions": "segments", "pace": "stagger"}
+
+
+def new_name_of_pass(name: str) -> str | None:
+    """Return a phrase with the new name of a renamed pass; None for any other name."""
+    return f"was renamed to '{RENAMED_PASSES[name]}'" if name in RENAMED_PASSES else None
+
+
+def new_name_of_option(spec: ArgSpec) -> str | None:
+    """Return a phrase with the new spelling of the first renamed option in a spec; None if there is none."""
+    if not spec.name.startswith("recompute") and spec.name != "explain":
+        return None
+    for option, values in spec.parameters.items():
+        if option in RENAMED_OPTIONS:
+            return f"option '{option}' was renamed to '{RENAMED_OPTIONS[option]}'"
+        if option == "segments" and any(isinstance(value, int) for value in values):
+            return "'segments' is a pattern now, and the number of segments is 'segment-count'"
+    return None

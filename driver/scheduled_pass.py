@@ -1,0 +1,125 @@
+"""Passes with their anchors: run them on the operations that an anchor matches, and print them as MLIR does.
+
+Passes of this project run on modules. Other passes of xDSL may be anchored at functions or at other operations: such a
+pass runs once for each anchored operation, on a module that contains this operation alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.utils.arg_spec import ParameterListType, ParameterType
+
+from ..interpreters.nested_modules import modules_with_functions
+from ..support.diagnostics import Remark, tell
+from ..support.operations import name_of
+from ..transforms.phase import NoGradient
+from ..universe import UNIVERSE
+
+MODULE = "builtin.module"
+ANY = "any"
+"""The anchor that MLIR matches with every operation."""
+
+
+@dataclass(frozen=True)
+class ScheduledPass:
+    """A pass and its anchor.
+
+    Attributes:
+        module_pass: The pass.
+        path: The names of the operations from the module down to those on which the pass runs, one for each level;
+            empty for a pass on modules.
+    """
+
+    module_pass: ModulePass
+    path: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.module_pass.name
+
+    def __str__(self) -> str:
+        """Return the pass as MLIR writes it in a pipeline: `func.func(cse)`."""
+        spec = self.module_pass.pipeline_pass_spec()
+        options = " ".join(_option(name, values) for name, values in spec.parameters.items())
+        text = f"{spec.name}{{{options}}}" if options else spec.name
+        for anchor in reversed(self.path):
+            text = f"{anchor}({text})"
+        return text
+
+    def apply(self, context: Context, module: ModuleOp) -> None:
+        """Run the pass on each operation that the path matches; emit a remark if it matches none.
+
+        Without a path, passes of this project run on each module with functions, inner modules included.
+        """
+        if not self.path:
+            ours = self.name in UNIVERSE.all_passes
+            return self._apply_to_each(context, modules_with_functions(module) if ours else [module])
+        anchored = list(_operations_at(module, self.path))
+        if not anchored:
+            tell(context, [Remark(module, f"'{self.name}' did not run: there is no {' in '.join(self.path)}")])
+        for op in anchored:
+            if isinstance(op, ModuleOp):
+                self.module_pass.apply(context, op)
+            else:
+                _apply_alone(self.module_pass, context, op)
+
+    def _apply_to_each(self, context: Context, modules: Sequence[ModuleOp]) -> None:
+        """Run the pass on each module. A module without a gradient is left unchanged if another module has one."""
+        refused = list[NoGradient]()
+        for module in modules:
+            try:
+                self.module_pass.apply(context, module)
+            except NoGradient as error:
+                refused.append(error)
+        if len(refused) == len(modules):
+            raise refused[0]
+        tell(context, [Remark(error.operation, f"this module is left unchanged: {error.reason}") for error in refused])
+
+
+def _option(name: str, values: ParameterListType) -> str:
+    return f"{name}={','.join(map(_value, values))}" if values else name
+
+
+def _value(value: ParameterType) -> str:
+    """Return the value of an option as text, with quotes escaped, which xDSL's own printing of a spec omits."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"' if isinstance(value, str) else escaped
+
+
+def _operations_at(module: ModuleOp, path: tuple[str, ...]) -> Iterator[Operation]:
+    level: list[Operation] = [module]
+    for anchor in path:
+        inner = [op for outer in level for region in outer.regions for block in region.blocks for op in block.ops]
+        level = [op for op in inner if name_of(op) == anchor or (anchor == ANY and op.regions)]
+    yield from level
+
+
+def _apply_alone(module_pass: ModulePass, context: Context, op: Operation) -> None:
+    """Run a pass on a module with this operation alone, and put the result in the place of the operation."""
+    block, following = op.parent, op.next_op
+    assert block is not None, "an operation inside a module has a block"
+    op.detach()
+    alone = ModuleOp([op])
+    alone.location = op.location
+    try:
+        module_pass.apply(context, alone)
+    finally:
+        for result in list(alone.body.block.ops):
+            result.detach()
+            if following is None:
+                block.add_op(result)
+            else:
+                block.insert_op_before(result, following)
+
+
+def pipeline_text(passes: tuple[ScheduledPass, ...]) -> str:
+    """Return the pipeline as MLIR writes it."""
+    return f"{MODULE}({','.join(map(str, passes))})"
