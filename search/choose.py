@@ -26,6 +26,7 @@ from ..planning.objective import (
     AS_GOOD,
     BLOCK_GAINS,
     CLEARLY_MORE,
+    MANY_OPERATIONS,
     MOSTLY,
     STRUCTURE_GAINS,
     STRUCTURES,
@@ -50,6 +51,11 @@ class ScoredAttempt:
     def cut_method(self) -> CutMethod | None:
         """The method that cut the step into segments; None for named segments."""
         return self.planned.attempt.kind.cut_method
+
+    @property
+    def is_undivided(self) -> bool:
+        """Whether the whole forward pass is one segment."""
+        return self.planned.attempt.kind.segment_count == 1
 
 
 @dataclass(frozen=True)
@@ -222,11 +228,17 @@ def contenders(scored: Sequence[ScoredAttempt], before: Peaks) -> Sequence[Score
     """Return the attempts that may have the lowest peak under the model of XLA:CPU, judged by peaks that are cheap to
     compute.
 
-    Left out are attempts that raise a peak, and those whose peak in program order is `CLEARLY_MORE` than the lowest.
+    Of steps with `MANY_OPERATIONS`, those attempts are left out that raise a peak, and those whose peak in program
+    order is `CLEARLY_MORE` than the lowest. One segment of everything stays: only the model shows what it saves. For
+    smaller steps the model takes little time.
     """
+    if len(scored[0].planned.decided.step.graph) < MANY_OPERATIONS:
+        return scored
     allowed = [attempt for attempt in scored if _raised_peak(before, attempt.peaks, True) is None] or scored
-    lowest = min(attempt.peaks.in_order for attempt in allowed)
-    return [attempt for attempt in allowed if attempt.peaks.in_order <= CLEARLY_MORE * lowest]
+    most = CLEARLY_MORE * min(attempt.peaks.in_order for attempt in allowed)
+    # By identity, as plans take long to compare.
+    few = {id(attempt) for attempt in allowed if attempt.peaks.in_order <= most}
+    return [attempt for attempt in scored if id(attempt) in few or attempt.is_undivided]
 
 
 def _by_trust(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> Sequence[ScoredAttempt]:

@@ -19,6 +19,7 @@ from recompute.options.selection import AUTO, Selection
 from recompute.planning.by_segment.by_structure import CutMethod, Cuts
 from recompute.planning.check import violations
 from recompute.planning.simulate import SimulatedProgram
+from recompute.search import choose as choose_module
 from recompute.search.attempt_plans import attempt_plans
 from recompute.search.choose import ScoredAttempt, best_attempt, choose, choose_for
 from recompute.search.planned_attempts import AttemptTargets, plan_attempt
@@ -173,19 +174,25 @@ def test_named_segments_of_large_steps_are_copied_in_one_way(monkeypatch: pytest
     assert ways(Selection(segments="block*")) == {(True, False), (False, False)}
 
 
-def test_xla_is_not_asked_of_attempts_that_need_clearly_more_or_raise_a_peak() -> None:
-    """Evaluate the model of XLA:CPU only for attempts that can win by the peaks that are cheap to compute."""
+@pytest.mark.parametrize("is_large", [True, False])
+def test_xla_is_not_asked_of_attempts_that_need_clearly_more_or_raise_a_peak(
+    is_large: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Evaluate the model of XLA:CPU, for large steps, only for attempts that can win by the peaks that are cheap to
+    compute, and for one segment of everything."""
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     planned = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO, DEFAULT_ATTEMPT))
+    monkeypatch.setattr(choose_module, "MANY_OPERATIONS", len(step.graph) + (not is_large))
     asked = list[int]()
 
-    def attempt(in_order: int, eager: int) -> ScoredAttempt:
-        return ScoredAttempt(planned, Peaks.known(in_order, eager, lambda: asked.append(in_order) or in_order))
+    def attempt(in_order: int, eager: int, cuts: Cuts | None = None) -> ScoredAttempt:
+        peaks = Peaks.known(in_order, eager, lambda: asked.append(in_order) or in_order)
+        return ScoredAttempt(replace(planned, attempt=Attempt(cuts)), peaks)
 
-    tried = [attempt(1000, 1000), attempt(1300, 1000), attempt(1301, 1000), attempt(500, 2500)]
-    found = best_attempt(tried, Peaks.known(2000, 2000, lambda: 2000), keeps_barriers=True)
-    assert found is tried[0]
-    assert sorted(asked) == [1000, 1300]
+    whole = attempt(1900, 1900, Cuts((0, 1), 1, 1))
+    tried = [attempt(1000, 1000), attempt(1300, 1000), attempt(1301, 1000), attempt(500, 2500), whole]
+    best_attempt(tried, Peaks.known(2000, 2000, lambda: 2000), keeps_barriers=True)
+    assert set(asked) == ({1000, 1300, 1900} if is_large else {1000, 1300, 1301, 1900})
 
 
 def test_what_the_user_says_of_segments_is_not_tried_otherwise() -> None:
