@@ -148,8 +148,8 @@ def _add_diagnostics(parser: argparse.ArgumentParser) -> None:
     add(
         "--remarks",
         choices=FORMATS,
-        help="print remarks in this form, those on what is recomputed included; without this option, only those on "
-        "what is not, as text; on standard error",
+        help="print remarks in this form (json: an object on each line), those on what is recomputed included; without "
+        "this option, only those on what is not, as text; on standard error",
     )
     add("--remarks-filter", metavar="KINDS", help=f"report only these kinds of remarks: {', '.join(CATEGORIES)}")
     add("--remarks-file", metavar="FILE", help="write remarks to this file instead")

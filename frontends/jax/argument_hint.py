@@ -1,4 +1,5 @@
-"""The remedy for arguments that `jax.jit` rejects: modules of equinox and flax nnx with members that are no arrays."""
+"""The remedy for arguments that a step rejects: modules of equinox and flax nnx with members that are not arrays, and
+options that belong to `recompute.jax.jit`."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from .keywords import OWN_KEYWORDS
 from .scopes import is_one_of
 
 _TREE: Any = jax.tree
@@ -30,9 +32,15 @@ _HINTS = (
 
 
 def hint(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
-    """Return the remedy if a module among the arguments of a step has a member that is not an array; otherwise None.
+    """Return the remedy if a module among the arguments of a step has a member that is not an array, or if an argument
+    has the name of an option; otherwise None.
 
     `name`: the name of the step."""
+    for option in kwargs.keys() & set(OWN_KEYWORDS):
+        return (
+            f"{option}= is an option of recompute.jax.jit, not an argument of {name}: write "
+            f"recompute.jax.jit({name}, {option}=…); recompute.jax.explain takes budget= too"
+        )
     for kind, text in _HINTS:
         is_module = partial(is_one_of, kinds=kind)
         modules = filter(is_module, _TREE.leaves((tuple(args), dict(kwargs)), is_leaf=is_module))

@@ -211,7 +211,7 @@ class _PlainStep:
     def because(self, error: Refusal | NotProved | ParseError) -> Lowered:
         """Return the plain step with the error as its reason. Raises the error if the options demand a rewrite."""
         if self.options.demands(error):
-            raise error
+            raise why_plain.in_jax_terms(self.name, error) from error.__cause__
         why = why_plain.refused(self.name, error)
         remark = Remark(error.operation, error.reason) if isinstance(error, Refusal) else str(error)
         plain, drops, module = self.plain, self.drops_barriers, self.module

@@ -43,8 +43,8 @@ def _offload(name: str, value: Any) -> str:
 
 
 def _policy(name: str, value: Any) -> Any:
-    if isinstance(value, str) or not callable(value):
-        return _text(name, value)
+    if not isinstance(value, str) and not callable(value):
+        raise _wrong_type(name, "a str, a policy of jax.checkpoint_policies or a function", value)
     return value
 
 

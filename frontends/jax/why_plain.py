@@ -76,6 +76,17 @@ def refused(name: str, error: Exception) -> str:
     return f"{name}: the plain step runs: {error.reason if isinstance(error, Refusal) else error}"
 
 
+def in_jax_terms(name: str, error: Exception) -> Exception:
+    """Return the error to raise for a step that cannot be rewritten: for one without a gradient, with JAX's remedy."""
+    if not isinstance(error, NoGradient) or isinstance(error, ForwardOverReverse):
+        return error
+    return NoGradient(
+        error.operation,
+        f"no gradient found: {name} computes none; {_GRADIENT_INSIDE}, or name the results of the forward pass "
+        "(primal_results=0)",
+    )
+
+
 def under_a_trace(name: str) -> str:
     """Return the warning for a step that another transformation of JAX traces."""
     return (

@@ -33,7 +33,7 @@ PLAN = '{"recompute_plan": 1, "steps": []}'
     [
         ({"segments": ["a"]}, TypeError, "segments must be a str, not list"),
         ({"segments": ""}, ValueError, "segments must not be empty"),
-        ({"policy": 3}, TypeError, "policy must be a str, not int"),
+        ({"policy": 3}, TypeError, "policy must be a str, a policy of jax.checkpoint_policies or a function, not int"),
         ({"policy": lambda prim, *_, **params: True}, TypeError, "must take the name of an operation, the shapes"),
         ({"policy": lambda operation: True}, TypeError, "must take the name of an operation, the shapes"),
         ({"policy": OFFLOADING}, TypeError, "is one of JAX's, and its names cannot be read: give the policy by name"),
@@ -162,7 +162,7 @@ def test_a_plan_for_another_step():
 
 
 def test_strict():
-    with pytest.raises(recompute.Refusal, match="no gradient found"):
+    with pytest.raises(recompute.Refusal, match=r"no gradient found: .*take the gradient inside"):
         recompute.jax.jit(forward(), strict=True)(weights(), batch())
     with pytest.raises(recompute.Refusal, match=r"left as it is \(strict\)"):
         recompute.jax.jit(lambda: descent(forward())(weights(), batch()), strict=True)()
@@ -241,3 +241,14 @@ def test_a_pipeline_that_does_not_lower(is_nested: bool):
         mlp().step, pipeline="recompute-inline,recompute-mark{segments=block*},recompute-clone,recompute-lower"
     ).lower(weights(), batch())
     assert lowered.rewritten is not None and lowered.rewritten.copies
+
+
+def test_options_among_the_arguments_name_the_place_where_they_belong():
+    step = recompute.jax.jit(mlp().step)
+    with pytest.raises(TypeError, match=r"budget= is an option of recompute\.jax\.jit, not an argument"):
+        step.report(weights(), batch(), budget=0.5)
+
+
+def test_policy_of_another_type():
+    with pytest.raises(TypeError, match=r"policy must be a str, a policy .* or a function, not int"):
+        recompute.jax.jit(mlp().step, policy=5)
