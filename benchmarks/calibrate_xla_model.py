@@ -6,7 +6,7 @@ them.
     python benchmarks/calibrate_xla_model.py --write          # also write test/xla_temporaries.json
 
 Each example of `examples/stablehlo/` is compiled plain and recomputed, with barriers kept, from the text that the model
-reads. Nothing is executed. The exit status is 1 if a ratio is outside of the bar.
+reads. Nothing is executed. The exit status is 1 if a ratio is outside the bar.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def training_step(scope: str, layers: int = 3) -> str:
 
 
 _INSIDE = {"a": "sine", "b": "exponential", "c": "tanh", "d": "cosine"}
-"""Names of the values inside of a layer, and their operations."""
+"""Names of the values inside a layer, and their operations."""
 
 
 def _forward(scope: str, layers: int) -> Iterator[str]:

@@ -181,7 +181,7 @@ def same_parameters(first: Attribute, second: Attribute) -> bool:
 
 
 def is_quantized(*values: SSAValue) -> bool:
-    """Return whether one of these values, which are tensors, has elements outside of builtin, such as quantized
+    """Return whether one of these values, which are tensors, has elements outside builtin, such as quantized
     ones."""
     return any(is_tensor(value.type) and isinstance(value.type.element_type, UnregisteredAttr) for value in values)
 

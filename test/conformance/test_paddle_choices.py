@@ -208,7 +208,7 @@ B16 = "tensor<256xbf16>"
 
 
 def test_paddle_48_casts_of_parameters_travel_with_their_segment() -> None:
-    """Recompute the casts of weights to bf16 with their layer, although they precede it and are outside of any
+    """Recompute the casts of weights to bf16 with their layer, although they precede it and are outside any
     scope."""
     module = step(
         *(forward(f"c{n}", f"convert %w{n}", types=f"({T}) -> {B16}") for n in range(3)),

@@ -49,7 +49,7 @@ def copy_of_original(
         identity: The id that links original and copy.
         number: The number of the copy.
         mapping: The operands to replace; extended by the results.
-        reader: The path of the loop that executes the copy; "" outside of loops.
+        reader: The path of the loop that executes the copy; "" outside loops.
     """
     op.attributes[Names.ID] = _number(identity)
     copy = op.clone(mapping)

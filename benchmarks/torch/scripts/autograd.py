@@ -129,7 +129,7 @@ def unused_output(compile: Compile) -> Results:
 
 @script
 def gradient_penalty(compile: Compile) -> Results:
-    """Double backward: the loss has the gradient of the network by its input, taken inside of the compiled function."""
+    """Double backward: the loss has the gradient of the network by its input, taken inside the compiled function."""
     torch.manual_seed(44)
     model = mlp(dropout=0.0)
 

@@ -38,19 +38,19 @@ REFUSED = {
     ),
     "a resource in the text of an attribute": (
         one("add %x, %y {value = #other.attr<dense_resource<weights>>}"),
-        "refers to an alias or resource outside of its own text",
+        "refers to an alias or resource outside its own text",
     ),
     "an alias in the text of an attribute": (
         one("add %x, %y {value = #other.attr<[#map, 1]>}"),
-        "refers to an alias or resource outside of its own text",
+        "refers to an alias or resource outside its own text",
     ),
     "a numbered alias in the text of an attribute": (
         one("add %x, %y {value = #other.attr<[#0, 1]>}"),
-        "refers to an alias or resource outside of its own text",
+        "refers to an alias or resource outside its own text",
     ),
     "a numbered alias in the text of a type": (
         one("add %x, %y {value = #other.attr<!0>}"),
-        "refers to an alias or resource outside of its own text",
+        "refers to an alias or resource outside its own text",
     ),
     "a function named by an attribute": (
         main("%a = custom_call %x {called_computations = [@square]}\nreturn %a", SQUARE),
@@ -66,7 +66,7 @@ REFUSED = {
     ),
     "a function with an odd name in the text of an attribute": (
         main(r'%a = custom_call %x {called = #other.attr<@"a\"b">}' + "\nreturn %a"),
-        "refers to an alias or resource outside of its own text",
+        "refers to an alias or resource outside its own text",
     ),
     "a call with results that the function does not have": (
         main('%a = "func.call"(%x) <{callee = @square}> : (tensor<4xf32>) -> tensor<4xf64>\nreturn %x', SQUARE),
