@@ -137,7 +137,7 @@ def main() -> None:
         parser.error("--write measures all examples as they are: it takes no other options")
     unknown = set(options.examples) - BUILDERS.keys()
     if unknown:
-        parser.error(f"no example {', '.join(sorted(unknown))}; there are {', '.join(BUILDERS)}")
+        parser.error(f"unknown example {', '.join(sorted(unknown))}: expected some of {', '.join(BUILDERS)}")
     comparisons: list[Comparison] = []
     for example in options.examples or BUILDERS:
         comparison = compare(example, options.size, options.pipeline, options.write)

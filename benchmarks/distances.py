@@ -153,7 +153,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--write", action="store_true", help=f"write the tables of {PAGE.relative_to(ROOT)}")
     options = parser.parse_args()
     if unknown := set(options.steps) - set(KNOWN):
-        parser.error(f"no step {', '.join(sorted(unknown))}; there are {', '.join(KNOWN)}")
+        parser.error(f"unknown step {', '.join(sorted(unknown))}: expected some of {', '.join(KNOWN)}")
     if options.write and options.steps:
         parser.error("--write takes no steps: the page has all of them")
     return options

@@ -159,7 +159,7 @@ def formulations(seconds: float) -> Iterator[str]:
             if isinstance(ours, Infeasible) and cost is not None:
                 yield f"{named}: Checkmate has a plan, {cost:.4f} %"
             if isinstance(ours, Result) and theirs.infeasible:
-                yield f"{named}: Checkmate says that there is none"
+                yield f"{named}: no plan, according to Checkmate"
 
 
 def published_row(problem: Problem, budget: int, theirs: Published) -> float | None:

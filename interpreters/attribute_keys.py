@@ -84,7 +84,9 @@ class AttributeKeys:
 
     @singledispatchmethod
     def _key(self, attribute: Attribute) -> Hashable:
-        raise OpaqueAttributeError(f"{attribute} is neither data nor parameters")
+        raise OpaqueAttributeError(
+            f"{attribute} cannot be compared: its class is neither `Data` nor `ParametrizedAttribute`"
+        )
 
     @_key.register
     def _parameters(self, attribute: ParametrizedAttribute) -> Hashable:

@@ -3,7 +3,7 @@
     name, attributes, properties, result types              part of the head of its term
     operands                                                operands of the term
     regions: argument types, operations, terminator         bodies in the head, and captures as operands
-    successors                                              refused: only single blocks are compared
+    successors                                              refused: the proof compares regions of one block only
     location, name hints                                    ignored
     other fields of xDSL's classes                          derived from these (uses, parents, neighbours)
 

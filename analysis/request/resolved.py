@@ -105,8 +105,8 @@ def _range(names: Sequence[str]) -> str:
 def _skipped(names: Sequence[str], numbers: Sequence[int]) -> frozenset[str]:
     for number in numbers:
         if not 0 <= number < len(names):
-            valid = f"the {len(names)} are numbered from 0: {', '.join(names)}"
-            raise BadSelection(f"there is no segment {number} to skip; {valid}")
+            valid = f"the step has {len(names)}, numbered from 0: {', '.join(names)}"
+            raise BadSelection(f"there is no segment {number} to skip: {valid}")
     return frozenset(names[number] for number in numbers)
 
 

@@ -99,7 +99,7 @@ class Numbers:
 def apply_plan(step: Step, plan: Plan, numbers: Numbers) -> None:
     """Insert the plan's copies into the step.
 
-    The step's numbers of operations keep referring to the operations from before.
+    Operation numbers of the step still refer to the original operations.
     """
     cloner = _Cloner(step, numbers)
     for group in plan.groups:

@@ -13,7 +13,7 @@ from .script import Compile, Results, batches, final, mlp, script, train
 
 
 class Cube(torch.autograd.Function):
-    """x^3 whose gradient is written by hand, and is not the true one."""
+    """`x**3` with a hand-written gradient that is deliberately wrong."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
