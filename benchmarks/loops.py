@@ -1,7 +1,7 @@
 """Compare recomputation of loops with `jax.checkpoint` inside the loops: XLA's temporaries and FLOPs.
 
-    python benchmarks/loops.py
-    python benchmarks/loops.py lstm transformer --size small
+    python -m recompute.benchmarks.loops
+    python -m recompute.benchmarks.loops lstm transformer --size small
 
 Each step is compiled plain, with the framework's own remat inside the loops, and by `recompute.jax.jit`, in each
 case with default flags and with barriers kept; the smaller result counts. Then follow `keep(30%)` and `periodic(auto)`.
