@@ -12,8 +12,10 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 REFERENCE = DOCS / "reference.md"
 """Generated from the code: its examples are those of the docstrings."""
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(set(DOCS.rglob("*.md")) - {REFERENCE})]
+_OUTSIDE_DOCS = "README.md", "CONTRIBUTING.md", "benchmarks/README.md"
+PAGES = [*(ROOT / name for name in _OUTSIDE_DOCS), *sorted(set(DOCS.rglob("*.md")) - {REFERENCE})]
 _BLOCK = re.compile(r"^( *)```(\S*)[^\n]*\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+_FILE_LINK = re.compile(r"\[`?([\w./-]+\.(?:md|py|mlir|json|yml|toml|ipynb))`?\]\(([^)\s#]+)")
 _INLINE = re.compile(r"`((?:python|make|recompute-\w+|xdsl-opt) [^`]+)`")
 
 
@@ -71,6 +73,11 @@ def anchors(page: Path) -> set[str]:
 def links(page: Path) -> list[str]:
     """Return the targets of a page's links and images, without those on other hosts."""
     return [target for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)) if not target.startswith("http")]
+
+
+def links_with_file_names(page: Path) -> list[tuple[str, str]]:
+    """Return text and target, without its anchor, of the page's links whose text is the name of a file."""
+    return _FILE_LINK.findall(prose(page))
 
 
 def words(command: str) -> list[str]:
