@@ -1,8 +1,8 @@
 """Compare recomputation with `jax.checkpoint` on every block: bytes and FLOPs of the same step under XLA.
 
-    python benchmarks/against_jax_checkpoint.py
-    python benchmarks/against_jax_checkpoint.py gpt --json results.json
-    python benchmarks/against_jax_checkpoint.py --write      # also write docs/measured.json and the pages that quote it
+    python -m recompute.benchmarks.against_jax_checkpoint
+    python -m recompute.benchmarks.against_jax_checkpoint gpt --json results.json
+    python -m recompute.benchmarks.against_jax_checkpoint --write  # also write docs/measured.json and its quotes
 
 Each example is compiled three times with barriers kept: plain, with every block under `jax.checkpoint`, and after
 `recompute-opt`, which proves its output. Nothing is executed; `distances.py` compares results. The exit status is 1 if
@@ -137,7 +137,7 @@ def main() -> None:
         parser.error("--write measures all examples as they are: it takes no other options")
     unknown = set(options.examples) - BUILDERS.keys()
     if unknown:
-        parser.error(f"no example {', '.join(sorted(unknown))}; there are {', '.join(BUILDERS)}")
+        parser.error(f"unknown example {', '.join(sorted(unknown))}: expected some of {', '.join(BUILDERS)}")
     comparisons: list[Comparison] = []
     for example in options.examples or BUILDERS:
         comparison = compare(example, options.size, options.pipeline, options.write)

@@ -1,7 +1,7 @@
 """Measure how fast a step passes between JAX and this compiler, and what `recompute.jax.jit` adds to XLA's compile
 time.
 
-    python benchmarks/bridge.py
+    python -m recompute.benchmarks.bridge
 
 The step is the 12-layer GPT of `speed.py`. All runs alternate in one process, and the minimum of several rounds counts;
 only ratios are printed. The text route prints and parses on both sides; MLIR's verifier runs on both routes back.

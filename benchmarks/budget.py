@@ -1,9 +1,9 @@
 """Compile every example under budgets, `recompute.jax.jit(step, budget=…)`, and compare it with `jax.checkpoint`.
 
-    python benchmarks/budget.py
-    python benchmarks/budget.py chain gpt --size large --json results.json
-    python benchmarks/budget.py --peers            # the models of benchmarks/peers
-    python benchmarks/budget.py --order            # recompute{budget=50% memory-model=order}: proved, counted, no JAX
+    python -m recompute.benchmarks.budget
+    python -m recompute.benchmarks.budget chain gpt --size large --json results.json
+    python -m recompute.benchmarks.budget --peers            # the models of benchmarks/peers
+    python -m recompute.benchmarks.budget --order  # recompute{budget=50% memory-model=order}: proved, counted, no JAX
 
 Budgets are shares of XLA's temporaries for the plain step. The last row of each example uses the temporaries of the
 step with `jax.checkpoint` as its budget. The exit status is 1 if a bar is missed.

@@ -1,12 +1,12 @@
 """Compare the memory model `xla` with XLA:CPU's own temporary bytes, on the examples and several markings of one of
 them.
 
-    python benchmarks/calibrate_xla_model.py                  # measure, compare, print
-    python benchmarks/calibrate_xla_model.py resnet unet
-    python benchmarks/calibrate_xla_model.py --write          # also write test/xla_temporaries.json
+    python -m recompute.benchmarks.calibrate_xla_model                  # measure, compare, print
+    python -m recompute.benchmarks.calibrate_xla_model resnet unet
+    python -m recompute.benchmarks.calibrate_xla_model --write          # also write test/xla_temporaries.json
 
 Each example of `examples/stablehlo/` is compiled plain and recomputed, with barriers kept, from the text that the model
-reads. Nothing is executed. The exit status is 1 if a ratio is outside of the bar.
+reads. Nothing is executed. The exit status is 1 if a ratio is outside the bar.
 """
 
 from __future__ import annotations

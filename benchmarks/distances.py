@@ -1,8 +1,8 @@
 """Measure how differently XLA:CPU rounds rewritten steps: plain, inlined, recomputed, and with `jax.checkpoint`.
 
-    python benchmarks/distances.py                    # all examples and a few further steps, small shapes
-    python benchmarks/distances.py adam unet --seeds 9
-    python benchmarks/distances.py --write            # also write the tables of docs/measured/bits.md
+    python -m recompute.benchmarks.distances                    # all examples and a few further steps, small shapes
+    python -m recompute.benchmarks.distances adam unet --seeds 9
+    python -m recompute.benchmarks.distances --write            # also write the tables of docs/measured/bits.md
 
 Every form of a step is first proved equal to the plain one, and executed in numpy and compared bit by bit. The exit
 status is 1 if a form is not equal, or if XLA's results are far from numpy's. Different rounding by XLA is measured, and
@@ -24,13 +24,12 @@ import jaxlib
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from forms import CHECKPOINT, INLINED, OURS, PLAIN, Forms
-from rounding_steps import STEPS
-
 from examples.closeness import Closeness
 from examples.export import BUILDERS
 from examples.models.step import random_inputs
 from examples.with_jax import DROPS_BARRIERS, compile_without
+from recompute.benchmarks.forms import CHECKPOINT, INLINED, OURS, PLAIN, Forms
+from recompute.benchmarks.rounding_steps import STEPS
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "measured" / "bits.md"
@@ -153,7 +152,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--write", action="store_true", help=f"write the tables of {PAGE.relative_to(ROOT)}")
     options = parser.parse_args()
     if unknown := set(options.steps) - set(KNOWN):
-        parser.error(f"no step {', '.join(sorted(unknown))}; there are {', '.join(KNOWN)}")
+        parser.error(f"unknown step {', '.join(sorted(unknown))}: expected some of {', '.join(KNOWN)}")
     if options.write and options.steps:
         parser.error("--write takes no steps: the page has all of them")
     return options

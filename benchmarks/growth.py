@@ -1,7 +1,7 @@
 """Measure how the CPU time of every stage grows with the number of operations, as an exponent (1 is linear).
 
-    python benchmarks/growth.py                              # all kinds of steps, 1,000 to 100,000 operations
-    python benchmarks/growth.py chain marks --sizes 1000 10000
+    python -m recompute.benchmarks.growth                              # all kinds of steps, 1,000 to 100,000 operations
+    python -m recompute.benchmarks.growth chain marks --sizes 1000 10000
 
 Each stage runs separately on the output of the stages before it, with the garbage collector configured as in the tools.
 The exit status is 1 if an exponent is above the bar.
@@ -17,13 +17,13 @@ from itertools import pairwise
 from math import log
 from time import process_time
 
-from long_steps import KINDS, Kind, blocks_for, long_step
 from xdsl.dialects.builtin import ModuleOp
 
 from recompute.analysis.memory.timeline import eager_timeline, timeline
 from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
+from recompute.benchmarks.long_steps import KINDS, Kind, blocks_for, long_step
 from recompute.driver.verified import verify_module
 from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module

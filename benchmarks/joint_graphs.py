@@ -1,6 +1,6 @@
 """Joint forward and backward graphs of networks, built without a framework, for the planner's benchmarks and tests.
 
-    python benchmarks/joint_graphs.py unet > unet.json
+    python -m recompute.benchmarks.joint_graphs unet > unet.json
 
 Layers are written in forward order. The backward pass follows from what each layer's gradient reads: its inputs, its
 result, or nothing. The gradient of a concatenation is one buffer, of which the gradients of the parts are views. The

@@ -26,8 +26,8 @@ class Kind:
 
     Attributes:
         scoped: Whether each block is a named scope.
-        marked: Whether operations are marked by hand, outside of segments.
-        weights: Whether all blocks read one argument, one forward value from outside of them (in both passes), or an
+        marked: Whether operations are marked by hand, outside segments.
+        weights: Whether all blocks read one argument, one forward value from outside them (in both passes), or an
             argument of their own.
         select: Returns the selection for a number of blocks.
     """

@@ -1,9 +1,9 @@
-"""Compare recomputation of loops with `jax.checkpoint` inside of the loops: XLA's temporaries and FLOPs.
+"""Compare recomputation of loops with `jax.checkpoint` inside the loops: XLA's temporaries and FLOPs.
 
-    python benchmarks/loops.py
-    python benchmarks/loops.py lstm transformer --size small
+    python -m recompute.benchmarks.loops
+    python -m recompute.benchmarks.loops lstm transformer --size small
 
-Each step is compiled plain, with the framework's own remat inside of the loops, and by `recompute.jax.jit`, in each
+Each step is compiled plain, with the framework's own remat inside the loops, and by `recompute.jax.jit`, in each
 case with default flags and with barriers kept; the smaller result counts. Then follow `keep(30%)` and `periodic(auto)`.
 XLA counts the FLOPs of a loop once. The exit status is 1 if temporaries exceed 1.03 times those of remat (accumulation:
 1.02), or if the FLOPs of the transformers differ by more than 0.5 %.

@@ -1,12 +1,12 @@
 """Measure the planner under peak budgets: extra cost, proven bound, bars, PyTorch's partitioner, other networks.
 
-    python benchmarks/plan.py                           # gpt24L, with its bars
-    python benchmarks/plan.py pytorch                   # at the peaks of PyTorch's partitioner, same graph, same costs
-    python benchmarks/plan.py times --python PYTHON     # alternating with PyTorch's partitioner; a Python with torch
-    python benchmarks/plan.py nets --seconds 60         # irregular networks of joint_graphs.py
-    python benchmarks/plan.py nets --net unet --share 0.3 --seconds 600 --effort long
-    python benchmarks/plan.py formulations --seconds 60 # compared with Checkmate's integer program, on small graphs
-    python benchmarks/plan.py scale                     # 4,000 to 100,000 operations
+    python -m recompute.benchmarks.plan                            # gpt24L, with its bars
+    python -m recompute.benchmarks.plan pytorch                    # at the peaks of PyTorch's partitioner, same costs
+    python -m recompute.benchmarks.plan times --python PYTHON      # alternating with that partitioner; needs torch
+    python -m recompute.benchmarks.plan nets --seconds 60          # irregular networks of joint_graphs.py
+    python -m recompute.benchmarks.plan nets --net unet --share 0.3 --seconds 600 --effort long
+    python -m recompute.benchmarks.plan formulations --seconds 60  # beside Checkmate's integer program, on small graphs
+    python -m recompute.benchmarks.plan scale                      # 4,000 to 100,000 operations
 
 `graphs/gpt24L.json.gz` is the joint graph that PyTorch 2.13 makes of a 24-layer GPT, and `graphs/gpt24L.pytorch.json`
 is what its partitioners chose. The exit status is 1 if a bar is missed.
@@ -24,10 +24,9 @@ from math import inf, log
 from pathlib import Path
 from time import perf_counter
 
-from formulations import Published, checkmate
-from joint_graphs import NETS, chain, graph, inception, lstm, unet
-from layered import layered
-
+from recompute.benchmarks.formulations import Published, checkmate
+from recompute.benchmarks.joint_graphs import NETS, chain, graph, inception, lstm, unet
+from recompute.benchmarks.layered import layered
 from recompute.planning.solvers.effort import EFFORTS
 from recompute.planning.solvers.graph_file import read_graph
 from recompute.planning.solvers.incumbent import Incumbent
@@ -159,7 +158,7 @@ def formulations(seconds: float) -> Iterator[str]:
             if isinstance(ours, Infeasible) and cost is not None:
                 yield f"{named}: Checkmate has a plan, {cost:.4f} %"
             if isinstance(ours, Result) and theirs.infeasible:
-                yield f"{named}: Checkmate says that there is none"
+                yield f"{named}: no plan, according to Checkmate"
 
 
 def published_row(problem: Problem, budget: int, theirs: Published) -> float | None:

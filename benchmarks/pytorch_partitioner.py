@@ -3,7 +3,7 @@
     python benchmarks/pytorch_partitioner.py 0.9 0.5      # in a Python with torch; imports nothing of this project
 
 For each activation memory budget it prints one line of JSON: the budget, the nodes of the joint graph, the seconds in
-the partitioner. `python benchmarks/plan.py times --python PYTHON` runs it alternately with the solvers.
+the partitioner. `python -m recompute.benchmarks.plan times --python PYTHON` runs it alternately with the solvers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Compare the CPU time of all stages with that of an earlier checkout and of XLA's compiler, in alternating runs.
 
     git worktree add /tmp/before/recompute <commit>
-    python benchmarks/speed.py --against /tmp/before
+    python -m recompute.benchmarks.speed --against /tmp/before
 
 The step is a 12-layer GPT with dropout and Adam in plain JAX. For each number the minimum of all rounds counts, since
 other load only adds time. Ratios are printed; below 1 is faster than before. Without `--against` only the ratio to

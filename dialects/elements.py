@@ -147,7 +147,7 @@ def encode_floats(texts: Sequence[str], dtype: DType) -> NDArray[Any]:
     included."""
     values = np.array([0.5 if is_hexadecimal(text) else _decimal(text) for text in texts], np.float64)
     if dtype in SUB_BYTE_BITS and np.any(np.isinf(values)):
-        raise ValueError("the number does not fit f64, as which numbers are read, and the element type has no infinity")
+        raise ValueError("the number overflows f64, in which literals are read, and the element type has no infinity")
     if dtype == FLOATS[Float8E8M0FNUType]:
         if np.any(values < 0):
             raise ValueError("f8E8M0FNU has no negative values")

@@ -106,7 +106,7 @@ class TokenOp(IRDLOperation, HasCanonicalizationPatternsInterface):
 
 
 def _block_of(op: Operation) -> Block | None:
-    """Return the block that the operation runs in, outside of segments and gradients, which run in place."""
+    """Return the block that the operation runs in, outside segments and gradients, which run in place."""
     while isinstance(parent := op.parent_op(), GroupOp):
         op = parent
     return op.parent

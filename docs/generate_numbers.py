@@ -40,7 +40,7 @@ TITLES = {
 # Page -> sentences with holes. A hole is a version, or an example, a form and what is said of it.
 QUOTES: Mapping[str, tuple[str, ...]] = {
     "README.md": (
-        "(`python benchmarks/against_jax_checkpoint.py`, jax {jax}), as multiples",
+        "(`python -m recompute.benchmarks.against_jax_checkpoint`, jax {jax}), as multiples",
         "With `stagger=false` the GPT takes {gpt unstaggered temporaries}",
     ),
     "docs/coming_from_jax.md": (

@@ -316,7 +316,8 @@ def context() -> Context:
 
 
 def as_module(step: ModuleOp | str | HasText, name: str = "<input>") -> ModuleOp:
-    """Return the module, or the parsed text, with calls of marks converted to attributes, in a copy if there are any.
+    """Return the module, parsed if it is text. Calls that mark values become attributes; the module is copied first if
+    it has any.
 
     `name`: the name of a text in error messages."""
     return _with_marks_as_attributes(_to_module(step, name))[0]

@@ -60,7 +60,7 @@ def _unreadable(text: str, parsed: str, error: str) -> str:
 
 
 def elements(text: str) -> Iterator[str]:
-    """Split a pipeline at the commas outside of brackets and strings."""
+    """Split a pipeline at the commas outside brackets and strings."""
     depth, start = 0, 0
     for token in _TOKEN.finditer(text):
         if token[0] in "({[":

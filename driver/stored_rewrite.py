@@ -29,7 +29,7 @@ class RewriteRecord:
         proof: The proof, which has succeeded; None for a rewrite without one.
         copies: The number of copies of operations.
         extra_flops: The FLOPs of the copies.
-        spelling: The spelling of the rewritten module, as of `spelling_of`; None without copies.
+        spelling: The result of `spelling_of` for the rewritten module; None without copies.
         saving: The predicted saving of the peak, as a share; None without copies.
     """
 
@@ -43,7 +43,7 @@ class RewriteRecord:
 
     @classmethod
     def of(cls, rewritten: Rewritten) -> RewriteRecord:
-        """Return the record of a rewrite, which is proved unless its options ask for no proof."""
+        """Return the record of a rewrite. The rewrite has been proved, unless its options disable the proof."""
         assert rewritten.proof is None or rewritten.proof.proved, "a rewrite that is not proved is an error"
         return cls(
             plans=rewritten.plan_text,

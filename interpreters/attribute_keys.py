@@ -38,7 +38,7 @@ LONG_CONSTANT = 1000
 
 
 class OpaqueAttributeError(Exception):
-    """Error for an attribute that refers to content outside of itself: equal text does not imply equal content."""
+    """Error for an attribute that refers to content outside itself: equal text does not imply equal content."""
 
 
 class AttributeKeys:
@@ -60,7 +60,7 @@ class AttributeKeys:
         """Return the number of an attribute; equal attributes have equal numbers.
 
         Raises:
-            OpaqueAttributeError: The attribute refers to content outside of itself.
+            OpaqueAttributeError: The attribute refers to content outside itself.
         """
         if (entry := self._by_id.get(id(attribute))) is not None:
             return entry[1]
@@ -84,7 +84,9 @@ class AttributeKeys:
 
     @singledispatchmethod
     def _key(self, attribute: Attribute) -> Hashable:
-        raise OpaqueAttributeError(f"{attribute} is neither data nor parameters")
+        raise OpaqueAttributeError(
+            f"{attribute} cannot be compared: its class is neither `Data` nor `ParametrizedAttribute`"
+        )
 
     @_key.register
     def _parameters(self, attribute: ParametrizedAttribute) -> Hashable:
@@ -141,7 +143,7 @@ class AttributeKeys:
     def _text(self, attribute: UnregisteredAttr) -> Hashable:
         text = attribute.value.data
         if _OUTSIDE.search(text):
-            raise OpaqueAttributeError(f"{attribute} refers to an alias or resource outside of its own text")
+            raise OpaqueAttributeError(f"{attribute} refers to an alias or resource outside its own text")
         for quoted, plain in _SYMBOL.findall(text):
             self._refuse_function(quoted or plain)
         return UnregisteredAttr, attribute.attr_name.data, attribute.is_type.data, attribute.is_opaque.data, text

@@ -22,12 +22,13 @@ def ends_function(block: Block) -> bool:
 
 def refuse_branches(op: Operation) -> None:
     if op.successors:
-        raise Refusal(op, f"{name_of(op)} branches: only single blocks are compared")
+        raise Refusal(op, f"{name_of(op)} branches to another block: the proof compares regions of one block only")
 
 
 def single_block(op: Operation, region: Region) -> Block:
     if len(region.blocks) != 1:
-        raise Refusal(op, f"{name_of(op)} has a region of {len(region.blocks)} blocks: only single blocks are compared")
+        subject = f"{name_of(op)} has a region of {len(region.blocks)} blocks"
+        raise Refusal(op, f"{subject}: the proof compares regions of one block only")
     return region.blocks[0]
 
 

@@ -152,7 +152,7 @@ def _head(terms: Terms, number: int) -> Head:
 
 
 def _operands(terms: Terms, side: Side, number: int) -> tuple[int, ...]:
-    """Return the operands of a term without the captures, which are compared inside of the regions."""
+    """Return the operands of a term without the captures, which are compared inside the regions."""
     operands = terms.terms[number][1]
     if (op := terms.origins[side].get(number)) is None:
         return operands

@@ -1,7 +1,7 @@
-"""Files of several modules, and modules inside of modules: their names, and the proof for them.
+"""Files of several modules, and modules inside modules: their names, and the proof for them.
 
 Each inner module is a program of its own, since a symbol is looked up in the module that encloses it. Two programs are
-equal if their inner modules are pairwise equal, in order, and everything outside of these is equal too. Outside, an
+equal if their inner modules are pairwise equal, in order, and everything outside these is equal too. Outside, an
 inner module counts by its name and attributes.
 """
 
@@ -21,7 +21,7 @@ _STAND_IN = "recompute_proof.inner_module"
 
 
 def inner_modules(module: ModuleOp) -> list[ModuleOp]:
-    """Return the modules directly inside of a module."""
+    """Return the modules directly inside a module."""
     return [op for op in module.ops if isinstance(op, ModuleOp)]
 
 

@@ -3,7 +3,7 @@
     name, attributes, properties, result types              part of the head of its term
     operands                                                operands of the term
     regions: argument types, operations, terminator         bodies in the head, and captures as operands
-    successors                                              refused: only single blocks are compared
+    successors                                              refused: the proof compares regions of one block only
     location, name hints                                    ignored
     other fields of xDSL's classes                          derived from these (uses, parents, neighbours)
 
@@ -133,7 +133,7 @@ WITH_SCALAR_BODIES = frozenset(
 
 def _key_of_body(region: Region) -> tuple[object, ...] | None:
     """Return a key of a region with one block: its operations, with the positions of the values that they read; None
-    for a region that reads values from outside of it."""
+    for a region that reads values from outside it."""
     block = region.first_block
     if block is None or block.next_block is not None:
         return None
@@ -170,7 +170,7 @@ def functions_of(module: ModuleOp) -> dict[str, Operation]:
 
 
 def public_functions(functions: Mapping[str, Operation]) -> list[str]:
-    """Return the names of the functions that are visible outside of the module."""
+    """Return the names of the functions that are visible outside the module."""
     private = StringAttr("private")
     return [name for name, op in functions.items() if attributes_of(op).get("sym_visibility") != private]
 

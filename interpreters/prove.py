@@ -48,7 +48,7 @@ The rules, applied to both programs alike
 * Marks: a custom call such as `recompute.save` (`dialects/mark_calls.py`), without further attributes, is its first
   operand.
 * Groups: `recompute.segment` and `recompute.gradient` are the operations that they contain.
-* Collectives (`per_device.py`), outside of all regions except bodies of `sdy.manual_computation`: functions of their
+* Collectives (`per_device.py`), outside all regions except bodies of `sdy.manual_computation`: functions of their
   operands on the devices that take part, which run the same program. The channel is only a name, but the operations
   that share one in the program after, as a multiset, must share one in the program before. A function that is called
   twice counts twice, and `send` and similar operations count too. Inside branches and loops, collectives are effects.
@@ -76,7 +76,7 @@ The rules, applied to both programs alike
   from their arguments and the same captured values. Any other region is compared literally, as is the top level of the
   module: all its operations count, in their order, including barriers and dead operations.
 * Device ids (`partition_id`) are the same for all operations in one place: in bodies on the same devices, but not
-  inside one and outside of it.
+  inside one and outside it.
 * Inner modules (`nested_modules.py`) are programs of their own, compared pairwise, in order, with their attributes.
 * Signature (`signature.py`): the attributes of the modules; every operation at the top level that is not a function,
   except meshes to which nothing refers; and for every public function its name, type, argument attributes (donation:
@@ -94,11 +94,11 @@ The rules, applied to both programs alike
   if their generic text is identical.
 
 Refused otherwise, because equal text would not imply equal content: several blocks, dense resources, attribute aliases
-in unregistered attributes, symbols that name functions (other than `callee` and `decomposition`), symbols inside of
+in unregistered attributes, symbols that name functions (other than `callee` and `decomposition`), symbols inside
 operations, functions without a body.
 
 Some equal programs are not proved equal: with the operands of a commutative operation swapped, with anything folded or
-simplified beyond the rules above, with cloned calls of unknown targets, or with collectives cloned inside of branches
+simplified beyond the rules above, with cloned calls of unknown targets, or with collectives cloned inside branches
 and loops.
 
 Tier 2
@@ -107,7 +107,7 @@ Tier 2
 without attributes depends only on the carries from which it is computed, whatever else the loop carries. A read of a
 stack is the value that was stored there. The effects of a loop are one more carry, which yields the effects so far. A
 loop with attributes, or one that changes the type of a carry, is compared literally. Each result of a conditional
-without effects and attributes is a term over the condition and the results of the regions; inside of a region, the
+without effects and attributes is a term over the condition and the results of the regions; inside a region, the
 result of another conditional with the same condition is the result of the same region there. Comparisons of loop
 counters that are decided by the counters' ranges are constants, and a select by such a constant is one of its operands.
 
@@ -159,9 +159,9 @@ class ProofOptions:
         also_pure: Further names that the caller declares to be pure; None for those registered by
             `recompute.interpreters.register_pure`.
         one_source: Whether `after` was made from `before`, so that a name has the same meaning in both, even if it
-            refers to content outside of the module.
+            refers to content outside the module.
         loops: Whether to try tier 2 (`loop_rules`) if tier 1 finds no proof.
-        added_constraints: Whether a sharding constraint that only `after` has, outside of regions, counts as its
+        added_constraints: Whether a sharding constraint that only `after` has, outside regions, counts as its
             operand; the proof reports their number.
         flattened_results: Whether a tuple that a function returns equals its elements; the proof reports their number.
         repeatable: Targets of custom calls that the caller declares to be pure, like those of the calls in `before`

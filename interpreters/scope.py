@@ -24,7 +24,7 @@ class RegionScope:
     """Values that are visible in a region, and notes on the operations that run in it.
 
     Attributes:
-        depth: Nesting depth of the region; 0 outside of all regions.
+        depth: Nesting depth of the region; 0 outside all regions.
         state: Term of the effects so far.
         entry: State at the start of the region, which identifies one execution of it.
         place: Term of the device that runs the region.

@@ -191,7 +191,7 @@ class Terms:
     def term(self, head: Head, operands: tuple[int, ...] = (), depth: int = 0) -> int:
         """Return the number of a term.
 
-        `depth`: nesting depth of a term without operands; 0 outside of all regions. Other terms have the largest depth
+        `depth`: nesting depth of a term without operands; 0 outside all regions. Other terms have the largest depth
         of their operands.
         """
         return self.applied(self.head(head), operands, depth)

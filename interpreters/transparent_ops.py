@@ -121,7 +121,7 @@ Part = tuple[str, Operation, Mapping[str, Attribute]]
 
 
 class Wrapping:
-    """Terms that stand for the attributes of transparent operations and calls, around the values that pass through."""
+    """Wraps the values that pass through a transparent operation or a call in terms that carry its attributes."""
 
     def __init__(self, terms: Terms, heads: Heads):
         self._terms = terms

@@ -64,7 +64,7 @@ def registered_pure() -> frozenset[str]:
 
 @contextmanager
 def registrations_undone() -> Generator[None]:
-    """Provide a context that undoes on exit all registrations made inside of it."""
+    """Provide a context that undoes on exit all registrations made inside it."""
     kernels, pure = dict(_kernels), set(_pure)
     try:
         yield

@@ -1,6 +1,6 @@
 """Aliases of attributes, types and locations.
 
-An alias, `#map = affine_map<…>` or `!t = tensor<4xf32>`, is defined once, between the outermost operations, and may be
+An alias, `#map = affine_map<…>` or `!t = tensor<4xf32>`, is defined once, at the top level of the file, and may be
 used only after its definition. Aliases of locations are the exception: MLIR prints their definitions at the end (`#loc7
 = loc("jit(step)/tanh")` for `loc(#loc7)`), so they may be used earlier. Therefore the parser first finds all
 definitions in the text and parses them in order, and later skips them. The total expansion of aliases is bounded, since
@@ -198,11 +198,12 @@ class AliasParser(Parser):
         self._resume_from(definition.end)
 
     def check_definitions(self) -> None:
-        """Raise `ParseError` at a definition that is not between the outermost operations."""
+        """Raise `ParseError` at a definition inside an operation."""
         for alias, definition in self._definitions.items():
             if alias not in self.attribute_aliases:
                 start = definition.start
-                self.raise_error("an alias is defined between the outermost operations", start, start + len(alias))
+                message = "an alias must be defined at the top level of the file, not inside an operation"
+                self.raise_error(message, start, start + len(alias))
 
     def is_location(self, alias: str) -> bool:
         definition = self._definitions.get(alias)

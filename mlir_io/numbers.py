@@ -243,7 +243,7 @@ class NumberLiteral:
             ValueError: The literal is not an integer, or is out of range.
         """
         if isinstance(self.value, float):
-            raise ValueError(f"a float is not a number of type {kind}")
+            raise ValueError(f"expected an integer for type {kind}, found a float")
         if isinstance(kind, IndexType) and self.value not in INDICES:
             raise ValueError(f"{self.value} does not fit the 64 bits of an index")
         try:

@@ -337,7 +337,7 @@ def looks_around_unknown_operations() -> bool:
 
 
 def _lookup(op: Operation, name: str | StringAttr | SymbolRefAttr) -> Operation | None:
-    """Replace `SymbolTable.lookup_symbol`: continue outside of unregistered operations, up to the nearest registered
+    """Replace `SymbolTable.lookup_symbol`: continue outside unregistered operations, up to the nearest registered
     table."""
     table = _nearest_table(op)
     while isinstance(table, UnregisteredOp) and (outer := table.parent_op()) is not None:

@@ -29,7 +29,7 @@ def read_budgets(texts: Sequence[str]) -> tuple[SegmentBudget, ...]:
     """Parse segment budgets, each text a list with commas. Raises `BadSelection` for an invalid one."""
     budgets = [_read(budget) for text in texts for part in text.split(",") if (budget := part.strip())]
     if texts and not budgets:
-        raise BadSelection(f"{option('segment-budgets')} is empty; expected layer*:30%,head:8MiB")
+        raise BadSelection(f"{option('segment-budgets')} is empty; expected entries such as layer*:30%,head:8MiB")
     return tuple(budgets)
 
 

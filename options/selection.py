@@ -43,7 +43,7 @@ class BadSelection(ValueError):
 
 @dataclass(frozen=True)
 class Selection:
-    """Segments of a step, and the values that are saved inside of them.
+    """Segments of a step, and the values that are saved inside them.
 
     segments: `auto`, a shell-style pattern for scopes (`block*`), or `none`, with which only marks select operations,
     as in MindSpore's `Cell.recompute`.
@@ -53,7 +53,7 @@ class Selection:
     `segments`.
     skip: numbers of segments that are not recomputed: Paddle's `no_recompute_segments`.
     outputs: recompute the outputs of segments too: MindSpore's `output_recompute`.
-    policy: the values that are saved inside of segments, as the name of a policy in `jax.checkpoint_policies`.
+    policy: the values that are saved inside segments, as the name of a policy in `jax.checkpoint_policies`.
     names: the names for a policy on names: of scopes, of operations, or given by `recompute.name`.
     save: patterns of operations that are saved: the list of a selective checkpoint in PyTorch.
     exclude: chains of operations of which some are saved, `pre:a>b; main:c; suf:d; num:1`: Paddle's

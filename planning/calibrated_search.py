@@ -1,7 +1,7 @@
 """Search among candidate plans whose predicted needs are cheap and whose measured needs are expensive.
 
 A *need* is the memory that a plan takes. Measurements correct the predictions: by linear interpolation between two
-measured plans, and in proportion outside of them, which corrects a model that is wrong by a factor and a constant.
+measured plans, and in proportion outside them, which corrects a model that is wrong by a factor and a constant.
 Plans of one kind have similar errors, so each kind is interpolated between its own measurements, and a kind without
 measurements between those of the others. If no remaining candidate is predicted to fit, the predictions of kinds
 without a measurement are used without correction, except for the last try.

@@ -39,16 +39,17 @@ def unknown_operations(graph: Graph, noted: Iterable[Kept | Note]) -> Iterator[s
     for index, entry in enumerate(noted):
         if entry.operation not in range(len(graph)):
             name = type(entry).__name__.lower()
-            yield f"{name} {index}: operation {entry.operation} does not exist; there are {len(graph)}, numbered from 0"
+            expected = f"the graph has {len(graph)}, numbered from 0"
+            yield f"{name} {index}: operation {entry.operation} does not exist; {expected}"
 
 
 def _unknown_numbers(graph: Graph, group: CopyGroup) -> str | None:
     operations, values = range(len(graph)), range(len(graph.maker))
     if group.before not in operations or any(op not in operations for op in group.operations):
-        return f"there are {len(graph)} operations, numbered from 0"
+        return f"an operation does not exist: the graph has {len(graph)}, numbered from 0"
     read = (*group.inputs, *group.replaces, *group.gates, *(v for batch in group.batches for v in batch.awaited))
     if any(value not in values for value in read):
-        return f"there are {len(values)} values, numbered from 0"
+        return f"a value does not exist: the graph has {len(values)}, numbered from 0"
     if len(group.numbers) != len(group.operations) or any(number < 1 for number in group.numbers):
         return "each copy must have a number of at least 1"
     return None

@@ -28,7 +28,7 @@ class Graph:
     Attributes:
         names: The name, such as `stablehlo.tanh`.
         phases: The phase, as in `recompute.phase`; "" if unknown.
-        reads: The values that the operation and its regions read from outside of it, without duplicates.
+        reads: The values that the operation and its regions read from outside it, without duplicates.
         makes: The results.
         flops: The FLOPs of one execution.
         inner_bytes: The bytes that the regions need beyond the results.
@@ -219,7 +219,7 @@ class Graph:
         return tuple(map(tuple, views))
 
     def outside_of(self, operations: Iterable[int]) -> tuple[int, ...]:
-        """Return the values that the operations read from outside of themselves, without constants, in order of use."""
+        """Return the values that the operations read from outside themselves, without constants, in order of use."""
         members = list(operations)
         inside = {value for op in members for value in self.makes[op]}
         read = dict.fromkeys([value for op in members for value in self.reads[op]])

@@ -52,7 +52,7 @@ ATTEMPTS = 7
 """Number of plans of a step that are forecast; the model of XLA:CPU evaluates those that can win."""
 
 MOSTLY = 0.5
-"""Share of the saved bytes outside of all segments above which the segments are considered useless."""
+"""Share of the saved bytes outside all segments above which the segments are considered useless."""
 
 
 def is_worth_it(before: int, after: int) -> bool:

@@ -35,8 +35,8 @@ def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str =
     operations_at = dict[int, set[int]]()
     for place, op in pairs:
         if not 0 <= op < place <= len(graph.names):
-            numbered = f"there are {len(graph.names)} operations, numbered from 0, and a copy must follow its original"
-            raise ValueError(f"pair ({place}, {op}): {numbered}")
+            expected = f"numbers below {len(graph.names)}, and a place after the operation"
+            raise ValueError(f"invalid pair ({place}, {op}): expected {expected}")
         operations_at.setdefault(place, set()).add(op)
     groups, kept, numbers = list[CopyGroup](), list[Kept](), dict[int, int]()
     copied_later, handed_out = set[int](), {v for v in graph.returned if graph.root[v] in graph.handed_out}

@@ -23,7 +23,7 @@ class Batch:
 
     Attributes:
         operations: The copied operations, in the order of the copies.
-        inputs: The values from outside of the group that these copies read and no earlier batch reads.
+        inputs: The values from outside the group that these copies read and no earlier batch reads.
         awaited: The values of the preceding batch whose copies the token waits for.
     """
 
@@ -37,7 +37,7 @@ class CopyGroup:
     """Copies that are made at one place, batch by batch, behind the same gates.
 
     Attributes:
-        segment: The segment that is recomputed; "" for operations outside of segments.
+        segment: The segment that is recomputed; "" for operations outside segments.
         before: The operation before which the copies are inserted.
         batches: The copies.
         numbers: For each copy its number among the copies of its original, from 1 on.

@@ -104,7 +104,7 @@ class Note:
 
     Attributes:
         operation: The number of the operation.
-        segment: The name of its segment; None outside of segments.
+        segment: The name of its segment; None outside segments.
         recompute: Its mark, or one for each result; None without a mark.
         checkpoint: Whether it is an output of a segment that is kept.
     """

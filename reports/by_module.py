@@ -53,7 +53,7 @@ def module_rows(pairs: Iterable[tuple[Timeline, Timeline]]) -> tuple[ModuleRow, 
 
 
 def _short_names(timelines: Sequence[Timeline]) -> dict[str, str]:
-    """Return the short path of each module, cut at the outermost level with two names. Operations outside of modules
+    """Return the short path of each module, cut at the outermost level with two names. Operations outside modules
     come last."""
     paths = list(dict.fromkeys(buffer.module for timeline in timelines for buffer in timeline.buffers))
     short = {path: name or OUTSIDE for path, name in shortened(paths).items()}

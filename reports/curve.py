@@ -20,7 +20,7 @@ class SegmentRecomputation:
     """Recomputation in one segment under a plan.
 
     Attributes:
-        segment: Name of the segment; empty for operations outside of all segments.
+        segment: Name of the segment; empty for operations outside all segments.
         executions: Number of operations that are executed again.
         percent: Their cost in percent of the step.
         values: The most expensive recomputed values, by name and source line.

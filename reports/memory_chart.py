@@ -174,7 +174,7 @@ def legend(drawing: Figure, scale: Scale, kinds: set[BandKind], height: float) -
 
 
 def names_of(segments: Sequence[str]) -> str:
-    """Return the first and the last segment name, and "the rest" if some values are outside of all segments."""
+    """Return the first and the last segment name, and "the rest" if some values are outside all segments."""
     named = [shorten(segment) for segment in segments if segment]
     ends = " … ".join(dict.fromkeys((*named[:1], *named[-1:])))
     return ", ".join(filter(None, (ends, "the rest" if "" in segments else "")))

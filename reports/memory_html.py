@@ -61,7 +61,7 @@ function valuesAt(timeline, layer, operation) {
 function describe(timeline, column, layer) {
   const operation = timeline.shown[column], values = valuesAt(timeline, layer, operation);
   const peak = operation === timeline.peak ? ", the peak" : "";
-  const inside = timeline.inside[column] ? `, of it ${human(timeline.inside[column])} inside of the operation` : "";
+  const inside = timeline.inside[column] ? `, of it ${human(timeline.inside[column])} inside the operation` : "";
   const others = values.slice(ROWS), more = others.reduce((sum, value) => sum + value.bytes, 0);
   return {
     title: `operation ${operation}: ${timeline.operations[operation]} (${timeline.phases[operation]}), ` +

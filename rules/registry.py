@@ -139,7 +139,7 @@ def _check_name(name: Any) -> None:
 
 @contextmanager
 def registrations_undone() -> Generator[None]:
-    """Provide a context that undoes on exit all registrations made inside of it, for tests and for tools that run on
+    """Provide a context that undoes on exit all registrations made inside it, for tests and for tools that run on
     several inputs."""
     saved = dict(_declared), dict(_type_bytes)
     try:

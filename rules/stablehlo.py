@@ -94,7 +94,7 @@ OPERATIONS: dict[str, Facts] = {
     "stablehlo.return": terminator(),
     "stablehlo.rng": replace(idle(impure(_DRAWS)), transcendentals=counts.per_element(1)),
     "stablehlo.custom_call": impure("the effects of a custom call are unknown"),
-    "stablehlo.infeed": idle(impure("it receives data from outside of the program")),
+    "stablehlo.infeed": idle(impure("it receives data from outside the program")),
     "stablehlo.outfeed": idle(impure("it sends data out of the program")),
     **table("stablehlo", _COLLECTIVES, idle(collective())),
     **table("stablehlo", "all_reduce collective_reduce", collective()),

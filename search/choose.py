@@ -79,7 +79,7 @@ class ChosenAttempt:
     is_free: bool = False
 
     def remarks(self, function: FuncOp) -> Iterator[Remark]:
-        """Yield remarks on the choice, at the function of the step: the attempt, and values outside of all segments."""
+        """Yield remarks on the choice, at the function of the step: the attempt, and values outside all segments."""
         attempt = self.chosen.planned.attempt
         if replace(attempt, chain=False) != DEFAULT_ATTEMPT:
             reason = f"{attempt}, chosen of {len(self.tried)} attempts"
@@ -87,7 +87,7 @@ class ChosenAttempt:
         outside, saved = _saved_outside(self.chosen.planned)
         if outside > MOSTLY * saved:
             reason = (
-                f"{format_bytes(outside)} of the {format_bytes(saved)} saved for the backward pass lie outside of "
+                f"{format_bytes(outside)} of the {format_bytes(saved)} saved for the backward pass lie outside "
                 "every segment: name more of the model (jax.named_scope), or leave the segments out"
             )
             amounts = ("outside_bytes", outside), ("saved_bytes", saved)
@@ -95,7 +95,7 @@ class ChosenAttempt:
 
 
 def _saved_outside(planned: PlannedAttempt) -> tuple[int, int]:
-    """Return two numbers of bytes that are saved for the backward pass: outside of all segments, and in total. Both are
+    """Return two numbers of bytes that are saved for the backward pass: outside all segments, and in total. Both are
     0 without segments."""
     step, members = planned.decided.step, planned.decided.resolved.members
     inside = {step.position(op) for operations in members.values() for op in operations}

@@ -34,7 +34,7 @@ class Recomputation:
         moves: The values that are moved to the host.
         waits: The time that the step waits for moves, beyond the time that plans were charged for them, in the unit of
             the cost.
-        containing: For each step inside of a loop, branch or per-device body the public function that contains it.
+        containing: For each step inside a loop, branch or per-device body the public function that contains it.
         saving: The share of the peak that is saved under the model of XLA:CPU; None without a forecast for the module
             as a whole.
     """

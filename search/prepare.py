@@ -44,7 +44,7 @@ class Prepared:
         structured: Whether the module had gradient regions.
         remarks: Remarks on ignored options and on unchanged loops.
         origins: The calls that the inlined operations come from.
-        nested: Steps inside of loops and branches, outlined as functions until `put_back`.
+        nested: Steps inside loops and branches, outlined as functions until `put_back`.
         per_device: Steps with bodies per device, outlined likewise.
         rolled: The recomputation in loops.
         demands: The limits of segments with budgets; their operations are marked.

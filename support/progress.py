@@ -54,7 +54,7 @@ class ProgressLine:
         phase: The current phase.
         share: The share of the work that is done, from 0 to 1.
         result: The text of the last line; if it is empty, no last line is printed.
-        start: The start time, as of `time.monotonic`.
+        start: The start time, by `time.monotonic`.
     """
 
     task: str

@@ -12,8 +12,10 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 REFERENCE = DOCS / "reference.md"
 """Generated from the code: its examples are those of the docstrings."""
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(set(DOCS.rglob("*.md")) - {REFERENCE})]
+_OUTSIDE_DOCS = "README.md", "CONTRIBUTING.md", "benchmarks/README.md"
+PAGES = [*(ROOT / name for name in _OUTSIDE_DOCS), *sorted(set(DOCS.rglob("*.md")) - {REFERENCE})]
 _BLOCK = re.compile(r"^( *)```(\S*)[^\n]*\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+_FILE_LINK = re.compile(r"\[`?([\w./-]+\.(?:md|py|mlir|json|yml|toml|ipynb))`?\]\(([^)\s#]+)")
 _INLINE = re.compile(r"`((?:python|make|recompute-\w+|xdsl-opt) [^`]+)`")
 
 
@@ -73,6 +75,11 @@ def links(page: Path) -> list[str]:
     return [target for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)) if not target.startswith("http")]
 
 
+def links_with_file_names(page: Path) -> list[tuple[str, str]]:
+    """Return text and target, without its anchor, of the page's links whose text is the name of a file."""
+    return _FILE_LINK.findall(prose(page))
+
+
 def words(command: str) -> list[str]:
     return shlex.split(command, comments=True)
 
@@ -93,7 +100,7 @@ def training_step(scope: str, layers: int = 3) -> str:
 
 
 _INSIDE = {"a": "sine", "b": "exponential", "c": "tanh", "d": "cosine"}
-"""Names of the values inside of a layer, and their operations."""
+"""Names of the values inside a layer, and their operations."""
 
 
 def _forward(scope: str, layers: int) -> Iterator[str]:

@@ -37,7 +37,7 @@ def is_lazy(node: ast.AST) -> bool:
 
 
 def imported_by(path: str, modules: Mapping[str, str], lazily: bool = True) -> Iterator[str]:
-    """Yield the paths of the modules that the one at `path` imports. `lazily`: include imports inside of functions."""
+    """Yield the paths of the modules that the one at `path` imports. `lazily`: include imports inside functions."""
     package = ("recompute", *path.split("/")[:-1])
     for entry in imports_of(ast.parse(modules[path]), package):
         parts = entry.name.split(".")[1:]

@@ -250,11 +250,11 @@ def _remark_output(options: argparse.Namespace) -> RemarkOutput:
 
 def _check_options_that_exclude_each_other(options: argparse.Namespace) -> None:
     if options.emit_plan is not None and options.split_input_file:
-        raise UsageError("--emit-plan writes the plan of one module, and --split-input-file makes several")
+        raise UsageError("--emit-plan cannot be combined with --split-input-file: it writes the plan of one module")
     if options.emit_plan is not None and options.verify_diagnostics:
-        raise UsageError("--emit-plan writes a plan beside its program, and --verify-diagnostics writes none")
+        raise UsageError("--emit-plan cannot be combined with --verify-diagnostics, which writes no program")
     if options.emit_bytecode and (options.split_input_file or options.target != MLIR):
-        raise UsageError("--emit-bytecode writes one module: leave --split-input-file and --target out")
+        raise UsageError("--emit-bytecode cannot be combined with --split-input-file or --target: it writes one module")
     outputs = {
         "-o": options.output_file,
         "--emit-plan": options.emit_plan,

@@ -47,7 +47,7 @@ class Diagnostic:
         column: The column.
         message: The message.
         category: The `RemarkKind` of a remark; "failure" for errors.
-        pass_name: The pass that reports the diagnostic; "" outside of passes.
+        pass_name: The pass that reports the diagnostic; "" outside passes.
         function: The symbol of the function that contains the operation; "" if there is none.
         source_line: The line of the input at which the diagnostic points; "" for none.
         is_detail: Whether the diagnostic is printed only on request.
@@ -130,7 +130,7 @@ class InputText:
         """Return the position of an operation, `file:line:col`.
 
         A module or a function without a position of its own is reported at its definition in the input, not at the line
-        of the model that an operation inside of it has.
+        of the model that an operation inside it has.
 
         Args:
             op: The operation.

@@ -5,7 +5,7 @@
 
 becomes two loops of which the first stacks only `%h`, for example, and the second recomputes `sin(tanh(%h))`. The set
 of stacks is the smallest one from which the others can be recomputed. `lax.scan` over layers has this form. Loops
-inside of loops, branches and per-device bodies are included.
+inside loops, branches and per-device bodies are included.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
                 remarks.extend((_remark_on_cut(cut), *_remarks_on_unrepeated(cut)))
                 extra += cut.extra_flops
                 copies += repeat(cut, numbers, replaced)
-            # These are split again after all blocks inside of them.
+            # These are split again after all blocks inside them.
             pending.extend((joined, copies) for joined in join_branches(block, crossings))
             pending.extend(inner for op in block.ops for region in op.regions for inner in region.blocks)
         if schedule.kind != "cut":

@@ -55,7 +55,7 @@ MARKED_ALONE = Offload(marked=True)
 NO_TENSOR = "'offload' has no effect here: only tensors of StableHLO are moved to the host; it is kept"
 CONSTANT = "'offload' has no effect here: constant expressions take no memory"
 NOT_FORWARD = "'offload' has no effect here: only values that the forward pass computes on the device are moved"
-UNPLACED = "it is not moved: an earlier operation of unknown effect may place it outside of device memory"
+UNPLACED = "it is not moved: an earlier operation of unknown effect may place it outside device memory"
 NOT_READ = "'offload' has no effect here: no gradient operation reads the value"
 
 

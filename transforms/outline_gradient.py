@@ -71,7 +71,7 @@ def _outline(run: Sequence[Operation], order: Order) -> None:
 
 
 def _read_outside(value: SSAValue, result: SSAValue, inside: set[Operation], order: Order) -> None:
-    """Redirect uses outside of the region to the region's result."""
+    """Redirect uses outside the region to the region's result."""
     for use in list(value.uses):
         if order.owner_here(use.operation) not in inside:
             use.operation.operands[use.index] = result

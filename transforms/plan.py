@@ -89,8 +89,8 @@ def _reasons(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
     if len(plan.groups) > NAMED_SEGMENTS:
         yield Remark(
             function,
-            f"and in {len(plan.groups) - NAMED_SEGMENTS} more places; "
-            f"{by_interface('--emit-plan writes', 'the plan has')} all of them",
+            f"operations run again in {len(plan.groups) - NAMED_SEGMENTS} more places; "
+            f"{by_interface('--emit-plan lists', 'the plan has')} all of them",
             RemarkKind.PASSED,
         )
 

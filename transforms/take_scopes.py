@@ -9,7 +9,7 @@ becomes
     %1 = stablehlo.exponential %0 {recompute.segment = "block", recompute.recompute = false}
 
 `analysis/request/scope_names.py` defines the names of such scopes. The outermost of nested segments applies; the
-innermost scope decides whether an operation is kept or recomputed. Operations outside of every segment that are to be
+innermost scope decides whether an operation is kept or recomputed. Operations outside every segment that are to be
 recomputed form a segment of their own. A conditional belongs to the segment of one of its branches. An operation whose
 region contains a kept operation is kept, because it is copied as a unit.
 """

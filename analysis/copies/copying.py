@@ -105,7 +105,7 @@ def with_dependent_targets(step: Step, targets: Targets, marked: Collection[int]
 def _targets_of_marks(step: Step, without: frozenset[Operation]) -> tuple[Targets, frozenset[int]]:
     """Return the marked forward values as targets, and all operations with a mark.
 
-    Marked operations outside of segments form one segment, named "".
+    Marked operations outside segments form one segment, named "".
     """
     segments, values, marked = dict[int, str](), set[int](), set[int]()
     for index, op in enumerate(step.phases.order.operations):

@@ -32,7 +32,7 @@ class Decision:
     """The decision for one segment instance.
 
     Attributes:
-        segment: The name of the instance; "" for operations outside of segments.
+        segment: The name of the instance; "" for operations outside segments.
         operations: The operations of the segment, in program order.
         values: The values that may be recomputed.
         groups: The copy groups that would recompute them, even if that is not worthwhile; empty if it is impossible.
@@ -83,7 +83,7 @@ def decide(
     named: Mapping[Operation, str] | None = None,
     staged: bool = True,
 ) -> Decisions:
-    """Decide for each segment instance, and for operations outside of segments.
+    """Decide for each segment instance, and for operations outside segments.
 
     Args:
         step: The step.
@@ -120,7 +120,7 @@ def _gradient_scopes(step: Step, selection: Selection) -> dict[int, str]:
 
 
 def _outside(step: Step, resolved: Resolved, decider: _Decider) -> list[Decision]:
-    """Return the decisions on marked operations outside of segments, and on operations to sink into the backward
+    """Return the decisions on marked operations outside segments, and on operations to sink into the backward
     pass."""
     taken = {op for operations in resolved.members.values() for op in operations}
     outside = [op for op in step.phases.order.operations if op not in taken and step.phases.is_forward(op)]

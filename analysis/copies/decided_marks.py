@@ -31,7 +31,7 @@ class DecidedMark:
     Attributes:
         operation: The operation.
         source: The origin of the mark.
-        segment: The segment of the operation; "" outside of segments, and for a refused preference.
+        segment: The segment of the operation; "" outside segments, and for a refused preference.
         recomputed: The results that the decision recomputes for all gradient operations that read them.
         for_own_gradient: The results that the decision recomputes for the gradient of their own segment alone. No
             attribute expresses that.

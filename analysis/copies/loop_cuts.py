@@ -215,7 +215,7 @@ class _Flow:
 
 
 def invariant_source(value: SSAValue, loop: CountedLoop) -> SSAValue | None:
-    """Return the value outside of the loop that a loop-invariant value of the body equals; None if the value varies."""
+    """Return the value outside the loop that a loop-invariant value of the body equals; None if the value varies."""
     if isinstance(value, BlockArgument) and value.block is loop.block:
         return loop.op.operands[value.index] if loop.is_invariant(value.index) else None
     return None if _is_inside(value, loop) else value

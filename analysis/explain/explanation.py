@@ -219,7 +219,7 @@ def _why_held(
         return CHOSEN
     if decision.reason is not None:
         return decision.reason
-    # A value that is read inside of a recomputed segment has a copy, so this value is not inside.
+    # A value that is read inside a recomputed segment has a copy, so this value is not inside.
     return OUTPUT
 
 
@@ -320,7 +320,7 @@ class Explanation:
         eager_peak_bytes: The peak of an executor that starts each operation as soon as its operands exist.
         xla_peak_bytes: The peak of temporaries under the memory model `xla`.
         residuals: The number of saved values.
-        saved_bytes: Bytes of the forward values that the backward pass reads, in and outside of segments.
+        saved_bytes: Bytes of the forward values that the backward pass reads, in and outside segments.
         cost: The name of the cost model; `step_cost` and `extra_cost` are in `cost_unit`, by default FLOPs.
         values: The saved values.
         loops: The loops that write stacks for later loops.

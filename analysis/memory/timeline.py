@@ -95,7 +95,7 @@ class Labels:
         )
 
     def segment_of(self, op: Operation) -> str:
-        """Return the segment that the operation's attribute or else `segments` gives; "" outside of segments."""
+        """Return the segment that the operation's attribute or else `segments` gives; "" outside segments."""
         stated = op.attributes.get(Names.SEGMENT)
         return stated.data if isinstance(stated, StringAttr) else self.segments.get(op, "")
 
@@ -119,7 +119,7 @@ def source_of(op: Operation) -> str:
 
 
 def module_of(op: Operation) -> str:
-    """Return the path of named scopes around the operation, such as `LM/Block_0/Dense_1`; "" outside of scopes."""
+    """Return the path of named scopes around the operation, such as `LM/Block_0/Dense_1`; "" outside scopes."""
     return "/".join(scope_of(op.location).path)
 
 
@@ -145,7 +145,7 @@ class Timeline:
     Attributes:
         operations, phases: The name and the phase of each operation, in the order of the schedule.
         buffers: All temporaries.
-        inner_bytes: For each operation, the peak bytes inside of its regions.
+        inner_bytes: For each operation, the peak bytes inside its regions.
         live_bytes: For each operation, the bytes of temporaries that are live while it runs, including `inner_bytes`.
         argument_bytes, result_bytes: Bytes of the function's arguments and results.
         aliased_bytes: Bytes of the donated arguments whose memory the results reuse.

@@ -1,4 +1,4 @@
-"""Resolution of a selection to the segments of a step and the values to save inside of them."""
+"""Resolution of a selection to the segments of a step and the values to save inside them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Resolved:
     Attributes:
         members: The operations of each segment, in program order.
         skipped: The segments that the user excludes from recomputation.
-        saved: The values inside of segments that are saved.
+        saved: The values inside segments that are saved.
         offloaded: The saved values that may be moved to the host.
         remarks: Remarks on parts of the selection without effect.
     """
@@ -42,7 +42,7 @@ class Resolved:
 
 
 def resolve(phases: Phases, selection: Selection, segment_of_op: Mapping[Operation, str] | None = None) -> Resolved:
-    """Find the segments and the values to save inside of them.
+    """Find the segments and the values to save inside them.
 
     Args:
         phases: The phases of the step.
@@ -105,8 +105,8 @@ def _range(names: Sequence[str]) -> str:
 def _skipped(names: Sequence[str], numbers: Sequence[int]) -> frozenset[str]:
     for number in numbers:
         if not 0 <= number < len(names):
-            valid = f"the {len(names)} are numbered from 0: {', '.join(names)}"
-            raise BadSelection(f"there is no segment {number} to skip; {valid}")
+            valid = f"the step has {len(names)}, numbered from 0: {', '.join(names)}"
+            raise BadSelection(f"there is no segment {number} to skip: {valid}")
     return frozenset(names[number] for number in numbers)
 
 
@@ -118,7 +118,7 @@ def _saved(operations: Sequence[Operation], selection: Selection) -> Iterator[Op
 
 
 def _ignored_inside_regions(phases: Phases) -> Iterator[Remark]:
-    """Yield remarks on segments and marks inside of an operation that is copied as a whole, such as a loop."""
+    """Yield remarks on segments and marks inside an operation that is copied as a whole, such as a loop."""
     for op in phases.order.operations:
         if not op.regions or not phases.is_forward(op):
             continue

@@ -1,7 +1,7 @@
 """Segments that are marked at a function call, encoded in the name of the scope around the call.
 
     jit(step)/jvp(recompute:block@3+output_recompute)/dot_general    in segment `block`; its outputs are recomputed too
-    jit(step)/jvp(recompute:block@3)/recompute.save:exp@4/exp        inside of the segment, but saved
+    jit(step)/jvp(recompute:block@3)/recompute.save:exp@4/exp        inside the segment, but saved
 
 A frontend opens such a scope around each call, with a unique number; `recompute-take-scopes` turns scopes into
 attributes.

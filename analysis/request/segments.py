@@ -60,7 +60,7 @@ def find_segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
 
 
 def inner_scopes(phases: Phases, pattern: str) -> list[str]:
-    """Return the scopes inside of forward loops and branches that match the pattern."""
+    """Return the scopes inside forward loops and branches that match the pattern."""
     chosen = _matching(pattern)
     matches = dict.fromkeys(prefix for path in _inner_paths(phases) if (prefix := chosen(path)) is not None)
     return ["/".join(prefix) for prefix in matches]
@@ -114,7 +114,7 @@ def _paths(phases: Phases) -> dict[Operation, Path]:
 
 
 def _inner_paths(phases: Phases) -> list[Path]:
-    """Return the scope paths of the operations inside of forward loops and branches."""
+    """Return the scope paths of the operations inside forward loops and branches."""
     outer = [op for op in phases.order.operations if op.regions and phases.is_forward(op)]
     paths = dict.fromkeys(scope_of(inner.location).path for op in outer for inner in every_operation(op)[1:])
     return [path for path in paths if path]
@@ -166,7 +166,7 @@ def _repetitions(operations: Sequence[Operation]) -> list[int]:
     """Return for each operation of a scope the index of the scope's repetition in which it runs.
 
     If a scope is entered n times, most of its operations (by source location) occur n times. A repetition starts at the
-    first such operation; an operation that occurs m * n times, such as the first one of a loop inside of the scope,
+    first such operation; an operation that occurs m * n times, such as the first one of a loop inside the scope,
     starts a repetition at every m-th occurrence. Constants are ignored, because called functions share their locations.
     Operations of called functions are ignored too, because the scope may call a function twice. If all operations that
     occur n times lie between operations that occur once, as the steps of an unrolled loop do, the scope was entered

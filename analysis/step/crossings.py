@@ -26,7 +26,7 @@ class Crossings:
     """The loop pairs of one function that cross from forward to backward.
 
     Every reverse differentiation wraps a path in one more `transpose`, so that the gradient of a gradient, and a
-    gradient inside of a loss, have crossings of their own. If no operation of the function has a direction, a loop that
+    gradient inside a loss, have crossings of their own. If no operation of the function has a direction, a loop that
     reads its stacks from the last iteration to the first is assumed to be a backward loop.
     """
 

@@ -16,3 +16,4 @@ class Direction(Enum):
     FORWARD = "the forward pass"
     BACKWARD = "the backward pass"
     NESTED = "a gradient of a gradient"
+    """Returned by a source that cannot tell the direction of the outermost differentiation; the step is refused."""

@@ -133,7 +133,7 @@ def graph_of(
 
 
 def _values(order: Order, reads: Sequence[Sequence[SSAValue]]) -> list[SSAValue]:
-    """Return the values from outside of the block, then the results of its operations."""
+    """Return the values from outside the block, then the results of its operations."""
     results = [result for op in order.operations for result in op.results]
     made = set(map(id, results))
     outside = dict.fromkeys([*order.block.args, *(value for read in reads for value in read if id(value) not in made)])
@@ -198,14 +198,14 @@ def _with_stored(
 
 @dataclass(frozen=True)
 class _InnerBytes:
-    """Bytes inside of regions, cached by `region_key`."""
+    """Bytes inside regions, cached by `region_key`."""
 
     constants: Set[SSAValue]
     shared: Storages
     cache: dict[Key, int] = field(default_factory=dict[Key, int])
 
     def of(self, op: Operation) -> int:
-        """Return the bytes inside of the operation's regions."""
+        """Return the bytes inside the operation's regions."""
         if not region_storage(op):
             return 0
         key = region_key(op, self.constants, self.shared.strided)

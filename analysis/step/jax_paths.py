@@ -61,7 +61,7 @@ def path_of(location: Attribute) -> str:
 
 
 def split_path(path: str) -> list[str]:
-    """Split a path at the slashes outside of parentheses."""
+    """Split a path at the slashes outside parentheses."""
     parts, depth = list[str](), 0
     for piece in path.split("/"):
         if depth:
@@ -82,7 +82,7 @@ def unwrap(part: str) -> tuple[list[str], str]:
 
 
 def _direction(wrappers: list[str]) -> Direction:
-    """Return the direction of the outermost differentiation: a gradient inside of a loss is part of the forward
+    """Return the direction of the outermost differentiation: a gradient inside a loss is part of the forward
     pass."""
     if "jvp" not in wrappers:
         return Direction.NONE
@@ -96,7 +96,7 @@ _DIFFERENTIATIONS = frozenset({"jvp", "transpose"})
 def parse_path(path: str) -> JaxPath:
     """Parse the path of an operation, whose last part is the operation itself."""
     scope, _, last = path.rpartition("/")
-    # A slash inside of parentheses is no separator: `jvp(model/block0)`.
+    # A slash inside parentheses is no separator: `jvp(model/block0)`.
     is_split = ")" not in last and scope.count("(") == scope.count(")")
     return _parse_scope(scope if is_split else "/".join(split_path(path)[:-1]))
 

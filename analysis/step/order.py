@@ -70,7 +70,7 @@ class Order:
         return current
 
     def definition(self, value: SSAValue) -> int:
-        """Return the position of the operation that defines the value; -1 for arguments and values from outside of the
+        """Return the position of the operation that defines the value; -1 for arguments and values from outside the
         block."""
         return self.position.get(value.op, -1) if isinstance(value, OpResult) else -1
 

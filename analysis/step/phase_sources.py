@@ -112,7 +112,7 @@ def directions_of(operations: Sequence[Operation], phase_sources: Iterable[Phase
     """Return the direction of each operation, by the first source that knows it.
 
     Raises:
-        Refusal: Two sources disagree, or an operation is in a gradient of a gradient.
+        Refusal: Two sources disagree, or a source returns `NESTED`.
     """
     directions = dict[Operation, Direction]()
     earlier, nested = list[PhaseSource](), Direction.NESTED
@@ -132,7 +132,7 @@ def _check(
 ) -> None:
     if direction is Direction.NESTED:
         nested = f"{source.cite(op)} is a gradient of a gradient"
-        raise Refusal(op, f"{nested}; only first-order gradients are supported")
+        raise Refusal(op, f"{nested}: expected the direction of the outermost differentiation")
     if Direction.NONE not in (first, direction):
         raise Refusal(
             op,

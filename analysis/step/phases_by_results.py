@@ -89,8 +89,8 @@ def _primal_roots(order: Order, hint: PhaseHint, named: Sequence[Operation], bac
     """
     terminator = order.operations[-1]
     values = returned_values(terminator)
-    _check_number(terminator, option("primal-results"), hint.results, len(values))
-    _check_number(terminator, "cotangents", hint.cotangents, len(order.block.args))
+    _check_number(terminator, option("primal-results"), hint.results, len(values), "results")
+    _check_number(terminator, "cotangents", hint.cotangents, len(order.block.args), "arguments")
     numbers = hint.results or (
         () if named else [index for index, value in enumerate(values) if order.definition(value) not in backward]
     )
@@ -130,10 +130,10 @@ def phases_by_results(order: Order, hint: PhaseHint, named: Sequence[Operation] 
     return phase | _corrections_by_locations(order, phase)
 
 
-def _check_number(op: Operation, option: str, numbers: Iterable[int], count: int) -> None:
+def _check_number(op: Operation, option: str, numbers: Iterable[int], count: int, noun: str) -> None:
     for number in numbers:
         if not 0 <= number < count:
-            raise BadRequest(op, f"{option}={number}: there are {count}, numbered from 0")
+            raise BadRequest(op, f"{option}={number} is out of range: the function has {count} {noun}, numbered from 0")
 
 
 def _behind_cotangents(order: Order, cotangents: Iterable[int]) -> set[int]:

@@ -63,7 +63,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help=f"write the table of {PAGE.name}")
     options = parser.parse_args()
     if unknown := set(options.steps) - set(CASES):
-        parser.error(f"no step {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
+        parser.error(f"unknown step {', '.join(sorted(unknown))}: expected some of {', '.join(CASES)}")
     if options.write and (options.steps or options.options):
         parser.error("--write takes no steps and no options: the page has all of them")
     names, rows = options.steps or list(CASES), list[Row]()

@@ -16,7 +16,7 @@ from .case import BATCH, WIDTH, Around, case, descend, layer, normal, usual, wei
 
 @jax.custom_vjp
 def rounded(x: Any) -> Any:
-    """Round to sixteen levels, with a straight-through gradient inside of the range."""
+    """Round to sixteen levels, with a straight-through gradient inside the range."""
     return jnp.round(jnp.clip(x, -1, 1) * 8) / 8
 
 

@@ -269,7 +269,7 @@ case(usual, "in_and_out_shardings_gspmd", shardy=False, jit=_sharded)(_data_and_
 
 @case(lambda: (weights(2), normal(9, BATCH, WIDTH)))
 def private_function_per_device(ck: Around) -> Any:
-    """Jitted function called twice inside of the per-device bodies."""
+    """Jitted function called twice inside the per-device bodies."""
     half = jax.jit(lambda x: jnp.sin(jnp.exp(jnp.sin(x))))
 
     def block(w: Any, x: Any) -> Any:

@@ -129,7 +129,7 @@ def nested_jit(ck: Around) -> Any:
 
 @case(usual)
 def inner_shardings(ck: Around) -> Any:
-    """Jitted functions with shardings of their own inside of the blocks, which become attributes of private
+    """Jitted functions with shardings of their own inside the blocks, which become attributes of private
     functions."""
     rows = NamedSharding(mesh(), P("d"))
     inner = jax.jit(lambda x: jnp.sin(jnp.exp(jnp.sin(x))), in_shardings=rows, out_shardings=rows)

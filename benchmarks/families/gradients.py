@@ -1,4 +1,4 @@
-"""Steps with gradients inside of a loss, with several gradients, and with accumulated gradients."""
+"""Steps with gradients inside a loss, with several gradients, and with accumulated gradients."""
 
 # pyright: basic
 # ruff: noqa: E731

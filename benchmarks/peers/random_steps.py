@@ -74,7 +74,7 @@ def judged(made: Program) -> StepVerdict:
     seconds = time.perf_counter() - start
     plain = jax.jit(step.step, **step.options).lower(*step.arguments(made.seed)).compile()
     before, after = temporary_bytes(plain), temporary_bytes(choice.compiled)
-    assert before is not None and after is not None, "the compiler says nothing of memory"
+    assert before is not None and after is not None, "the compiler reports no memory"
     units = farthest(step, plain, choice.compiled, made.seed) / (BF16 if made.rounds_to_bf16 else 1)
     return StepVerdict(made, before, after, choice.why, units, seconds)
 

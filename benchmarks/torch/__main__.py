@@ -43,7 +43,7 @@ def main() -> int:
     options = arguments()
     names = [name for name in CASES if not options.only or any(fnmatch(name, part) for part in options.only)]
     if not names:
-        progress(f"error: no model is named so; there are {', '.join(CASES)}")
+        progress(f"error: --only matches no model: expected some of {', '.join(CASES)}")
         return 2
     budgets = tuple(float(share) for share in options.budgets.split(","))
     forms = baselines()[:1] if options.without_torch else baselines()

@@ -176,7 +176,7 @@ def main() -> int:
     options = parser.parse_args()
     names = [name for name in MODELS if not options.only or any(fnmatch(name, part) for part in options.only)]
     if not names:
-        print(f"error: no model is named so; there are {', '.join(MODELS)}", file=sys.stderr)
+        print(f"error: --only matches no model: expected some of {', '.join(MODELS)}", file=sys.stderr)
         return 2
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")

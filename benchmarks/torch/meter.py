@@ -2,7 +2,7 @@
 
 A storage counts from the operation that makes it until Python and autograd hold it no longer. Storages that were there
 before the step (inputs, weights, buffers) are not counted; gradients are. Views share their storage and are free.
-Memory inside of a kernel is not seen. States of the random generator count while they are held: no dispatched operation
+Memory inside a kernel is not seen. States of the random generator count while they are held: no dispatched operation
 makes them, so `torch.get_rng_state` is replaced while a meter is at work.
 """
 

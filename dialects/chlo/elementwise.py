@@ -32,7 +32,7 @@ from ..stablehlo.formats import CustomFormatOp, Types
 
 
 class ElementwiseOp(CustomFormatOp):
-    """`: types of the operands -> type of the result`"""
+    """An elementwise operation, printed as `chlo.name %a, %b : types of the operands -> type of the result`."""
 
     TAKES: ClassVar[Takes] = is_any
     """The element types that the operation is defined for."""

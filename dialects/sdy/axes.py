@@ -118,7 +118,7 @@ _SIZE = re.compile(rf"({_NAME})=(-?\d+)")
 
 
 def _compact(text: str) -> str:
-    """Return the text without white space outside of strings."""
+    """Return the text without white space outside strings."""
     return _SPACE.sub(lambda match: match[1] or "", text)
 
 

@@ -267,7 +267,7 @@ def _element_and_rank(type_: Attribute) -> tuple[Attribute, int] | None:
 
 @irdl_op_definition
 class NamedComputationOp(ComputationOp):
-    """A region with a name, as of a call that was inlined."""
+    """A region with a name, such as that of an inlined call."""
 
     name = "sdy.named_computation"
 

@@ -141,14 +141,14 @@ def check_propagation_edges(op: Operation, attribute: Attribute) -> None:
     values = [_value_of(op, ref) for edge in edges for ref in (edge.source, *edge.targets)]
     shardings = [sharding for value in values if value is not None and (sharding := sharding_of(value)) is not None]
     if not shardings:
-        raise VerifyException("expected propagation edges attr to reference a sharding.")
+        raise VerifyException("the propagation edges refer to no value with a sharding")
     meshes = [mesh for sharding in shardings if (mesh := mesh_of(op, sharding.mesh)) is not None]
     if any(mesh.sizes != meshes[0].sizes for mesh in meshes):
-        raise VerifyException("expected a common mesh for propagation edges attr.")
+        raise VerifyException("the propagation edges refer to values with shardings over different meshes")
     for edge in edges:
         # A mesh that the module lacks is accepted, as everywhere.
         if meshes and edge.axis.name not in meshes[0].sizes:
-            raise VerifyException("expected axis ref to be in one of the meshes")
+            raise VerifyException(f"axis '{edge.axis.name}' of the propagation edges is in none of the meshes")
         for ref in (edge.source, *edge.targets):
             _check_index(op, ref)
 

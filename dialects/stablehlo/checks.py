@@ -132,7 +132,7 @@ def _text(shape: Shape) -> str:
 
 
 def check_takes(op: Operation, takes: Takes) -> None:
-    """Check the element type of the first operand. Types outside of builtin, such as quantized ones, are accepted."""
+    """Check the element type of the first operand. Types outside builtin, such as quantized ones, are accepted."""
     element = element_of(op.operands[0])
     if not takes(element) and is_numeric(element):
         raise VerifyException(f"I1: {op.name} is not defined for elements of type {element}")

@@ -1,6 +1,7 @@
 """`stablehlo.custom_call`.
 
-Labels of constraints are those of its inputs in StableHLO's specification, which knows no layouts of operands.
+Errors are labelled with the inputs of StableHLO's specification (I4, I5, …). It defines no constraints on operand
+layouts, so errors about those have no label.
 """
 
 from __future__ import annotations

@@ -252,7 +252,7 @@ class RealDynamicSliceOp(FunctionTypeOp):
 def _sliced(
     shape: Sequence[int], starts: Sequence[int], limits: Sequence[int], strides: Sequence[int]
 ) -> Sequence[int]:
-    """Return the shape of a slice. Raises `VerifyException` for a range outside of the shape."""
+    """Return the shape of a slice. Raises `VerifyException` for a range outside the shape."""
     extents = list[int]()
     for extent, start, limit, stride in zip(shape, starts, limits, strides, strict=True):
         if not 0 <= start <= limit or stride < 1 or (extent != DYNAMIC_INDEX and limit > extent):

@@ -84,7 +84,8 @@ def rank_of_indices(op: IndexingOp) -> int:
 
 
 def rank_between(window: str) -> Callable[[IndexingOp], int]:
-    """Return the rank of a batch of windows, whose dimensions have this name."""
+    """Return a function from an operation to the rank of its batched windows: the batch dimensions and the dimensions
+    in the property `window`."""
     return lambda op: len(op.batch()) + len(op.dimensions(window))
 
 

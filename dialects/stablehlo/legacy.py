@@ -214,7 +214,7 @@ class UnaryEinsumOp(EinsumFormatOp):
 
 @irdl_op_definition
 class TorchIndexSelectOp(IRDLOperation):
-    """The slices of a dimension that an index tensor names, as `torch.index_select`. StableHLO prints it in generic
+    """Slices of one dimension, selected by an index tensor, like `torch.index_select`. StableHLO prints it in generic
     form."""
 
     name = "stablehlo.torch_index_select"

@@ -85,7 +85,7 @@ def check_groups_distinct(groups: Attribute | None) -> None:
 def check_distinct_numbers(subject: str, numbers: list[int]) -> None:
     repeated = next((number for index, number in enumerate(numbers) if number in set(numbers[:index])), None)
     if repeated is not None:
-        raise VerifyException(f"{subject} have device {repeated} twice")
+        raise VerifyException(f"{subject} list device {repeated} twice")
 
 
 def check_groups_complete(groups: Attribute | None) -> None:

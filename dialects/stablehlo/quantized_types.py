@@ -181,7 +181,7 @@ def same_parameters(first: Attribute, second: Attribute) -> bool:
 
 
 def is_quantized(*values: SSAValue) -> bool:
-    """Return whether one of these values, which are tensors, has elements outside of builtin, such as quantized
+    """Return whether one of these values, which are tensors, has elements outside builtin, such as quantized
     ones."""
     return any(is_tensor(value.type) and isinstance(value.type.element_type, UnregisteredAttr) for value in values)
 
@@ -208,7 +208,7 @@ def check_broadcast(label: str, operand_value: SSAValue, result_value: SSAValue,
             raise VerifyException(f"C1: the result has elements of type {result}, expected {operand}")
         return
     if source.element != target.element:
-        raise VerifyException(f"C1: the result has elements of type {result}, expected the storage of {operand}")
+        raise VerifyException(f"C1: the result has elements of type {result}, expected the storage type of {operand}")
     assert source.dimension is not None and target.dimension is not None, "both were compared with None"
     if source.dimension >= len(dimensions) or dimensions[source.dimension] != target.dimension:
         raise VerifyException(
@@ -245,15 +245,19 @@ def check_quantized_product(labels: ProductLabels, lhs: Attribute, rhs: Attribut
     if left is None or output is None:
         if not lhs == right.expressed == result:
             raise VerifyException(
-                f"{labels.hybrid}: the elements are {lhs} and {result}, expected those that the right operand "
-                f"expresses, {right.expressed}"
+                f"{labels.hybrid}: the elements are {lhs} and {result}, expected the expressed type of the "
+                f"right operand, {right.expressed}"
             )
         return
     if left.storage != right.storage:
-        raise VerifyException(f"{labels.storage}: the operands are stored as {left.storage} and {right.storage}")
+        raise VerifyException(
+            f"{labels.storage}: the storage types of the operands are {left.storage} and {right.storage}, "
+            "expected equal ones"
+        )
     if not left.expressed == right.expressed == output.expressed:
         raise VerifyException(
-            f"{labels.expressed}: the elements express {left.expressed}, {right.expressed} and {output.expressed}"
+            f"{labels.expressed}: the expressed types are {left.expressed}, {right.expressed} and "
+            f"{output.expressed}, expected equal ones"
         )
     if right.dimension is None and output.dimension is not None:
         raise VerifyException(

@@ -1,4 +1,5 @@
 """Training steps with loops. As in `examples/models`, `build(size, checkpoint)` of each module returns a `Step`.
 
-`python benchmarks/loops.py` compares them with `jax.checkpoint` inside of the loops; docs/loops.md has the results.
+`python -m recompute.benchmarks.loops` compares them with `jax.checkpoint` inside the loops;
+docs/measured/loops.md has the results.
 """

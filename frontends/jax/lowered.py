@@ -47,8 +47,8 @@ class Lowered:
         rewritten: The rewrite of the module; None if it was refused.
         remarks: The remarks of the rewrite, or the reason for its refusal.
         why: The reason that nothing is recomputed, with a remedy; None if operations are recomputed.
-        drops_barriers: Whether the plain step has barriers of its own, as of `jax.checkpoint`, which `jax.jit` drops on
-            this platform.
+        drops_barriers: Whether the plain step has barriers of its own, such as those of `jax.checkpoint`, which
+            `jax.jit` drops on this platform.
         within: The result of the search for a budget; None without a budget.
         read: Returns `module`, which is read at its first use.
         cache: The disk cache of the step.

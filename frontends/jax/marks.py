@@ -47,7 +47,7 @@ def save(x: T) -> T:
 
 
 def again(x: T) -> T:
-    """Mark values to be recomputed for the backward pass, inside of segments and outside.
+    """Mark values to be recomputed for the backward pass, inside segments and outside.
 
     Args:
         x: A pytree of arrays.

@@ -1,4 +1,4 @@
-"""Switch recomputation off: inside of `disabled()`, or with `RECOMPUTE=off` in the environment."""
+"""Switch recomputation off: inside `disabled()`, or with `RECOMPUTE=off` in the environment."""
 
 from __future__ import annotations
 

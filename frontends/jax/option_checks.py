@@ -133,8 +133,10 @@ def _segment_budgets(name: str, value: Any) -> tuple[str, ...]:
         raise _wrong_type(name, "a dict such as {'layer*': '30%'}, or a str", value)
     budgets = cast(Mapping[Any, Any], value)
     for pattern, budget in budgets.items():
-        if not isinstance(pattern, str) or isinstance(budget, bool) or not isinstance(budget, str | int | float):
-            raise _wrong_type(name, "a dict of str to a text, a share or bytes", budget)
+        if not isinstance(pattern, str):
+            raise _wrong_type(f"a key of {name}", "a str, the pattern of segment names", pattern)
+        if isinstance(budget, bool) or not isinstance(budget, str | int | float):
+            raise _wrong_type(f"the limit of '{pattern}' in {name}", "a str, a share (float) or bytes (int)", budget)
     return budget_texts(budgets)
 
 

@@ -50,7 +50,9 @@ def part_of_a_device(module: ModuleOp) -> ModuleOp:
     operations = every_operation(copy)
     twins = [op for op in every_operation(sharded) if not isinstance(op, DataFlowEdgeOp)]
     if [op.name for op in operations] != [op.name for op in twins]:
-        raise NotPropagated(f"{private.PROPAGATION}: the passes change the operations")
+        raise NotPropagated(
+            f"{private.PROPAGATION}: the passes have added or removed operations, so the shards of values are unknown"
+        )
     for op, twin in zip(operations, twins, strict=True):
         for value, other in zip(_values_of(op), _sharded_like(twin), strict=True):
             _take_shard(value, other)

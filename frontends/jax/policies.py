@@ -83,8 +83,8 @@ def _check(policy: Any) -> None:
     policy_name = getattr(policy, "__name__", type(policy).__name__)
     if str(getattr(policy, "__module__", "")).startswith("jax."):
         raise TypeError(
-            f"recompute.jax.jit: policy '{policy_name}' is one of JAX's, and its names cannot be read: give the "
-            "policy by name, and names=(…)"
+            f"recompute.jax.jit: the names in JAX's policy '{policy_name}' cannot be read: give the policy by "
+            "name, with names=(…)"
         )
     try:
         signature = inspect.signature(policy)

@@ -8,7 +8,7 @@ The names are those of segments and of the rows of reports. A module is named by
 it, in lists by attribute and number; the outermost module, and one without such an attribute, by its class.
 
 `named` changes neither the model nor its classes: it returns a copy that shares all arrays and variables, of subclasses
-whose `__call__` enters the scope. Make the copy inside of the function that is differentiated.
+whose `__call__` enters the scope. Make the copy inside the function that is differentiated.
 
 The scope around a call, of MindSpore's and Paddle's interfaces, encodes the treatment of its operations.
 """

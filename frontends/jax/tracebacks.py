@@ -1,4 +1,4 @@
-"""Short tracebacks: the lines of the user and the message, without the frames of this package, as of JAX's errors.
+"""Short tracebacks, like those of JAX's errors: the lines of the user and the message, without frames of this package.
 
     train.py:12: step(state, batch)
     Refusal: train.py:8:9: error: no plan keeps the budget 1%, …
@@ -38,9 +38,10 @@ _OF_USERS = (TypeError, ValueError, ImportError)
 
 def shorten(error: BaseException) -> None:
     """Leave the frames of this package and of xDSL out of the traceback of an error. Of an error that this package
-    raises, the causes are left out too, since the message has the reason. An internal error stays whole.
+    raises, the causes are left out too, since the message has the reason. Tracebacks of internal errors are kept
+    whole.
 
-    To be called at the edge, and followed by a bare `raise`, which adds no frame.
+    Call this in the outermost function, and then `raise` without an argument, which adds no frame.
     """
     frames = list(walk_tb(error.__traceback__))
     if _JAX.config.jax_traceback_filtering == "off" or not frames:

@@ -14,7 +14,7 @@ class BarriersDropped(UserWarning):
 
 
 class OptionsIgnored(UserWarning):
-    """A step with options is called inside of another `recompute.jax.jit`, whose options apply to the whole."""
+    """A step with options is called inside another `recompute.jax.jit`, whose options apply to the whole."""
 
 
 class UnmatchedName(UserWarning):

@@ -99,14 +99,14 @@ def not_alone(name: str) -> str:
     """Return the warning for a step inside another `jax.jit` that cannot be exported from it."""
     return (
         f"{name} is called inside another jax.jit, and has effects or closes over traced values: it runs there as "
-        "under jax.jit, and nothing is recomputed; pass the values as arguments, or call it outside of jax.jit"
+        "under jax.jit, and nothing is recomputed; pass the values as arguments, or call it outside jax.jit"
     )
 
 
 def options_are_ignored(name: str, outer: str) -> str:
     """Return the warning `OptionsIgnored`."""
     return (
-        f"{name} is called inside of recompute.jax.jit({outer}), which rewrites both as one step by its own options: "
+        f"{name} is called inside recompute.jax.jit({outer}), which rewrites both as one step by its own options: "
         f"those of {name} have no effect; give them to {outer}"
     )
 

@@ -74,7 +74,7 @@ def backend(**keywords: Unpack[Keywords]) -> Backend:
     Args:
         budget: `"8GiB"` of the device, or that number of bytes, weights and inputs included; `0.5` or `"50%"` of the
             peak of the plain step without them; or `"min"`. The plan within it with the least extra work is chosen.
-        reserve: Bytes of a budget in bytes that are left to tensors outside of the graph, such as optimizer states.
+        reserve: Bytes of a budget in bytes that are left to tensors outside the graph, such as optimizer states.
         segments, policy, save, ...: The fields of `recompute.Selection`, which select the recomputed values if there
             is no budget. Segments are module paths, `"blocks.*"`.
         plan, planner, copies, attempts, cost, strict: As in `recompute.RecomputeOptions`.

@@ -58,7 +58,7 @@ class InductorPartitioner(CustomPartitionerFn):
 
     @override
     def uuid(self) -> str | None:
-        """Return the key of the cache; None, which switches it off, with a planner, which has no text."""
+        """Return the cache key. With a planner, which cannot be hashed, return None, which disables the cache."""
         return self._key
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:

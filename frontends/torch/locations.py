@@ -77,7 +77,7 @@ def _path(expression: str) -> str:
     """Convert a path of modules: `L['self'].blocks[3].attn`, or `L['self']._modules['blocks']._modules['3'].attn`, to
     `blocks.3/attn`.
 
-    A number belongs to the name before it, once: `blocks[3][0]` is `blocks.3/0`, inside of `blocks.3`.
+    A number belongs to the name before it, once: `blocks[3][0]` is `blocks.3/0`, inside `blocks.3`.
     """
     plain = _INDEX.sub(lambda match: f".{match[1] or match[2]}", _ROOT.sub("", expression))
     names = [name for name in plain.split(".") if name and name != "_modules"]

@@ -79,7 +79,7 @@ def options_of(keywords: Mapping[str, Any]) -> Options:
 
 
 def budget_within(budget: str | float, reserve: str | int) -> str:
-    """Return the budget as text, minus the bytes reserved for tensors outside of the graph: optimizer states, other
+    """Return the budget as text, minus the bytes reserved for tensors outside the graph: optimizer states, other
     gradients.
 
     Raises `ValueError` for an invalid budget, and for a reserve beside a share or that leaves nothing.

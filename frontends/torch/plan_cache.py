@@ -48,8 +48,8 @@ class PlanCache:
 
     @classmethod
     def of(cls, text: Callable[[], str], options: Options) -> PlanCache:
-        """Make the cache of a step; one that stores nothing if caching is off, if the options have no key, or if they
-        state the plan. `text`: the step as MLIR, for the key."""
+        """Return the cache of a step. It stores nothing if caching is off, if the options have no key, or if they
+        contain a plan. `text`: the step as MLIR, for the key."""
         disk = disk_cache()
         if disk is None or options.rewrite.plan is not None:
             return cls()

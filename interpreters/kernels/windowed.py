@@ -132,7 +132,7 @@ def select_and_scatter(op: SelectAndScatterOp, select: Combine, scatter: Combine
         return (result.reshape(shape),)
 
     def _chosen(values: Array, captured: tuple[Array, ...]) -> Array:
-        """Return the position of the selected element of each window; -1 for a window outside of the operand."""
+        """Return the position of the selected element of each window; -1 for a window outside the operand."""
         best = np.full(len(places), -1)
         for candidate in places.T:
             (stays,) = select(values[best], values[candidate], *captured)

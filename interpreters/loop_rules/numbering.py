@@ -11,7 +11,7 @@ The rules of `value_numbering.py` apply, and in addition, to both programs:
   A loop split into several is one loop, and two rules simplify shapes (`rules.py`).
 * Sums of scalar integers, and their products with constants, have a normal form (`integers.py`).
 * Each result of a conditional without effects is a term of its own over the condition and the results of the regions.
-  Inside of a region, the result of another conditional with the same condition is the result of the same region there.
+  Inside a region, the result of another conditional with the same condition is the result of the same region there.
 * A loop that counts to a constant runs equally often on all devices that reach it, so its collectives are functions.
 * Unused operations of the iterations that must be preserved (a sharding constraint, an operation that may fail, an
   exchange over a channel) belong to the loop, with their operands in each iteration (`patterns.py`).

@@ -128,7 +128,7 @@ def _needed_inputs(graph: Graph, operations: Sequence[int], inputs: Sequence[int
 
 
 def _live_out(graph: Graph, part: Sequence[int]) -> list[int]:
-    """Return the results of the part that operations outside of it read, other than updates."""
+    """Return the results of the part that operations outside it read, other than updates."""
     inside = set(part)
     return [
         value

@@ -67,7 +67,7 @@ class Targets:
 
 
 def outputs_of(graph: Graph, targets: Targets) -> frozenset[int]:
-    """Return the targets that a forward operation outside of their segment reads."""
+    """Return the targets that a forward operation outside their segment reads."""
     segments = targets.segments
     return frozenset(
         value

@@ -1,4 +1,4 @@
-"""Operations outside of segments that only the backward pass reads, and that can be sunk into it.
+"""Operations outside segments that only the backward pass reads, and that can be sunk into it.
 
 Masks and local derivatives are computed in the forward pass, next to their operation. A copy after a gradient replaces
 the original, which becomes dead, so no arithmetic is added. The caller must check that bytes are saved: sinking a

@@ -42,7 +42,7 @@ def transfer_blocks(best: Incumbent, search: LocalSearch, bounds: Bounds) -> Non
 
 def spread(alike: Repeats, pairs: Collection[Pair], first: int, width: int = 1) -> frozenset[Pair]:
     """Transfer the copies in the stages of `width` blocks, from block `first` on, to all blocks. Copies in stages
-    outside of blocks stay."""
+    outside blocks stay."""
     steps = range(-width * (first // width + 1), alike.count - first + width, width)
     transferred = {(t, op) for t, op in pairs if not alike.inside(t)}
     for t, op in pairs:

@@ -153,10 +153,10 @@ def _read_node(reading: _Reading, node: JsonNode) -> None:
         reading.storage[node["id"]] = None
     elif node.get("split"):
         if alias not in deps:
-            raise reading.bad(node, f"it splits node {alias}, its 'alias', which is not in its 'deps'")
+            raise reading.bad(node, f"'split' is set, but 'alias' {alias}, the node that it splits, is not in 'deps'")
         splits = reading.seen[alias]
         if splits["kind"] == "op" and (splits.get("split") or splits.get("alias", -1) != -1):
-            raise reading.bad(node, f"it splits node {alias}, which is a view; its 'alias' must be the operation")
+            raise reading.bad(node, f"'split' is set, but 'alias' {alias} is a view; expected the operation it splits")
     elif alias != -1:
         if alias not in reading.seen:
             raise reading.bad(node, f"alias is {alias}, which is not an earlier node")

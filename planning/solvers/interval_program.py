@@ -1,7 +1,7 @@
 """Re-optimize the copies in a window of stages, with the rest of the plan fixed, by retention intervals for CP-SAT.
 
 Each execution in the window keeps each of its results for an interval of positions. The intervals of all results share
-the budget; each read is inside of an interval of its operand; a storage that the rest of the step reads has an interval
+the budget; each read is inside an interval of its operand; a storage that the rest of the step reads has an interval
 up to the end of the window. Storages from before the window may be kept up to it if the stages in between have enough
 free bytes; after its end nothing changes. The model never counts too few bytes, but may count too many for a use that
 reads an instance other than the latest, so the flat order is evaluated in the end. The model is that of Moccasin

@@ -235,7 +235,7 @@ class _Search:
 
     @cached_property
     def _beside(self) -> Ints:
-        """For each stage, the end included, the bytes of storages outside of the state that are live then; results of
+        """For each stage, the end included, the bytes of storages outside the state that are live then; results of
         its own operation are among them."""
         problem, end = self.problem, len(self.problem)
         change = np.zeros(end + 2, np.int64)

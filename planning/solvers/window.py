@@ -68,7 +68,8 @@ def window_of(
     must not run.
     """
     if not problem.earliest <= first < last <= len(problem) + 1:
-        raise ValueError(f"stages {first} to {last} are not a window of copies")
+        allowed = f"{problem.earliest} to {len(problem) + 1}"
+        raise ValueError(f"stages {first} to {last} (exclusive) are not a window: copies may run in stages {allowed}")
     inside = {op for t, op in pairs if first <= t < last}
     others = list(_makers(problem, inside, first, last))
     chosen = tuple(sorted({*inside, *others[:most]}))

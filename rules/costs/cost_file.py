@@ -70,7 +70,7 @@ class CostFile:
         for name in fields.keys() - set(_FIELDS):
             raise BadCost(f"{path} has an unknown field '{name}'; expected one of {', '.join(_FIELDS)}")
         if not fields.keys() & {"operations", "otherwise", "steps"}:
-            raise BadCost(f"{path} gives no cost: expected operations, otherwise or steps")
+            raise BadCost(f"{path} has no costs: expected a field 'operations', 'otherwise' or 'steps'")
         unit = fields.get("unit", "units")
         if not isinstance(unit, str):
             raise BadCost(f"{path}: unit must be a string")
@@ -98,7 +98,7 @@ class CostFile:
         self._check_names(operations)
         if (beyond := max(by_number, default=-1)) >= len(operations):
             last = f"the last operation of @{name} is {len(operations) - 1}"
-            raise Refusal(operations[-1], f"{self.path} has a cost for operation {beyond}, and {last}")
+            raise Refusal(operations[-1], f"{self.path} has a cost for operation {beyond}, but {last}")
         return tuple([self._of(op, name, number, by_number) for number, op in enumerate(operations)])
 
     def _check_names(self, operations: Sequence[Operation]) -> None:

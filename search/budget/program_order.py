@@ -176,7 +176,7 @@ def _is_near_optimal(plans: Sequence[StepPlan]) -> bool:
 @dataclass(frozen=True)
 class _Around:
     """For each graph the public function that contains the step, and the bytes that this function needs around the
-    step, which is outlined if it is inside of a loop.
+    step, which is outlined if it is inside a loop.
 
     single: the function and its peak, if the module is a single step (`BudgetProblem.is_single_step`).
     """

@@ -23,7 +23,7 @@ an explicit token, not an identity: it survives canonicalization and CSE | must
 no CSE merges a copy with its original, run as often as one likes | must
 the cleanup merges twin copies of one segment | must
 the cleanup merges twin originals, and one segment has one token | must
-twins inside and outside of a segment before the pass: a defined result | define
+twins inside and outside a segment before the pass: a defined result | define
 originals that nobody reads any more are removed | must
 running the pass twice changes nothing | must
 ids are numbered per module: compiling twice gives the same bytes | must

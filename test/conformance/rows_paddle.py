@@ -33,7 +33,7 @@ the random state that the step returns is the same with and without | parity
 drawing other random numbers in the recomputation, on request | parity
 operations with state or effects are never copied | better
 integer results are recomputed where they come from pure operations | better
-operations with regions inside of a segment are copied whole | better
+operations with regions inside a segment are copied whole | better
 nothing is copied for gradients that nobody asks for | better
 what comes before a value without gradient is not recomputed | parity
 inputs without gradient, parameters with: the parameters get theirs | better

@@ -105,7 +105,7 @@ def test_paddle_41_segments_are_left_out_by_number() -> None:
     done = by_hand(module, Selection(skip=(1, 3)))
     assert regions_of_copies(done.after) == ["block2", "block0"]
     assert done.said("segments 'block1' and 'block3' are not recomputed: it is on the list of segments to skip")
-    with pytest.raises(Refusal, match="there is no segment 5 to skip; the 5 are numbered from 0: block0, block1"):
+    with pytest.raises(Refusal, match="there is no segment 5 to skip: the step has 5, numbered from 0: block0, block1"):
         mark(chain(LAYERS, 5), Selection(skip=(5,)))
 
 
@@ -208,7 +208,7 @@ B16 = "tensor<256xbf16>"
 
 
 def test_paddle_48_casts_of_parameters_travel_with_their_segment() -> None:
-    """Recompute the casts of weights to bf16 with their layer, although they precede it and are outside of any
+    """Recompute the casts of weights to bf16 with their layer, although they precede it and are outside any
     scope."""
     module = step(
         *(forward(f"c{n}", f"convert %w{n}", types=f"({T}) -> {B16}") for n in range(3)),

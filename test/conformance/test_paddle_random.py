@@ -71,7 +71,7 @@ def draw(name: str, scope: str = "cell") -> str:
 
 
 def noisy() -> ModuleOp:
-    """Return a step with unkeyed noise inside of a segment and after it."""
+    """Return a step with unkeyed noise inside a segment and after it."""
     return step(
         draw("n"),
         forward("a", "multiply %x, %n", "cell"),

@@ -20,7 +20,7 @@ NAMES = ("ms.add", "ms.softmax", "ms.softmax_grad", "ms.dropout_grad")
 
 
 def declare() -> None:
-    """Register the facts about the operations of `ms`; call it inside of `registrations_undone`."""
+    """Register the facts about the operations of `ms`; call it inside `registrations_undone`."""
     for name in NAMES:
         register(name, pure())
         register_pure(name)

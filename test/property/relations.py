@@ -64,7 +64,7 @@ def _dead_code_does_not_matter(case: Case) -> Iterator[str]:
 
 
 def add_dead_code(module: ModuleOp, random: Random) -> int:
-    """Insert unused operations after some forward operations, in their scope or outside of all scopes; return how
+    """Insert unused operations after some forward operations, in their scope or outside all scopes; return how
     many."""
     readable = [op for op in single_block(step_of(module)).ops if _is_forward(op) and _is_real(op)]
     chosen = [op for op in readable if random.random() < 0.1]

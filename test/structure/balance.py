@@ -9,7 +9,7 @@ _OPEN, _CLOSE = frozenset("([{<"), frozenset(")]}>")
 
 
 def end_of(text: str, start: int, stops: str) -> int:
-    """Return the first position from `start` on, outside of brackets and strings, with one of `stops`; or the end."""
+    """Return the first position from `start` on, outside brackets and strings, with one of `stops`; or the end."""
     at, depth = start, 0
     while at < len(text):
         if depth == 0 and text[at] in stops:
@@ -26,7 +26,7 @@ def end_of(text: str, start: int, stops: str) -> int:
 
 
 def pieces(text: str, separator: str = ",") -> list[str]:
-    """Return the text split at the separators outside of brackets; empty for an empty text."""
+    """Return the text split at the separators outside brackets; empty for an empty text."""
     found: list[str] = []
     at = 0
     while text[at:].strip():

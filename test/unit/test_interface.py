@@ -49,10 +49,10 @@ def test_no_proof(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 
 def test_names_of_options(capsys: pytest.CaptureFixture[str]) -> None:
     options = recompute.RecomputeOptions(Selection(primal_results=(9,)))
-    with pytest.raises(recompute.Refusal, match="primal_results=9: there are 2, numbered from 0"):
+    with pytest.raises(recompute.Refusal, match="primal_results=9 is out of range: the function has 2 results"):
         recompute.rewrite(CHAIN.read_text(), options)
     assert main([str(CHAIN), "-p", "recompute{primal-results=9}"]) == 1
-    assert "primal-results=9: there are 2, numbered from 0" in capsys.readouterr().err
+    assert "primal-results=9 is out of range: the function has 2 results, numbered from 0" in capsys.readouterr().err
 
 
 def test_loops_without_a_rule() -> None:

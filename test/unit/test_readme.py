@@ -27,7 +27,7 @@ CONCEPTS = (ROOT / "docs" / "concepts.md").read_text()
 REGIONS = (ROOT / "docs" / "regions.md").read_text()
 TUTORIAL = (ROOT / "docs" / "tutorial_mlir.md").read_text()
 BEFORE, AFTER = re.findall(r"```mlir\n(.*?)```", TUTORIAL, re.DOTALL)
-(PASSES,) = re.findall(r"After `recompute-opt -p (\S+)`", TUTORIAL)
+(PASSES,) = re.findall(r"^\$ recompute-opt step.mlir -p (\S+) --no-print-debuginfo$", TUTORIAL, re.MULTILINE)
 
 
 def test_the_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,7 +39,7 @@ class CallReading:
         members: The operations of the call, by their index in the template.
         constants: Values that are computed from constants alone.
         current_values: For each value of the template that is read, its current value.
-        cloned: Operations from outside of the call that the body clones, by their index in the template.
+        cloned: Operations from outside the call that the body clones, by their index in the template.
     """
 
     template: CallTemplate
@@ -91,7 +91,7 @@ class CallReading:
         """Record that the operation reads `value` where the template reads `template_value`."""
         if isinstance(template_value, BlockArgument):
             if template_value.block is not self.template.block:
-                raise LeftInlined("a value of a loop comes from outside of it")
+                raise LeftInlined("an operation of its loop reads an outer value in place of a loop argument")
             self.current_values[template_value] = _later(self.current_values.get(template_value, value), value)
             return
         assert isinstance(template_value, OpResult), "a value is an argument or a result"

@@ -84,7 +84,7 @@ class CallAttributes:
         if number:
             attributes = {name: value for name, value in attributes.items() if name not in OF_THE_ORIGINAL}
             location = _backward(location)
-        if any(map(is_copy, members)):  # Operations inside of a copied loop have no copy number.
+        if any(map(is_copy, members)):  # Operations inside a copied loop have no copy number.
             attributes |= {Names.COPY: IntegerAttr(number, i64), Names.DUPLICATED: UnitAttr()}
         for name in (Names.SEGMENT, Names.PHASE):
             if (shared := _shared_attribute(members, name)) is not None:

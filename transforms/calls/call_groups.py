@@ -162,7 +162,7 @@ class Group:
         return original_results
 
     def uses_by_others(self, value: SSAValue) -> Iterator[tuple[Operation, int]]:
-        """Yield the uses of the value by operations outside of the group: operation and operand index."""
+        """Yield the uses of the value by operations outside the group: operation and operand index."""
         inside = set(self.members.values())
         for use in list(value.uses):
             if self._is_by_others(use, inside):

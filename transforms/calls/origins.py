@@ -3,7 +3,7 @@
     %1 = call @f(%x)      // the instance: @f, called here
     %2 = call @f(%1)      // another instance
 
-After inlining, an operation that was the third one in `@f` has the origin (instance, 3). The table is kept outside of
+After inlining, an operation that was the third one in `@f` has the origin (instance, 3). The table is kept outside
 the module, keyed by operation, since attributes for it would be printed, compared, or left behind.
 """
 

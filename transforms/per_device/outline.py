@@ -9,7 +9,7 @@
 Then every pass over steps applies to the function. Two empty bodies take the place of the two: one returns the results
 of the forward pass that the rest of the step uses, the other reads the cotangents and the operands of the forward pass.
 
-JAX restarts the location paths inside of a `shard_map`, so they are completed:
+JAX restarts the location paths inside a `shard_map`, so they are completed:
 
     "layer0/sin"  in  "jit(loss)/jvp()/shard_map"      is      "jit(loss)/jvp()/layer0/sin"
 """

@@ -49,7 +49,7 @@ def copy_of_original(
         identity: The id that links original and copy.
         number: The number of the copy.
         mapping: The operands to replace; extended by the results.
-        reader: The path of the loop that executes the copy; "" outside of loops.
+        reader: The path of the loop that executes the copy; "" outside loops.
     """
     op.attributes[Names.ID] = _number(identity)
     copy = op.clone(mapping)
@@ -99,7 +99,7 @@ class Numbers:
 def apply_plan(step: Step, plan: Plan, numbers: Numbers) -> None:
     """Insert the plan's copies into the step.
 
-    The step's numbers of operations keep referring to the operations from before.
+    Operation numbers of the step still refer to the original operations.
     """
     cloner = _Cloner(step, numbers)
     for group in plan.groups:

@@ -16,13 +16,13 @@ from ...support.units import format_bytes
 from ..per_device.outline import is_stand_in
 
 MOST_NAMES = 3
-"""The number of names of operations in a remark on operations outside of segments."""
+"""The number of names of operations in a remark on operations outside segments."""
 
 
 def recomputed_remarks(step: Step, plan: Plan) -> Iterator[Remark]:
     """Yield a remark for each segment of which the plan copies operations, at its first copied operation.
 
-    Operations outside of segments are grouped by their position in the source.
+    Operations outside segments are grouped by their position in the source.
     """
     groups = dict[str, list[CopyGroup]]()
     for group in plan.groups:
@@ -48,7 +48,7 @@ def _remark(step: Step, groups: Sequence[CopyGroup]) -> Remark:
     else:
         names = list(dict.fromkeys(map(name_of, originals)))
         more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-        subject = f"recomputed outside of segments: {', '.join(names[:MOST_NAMES])}{more}"
+        subject = f"recomputed outside segments: {', '.join(names[:MOST_NAMES])}{more}"
     instead = f", {format_bytes(amounts['kept_bytes'])} are kept instead" if amounts["kept_bytes"] else ""
     reason = (
         f"{subject}: {amounts['operations']} operation{'s' if amounts['operations'] != 1 else ''} run again, "

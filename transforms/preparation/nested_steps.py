@@ -5,7 +5,7 @@
       stablehlo.return %next, %sum                return %next, %sum
     }                                           }
 
-Examples are gradients accumulated over microbatches, and `value_and_grad` inside of a `shard_map`. While passes run,
+Examples are gradients accumulated over microbatches, and `value_and_grad` inside a `shard_map`. While passes run,
 such a block is a function of its own, so that every pass over steps applies to it; a placeholder takes its place. A
 block with several gradients in sequence contains several steps:
 

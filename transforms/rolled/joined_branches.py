@@ -43,7 +43,7 @@ class JoinedBranches:
     Attributes:
         forward, backward: The conditionals, which have one condition.
         markers: In each region of the gradient, the operation at which its own operations begin.
-        outer: The indices of the forward results that operations outside of the gradient use.
+        outer: The indices of the forward results that operations outside the gradient use.
         returned: The original operands of each forward terminator.
         reads: The operands in the gradient that were results of the forward conditional.
     """

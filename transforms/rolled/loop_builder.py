@@ -1,4 +1,4 @@
-"""Builder of loops, and of the operations of one loop's iterations inside of another loop."""
+"""Builder of loops, and of the operations of one loop's iterations inside another loop."""
 
 from __future__ import annotations
 

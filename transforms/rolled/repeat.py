@@ -4,7 +4,7 @@
     backward:  %y  = dynamic_slice %s, 7 - %j               ->    backward:  %x  = dynamic_slice %s, 7 - %j
                                                                              %y  = tanh(%x)
 
-Loop-invariant values of the forward loop are read from outside of both loops; its counter is the number of the
+Loop-invariant values of the forward loop are read from outside both loops; its counter is the number of the
 iteration that wrote the slice. No token is needed, because no operation moves from one body into another.
 
 Broadcasts that the body reads sink into it, since their results would be live as long as both loops. XLA does not hoist
@@ -65,7 +65,7 @@ def sink_broadcasts(loop: WhileOp) -> None:
 
 
 def _read_in_body(loop: WhileOp) -> Iterator[tuple[SSAValue, SSAValue]]:
-    """Yield each loop-invariant value as it is outside of the loop and as it is in the body."""
+    """Yield each loop-invariant value as it is outside the loop and as it is in the body."""
     block, last = loop.body.block, loop.body.block.last_op
     assert last is not None, "verified: a body ends"
     for index, argument in enumerate(block.args):

@@ -1,4 +1,4 @@
-"""Fusion of operations into kernels by XLA:CPU: which results are stored, and which are computed inside of their
+"""Fusion of operations into kernels by XLA:CPU: which results are stored, and which are computed inside their
 readers.
 
 Library kernels are formed first, as in `xla/backends/cpu/transforms/library_rewriter.cc`. From the last reduction to
@@ -32,7 +32,7 @@ _LARGEST = 100
 
 
 def library_kernels(program: KernelProgram) -> Mapping[int, int]:
-    """Map each operation inside of a library kernel to the root of the kernel, whose result is stored."""
+    """Map each operation inside a library kernel to the root of the kernel, whose result is stored."""
     grouping = _Grouping(program)
     for op in reversed(range(len(program))):
         if program.traits[op] & Trait.STARTS and op not in grouping.group_of:
@@ -93,7 +93,7 @@ class _Grouping:
         return changed
 
     def _above(self, group: _Group, ops: Iterable[int]) -> Iterator[tuple[int, bool]]:
-        """Yield the producers of the operands that have no reader outside of the group."""
+        """Yield the producers of the operands that have no reader outside the group."""
         program = self.program
         for op in ops:
             for source in program.sources[op]:
@@ -129,7 +129,7 @@ class Fusion:
     Attributes:
         program: The program of operations.
         reads: For each operation that is the root of a kernel, the stored values that the kernel reads.
-        library: The operations inside of library kernels.
+        library: The operations inside library kernels.
     """
 
     program: KernelProgram
@@ -220,7 +220,7 @@ class _Rules:
         return bool(self.program.traits[op] & Trait.FUSIBLE) or op in self.library
 
     def is_inside(self, producer: int, reader: int) -> bool:
-        """Return whether the producer is computed inside of the reader's kernel."""
+        """Return whether the producer is computed inside the reader's kernel."""
         return not self.is_stored(producer) or (self.may_be_inside(producer) and self.fuses(producer, reader))
 
     def fuses(self, producer: int, reader: int) -> bool:

@@ -1,7 +1,7 @@
 """The input of the XLA:CPU model: a block as columns of integers, and a builder that rewrites it.
 
 Operations are numbered 0 … n - 1 in program order, the terminator last. Values are numbered as in `planning/graph.py`;
-each is defined by an operation or outside of the block. This module knows no IR.
+each is defined by an operation or outside the block. This module knows no IR.
 """
 
 from __future__ import annotations

@@ -217,7 +217,7 @@ class _ProgramReader:
                     self._from_outside(value)
 
     def _from_outside(self, value: SSAValue) -> int:
-        """Add a value from outside of the block and, if it is a reshape, its operand; return the number of the
+        """Add a value from outside the block and, if it is a reshape, its operand; return the number of the
         value."""
         if id(value) in self.number:
             return self.number[id(value)]

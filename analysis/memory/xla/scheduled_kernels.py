@@ -108,7 +108,7 @@ class ScheduledKernels:
 
 
 def live_bytes(lives: Sequence[Life], inner: Sequence[int]) -> tuple[int, ...]:
-    """Return the live bytes at each step: those of the live ranges, and those inside of regions."""
+    """Return the live bytes at each step: those of the live ranges, and those inside regions."""
     rows = np.array([(life.value, life.bytes, life.first, life.last) for life in lives], np.int64).reshape(-1, 4)
     return tuple(bytes_at_each_step(StorageRanges(*rows.T), np.array(inner, np.int64)).tolist())
 

@@ -97,7 +97,7 @@ first."""
 
 
 def in_library(op: Operation) -> bool:
-    """Return whether XLA:CPU may compute the operation inside of a library kernel."""
+    """Return whether XLA:CPU may compute the operation inside a library kernel."""
     name = name_of(op)
     if name in LIBRARY:
         return _is_large(op) and all(_element_type(value) in _TYPES for value in (*op.operands, *op.results))

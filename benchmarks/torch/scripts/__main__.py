@@ -62,7 +62,7 @@ def main() -> int:
     options = parser.parse_args()
     chosen = [s for n, s in scripts().items() if not options.names or any(fnmatch(n, p) for p in options.names)]
     if not chosen:
-        print(f"error: no script is named so; there are {', '.join(scripts())}", file=sys.stderr)
+        print(f"error: no script has such a name: expected some of {', '.join(scripts())}", file=sys.stderr)
         return 2
     print("| script | what it does | verdict | detail |\n|---|---|---|---|")
     judgements: list[Judgement] = []

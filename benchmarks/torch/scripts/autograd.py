@@ -13,7 +13,7 @@ from .script import Compile, Results, batches, final, mlp, script, train
 
 
 class Cube(torch.autograd.Function):
-    """x^3 whose gradient is written by hand, and is not the true one."""
+    """`x**3` with a hand-written gradient that is deliberately wrong."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
@@ -129,7 +129,7 @@ def unused_output(compile: Compile) -> Results:
 
 @script
 def gradient_penalty(compile: Compile) -> Results:
-    """Double backward: the loss has the gradient of the network by its input, taken inside of the compiled function."""
+    """Double backward: the loss has the gradient of the network by its input, taken inside the compiled function."""
     torch.manual_seed(44)
     model = mlp(dropout=0.0)
 

@@ -63,7 +63,7 @@ class ExpSave(torch.autograd.Function):
 
 @script
 def optimizer_in_hooks(compile: Compile) -> Results:
-    """Hooks that change values and gradients, and an optimizer that steps inside of the backward pass."""
+    """Hooks that change values and gradients, and an optimizer that steps inside the backward pass."""
     torch.manual_seed(60)
     m = nn.Sequential(*(nn.Sequential(nn.Linear(48, 48), nn.Tanh()) for _ in range(5)))
     m[1].register_forward_hook(lambda mod, a, out: out * 1.5 + out.detach())
@@ -267,7 +267,7 @@ def accumulated_statistics(compile: Compile) -> Results:
 
 @script
 def generators(compile: Compile) -> Results:
-    """Random numbers by `bernoulli`, `normal` and `randperm`, and a generator outside of the step."""
+    """Random numbers by `bernoulli`, `normal` and `randperm`, and a generator outside the step."""
     torch.manual_seed(60)
     gen = torch.Generator().manual_seed(3)
     w = nn.ParameterList(torch.randn(40, 40) / 7 for _ in range(5))
@@ -298,7 +298,7 @@ def generators(compile: Compile) -> Results:
 
 @script
 def generator_as_argument(compile: Compile) -> Results:
-    """A generator of its own inside of the step, which Dynamo leaves to Python."""
+    """A generator of its own inside the step, which Dynamo leaves to Python."""
     torch.manual_seed(60)
     gen = torch.Generator().manual_seed(3)
     w = nn.ParameterList(torch.randn(40, 40) / 7 for _ in range(5))

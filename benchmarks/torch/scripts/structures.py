@@ -205,7 +205,7 @@ def scaled_gradients(compile: Compile) -> Results:
 
 @script
 def checkpointed_ensemble(compile: Compile) -> Results:
-    """Networks of an ensemble under `vmap`, inside of checkpoints of the user, with shared noise."""
+    """Networks of an ensemble under `vmap`, inside checkpoints of the user, with shared noise."""
     torch.manual_seed(76)
     members = [mlp(depth=2, dropout=0.0) for _ in range(3)]
     parameters, _ = stack_module_state(members)

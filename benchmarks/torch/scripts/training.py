@@ -32,7 +32,7 @@ def autocast(compile: Compile) -> Results:
 
 @script
 def autocast_inside(compile: Compile) -> Results:
-    """Mixed precision by `torch.autocast` inside of the model, with one layer in full precision."""
+    """Mixed precision by `torch.autocast` inside the model, with one layer in full precision."""
 
     class Mixed(nn.Module):
         def __init__(self) -> None:

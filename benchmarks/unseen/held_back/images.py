@@ -9,7 +9,18 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..common import Blocks, UnseenStep, adam, adam_state, integers, momentum, sgd, shape
-from .layers import affine, batch_norm, channels, conv, fractional, group_norm, layer_norm, log_loss, matrix, vectors
+from .layers import (
+    affine,
+    batch_norm,
+    channels,
+    conv,
+    group_norm,
+    layer_norm,
+    log_loss,
+    matrix,
+    transposed_convolution,
+    vectors,
+)
 
 
 def mean_pool(x: jax.Array) -> jax.Array:
@@ -184,7 +195,7 @@ def vae_fractional(checkpoint: bool, scopes: bool) -> UnseenStep:
         return jax.nn.gelu(batch_norm(p["norm"], conv(jax.nn.gelu(conv(x, p["same"])), p["w"], 2)))
 
     def outward(p: Any, x: jax.Array) -> jax.Array:
-        return jax.nn.gelu(batch_norm(p["norm"], conv(jax.nn.gelu(fractional(x, p["w"])), p["same"])))
+        return jax.nn.gelu(batch_norm(p["norm"], conv(jax.nn.gelu(transposed_convolution(x, p["w"])), p["same"])))
 
     def loss(params: Any, image: jax.Array, raw: jax.Array) -> jax.Array:
         x = image

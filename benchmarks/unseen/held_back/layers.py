@@ -1,4 +1,4 @@
-"""Layers of the held-back half: channels before space, as in other frameworks, and weights in tuples."""
+"""Layers for the held-back steps: channels first, as in PyTorch, with weights in tuples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Pair = tuple[Any, Any]
 
 
 def conv(x: jax.Array, w: jax.Array, stride: int = 1, groups: int = 1, dilation: int = 1) -> jax.Array:
-    """Return a convolution, channels first, padded explicitly as for a stride of one."""
+    """Apply a convolution, channels first, with the explicit padding of stride 1."""
     pads = [((side - 1) * dilation // 2, side // 2 * dilation) for side in w.shape[2:]]
     return lax.conv_general_dilated(
         x,
@@ -27,8 +27,8 @@ def conv(x: jax.Array, w: jax.Array, stride: int = 1, groups: int = 1, dilation:
     )
 
 
-def fractional(x: jax.Array, w: jax.Array) -> jax.Array:
-    """Return a transposed convolution of stride two, by dilating the input; the shape of w is [O, I, 4, 4]."""
+def transposed_convolution(x: jax.Array, w: jax.Array) -> jax.Array:
+    """Apply a transposed convolution with stride 2 by dilating the input. `w` has the shape [O, I, 4, 4]."""
     return lax.conv_general_dilated(
         x, w, (1, 1), [(2, 2), (2, 2)], lhs_dilation=(2, 2), dimension_numbers=("NCHW", "OIHW", "NCHW")
     )

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from ..common import Blocks, UnseenStep, adam, adam_state, integers, momentum, sgd, shape
-from .layers import affine, attention, batch_norm, conv, fractional, group_norm, layer_norm, matrix, vectors
+from .layers import affine, attention, batch_norm, conv, group_norm, layer_norm, matrix, transposed_convolution, vectors
 
 
 def two_towers(checkpoint: bool, scopes: bool) -> UnseenStep:
@@ -110,7 +110,7 @@ def wasserstein_penalty(checkpoint: bool, scopes: bool) -> UnseenStep:
     run = Blocks(checkpoint, scopes)
 
     def make(p: Any, x: jax.Array) -> jax.Array:
-        return jnp.tanh(batch_norm(p["norm"], fractional(x, p["w"])))
+        return jnp.tanh(batch_norm(p["norm"], transposed_convolution(x, p["w"])))
 
     def score(p: Any, x: jax.Array) -> jax.Array:
         return jax.nn.softplus(conv(jnp.tanh(conv(x, p["same"])), p["half"], 2))

@@ -14,7 +14,7 @@ from jax.sharding import PartitionSpec as P
 
 from .given import M, N, ck
 
-# whole optimizer step: grad outside of the shard_map, optax.adamw with global-norm clip, donated state, out: metrics; loss inside
+# whole optimizer step: grad outside the shard_map, optax.adamw with global-norm clip, donated state, out: metrics; loss inside
 mesh = M((4, 2), ("d", "m"))
 L, D, B = 4, 64, 256
 ps = [dict(a=N(2 * i, D, 8 * D), b=N(2 * i + 1, 8 * D, D), g=jnp.ones(D)) for i in range(L)]

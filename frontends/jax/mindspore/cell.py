@@ -112,7 +112,7 @@ class Primitive(Generic[R]):
         self.mode: bool | None = None
 
     def recompute(self, mode: bool = True) -> Primitive[R]:
-        """Recompute later calls, their results included, inside of cells and outside; or never recompute them.
+        """Recompute later calls, their results included, inside cells and outside; or never recompute them.
 
         Args:
             mode: Whether to recompute.

@@ -55,14 +55,14 @@ class Checkpoints:
         self._lasting = CheckpointList()
         self._running: list[CheckpointList] = []
         self._lost = False
-        """Whether values were set outside of the loss, and dropped."""
+        """Whether values were set outside the loss, and dropped."""
 
     @property
     def names(self) -> tuple[str, ...]:
         return self._lasting.names
 
     def set(self, checkpoints: object) -> None:
-        """Set the checkpoints of the current run of the loss; outside of a run, of all later runs, names only.
+        """Set the checkpoints of the current run of the loss; outside a run, of all later runs, names only.
 
         Raises as `CheckpointList.of` does.
         """

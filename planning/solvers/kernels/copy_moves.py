@@ -1,7 +1,7 @@
 """Add and remove one copy, with undo: updates of live ranges, and of the bytes of the affected stages.
 
 Only the instances of the operation's results around the stage change, and those of its inputs at the stage. The bytes
-inside of a stage are recounted in the stage of the copy, and in the stages from and to which the end of an instance
+inside a stage are recounted in the stage of the copy, and in the stages from and to which the end of an instance
 moves.
 """
 
@@ -56,7 +56,7 @@ def last_use(m: Board, v: int, start: int, until: int) -> int:
 
 @compiled
 def touch(m: Board, t: int) -> None:
-    """Mark the bytes inside of stage t as pending, to be recounted by `settle`."""
+    """Mark the bytes inside stage t as pending, to be recounted by `settle`."""
     if m[m[IS_PENDING] + t] == 0:
         m[m[IS_PENDING] + t] = 1
         m[m[PENDING_LIST] + m[PENDING]] = t
@@ -200,7 +200,7 @@ def undo(m: Board, mark: int) -> None:
 
 @compiled
 def local_bytes(m: Board, t: int) -> int:
-    """Return the maximum of the live bytes inside of stage t relative to its start: one backward scan of the stage."""
+    """Return the maximum of the live bytes inside stage t relative to its start: one backward scan of the stage."""
     m[STAMP] += 1
     stamp, n = m[STAMP], m[N]
     copies, base = m[m[ROW_LENGTH] + n + t], m[m[ROW_AT] + n + t]

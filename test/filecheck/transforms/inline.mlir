@@ -17,7 +17,7 @@ func.func private @twice(%a: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// Calls inside of loops and of called functions are inlined too.
+// Calls inside loops and of called functions are inlined too.
 func.func public @loop(%x: tensor<i32>) -> tensor<i32> {
   %0 = stablehlo.while(%i = %x) : tensor<i32>
   cond {

@@ -1,6 +1,6 @@
 // RUN: recompute-opt %s -p 'recompute-mark,recompute-clone,recompute-cse' --split-input-file 2>/dev/null | filecheck %s
 
-// R1: outside of segments, what only the gradient reads moves to where it is read: the original vanishes.
+// R1: outside segments, what only the gradient reads moves to where it is read: the original vanishes.
 func.func @moved(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %y = stablehlo.sine %x : tensor<64xf32> loc("jit(f)/jvp()/sin")
   %d = stablehlo.cosine %x : tensor<64xf32> loc("jit(f)/jvp()/cos")

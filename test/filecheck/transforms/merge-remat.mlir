@@ -52,7 +52,7 @@ func.func @shared(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tens
 // CHECK-NEXT:    %d = stablehlo.subtract %one, %y
 // CHECK-NEXT:    %g = stablehlo.multiply %ct, %y
 
-// Twins outside of the second forward pass stay; what reads one of them is merged with what reads the other.
+// Twins outside the second forward pass stay; what reads one of them is merged with what reads the other.
 func.func @twins(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
   %b = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(b)/sin")

@@ -1,11 +1,11 @@
 // RUN: recompute-opt %s -p 'recompute{segments=block0}' 2>&1 | filecheck %s
 // RUN: recompute-opt %s -p recompute 2>&1 | filecheck %s --check-prefix=AUTO
 
-// Two thirds of what is saved are outside of the one segment that is asked for: it is obeyed, and said.
+// Two thirds of what is saved are outside the one segment that is asked for: it is obeyed, and said.
 
-// CHECK: remark: 16.0 KiB of the 24.0 KiB saved for the backward pass lie outside of every segment: name more of the model (jax.named_scope), or leave the segments out
+// CHECK: remark: 16.0 KiB of the 24.0 KiB saved for the backward pass lie outside every segment: name more of the model (jax.named_scope), or leave the segments out
 // CHECK: recompute.duplicated
-// AUTO-NOT: lie outside of every segment
+// AUTO-NOT: lie outside every segment
 
 func.func @f(%x: tensor<1024xf32>, %ct: tensor<1024xf32>) -> tensor<1024xf32> {
   %a = stablehlo.sine %x : tensor<1024xf32> loc("jit(f)/jvp(block0)/sin")

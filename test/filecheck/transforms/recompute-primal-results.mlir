@@ -9,7 +9,7 @@
 // stands beside it residual, and what stands behind it gradient.
 
 // SILENT: remark: a guess: the phase of no operation is known and no result looks like a loss
-// NUMBER: error: primal-results=2: there are 2, numbered from 0
+// NUMBER: error: primal-results=2 is out of range: the function has 2 results, numbered from 0
 // NEEDS:  error: a primal result needs stablehlo.multiply, a gradient operation
 
 // CHECK-LABEL: func.func @silent

@@ -1,6 +1,6 @@
 // RUN: recompute-opt %s -p recompute-take-scopes --print-debuginfo --split-input-file | filecheck %s
 
-// The outermost segment counts; what is said inside of it by the innermost; the backward pass is left alone.
+// The outermost segment counts; what is said inside it by the innermost; the backward pass is left alone.
 func.func public @nested(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(recompute:block@3)/sin")
   %1 = stablehlo.tanh %0 : tensor<4xf32> loc("jit(f)/jvp(recompute:block@3)/recompute:inner@4/tanh")

@@ -212,7 +212,7 @@ func.func @orphan(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tens
 
 // -----
 
-// A copy may read inside of its regions what it waits for.
+// A copy may read inside its regions what it waits for.
 func.func @inside(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %i = stablehlo.constant dense<0> : tensor<i32>
   %a = "stablehlo.case"(%i) ({

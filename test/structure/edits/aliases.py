@@ -17,7 +17,7 @@ _TYPE = re.compile(
     r"(?=(?:tensor|memref|vector|tuple|complex)<|(?:[su]?i\d+|f32|f16|bf16|f64|index)\b|![a-z]\w*\.\w+<)"
 )
 _INSIDE = re.compile(r'[#!][a-z]\w*(?:\.\w+)?<(?:[^<>"\n]*(?:[<,=:] ?|\[))?(?=[\w#!"\[{@-])')
-"""Inside of an attribute or a type of some dialect."""
+"""Inside an attribute or a type of some dialect."""
 NAMES = "a b 0 1 00 map loc loc1 a$ a_b A a-b loc0 t set a1".split()
 TYPES = "i32 i64 f32 tensor<4xf32> tensor<4xi32> !foo.type<1> !vhlo.i32_v1 tensor<2xf32>".split()
 
@@ -35,7 +35,7 @@ def _line_starts(text: str) -> list[int]:
 
 
 def _between_operations(text: str) -> list[int]:
-    """Return the starts of lines outside of functions, where aliases may be defined."""
+    """Return the starts of lines outside functions, where aliases may be defined."""
     return [
         start
         for start in _line_starts(text)

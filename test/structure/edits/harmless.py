@@ -151,7 +151,7 @@ def constant_into_regions(program: Program, rng: Random) -> str | None:
     block.operations.insert(0, copy)
     for inner in block.operations[1:]:
         inner.operands = [copy.results[0] if one is value else one for one in inner.operands]
-    return "a constant made again inside of a region"
+    return "a constant made again inside a region"
 
 
 def shuffle(program: Program, rng: Random) -> str | None:

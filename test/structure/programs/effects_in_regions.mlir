@@ -1,4 +1,4 @@
-// Effects inside of loops, branches and groups, before, between and after effects outside.
+// Effects inside loops, branches and groups, before, between and after effects outside.
 module {
   func.func private @log(%x: tensor<f32>) {
     stablehlo.custom_call @log(%x) {has_side_effect = true} : (tensor<f32>) -> ()

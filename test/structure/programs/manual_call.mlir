@@ -1,4 +1,4 @@
-// As `manual`, with a call inside of the loop of a device.
+// As `manual`, with a call inside the loop of a device.
 module @manual attributes {mhlo.num_partitions = 4 : i32} {
   sdy.mesh @mesh = <["x"=2, "y"=2]>
   func.func private @number() -> tensor<f32> {

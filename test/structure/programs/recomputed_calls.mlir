@@ -1,4 +1,4 @@
-// Tokens over several values, groups in groups, a depend inside of a region, marks everywhere.
+// Tokens over several values, groups in groups, a depend inside a region, marks everywhere.
 module {
   func.func private @block(%x: tensor<4xf32> {recompute.name = "x"}) -> (tensor<4xf32> {recompute.name = "r"}) {
     %0 = stablehlo.sine %x {recompute.phase = "primal"} : tensor<4xf32>

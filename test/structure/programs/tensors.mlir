@@ -1,4 +1,4 @@
-// tensor, linalg inside of scf, indices of nested loops, a switch.
+// tensor, linalg inside scf, indices of nested loops, a switch.
 module {
   func.func @main(%x: tensor<4x4xf32>, %i: index, %f: f32) -> (tensor<4x4xf32>, tensor<?xindex>, f32) {
     %c0 = arith.constant 0 : index

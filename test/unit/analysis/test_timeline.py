@@ -90,7 +90,7 @@ def test_a_loop_holds_its_carry_and_the_peak_of_its_body() -> None:
   %r = stablehlo.sine %w : {T}"""
     )
     loop = found.operations.index("stablehlo.while")
-    # In the body %k, %a and %b are alive together; outside of it the loop's two results.
+    # In the body %k, %a and %b are alive together; outside it the loop's two results.
     assert found.inner_bytes[loop] == 4 + 2 * 1024
     assert found.live_bytes[loop] == found.inner_bytes[loop] + 4 + 1024
 

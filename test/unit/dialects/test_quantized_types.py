@@ -124,10 +124,20 @@ def test_the_input_that_is_quantized_along_a_dimension_is_named() -> None:
         (DOT, "C14", {"rhs": "tensor<2x3xf32>"}, "expected a quantized right operand"),
         (DOT, "C15", {"rhs": "tensor<2x3x!quant.uniform<i8:f32, 0.5:1>>"}, "expected 0"),
         (DOT, "C16", {"rhs": "tensor<2x3x!quant.uniform<i8:f32:0, {0.5, 0.5}>>"}, "is contracted"),
-        (DOT, "C17", {"lhs": "tensor<4x2x!quant.uniform<i4:f32, 0.5>>"}, "stored as i4 and i8"),
-        (DOT, "C18", {"result": "tensor<4x3x!quant.uniform<i32:f16, 0.5>>"}, "express f32, f32 and f16"),
+        (DOT, "C17", {"lhs": "tensor<4x2x!quant.uniform<i4:f32, 0.5>>"}, "storage types of the operands are i4 and i8"),
+        (
+            DOT,
+            "C18",
+            {"result": "tensor<4x3x!quant.uniform<i32:f16, 0.5>>"},
+            "the expressed types are f32, f32 and f16",
+        ),
         (DOT, "C19", {"result": "tensor<4x3x!quant.uniform<i32:f32:1, {0.5, 0.5, 0.5}>>"}, "along a dimension"),
-        (DOT, "C20", {"lhs": "tensor<4x2xf16>", "result": "tensor<4x3xf16>"}, "the right operand expresses, f32"),
+        (
+            DOT,
+            "C20",
+            {"lhs": "tensor<4x2xf16>", "result": "tensor<4x3xf16>"},
+            "the expressed type of the right operand, f32",
+        ),
         (
             CONVOLUTION,
             "C29",

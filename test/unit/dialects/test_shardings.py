@@ -155,7 +155,7 @@ def test_what_is_known_to_be_pure() -> None:
 
 
 def test_what_jax_lowers_shard_map_to(judge: Judge) -> None:
-    """Read a `shard_map` with a nested jit, whose function is called from inside of the computation."""
+    """Read a `shard_map` with a nested jit, whose function is called from inside the computation."""
     jax = pytest.importorskip("jax")
     spec: Any = jax.sharding.PartitionSpec
     mesh = jax.sharding.AbstractMesh((2, 4), ("a", "b"))

@@ -58,7 +58,7 @@ def block(x: Any, w: Any) -> Any:
 
 
 def inside(around: Any) -> Any:
-    """Loss outside of one shard_map around all layers."""
+    """Loss outside one shard_map around all layers."""
 
     def net(weights: Any, x: Any) -> Any:
         for i, w in enumerate(weights):
@@ -74,7 +74,7 @@ def inside(around: Any) -> Any:
 
 
 def loss_inside(around: Any) -> Any:
-    """Loss inside of the shard_map, so that all incoming cotangents are constants."""
+    """Loss inside the shard_map, so that all incoming cotangents are constants."""
 
     def net(weights: Any, x: Any) -> Any:
         for i, w in enumerate(weights):

@@ -109,7 +109,7 @@ HANDMADE = {
         }""",
 }
 SEEN_ELSEWHERE = {
-    "stablehlo.result_accuracy_mode": "a word inside of a record, #stablehlo.result_accuracy",
+    "stablehlo.result_accuracy_mode": "a word inside a record, #stablehlo.result_accuracy",
     "stablehlo.type_extensions": "MLIR prints it as #stablehlo.bounds",
     "stablehlo.collective_reduce": "MLIR has it in no version that JAX brings",
     "stablehlo.uniform_quantize": "xDSL has no quantized type that the bridge could make",

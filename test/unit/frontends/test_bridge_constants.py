@@ -104,7 +104,7 @@ def test_special_numbers(kind: type[Attribute]):
 
 @pytest.mark.parametrize("element", ELEMENTS, ids=str)
 def test_in_other_places(element: Attribute):
-    """Convert dense attributes outside of constants, for which xDSL has another form."""
+    """Convert dense attributes outside constants, for which xDSL has another form."""
     type_ = TensorType(element, [7])
     values = [to_standard(type_, drawn(element, 7)), to_standard(type_, drawn(element, 1))]
     text = ", ".join(f"a{index} = {attribute_text(value)}" for index, value in enumerate(values))

@@ -260,6 +260,18 @@ def test_what_is_no_budget_of_segments(wrong: dict[str, Any], error: type[Except
         recompute.jax.jit(STEP, **wrong)
 
 
+def test_errors_name_the_limit_that_has_a_wrong_type() -> None:
+    list_as_limit: Any = {"layer*": [1]}
+    number_as_pattern: Any = {3: "30%"}
+    expected = r"the limit of 'layer\*' in segment_budgets must be a str, a share \(float\) or bytes \(int\), not list"
+    with pytest.raises(TypeError, match=expected):
+        recompute.jax.jit(STEP, segment_budgets=list_as_limit)
+    with pytest.raises(
+        TypeError, match="a key of segment_budgets must be a str, the pattern of segment names, not int"
+    ):
+        recompute.jax.jit(STEP, segment_budgets=number_as_pattern)
+
+
 def test_later_budgets_know_what_was_measured() -> None:
     """Do not refuse a budget that an earlier one reached; `min` needs no more than that."""
     forget_pools()

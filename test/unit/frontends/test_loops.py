@@ -108,7 +108,7 @@ def test_a_policy_is_heard_inside():
 
 
 def test_a_scope_inside_of_the_body():
-    """Keep what is outside of the scope."""
+    """Keep what is outside the scope."""
 
     def loss(w: Any, x: Any) -> Any:
         def body(h: Any, w: Any) -> Any:

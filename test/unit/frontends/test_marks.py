@@ -134,7 +134,7 @@ def test_a_mark_is_nothing_to_jax(mark: Mark):
 
 
 def test_the_argument_of_an_inner_function():
-    """Mark a value that is computed outside of the function with the mark."""
+    """Mark a value that is computed outside the function with the mark."""
 
     @jax.jit
     def second(h: Any, w: Any) -> Any:

@@ -243,7 +243,7 @@ def test_options_of_a_step_in_another_step() -> None:
     def train_step(w: Any, x: Any) -> Any:
         return inner(w, x)
 
-    with pytest.warns(recompute.jax.OptionsIgnored, match=r"loss is called inside of .*\(train_step\), which"):
+    with pytest.warns(recompute.jax.OptionsIgnored, match=r"loss is called inside .*\(train_step\), which"):
         assert recompute.jax.jit(train_step).report(weights(), batch()).copies > 0
 
 

@@ -36,7 +36,7 @@ PLAN = '{"recompute_plan": 1, "steps": []}'
         ({"policy": 3}, TypeError, "policy must be a str, a policy of jax.checkpoint_policies or a function, not int"),
         ({"policy": lambda prim, *_, **params: True}, TypeError, "must take the name of an operation, the shapes"),
         ({"policy": lambda operation: True}, TypeError, "must take the name of an operation, the shapes"),
-        ({"policy": OFFLOADING}, TypeError, "is one of JAX's, and its names cannot be read: give the policy by name"),
+        ({"policy": OFFLOADING}, TypeError, "cannot be read: give the policy by name"),
         ({"policy": "dots_savable"}, ValueError, "did you mean 'dots_saveable'"),
         ({"save": "dot"}, TypeError, r"save must be a sequence of str, not str: give \('dot',\)"),
         ({"names": "x"}, TypeError, r"names must be a sequence of str, not str: give \('x',\)"),
@@ -250,5 +250,6 @@ def test_options_among_the_arguments_name_the_place_where_they_belong():
 
 
 def test_policy_of_another_type():
+    number: Any = 5
     with pytest.raises(TypeError, match=r"policy must be a str, a policy .* or a function, not int"):
-        recompute.jax.jit(mlp().step, policy=5)
+        recompute.jax.jit(mlp().step, policy=number)

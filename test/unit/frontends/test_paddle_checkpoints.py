@@ -111,7 +111,7 @@ def test_a_loss_that_fails_leaves_nothing_behind():
 
 
 def test_the_loss_can_be_run_alone():
-    """Set no checkpoints and remove none if the loss runs outside of a step."""
+    """Set no checkpoints and remove none if the loss runs outside a step."""
     optimizer = new("h1")
     with_values = partial(loss, say=lambda hidden: optimizer._set_checkpoints([hidden[0], hidden[2]]))
     with jax.checking_leaks():
@@ -121,7 +121,7 @@ def test_the_loss_can_be_run_alone():
 
 
 def test_values_that_the_loss_does_not_set_are_told():
-    """Warn about values from outside of the loss, as in Paddle's order of network, checkpoints, step."""
+    """Warn about values from outside the loss, as in Paddle's order of network, checkpoints, step."""
     optimizer = new()
     optimizer._set_checkpoints([jnp.ones(3)])
     with pytest.warns(UserWarning, match="values outside the loss, .*: call it inside") as told:

@@ -56,7 +56,7 @@ def test_errors_of_the_model() -> None:
     """Show the lines of the model."""
 
     def model(w: Any, x: Any) -> Any:
-        raise KeyError("inside of the model")
+        raise KeyError("inside the model")
 
     assert lines_of(lambda: recompute.jax.jit(model)(weights(), batch()))[-1] == __file__
 

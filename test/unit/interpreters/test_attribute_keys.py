@@ -142,7 +142,7 @@ def test_data_of_any_kind_is_compared_by_its_bits() -> None:
 
 
 def test_an_attribute_that_hides_its_content_is_refused() -> None:
-    with pytest.raises(OpaqueAttributeError, match="neither data nor parameters"):
+    with pytest.raises(OpaqueAttributeError, match="neither `Data` nor `ParametrizedAttribute`"):
         AttributeKeys(frozenset()).number(Hidden())
 
 

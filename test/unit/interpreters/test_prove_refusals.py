@@ -30,7 +30,7 @@ REFUSED = {
     ),
     "several blocks": (
         'func.func @main() {\n"cf.br"() [^a] : () -> ()\n^a:\nfunc.return\n}',
-        "func.func has a region of 2 blocks: only single blocks are compared",
+        "func.func has a region of 2 blocks: the proof compares regions of one block only",
     ),
     "a resource": (
         one("add %x, %y {value = dense_resource<weights> : tensor<4xf32>}"),
@@ -38,19 +38,19 @@ REFUSED = {
     ),
     "a resource in the text of an attribute": (
         one("add %x, %y {value = #other.attr<dense_resource<weights>>}"),
-        "refers to an alias or resource outside of its own text",
+        "refers to an alias or resource outside its own text",
     ),
     "an alias in the text of an attribute": (
         one("add %x, %y {value = #other.attr<[#map, 1]>}"),
-        "refers to an alias or resource outside of its own text",
+        "refers to an alias or resource outside its own text",
     ),
     "a numbered alias in the text of an attribute": (
         one("add %x, %y {value = #other.attr<[#0, 1]>}"),
-        "refers to an alias or resource outside of its own text",
+        "refers to an alias or resource outside its own text",
     ),
     "a numbered alias in the text of a type": (
         one("add %x, %y {value = #other.attr<!0>}"),
-        "refers to an alias or resource outside of its own text",
+        "refers to an alias or resource outside its own text",
     ),
     "a function named by an attribute": (
         main("%a = custom_call %x {called_computations = [@square]}\nreturn %a", SQUARE),
@@ -66,7 +66,7 @@ REFUSED = {
     ),
     "a function with an odd name in the text of an attribute": (
         main(r'%a = custom_call %x {called = #other.attr<@"a\"b">}' + "\nreturn %a"),
-        "refers to an alias or resource outside of its own text",
+        "refers to an alias or resource outside its own text",
     ),
     "a call with results that the function does not have": (
         main('%a = "func.call"(%x) <{callee = @square}> : (tensor<4xf32>) -> tensor<4xf64>\nreturn %x', SQUARE),
@@ -104,11 +104,11 @@ REFUSED = {
             f'%a = "stablehlo.case"(%x) ({{\n"stablehlo.return"(%x) : ({T}) -> ()\n'
             f'^a:\n"stablehlo.return"(%x) : ({T}) -> ()\n}}) : ({T}) -> {T}\nreturn %a'
         ),
-        "stablehlo.case has a region of 2 blocks: only single blocks are compared",
+        "stablehlo.case has a region of 2 blocks: the proof compares regions of one block only",
     ),
     "a block that branches to itself": (
         main('"other.loop"() ({\n^a:\n"cf.br"() [^a] : () -> ()\n}) : () -> ()\nreturn %x'),
-        "cf.br branches: only single blocks are compared",
+        "cf.br branches to another block: the proof compares regions of one block only",
     ),
     "two functions of one name": (main("return %x", main("return %y")), "two functions are named @main"),
     "a function without a name": (function(NOTHING), "a function has no name"),
@@ -138,14 +138,14 @@ REFUSED = {
     "a return that branches": (
         f'"func.func"() <{{sym_name = "main", function_type = ({T}) -> {T}}}> '
         f'({{\n^a(%x: {T}):\n"func.return"(%x) [^a] : ({T}) -> ()\n}}) : () -> ()',
-        "func.return branches: only single blocks are compared",
+        "func.return branches to another block: the proof compares regions of one block only",
     ),
     "the end of a region that branches": (
         main(
             f'%a = "stablehlo.map"(%x) ({{\n^a:\n"stablehlo.return"(%x) [^a] : ({T}) -> ()\n}}) : ({T}) -> {T}\n'
             "return %a"
         ),
-        "stablehlo.return branches: only single blocks are compared",
+        "stablehlo.return branches to another block: the proof compares regions of one block only",
     ),
     "a public function without a type": (
         '"func.func"() <{sym_name = "main"}> ({\n"func.return"() : () -> ()\n}) : () -> ()',

@@ -22,7 +22,7 @@ from .programs import T, compare, main
 
 BY_THE_RULES = frozenset(name for name in BUILT_IN if name in PURE or name in PURE_IF_BODY_IS)
 NOT_LISTED = frozenset("scf.parallel scf.reduce scf.reduce.return".split())
-# Read by the proof as what they hand on, or standing for something outside of the block: a function, a mesh.
+# Read by the proof as what they hand on, or standing for something outside the block: a function, a mesh.
 NOT_VALUES = frozenset(
     """
     stablehlo.optimization_barrier recompute.depend recompute.segment recompute.gradient func.constant sdy.mesh

@@ -41,9 +41,9 @@ def test_a_plan_that_fits() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"before": 7}, "there are 7 operations, numbered from 0"),
-        ({"batches": (Batch((0, -1), (X,)),)}, "there are 7 operations"),
-        ({"gates": (8,)}, "there are 8 values, numbered from 0"),
+        ({"before": 7}, "an operation does not exist: the graph has 7, numbered from 0"),
+        ({"batches": (Batch((0, -1), (X,)),)}, "an operation does not exist: the graph has 7"),
+        ({"gates": (8,)}, "a value does not exist: the graph has 8, numbered from 0"),
         ({"numbers": (1,)}, "each copy must have a number"),
         ({"numbers": (1, 0)}, "each copy must have a number"),
         ({"batches": (Batch((0, 2), (X, B)),), "replaces": (A,)}, "stablehlo.cosine, operation 2, must not run twice"),
@@ -77,7 +77,9 @@ def test_groups_stand_in_the_order_of_their_places() -> None:
 
 def test_what_is_noted_of_operations_that_are_not_there() -> None:
     plan = Plan((), (Kept("s", 3, "why"), Kept("s", 7, "why")))
-    assert list(violations(STEP.graph, plan)) == ["kept 1: operation 7 does not exist; there are 7, numbered from 0"]
+    assert list(violations(STEP.graph, plan)) == [
+        "kept 1: operation 7 does not exist; the graph has 7, numbered from 0"
+    ]
     assert list(unknown_operations(STEP.graph, [Note(-1)])) == [
-        "note 0: operation -1 does not exist; there are 7, numbered from 0"
+        "note 0: operation -1 does not exist; the graph has 7, numbered from 0"
     ]

@@ -17,5 +17,5 @@ def test_pairs_that_are_none(pair: tuple[int, int]) -> None:
         return recompute.plan_of_pairs(graph, [pair])
 
     place, op = pair
-    with pytest.raises(ValueError, match=rf"pair \({place}, {op}\): there are \d+ operations, numbered from 0"):
+    with pytest.raises(ValueError, match=rf"invalid pair \({place}, {op}\): expected numbers below \d+, and a place"):
         recompute.rewrite(CHAIN, recompute.RecomputeOptions(planner=planner))

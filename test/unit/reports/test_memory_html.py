@@ -106,7 +106,7 @@ def test_the_pointer_shows_the_values_of_a_layer() -> None:
         "more": "",
     }
     said = json.loads(in_node("console.log(JSON.stringify(describe(timeline, 1, 0)));")[0])
-    assert said["title"] == "operation 1: test.loop (primal), 5.0 KiB live, of it 1.0 KiB inside of the operation"
+    assert said["title"] == "operation 1: test.loop (primal), 5.0 KiB live, of it 1.0 KiB inside the operation"
     assert said["rows"] == [["4.0 KiB", "stablehlo.tanh", "", "", "", "primal"]]
 
 

@@ -123,7 +123,7 @@ REFUSED: dict[str, object] = {
         "operations": {"stablehlo.dott": 1},
         "otherwise": 1,
     },
-    "has a cost for operation 5, and the last operation of @step is 4": {"steps": {"step": {"5": 1}}, "otherwise": 1},
+    "has a cost for operation 5, but the last operation of @step is 4": {"steps": {"step": {"5": 1}}, "otherwise": 1},
     "has costs for @stepp, but the module has no function of that name": {"steps": {"stepp": {"1": 1}}, "otherwise": 1},
 }
 
@@ -139,7 +139,7 @@ BAD_FILES: dict[str, object] = {
     "is not valid JSON": "{",
     "must be an object": "[1]",
     "has an unknown field 'operation'; expected one of unit, operations": {"operation": {}},
-    "gives no cost: expected operations, otherwise or steps": {"unit": "us"},
+    "has no costs: expected a field 'operations', 'otherwise' or 'steps'": {"unit": "us"},
     "unit must be a string": {"unit": 1, "otherwise": 1},
     "operations must be an object": {"operations": [1]},
     "operations.a.b must be a number of at least 0, not -1": {"operations": {"a.b": -1}},

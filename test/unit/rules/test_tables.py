@@ -48,7 +48,7 @@ sharded_to_unreduced
 NOT_TWICE = {
     "it draws from a hidden random state": "stablehlo.rng",
     "the effects of a custom call are unknown": "stablehlo.custom_call",
-    "it receives data from outside of the program": "stablehlo.infeed",
+    "it receives data from outside the program": "stablehlo.infeed",
     "it sends data out of the program": "stablehlo.outfeed",
     "it communicates with other devices": "stablehlo.send stablehlo.recv",
     "it is a collective, and": " ".join(f"stablehlo.{name}" for name in COLLECTIVES.split()),

@@ -77,6 +77,12 @@ def test_without_jaxlib_the_error_says_what_to_install(
     assert "pip install 'xdsl-recompute[jax]'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("other", ["--split-input-file", "--verify-diagnostics"])
+def test_plans_of_several_modules_or_of_none_are_refused(other: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--emit-plan", "plan.json", other]) == 2
+    assert f"--emit-plan cannot be combined with {other}" in capsys.readouterr().err
+
+
 def test_bytecode_of_several_modules_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--emit-bytecode", "--split-input-file"]) == 2
-    assert "--emit-bytecode writes one module" in capsys.readouterr().err
+    assert "--emit-bytecode cannot be combined with --split-input-file or --target" in capsys.readouterr().err

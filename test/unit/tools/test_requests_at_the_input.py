@@ -44,7 +44,7 @@ OPTIONS = {
     "segments=block7": ("3:3", "no segment matches 'block7'"),
     "checkpoints=nowhere": ("3:3", "checkpoint 'nowhere' names no operation of the forward pass"),
     "skip=4": ("3:3", "there is no segment 4 to skip"),
-    "primal-results=9": ("3:3", "primal-results=9: there are 2, numbered from 0"),
+    "primal-results=9": ("3:3", "primal-results=9 is out of range: the function has 2 results, numbered from 0"),
     "primal-values=z": ("3:3", "primal-values: no value is called 'z'"),
     "segment-budgets=head:1KiB": ("3:3", "segment-budgets: no segment matches 'head'"),
     "budget=1B": ("3:3", "no plan keeps the budget of 1B"),

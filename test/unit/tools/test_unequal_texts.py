@@ -110,7 +110,7 @@ PAIRS = {
         returning_x('"foo.bar"() <{k = 1 : i32}> : () -> ()'),
         returning_x('"foo.bar"() {k = 1 : i32} : () -> ()'),
     ),
-    "the device, inside and outside of a segment that nobody knows": (device(DEVICE, ""), device("", DEVICE)),
+    "the device, inside and outside a segment that nobody knows": (device(DEVICE, ""), device("", DEVICE)),
     "an attribute named as xDSL names what it does not know": (
         returning_x('"foo.bar"() {op_name__ = "a"} : () -> ()'),
         returning_x('"foo.bar"() {op_name__ = "b"} : () -> ()'),

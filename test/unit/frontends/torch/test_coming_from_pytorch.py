@@ -166,7 +166,7 @@ def test_the_proof():
     assert "proved equal" in str(graph)
 
 
-@line("BatchNorm inside of `checkpoint`")
+@line("BatchNorm inside `checkpoint`")
 def test_running_statistics():
     plain, _, _ = run(Stack(normalized))
     theirs, _, _ = run(Stack(normalized, AROUND))

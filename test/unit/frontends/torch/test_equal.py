@@ -47,7 +47,7 @@ def test_equal_to_eager_within_the_budget(name: str, options: dict[str, Any]) ->
 
 
 def test_gradients_of_results_count_while_the_backward_pass_reads_them() -> None:
-    """The loss is outside of the graph: PyTorch makes the gradient of the result when the backward pass begins."""
+    """The loss is outside the graph: PyTorch makes the gradient of the result when the backward pass begins."""
     torch._dynamo.reset()
     weight = torch.linspace(-1, 1, 64 * 64).view(64, 64).requires_grad_()
     x = torch.linspace(-1, 1, 256 * 64).view(256, 64)

@@ -76,7 +76,7 @@ def test_a_graph_by_hand() -> None:
         ([A, {**B, "deps": 1}], "node 2: deps is missing or not a list"),
         ([A, {**B, "deps": ["1"]}], "node 2: dep 1 is not an earlier node"),
         ([A, B, {**C, "alias": 9}], "node 3: alias is 9, which is not an earlier node"),
-        ([A, B, {**C, "split": True, "alias": 1}], "node 3: it splits node 1, its 'alias', which is not in its 'deps'"),
+        ([A, B, {**C, "split": True, "alias": 1}], "node 3: 'split' is set, but 'alias' 1, the node"),
         ([A, {**B, "bytes": 2**53}], r"node 2: bytes is too large: 2\*\*53 or more"),
         ([A, {**B, "cost": 1e300}], r"node 2: cost is too large: 2\*\*53 or more"),
         ([A, {**B, "cost": -0.5}], "node 2: cost is -0.5, expected a whole number of at least 0"),
@@ -92,7 +92,7 @@ def test_a_graph_by_hand() -> None:
         ),
         (
             [A, B, {**C, "alias": 2}, {**C, "id": 4, "deps": [3], "split": True, "alias": 3, "obytes": 8}],
-            "node 4: it splits node 3, which is a view; its 'alias' must be the operation",
+            "node 4: 'split' is set, but 'alias' 3 is a view; expected the operation it splits",
         ),
         ([A, B, {**C, "alias": 2, "split": "no"}], r"nodes\[2\]: split must be true or false"),
         (

@@ -103,7 +103,7 @@ def test_the_same_every_time() -> None:
 
 def test_a_window_is_where_copies_may_run() -> None:
     problem = random_problem(3)
-    with pytest.raises(ValueError, match="are not a window of copies"):
+    with pytest.raises(ValueError, match="are not a window: copies may run in stages"):
         window_of(problem, (), 2, len(problem) + 2)
 
 
