@@ -5,11 +5,14 @@ The array of a quantized value contains the stored integers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
 import numpy as np
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.test_value import create_ssa_value
 
 from ...dialects.elements import DType, bit_width, dtype_of, round_to
 from ...dialects.stablehlo.checks import element_of, shape_of
@@ -88,7 +91,7 @@ def reduce_precision(op: ReducePrecisionOp) -> Kernel:
 
 
 def bitcast_convert(op: BitcastConvertOp) -> Kernel:
-    source, target, shape = dtype_at(op.operand), dtype_at(op.result), shape_of(op.result)
+    source, target, shape = _stored_dtype(op.operand), _stored_dtype(op.result), shape_of(op.result)
     narrow = any(bit_width(dtype) < 8 * dtype.itemsize for dtype in (source, target))
 
     def run(operand: Array) -> tuple[Array, ...]:
@@ -132,6 +135,51 @@ class _Scale:
 def _scale_of(value: SSAValue) -> _Scale | None:
     type_ = QuantizedType.of(element_of(value))
     return None if type_ is None else _Scale(type_, value)
+
+
+def _stored_dtype(value: SSAValue) -> DType:
+    """Return the numpy type of the elements; of a quantized value, that of its stored integers."""
+    scale = _scale_of(value)
+    return dtype_at(value) if scale is None else scale.storage
+
+
+def on_real_numbers(make: Callable[[Any], Kernel]) -> Callable[[Any], Kernel]:
+    """Extend an elementwise kernel to quantized values, as the specification's `dequantize_op_quantize` does: compute
+    with the real numbers of the expressed type, and quantize the results."""
+
+    def extended(op: Operation) -> Kernel:
+        operands, results = ([_scale_of(value) for value in values] for values in (op.operands, op.results))
+        if not any((*operands, *results)):
+            return make(op)
+        compute = make(_in_real_numbers(op))
+
+        def run(*arrays: Array) -> tuple[Array, ...]:
+            reals = [
+                array if scale is None else owned(scale.real(array), scale.expressed)
+                for scale, array in zip(operands, arrays, strict=True)
+            ]
+            computed = zip(results, compute(*reals), strict=True)
+            return tuple(array if scale is None else scale.nearest(array) for scale, array in computed)
+
+        return run
+
+    return extended
+
+
+def _in_real_numbers(op: Operation) -> Operation:
+    """Return the operation on values of the expressed types; it is in no block."""
+    operands = [create_ssa_value(_real_type(value)) for value in op.operands]
+    return type(op).create(
+        operands=operands,
+        result_types=[_real_type(value) for value in op.results],
+        properties=op.properties,
+        attributes=op.attributes,
+    )
+
+
+def _real_type(value: SSAValue) -> Attribute:
+    type_ = QuantizedType.of(element_of(value))
+    return value.type if type_ is None else TensorType(type_.expressed, shape_at(value))
 
 
 def uniform_quantize(op: UniformQuantizeOp) -> Kernel:

@@ -44,7 +44,7 @@ from .windowed import convolution, reduce_window, select_and_scatter
 
 # They work on arrays of any shape, independent of the types, and so on vectors of scalars too.
 ELEMENTWISE: dict[str, Callable[[Any], Kernel]] = {
-    **{f"stablehlo.{name}": from_tables for name in sorted(BY_TABLE)},
+    **{f"stablehlo.{name}": conversion.on_real_numbers(from_tables) for name in sorted(BY_TABLE)},
     "stablehlo.compare": compare,
     "stablehlo.select": select,
     "stablehlo.clamp": clamp,

@@ -264,10 +264,30 @@ def test_quantized_numbers(type_: str, stored: list[list[int]], real: list[list[
     assert computed.tolist() == real and integers.tolist() == again.tolist() == stored and integers.dtype == np.int8
 
 
-def test_arithmetic_on_quantized_numbers_is_refused() -> None:
+def test_arithmetic_on_quantized_numbers() -> None:
+    """Compute with the real numbers, and quantize the result by its own scale."""
+    left, right = np.array([1, 2], F), np.array([3, 40], F)
+    fine, coarse = (f"tensor<2x!quant.uniform<i8:f32, {scale}>>" for scale in ("0.1:-30", "0.5:-20"))
+    body = f"""%p = stablehlo.uniform_quantize %a : (tensor<2xf32>) -> {fine}
+    %q = stablehlo.uniform_quantize %b : (tensor<2xf32>) -> {coarse}
+    %sum = "stablehlo.add"(%p, %q) : ({fine}, {coarse}) -> {coarse}
+    %product = "stablehlo.multiply"(%q, %q) : ({coarse}, {coarse}) -> {coarse}
+    %bits = stablehlo.bitcast_convert %sum : ({coarse}) -> tensor<2xi8>
+    %again = stablehlo.bitcast_convert %bits : (tensor<2xi8>) -> {coarse}
+    %r = stablehlo.uniform_dequantize %again : ({coarse}) -> tensor<2xf32>
+    return %bits, %product, %r : tensor<2xi8>, {coarse}, tensor<2xf32>"""
+    results = f"tensor<2xi8>, {coarse}, tensor<2xf32>"
+    function = function_named(parse_module(program(body, [left, right], results), "f.mlir"))
+    bits, product, real = execute(function, [left, right])
+    assert bits.tolist() == [-12, 64] and bits.dtype == np.int8
+    assert product.tolist() == [-2, 127]
+    assert real.tolist() == [4, 42]
+
+
+def test_other_operations_on_quantized_numbers_are_refused() -> None:
     values, quantized = np.zeros((2, 4), F), f"tensor<2x4x{QUANTIZED}>"
     body = f"""%q = stablehlo.uniform_quantize %a : (tensor<2x4xf32>) -> {quantized}
-    %r = stablehlo.add %q, %q : {quantized}
+    %r = stablehlo.clamp %q, %q, %q : {quantized}
     return %r : {quantized}"""
-    with pytest.raises(Refusal, match=r"stablehlo.add cannot be executed: no numpy type holds"):
+    with pytest.raises(Refusal, match=r"stablehlo.clamp cannot be executed: no numpy type holds"):
         execute(function_named(parse_module(program(body, [values], quantized), "f.mlir")), [values])
