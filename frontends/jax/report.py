@@ -29,6 +29,7 @@ from .choice import Variant
 from .fit_verdict import FitVerdict
 from .per_device import NotPropagated, part_of_a_device
 from .report_text import FORMATS, headline, to_details, to_notebook, to_text
+from .tracebacks import shortened
 
 if TYPE_CHECKING:
     from .lowered import Lowered
@@ -126,6 +127,7 @@ class Report:
         """Return the report in full, with the candidates, the copies by segment, memory over time, and the remarks."""
         return to_details(self)
 
+    @shortened
     def save(self, path: str | Path) -> None:
         """Write the report to a file, in the format of the suffix.
 

@@ -52,6 +52,11 @@ def test_wrong_options() -> None:
     assert set(lines_of(lambda: recompute.jax.jit(forward()).explain(weights(), batch()))) == {__file__}
 
 
+def test_reports_in_unknown_formats() -> None:
+    report = recompute.jax.jit(mlp().step).report(weights(), batch())
+    assert set(lines_of(lambda: report.save("step.doc"))) == {__file__}
+
+
 def test_errors_of_the_model() -> None:
     """Show the lines of the model."""
 
