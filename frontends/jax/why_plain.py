@@ -80,11 +80,11 @@ def in_jax_terms(name: str, error: Exception) -> Exception:
     """Return the error to raise for a step that cannot be rewritten: for one without a gradient, with JAX's remedy."""
     if not isinstance(error, NoGradient) or isinstance(error, ForwardOverReverse):
         return error
-    return NoGradient(
-        error.operation,
+    reason = (
         f"no gradient found: {name} computes none; {_GRADIENT_INSIDE}, or name the results of the forward pass "
-        "(primal_results=0)",
+        "(primal_results=0)"
     )
+    return NoGradient(error.operation, reason).with_traceback(error.__traceback__)
 
 
 def under_a_trace(name: str) -> str:
