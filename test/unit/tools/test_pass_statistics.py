@@ -96,6 +96,6 @@ def test_the_pass_tells_its_parts(capsys: pytest.CaptureFixture[str]) -> None:
         *("total/parse", "total/verify", "total/recompute", "total/prove", "total/print"),
     ]
     assert below == [
-        *("verify", "prepare", "prepare/inline", "phases", "graph", "peaks", "plan", "plan/decide"),
-        *("clone", "cse", "lower", "stagger", "calls"),
+        *("verify", "prepare", "prepare/inline", "phases", "graph", "plan", "plan/decide"),
+        *("peaks", "clone", "cse", "lower", "stagger", "calls"),
     ]
