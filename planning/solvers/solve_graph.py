@@ -151,9 +151,8 @@ def plan_within(
 
     fitting = solve_until_rewritten_fits(graph, problem, budget, solve_within, chain)
     if isinstance(fitting, Infeasible):
-        raise NoPlan(
-            fitting.reason if fitting.proved else f"{fitting.reason}; {_least_known(problem, held, least()[0])}"
-        )
+        bounds = "" if fitting.proved else f"; {_least_known(problem, held, least()[0])}"
+        raise NoPlan(f"{fitting.reason}{bounds}")
     return fitting.plan
 
 
