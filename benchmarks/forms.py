@@ -19,9 +19,9 @@ from recompute.interpreters.execute_check import PreparedPair
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import INPUT_KINDS, random_inputs
 from recompute.interpreters.kernels.arrays import Array
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
+from recompute.proof.prove import prove
 from recompute.search.rewrite import rewrite_in_place
 from recompute.transforms.inline import inline
 

@@ -25,11 +25,11 @@ from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.benchmarks.long_steps import KINDS, Kind, blocks_for, long_step
 from recompute.driver.verified import verify_module
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
+from recompute.proof.prove import prove
 from recompute.search.rewrite import rewrite_in_place
 from recompute.support.garbage import rare_collections
 from recompute.transforms.clone import clone

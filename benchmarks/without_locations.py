@@ -29,9 +29,9 @@ from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo as hlo
 
 from ..examples.with_jax import compile_keeping_barriers, with_module
-from ..interpreters.prove import prove
 from ..mlir_io.parser import parse_module
 from ..mlir_io.printer import print_module
+from ..proof.prove import prove
 from ..search.rewrite import rewrite_in_place
 
 EPSILON, FEATURE = 1e-5, 3

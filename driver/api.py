@@ -26,14 +26,14 @@ from ..analysis.step.marks import is_copy
 from ..analysis.step.order import functions_of
 from ..dialects.context import make_context
 from ..dialects.mark_calls import is_named_as_mark
-from ..interpreters.prove import Proof
-from ..interpreters.prove import prove as prove_modules
 from ..mlir_io.parser import parse_module
 from ..mlir_io.printer import print_module
 from ..options.memory_model import MODELS, ORDER
 from ..options.recompute_options import DEFAULT_OPTIONS, Pipeline, RecomputeOptions
 from ..options.selection import AUTO, Selection
 from ..planning.plan_file import StepPlan, from_json, to_json
+from ..proof.prove import Proof
+from ..proof.prove import prove as prove_modules
 from ..reports.explain import to_summary, to_text
 from ..rules.costs.cost import FLOPS
 from ..rules.flops import flops

@@ -18,10 +18,10 @@ from pathlib import Path
 
 from ..analysis.request.policies import SelectionByFunction
 from ..analysis.step.phase_sources import registered_sources
-from ..interpreters.user_kernels import registered_pure
 from ..options.option_facts import facts_of
 from ..options.recompute_options import RecomputeOptions
 from ..planning.solvers.effort import is_compiled
+from ..proof.declarations import registered_pure
 from ..rules.registry import registrations
 from ..support.fingerprint import NoFingerprint, fingerprint
 

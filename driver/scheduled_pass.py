@@ -15,7 +15,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ParameterListType, ParameterType
 
-from ..interpreters.nested_modules import modules_with_functions
+from ..proof.nested_modules import modules_with_functions
 from ..support.diagnostics import Remark, tell
 from ..support.operations import name_of
 from ..transforms.phase import NoGradient

@@ -13,8 +13,8 @@ from typing import Any
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from xdsl.ir import SSAValue
 
-from ..interpreters.proof import Proof
 from ..planning.plan_file import StepPlan, from_json
+from ..proof.result import Proof
 from ..support.diagnostics import UNKNOWN, Remark, RemarkKind, Topic, place_of, position_of
 from .api import Rewritten
 

@@ -12,9 +12,9 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from ..dialects.names import Names
 from ..dialects.stablehlo.custom_call import CustomCallOp
-from ..interpreters.prove import Proof, ProofOptions, prove
-from ..interpreters.user_kernels import registered_pure
 from ..mlir_io.repeated_operations import verify_nested
+from ..proof.declarations import registered_pure
+from ..proof.prove import Proof, ProofOptions, prove
 from ..rules.registry import BUILT_IN
 from ..support.diagnostics import Refusal, Remark, RemarkKind
 from ..support.garbage import no_collection
@@ -165,4 +165,4 @@ def _undeclared_purity_hint(module: ModuleOp) -> str:
     names = ", ".join(sorted(copied - BUILT_IN.keys() - registered_pure()))
     if not names:
         return ""
-    return f"(the proof assumes effects of {names}: declare it pure with recompute.interpreters.register_pure) "
+    return f"(the proof assumes effects of {names}: declare it pure with recompute.proof.register_pure) "

@@ -22,12 +22,12 @@ from recompute.driver.verified import verify_module
 from recompute.interpreters.execute_check import differing
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.meter import meter
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.planning.plan import CopyGroup
+from recompute.proof.prove import prove
 from recompute.reports.memory_timeline import to_svg
 from recompute.rules.flops import flops
 from recompute.search.rewrite import Recomputation, rewrite_in_place

@@ -1,8 +1,9 @@
-"""Numpy execution of modules, and the proof that two programs compute the same results.
+"""Numpy execution of modules, and the measurement of their memory.
 
-The functions exported here register operations of other dialects; docs/foreign_dialects.md shows how to use them.
+The functions exported here register kernels for operations of other dialects; docs/foreign_dialects.md shows how to
+use them.
 """
 
-from .user_kernels import register_kernel, register_pure, registrations_undone
+from .user_kernels import register_kernel, registrations_undone
 
-__all__ = ["register_kernel", "register_pure", "registrations_undone"]
+__all__ = ["register_kernel", "registrations_undone"]

@@ -18,11 +18,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
+from ..proof.terms import leaf_types
 from ..support.diagnostics import Refusal, position_of
 from ..support.operations import name_of
 from .executor import Executable, execute, function_named
 from .kernels.arrays import Array, leaves, row_by_row
-from .terms import leaf_types
 
 
 @dataclass(frozen=True)

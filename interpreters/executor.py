@@ -14,13 +14,13 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from ..proof.nested_modules import named_modules
 from ..support.diagnostics import BadRequest, Refusal
 from ..support.suggestions import did_you_mean
 from .block_compiler import BlockCompiler
 from .block_programs import BlockProgram, Observer
 from .inputs import checked_inputs
 from .kernels.arrays import Array, leaves
-from .nested_modules import named_modules
 
 
 def execute(function: FuncOp, inputs: Sequence[Any], observer: Observer | None = None) -> tuple[Array, ...]:

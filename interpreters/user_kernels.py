@@ -1,7 +1,6 @@
-"""Kernels and declarations of purity that users register for operations of other dialects.
+"""Kernels that users register for operations of other dialects.
 
-Both are trusted, and independent of each other: a kernel does not make an operation pure, and registration with the
-passes (`recompute.rules.register`) does not register the operation with the proof.
+A kernel does not make an operation pure: the proof has declarations of its own (`recompute.proof.register_pure`).
 """
 
 from __future__ import annotations
@@ -12,11 +11,12 @@ from typing import Any, TypeAlias
 
 from xdsl.ir import Operation
 
+from ..support.operations import check_operation_name
+
 MakeKernel: TypeAlias = Callable[[Operation], Callable[..., tuple[Any, ...]]]
 """Makes the kernel of an operation: it takes a numpy array per operand, and returns a tuple with one per result."""
 
 _kernels: dict[str, MakeKernel] = {}
-_pure: set[str] = set()
 
 
 def register_kernel(name: str, make: MakeKernel) -> None:
@@ -33,43 +33,20 @@ def register_kernel(name: str, make: MakeKernel) -> None:
     Raises:
         ValueError: The name has no dialect.
     """
-    _check_name(name)
+    check_operation_name(name)
     _kernels[name] = make
-
-
-def register_pure(name: str) -> None:
-    """Declare to the proof that operations with this name are functions of their operands, attributes and regions.
-
-    A proof that relies on the declaration reports it.
-
-    Raises:
-        ValueError: The name has no dialect.
-    """
-    _check_name(name)
-    _pure.add(name)
-
-
-def _check_name(name: Any) -> None:
-    if not isinstance(name, str) or not all(name.partition(".")):
-        raise ValueError(f"name: expected a name such as 'acme.swish', not {name!r}")
 
 
 def registered_kernel(name: str) -> MakeKernel | None:
     return _kernels.get(name)
 
 
-def registered_pure() -> frozenset[str]:
-    return frozenset(_pure)
-
-
 @contextmanager
 def registrations_undone() -> Generator[None]:
     """Provide a context that undoes on exit all registrations made inside it."""
-    kernels, pure = dict(_kernels), set(_pure)
+    kernels = dict(_kernels)
     try:
         yield
     finally:
         _kernels.clear()
         _kernels.update(kernels)
-        _pure.clear()
-        _pure.update(pure)

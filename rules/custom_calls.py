@@ -5,7 +5,7 @@
     stablehlo.custom_call @mine(%x)                               runs once: its results are saved
     stablehlo.custom_call @log(%x) {has_side_effect = true}       an effect, whatever its target
 
-The proof has a list of its own (`interpreters/pure_operations.py`).
+The proof has a list of its own (`proof/pure_operations.py`).
 """
 
 from __future__ import annotations

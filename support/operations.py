@@ -1,4 +1,4 @@
-"""The name of an operation of any dialect, and a fast traversal of nested operations.
+"""Names of operations of any dialect, and a fast traversal of nested operations.
 
 xDSL's `walk` nests a generator for each region, which is slow in deep modules.
 """
@@ -15,6 +15,16 @@ def name_of(op: Operation) -> str:
     """Return the name of the operation, also if its dialect is not registered."""
     # Not by `isinstance`, which is several times slower for an abstract class; this is called for every operation.
     return cast(UnregisteredOp, op).op_name.data if op.name == UnregisteredOp.name else op.name
+
+
+def check_operation_name(name: object) -> None:
+    """Reject names of operations without a dialect.
+
+    Raises:
+        ValueError: `name` is not a string such as `acme.swish`.
+    """
+    if not isinstance(name, str) or not all(name.partition(".")):
+        raise ValueError(f"name: expected a name such as 'acme.swish', not {name!r}")
 
 
 def every_operation(root: Operation) -> list[Operation]:

@@ -18,7 +18,7 @@ LONG = (
     *("property/test_programs.py", "seeded_bugs/test_seeded_bugs.py", "gpt_train", "gpt", "gpt_bf16", "unet"),
     *("unit/test_with_jax.py", "unit/analysis/test_xla_memory.py", "mindspore_attention", "branches"),
     *("conformance/test_mindspore_whole.py", "unit/test_growth.py", "property/test_planted.py"),
-    *("unit/interpreters/test_prove_random.py", "unit/test_run_lines.py", "filecheck/tools/console-scripts.mlir"),
+    *("unit/proof/test_prove_random.py", "unit/test_run_lines.py", "filecheck/tools/console-scripts.mlir"),
 )
 
 

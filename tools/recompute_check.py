@@ -8,7 +8,7 @@ proof, not that the programs differ. With `--execute` both programs also run, on
 file, and the line continues: `executed: equal bit for bit ...` or `different: result #0 [index]: ...`.
 
 Exit codes: 0 proved, and equal if executed (with `--expect equal`: equal if executed, proved or not); 1 otherwise; 2
-wrong usage or bad input, with one line on standard error, `file:line:col: error: ...`. `interpreters/prove.py` defines
+wrong usage or bad input, with one line on standard error, `file:line:col: error: ...`. `proof/prove.py` defines
 what counts as proved, `interpreters/execute_check.py` what is executed and compared.
 """
 
@@ -23,9 +23,9 @@ from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ..driver.verified import verify_module
-from ..interpreters.proof import Proof, proof_of_identity
-from ..interpreters.prove import ProofOptions, prove
 from ..mlir_io.parser import parse_module
+from ..proof.prove import ProofOptions, prove
+from ..proof.result import Proof, proof_of_identity
 from ..support.diagnostics import Refusal
 from ..support.garbage import rare_collections
 from ..support.interface import command_line

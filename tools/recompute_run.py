@@ -28,8 +28,8 @@ from ..interpreters.executor import function_named
 from ..interpreters.inputs import INPUT_KINDS, random_inputs
 from ..interpreters.kernels.arrays import Array
 from ..interpreters.meter import Metering, meter
-from ..interpreters.nested_modules import modules_with_functions
 from ..mlir_io.parser import parse_module
+from ..proof.nested_modules import modules_with_functions
 from ..support.interface import command_line
 from ..transforms.inline import inline
 from ..transforms.inline_gradient import inline_gradient

@@ -12,7 +12,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from .. import interpreters, rules
+from .. import interpreters, proof, rules
 from ..analysis.step import phase_sources
 from .files import FileError, read_text
 
@@ -33,7 +33,12 @@ def loaded_rules(paths: Sequence[str]) -> Generator[None]:
     """Register the declarations of the files within the context. Raises `FileError` for a file that is missing, is not
     Python, or raises an exception."""
     sources_undone = phase_sources.registrations_undone()
-    with rules.registrations_undone(), interpreters.registrations_undone(), sources_undone:
+    with (
+        rules.registrations_undone(),
+        interpreters.registrations_undone(),
+        proof.registrations_undone(),
+        sources_undone,
+    ):
         for path in paths:
             _run(path)
         yield

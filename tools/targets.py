@@ -16,10 +16,10 @@ from xdsl.utils.target import Target
 from ..analysis.explain.explanation import Explanation
 from ..analysis.memory.timeline import Timeline
 from ..driver.queries import explanations_of
-from ..interpreters.nested_modules import named_modules
 from ..mlir_io.parser import parse_module
 from ..options.memory_model import MODELS, ORDER
 from ..options.selection import Selection
+from ..proof.nested_modules import named_modules
 from ..reports import explain as explain_report
 from ..reports import memory_timeline as timeline_report
 from ..reports.memory_chart import demand_matplotlib

@@ -95,7 +95,7 @@ def seconds_of_passes(name: str) -> tuple[int, list[float]]:
     from recompute.frontends.torch.exporter import write_joint
     from recompute.frontends.torch.importer import read_joint
     from recompute.frontends.torch.partition import Partitioner
-    from recompute.interpreters.prove import prove
+    from recompute.proof.prove import prove
 
     calls_and_times: list[tuple[int, list[float]]] = []
 

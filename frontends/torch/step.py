@@ -15,10 +15,10 @@ from ...analysis.step.order import functions_of
 from ...analysis.step.views import value_bytes
 from ...driver.api import Rewritten, rewrite
 from ...driver.verified import NotProved
-from ...interpreters.prove import prove
 from ...mlir_io.printer import print_module
 from ...options.recompute_options import RecomputeOptions
 from ...planning.plan import Optimality
+from ...proof.prove import prove
 from ...support.diagnostics import Refusal
 from ...support.units import MINIMUM, is_share, parse_budget, readable_bytes
 from .exporter import write_joint

@@ -19,10 +19,10 @@ from recompute.dialects.context import make_context
 from recompute.dialects.names import Names
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import random_inputs
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
+from recompute.proof.prove import prove
 from recompute.search.prepare import drop_dead
 from recompute.search.rewrite import rewrite_in_place
 from recompute.test.conformance.cases import Case

@@ -26,10 +26,10 @@ from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import function_named
 from recompute.interpreters.inputs import INPUT_KINDS, random_inputs
 from recompute.interpreters.kernels.arrays import Array
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
+from recompute.proof.prove import prove
 from recompute.search.prepare import drop_dead
 from recompute.search.rewrite import Recomputation, rewrite_in_place
 from recompute.support.operations import name_of

@@ -10,15 +10,15 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 
-from recompute import interpreters, rules
+from recompute import proof, rules
 from recompute.analysis.step.marks import is_copy
 from recompute.analysis.step.residuals import residuals
 from recompute.dialects.context import make_context
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import random_inputs
-from recompute.interpreters.prove import prove
 from recompute.options.selection import Selection
+from recompute.proof.prove import prove
 from recompute.support.operations import name_of
 from recompute.test.conformance.cells import BRANCH, LOOP, RNG, forced, with_effect
 from recompute.test.conformance.layers import mlp
@@ -40,7 +40,7 @@ from recompute.test.conformance.tutorial import declare, tutorial
 
 @pytest.fixture(autouse=True)
 def forget() -> Iterator[None]:
-    with rules.registrations_undone(), interpreters.registrations_undone():
+    with rules.registrations_undone(), proof.registrations_undone():
         yield
 
 

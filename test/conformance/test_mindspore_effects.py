@@ -10,7 +10,7 @@ from recompute.dialects.names import Names
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import random_inputs
-from recompute.interpreters.prove import prove
+from recompute.proof.prove import prove
 from recompute.test.conformance.cells import BRANCH, LOOP, RNG, forced, with_effect
 from recompute.test.conformance.programs import (
     BEHIND,

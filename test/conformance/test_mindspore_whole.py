@@ -13,11 +13,11 @@ from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.kernels.arrays import Array
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
+from recompute.proof.prove import prove
 from recompute.search.rewrite import rewrite_in_place
 from recompute.test.conformance.programs import (
     NETS,

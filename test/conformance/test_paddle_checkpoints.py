@@ -10,9 +10,9 @@ from recompute.analysis.explain.explanation import explain
 from recompute.analysis.step.marks import is_copy
 from recompute.analysis.step.order import functions_of
 from recompute.dialects.names import Names
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.printer import print_module
 from recompute.options.selection import Selection
+from recompute.proof.prove import prove
 from recompute.support.diagnostics import Refusal
 from recompute.test.conformance.fixture import backward_operations, fixture
 from recompute.test.conformance.programs import (

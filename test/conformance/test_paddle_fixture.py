@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.interpreters.prove import prove
+from recompute.proof.prove import prove
 from recompute.test.conformance.fixture import backward_operations, fixture
 from recompute.test.conformance.programs import cloned, tokens_in
 

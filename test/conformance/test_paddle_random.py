@@ -10,8 +10,8 @@ from recompute.dialects.names import Names
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import random_inputs
-from recompute.interpreters.prove import prove
 from recompute.options.selection import Selection
+from recompute.proof.prove import prove
 from recompute.support.operations import name_of
 from recompute.test.conformance.programs import (
     BEHIND,

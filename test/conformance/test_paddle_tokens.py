@@ -14,10 +14,10 @@ from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.residuals import residuals
 from recompute.dialects.context import make_context
 from recompute.dialects.recompute import DependOp
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
+from recompute.proof.prove import prove
 from recompute.search.rewrite import rewrite_in_place
 from recompute.test.conformance.programs import (
     BEHIND,

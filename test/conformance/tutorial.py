@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.interpreters import register_pure
 from recompute.mlir_io.parser import parse_module
+from recompute.proof import register_pure
 from recompute.rules import pure, random, register
 
 X, H, K, S = (f"tensor<8x{shape}xf32>" for shape in ("128x16x32", "16x128x32", "16x32x128", "16x128x128"))

@@ -37,9 +37,7 @@ PASSES = (
     "property/test_found.py",
 )
 VERIFIER = ("filecheck/transforms", "seeded_bugs/test_seeded_bugs.py::test_the_verifier_refuses")
-PROOF = tuple(
-    f"unit/interpreters/test_{name}.py" for name in "prove_refusals prove prove_dialects attribute_keys".split()
-)
+PROOF = tuple(f"unit/proof/test_{name}.py" for name in "prove_refusals prove prove_dialects attribute_keys".split())
 RULES = ("filecheck/transforms", "unit/rules")
 TABLES = (
     *("arith", "chlo", "linalg", "math", "memref", "sdy", "stablehlo", "tensor"),
@@ -62,10 +60,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     "planning/by_segment/copy_requests.py": ("unit/planning/test_entries.py", "unit/planning/test_copy_requests.py"),
     "analysis/memory/peaks.py": ("filecheck/transforms", "unit/analysis/test_peaks.py"),
     **dict.fromkeys(("transforms/verify.py", "analysis/verify/invariants.py"), VERIFIER),
-    **dict.fromkeys(
-        (f"interpreters/{name}.py" for name in "prove value_numbering terms attribute_keys".split()), PROOF
-    ),
-    "interpreters/pure_operations.py": ("unit/interpreters/test_pure_operations.py",),
+    **dict.fromkeys((f"proof/{name}.py" for name in "prove value_numbering terms attribute_keys".split()), PROOF),
+    "proof/pure_operations.py": ("unit/proof/test_pure_operations.py",),
     **dict.fromkeys((f"rules/{name}.py" for name in TABLES), RULES),
     **dict.fromkeys(("rules/buffers.py", "rules/scf.py", "rules/func.py"), (*RULES, *STORAGE)),
     "rules/fusion.py": XLA,

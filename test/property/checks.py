@@ -27,11 +27,11 @@ from recompute.dialects.names import Names
 from recompute.driver.verified import verify_module
 from recompute.interpreters.execute_check import PreparedPair
 from recompute.interpreters.inputs import InputKind, random_inputs
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.objective import WORTH_IT
+from recompute.proof.prove import prove
 from recompute.search.rewrite import Recomputation, rewrite_in_place
 from recompute.support.diagnostics import UNKNOWN, Refusal, position_of
 from recompute.support.operations import name_of

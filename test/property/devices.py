@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
+from recompute.proof.prove import prove
 
 WHOLE = 8
 DEVICES = [{"a": first, "b": second} for first in range(2) for second in range(2)]

@@ -27,9 +27,9 @@ from recompute.dialects.stablehlo.control import WhileOp
 from recompute.dialects.stablehlo.creation import ConstantOp
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import function_named
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import Loops
+from recompute.proof.prove import prove
 from recompute.support.diagnostics import Refusal
 from recompute.support.operations import every_operation
 from recompute.test.property.loop_programs import lowered_steps

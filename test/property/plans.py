@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, cast
 
-from recompute.interpreters.prove import prove
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.plan_file import BadPlan, from_json, to_json
+from recompute.proof.prove import prove
 from recompute.search.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import original

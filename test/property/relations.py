@@ -16,9 +16,9 @@ from recompute.analysis.step.jax_paths import path_of, scope_of, split_path
 from recompute.analysis.step.order import single_block
 from recompute.dialects.stablehlo.unary import TanhOp
 from recompute.driver.verified import verify_module
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.printer import print_module
 from recompute.planning.objective import WORTH_IT
+from recompute.proof.prove import prove
 
 from .checks import CHECKS, Case, Checks, classified, holding, holding_of, run
 from .requests import step_of

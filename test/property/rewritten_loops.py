@@ -24,9 +24,9 @@ from xdsl.utils.exceptions import VerifyException
 from recompute.dialects.context import make_context
 from recompute.dialects.stablehlo.checks import shape_of
 from recompute.interpreters.execute_check import PreparedPair
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import Loops, schedule_of
+from recompute.proof.prove import prove
 from recompute.support.diagnostics import Refusal
 from recompute.test.property.loop_grammar import pair
 from recompute.test.property.loop_pieces import written

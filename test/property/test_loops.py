@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("jax")
 
 from recompute.interpreters.execute_check import compare
-from recompute.interpreters.prove import prove
+from recompute.proof.prove import prove
 from recompute.test.property import scans
 from recompute.test.property.loops import check, inputs_of, programs
 

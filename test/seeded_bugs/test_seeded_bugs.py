@@ -11,8 +11,8 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from recompute.driver.verified import verify_module
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
+from recompute.proof.prove import prove
 from recompute.search.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import original, recomputed, with_tokens

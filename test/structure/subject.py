@@ -14,9 +14,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 
 from recompute.driver.verified import verify_module
-from recompute.interpreters.prove import Proof, prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
+from recompute.proof.prove import Proof, prove
 
 T = TypeVar("T")
 REFUSALS = (ParseError, VerifyException, DiagnosticException)

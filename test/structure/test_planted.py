@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.interpreters.prove import Proof
 from recompute.mlir_io.printer import print_module
+from recompute.proof.prove import Proof
 
 from .drafts import TEXT_EDITS, TREE_EDITS, Changed
 from .edits import harmless

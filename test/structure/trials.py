@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.interpreters.prove import Proof
+from recompute.proof.prove import Proof
 
 from .mutants import Mutant
 from .signatures import signature

@@ -10,8 +10,8 @@ import pytest
 
 import recompute
 from recompute.driver import verified
-from recompute.interpreters.proof import Proof
 from recompute.options.selection import Selection
+from recompute.proof.result import Proof
 from recompute.support.interface import by_interface, command_line, option
 from recompute.test.examples import FOLDER
 from recompute.tools.recompute_opt import main
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CHAIN = FOLDER / "chain.small.mlir"
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 CALLED_FROM_PYTHON = [
-    *("analysis", "driver", "frontends", "interpreters", "mlir_io", "options", "planning"),
+    *("analysis", "driver", "frontends", "interpreters", "mlir_io", "options", "planning", "proof"),
     *("rules", "search", "support", "transforms", "dialects"),
 ]
 OF_OTHER_TOOLS = {"--mlir-print-op-generic"}

@@ -13,7 +13,7 @@ import pytest
 from recompute.analysis.memory.list_schedules import lowest_peak_schedule
 from recompute.analysis.step.order import functions_of
 from recompute.benchmarks.unseen import table
-from recompute.interpreters.prove import prove
+from recompute.proof.prove import prove
 from recompute.test.examples import PEAK_IN_UPDATE, original, peaks_after, peaks_before, recomputed
 from recompute.test.unit.transforms.test_hard_cases import outputs_too
 from recompute.tools.pass_runs import LOCATIONS_NOT_PRINTED

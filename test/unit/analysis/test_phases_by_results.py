@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from recompute.dialects.names import Names
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import PhaseHint, Selection
+from recompute.proof.prove import prove
 from recompute.search.prepare import prepare
 from recompute.search.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal

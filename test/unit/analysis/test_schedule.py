@@ -11,9 +11,9 @@ from recompute.analysis.step.order import Order, functions_of
 from recompute.analysis.step.phases import Phases
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.inputs import random_inputs
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
+from recompute.proof.prove import prove
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import PEAK_IN_UPDATE, PLAIN, classified, inlined, recomputed
 from recompute.transforms.schedule import schedule

@@ -8,9 +8,9 @@ import pytest
 from xdsl.utils.exceptions import ParseError
 
 from recompute.driver.verified import verify_module
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
+from recompute.proof.prove import prove
 from recompute.support.diagnostics import Refusal
 
 from .judge import Judge

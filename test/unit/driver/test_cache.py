@@ -17,12 +17,12 @@ from recompute.analysis.step.phase_sources import registrations_undone as source
 from recompute.driver import cache_keys
 from recompute.driver.cache_keys import cache_key, options_key, own_version
 from recompute.driver.stored_rewrite import RewriteRecord, StoredRewrite, spelled_as, spelling_of
-from recompute.interpreters import register_pure
-from recompute.interpreters import registrations_undone as purity_undone
-from recompute.interpreters.proof import Proof
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.selection import Selection
+from recompute.proof import register_pure
+from recompute.proof import registrations_undone as purity_undone
+from recompute.proof.result import Proof
 from recompute.rules import pure, register, registrations_undone
 from recompute.support.diagnostics import Remark
 from recompute.support.fingerprint import NoFingerprint

@@ -11,8 +11,8 @@ import pytest
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import INPUT_KINDS, load_inputs, random_inputs
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
+from recompute.proof.prove import prove
 from recompute.support.diagnostics import Refusal
 
 from .evaluate import array

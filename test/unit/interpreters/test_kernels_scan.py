@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from recompute.interpreters.executor import execute, function_named
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
+from recompute.proof.prove import prove
 from recompute.rules.flops import flops
 
 PROGRAM = """

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from recompute.interpreters.executor import execute, function_named
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
+from recompute.proof.prove import prove
 from recompute.support.diagnostics import Refusal
 
 MESH = {"x": 2, "y": 4}

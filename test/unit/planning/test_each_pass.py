@@ -13,13 +13,13 @@ from recompute.analysis.step.phases import phases_now
 from recompute.analysis.step.step import Step
 from recompute.dialects.dead_code import drop_dead_code
 from recompute.interpreters.execute_check import compare
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.planning.by_segment.copy_requests import Targets
 from recompute.planning.by_segment.each_pass import in_each_pass
 from recompute.planning.liveness import live_bytes, peak_bytes
 from recompute.planning.plan import Plan
 from recompute.planning.simulate import as_graph, simulate
+from recompute.proof.prove import prove
 from recompute.test.named_steps import Values, named_step, numbers
 from recompute.transforms.clone import clone
 from recompute.transforms.lower import lower

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute import interpreters, rules
+from recompute import interpreters, proof, rules
 from recompute.analysis.memory.timeline import timeline
 from recompute.analysis.step.order import functions_of
 from recompute.dialects.names import Names
@@ -19,9 +19,9 @@ from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.meter import meter
-from recompute.interpreters.prove import ProofOptions, prove
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
+from recompute.proof.prove import ProofOptions, prove
 from recompute.rules.effects import is_collective, is_constant, why_impure
 from recompute.rules.flops import flops
 from recompute.search.rewrite import rewrite_in_place
@@ -39,7 +39,7 @@ TILE_BYTES = 64 * 64 * 4
 
 @pytest.fixture(autouse=True)
 def forget() -> Iterator[None]:
-    with rules.registrations_undone(), interpreters.registrations_undone():
+    with rules.registrations_undone(), interpreters.registrations_undone(), proof.registrations_undone():
         yield
 
 
@@ -183,7 +183,7 @@ def test_what_nobody_vouches_for_is_named(
     Path("acme_rules.py").write_text(RULES.replace('"acme.swish", "acme.swish_grad"', '"acme.swish_grad"'))
     assert recompute_opt.main(["step.mlir", "-p", "recompute{target=none}", "--load-rules", "acme_rules.py"]) == 1
     said = capsys.readouterr()
-    assert "the proof assumes effects of acme.swish: declare it pure with recompute.interpreters" in said.err
+    assert "the proof assumes effects of acme.swish: declare it pure with recompute.proof.register_pure" in said.err
     assert said.out == ""
 
 

@@ -18,8 +18,8 @@ from recompute.dialects.chlo import CHLO
 from recompute.dialects.recompute import RECOMPUTE
 from recompute.dialects.sdy import SDY
 from recompute.dialects.stablehlo import STABLEHLO
-from recompute.interpreters.pure_operations import PURE_OPERATIONS
 from recompute.mlir_io.parser import parse_module
+from recompute.proof.pure_operations import PURE_OPERATIONS
 from recompute.rules import pure, register, registrations_undone
 from recompute.rules.effects import IMPURE, PURE, PURE_IF_BODY_IS, TERMINATORS, reads_memory, why_impure, writes_memory
 from recompute.rules.facts import COMMUNICATION_REASON, Effect, OpClass

@@ -11,7 +11,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from recompute.driver import verified
-from recompute.interpreters.prove import Proof
+from recompute.proof.prove import Proof
 from recompute.test.excerpts import diagnostics_of
 from recompute.tools.recompute_opt import main
 from recompute.tools.reporting import ELLIPSIS, LONGEST_SOURCE_LINE

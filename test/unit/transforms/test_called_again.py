@@ -6,10 +6,10 @@ import pytest
 from xdsl.dialects.func import CallOp
 
 from recompute.driver.api import memory
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
+from recompute.proof.prove import prove
 from recompute.search.rewrite import rewrite_in_place
 
 T = "tensor<1024xf32>"

@@ -17,11 +17,11 @@ from recompute.driver.verified import verify_module
 from recompute.interpreters.execute_check import PreparedPair
 from recompute.interpreters.executor import function_named
 from recompute.interpreters.inputs import random_inputs
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
+from recompute.proof.prove import prove
 from recompute.search.rewrite import Recomputation, rewrite_in_place
 
 SINE = """

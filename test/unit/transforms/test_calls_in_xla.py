@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.printer import print_module
+from recompute.proof.prove import prove
 from recompute.search.prepare import prepare
 from recompute.test.benchmark_scripts import script
 from recompute.transforms.calls.restore import restore_calls

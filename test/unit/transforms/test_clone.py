@@ -7,8 +7,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from recompute.analysis.step.order import functions_of, single_block
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
+from recompute.proof.prove import prove
 from recompute.search.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.support.operations import name_of

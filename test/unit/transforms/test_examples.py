@@ -19,10 +19,10 @@ from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.residuals import residuals
 from recompute.dialects.context import make_context
 from recompute.dialects.names import Names
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
+from recompute.proof.prove import prove
 from recompute.search.rewrite import rewrite_in_place
 from recompute.support.operations import name_of
 from recompute.test.examples import (

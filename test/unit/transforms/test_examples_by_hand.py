@@ -19,10 +19,10 @@ from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.meter import meter
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
+from recompute.proof.prove import prove
 from recompute.search.rewrite import rewrite_in_place
 
 FOLDER = Path(__file__).resolve().parents[3] / "examples" / "mlir"

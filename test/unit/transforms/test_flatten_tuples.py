@@ -11,10 +11,10 @@ from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import function_named
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.meter import meter
-from recompute.interpreters.prove import ProofOptions, prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
+from recompute.proof.prove import ProofOptions, prove
 from recompute.support.diagnostics import Refusal
 from recompute.support.operations import every_operation
 from recompute.test.torch_xla_step import torch_xla_step

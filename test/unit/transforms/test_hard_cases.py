@@ -9,11 +9,11 @@ import pytest
 
 from recompute.analysis.copies.copying import CloneOptions
 from recompute.dialects.names import Names
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection
 from recompute.planning.by_segment.copy_groups import GroupOptions
 from recompute.planning.objective import EAGER_SHARE
+from recompute.proof.prove import prove
 from recompute.search.prepare import drop_dead
 from recompute.search.rewrite import rewrite_in_place
 from recompute.test.examples import inlined, original, peaks_after, peaks_before, peaks_of

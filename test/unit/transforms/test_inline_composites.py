@@ -8,10 +8,10 @@ import recompute
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import function_named
 from recompute.interpreters.inputs import random_inputs
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
+from recompute.proof.prove import prove
 from recompute.support.diagnostics import Refusal
 
 STEP = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {

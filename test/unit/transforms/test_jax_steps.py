@@ -14,9 +14,9 @@ from recompute.analysis.memory.timeline import timeline
 from recompute.analysis.step.order import functions_of
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.inputs import random_inputs
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
+from recompute.proof.prove import prove
 from recompute.search.rewrite import rewrite_in_place
 from recompute.support.operations import name_of
 from recompute.test.examples import classified

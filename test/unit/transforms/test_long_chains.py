@@ -7,9 +7,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.step.order import functions_of
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.planning.liveness import peak_bytes
+from recompute.proof.prove import prove
 from recompute.search.rewrite import rewrite_in_place
 from recompute.transforms.phase import numbered_steps
 

@@ -6,9 +6,9 @@ import pytest
 
 from recompute.dialects.context import make_context
 from recompute.interpreters.execute_check import compare
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import AUTO, Selection
+from recompute.proof.prove import prove
 from recompute.transforms.loops import recompute_loops
 
 from .test_binomial import INPUTS, STEP

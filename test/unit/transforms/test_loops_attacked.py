@@ -13,9 +13,9 @@ from recompute.analysis.copies.loop_cuts import NOT_COUNTED, WRITTEN_ON, WRITTEN
 from recompute.dialects.channels import free_channels, take_channels
 from recompute.dialects.context import make_context
 from recompute.interpreters.execute_check import compare
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import Loops
+from recompute.proof.prove import prove
 from recompute.support.operations import every_operation, name_of
 from recompute.transforms.loops import Rolled, recompute_loops
 

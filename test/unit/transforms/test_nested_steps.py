@@ -8,9 +8,9 @@ from recompute.dialects.names import Names
 from recompute.interpreters.execute_check import PreparedPair
 from recompute.interpreters.executor import function_named
 from recompute.interpreters.inputs import random_inputs
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
+from recompute.proof.prove import prove
 from recompute.search.rewrite import rewrite_in_place
 from recompute.test.examples import FOLDER
 from recompute.transforms.inline import inline

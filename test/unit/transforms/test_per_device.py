@@ -8,9 +8,9 @@ from xdsl.dialects.builtin import IndexType, ModuleOp, UnrealizedConversionCastO
 from xdsl.dialects.func import FuncOp
 
 from recompute.dialects.sdy.computations import ManualComputationOp
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
+from recompute.proof.prove import prove
 from recompute.search.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import FOLDER

@@ -14,7 +14,6 @@ from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.analysis.verify.emitted import wrong_reads
 from recompute.dialects.names import Names
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
@@ -23,6 +22,7 @@ from recompute.planning.graph import Graph
 from recompute.planning.pairs import plan_of_pairs
 from recompute.planning.plan import Plan
 from recompute.planning.plan_file import from_json, to_json
+from recompute.proof.prove import prove
 from recompute.search.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import SMALL, inlined, original, peaks_of

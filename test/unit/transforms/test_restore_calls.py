@@ -12,8 +12,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from recompute.dialects.stablehlo.control import OptimizationBarrierOp
 from recompute.driver.verified import verify_module
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
+from recompute.proof.prove import prove
 from recompute.transforms.calls.origins import Origins
 from recompute.transforms.calls.restore import Restored, restore_calls
 from recompute.transforms.inline import inline

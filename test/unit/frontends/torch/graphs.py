@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from recompute import RecomputeOptions, rewrite
-from recompute.interpreters.prove import prove
+from recompute.proof.prove import prove
 from recompute.test.unit.frontends.torch.steps import made, torch
 
 from functorch.compile import aot_module, default_partition, nop  # isort: skip

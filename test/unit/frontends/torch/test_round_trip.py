@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
+from recompute.proof.prove import prove
 from recompute.test.unit.frontends.torch.graphs import copies_in, exported, is_proved, joint, same_nodes
 from recompute.test.unit.frontends.torch.steps import STEPS
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from recompute.driver.verified import verify_module
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
+from recompute.proof.prove import prove
 from recompute.support.diagnostics import Refusal
 
 FOLDER = Path(__file__).parent / "unequal"

@@ -1,11 +1,11 @@
-"""The equivalence proof: what it accepts and what it rejects, one case per rule of `interpreters/prove.py`."""
+"""The equivalence proof: what it accepts and what it rejects, one case per rule of `proof/prove.py`."""
 
 from __future__ import annotations
 
 import pytest
 
-from recompute.interpreters import value_numbering
-from recompute.interpreters.prove import ProofOptions, prove
+from recompute.proof import value_numbering
+from recompute.proof.prove import ProofOptions, prove
 
 from .programs import GROUP, SQUARE, T, compare, load, main, one, private
 

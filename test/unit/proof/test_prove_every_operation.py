@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from recompute.interpreters import conditions, memory_spaces, operation_parts, terms, transparent_ops, value_numbering
-from recompute.interpreters import prove as proof
-from recompute.interpreters.loop_rules import numbering, patterns
-from recompute.interpreters.pure_operations import OF_THE_REGION, PURE_OPERATIONS
 from recompute.mlir_io.parser import parse_module
+from recompute.proof import conditions, memory_spaces, operation_parts, terms, transparent_ops, value_numbering
+from recompute.proof import prove as proof
+from recompute.proof.loop_rules import numbering, patterns
+from recompute.proof.pure_operations import OF_THE_REGION, PURE_OPERATIONS
 
 STATIC, DYNAMIC = "tensor<4xf32>", "tensor<?xf32>"
 NEED_REGIONS = frozenset({"scf.for", "scf.while"})

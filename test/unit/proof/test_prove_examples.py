@@ -12,9 +12,9 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
+from recompute.proof.prove import prove
 from recompute.test.examples import FOLDER, REPRESENTATIVE, original
 
 pytestmark = pytest.mark.slow

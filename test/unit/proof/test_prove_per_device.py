@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.interpreters.prove import Proof, prove
 from recompute.mlir_io.parser import parse_module
+from recompute.proof.prove import Proof, prove
 
 PART, WHOLE, ROW = "tensor<4xf32>", "tensor<8xf32>", "tensor<32xf32>"
 IN, ALL, OTHER = '<@mesh, [{"a"}]>', '<@mesh, [{"a", "b"}]>', '<@mesh, [{"b"}]>'

@@ -131,6 +131,7 @@ from xdsl.ir import Operation
 from ..dialects.names import Names
 from ..support.diagnostics import UNKNOWN, Refusal, position_of
 from ..support.operations import every_operation
+from .declarations import registered_pure
 from .first_difference import AFTER, BEFORE, describe, first_difference
 from .loop_rules.numbering import BRANCHES, WHILE, LoopNumbering
 from .loop_rules.rules import LoopRules
@@ -138,13 +139,12 @@ from .memory_spaces import names_a_memory
 from .nested_modules import prove_with_inner_modules
 from .operation_parts import entry_functions, functions_of, name_of, public_functions, result_types
 from .per_device import newly_shared
-from .proof import Proof, proof_of_identity, same_text, size
 from .pure_operations import PURE_OPERATIONS, declared_target, target_of
+from .result import Proof, proof_of_identity, same_text, size
 from .risks import is_implied
 from .scope import Exchange, FunctionTerms
 from .signature import signature, signature_difference
 from .terms import ENDLESS, Terms, leaves
-from .user_kernels import registered_pure
 from .value_numbering import Numbering
 
 FRAMES_PER_CALL, DEEPEST = 10, 200_000
@@ -157,7 +157,7 @@ class ProofOptions:
     Attributes:
         pure: Names of the operations that are functions of their operands, attributes and regions.
         also_pure: Further names that the caller declares to be pure; None for those registered by
-            `recompute.interpreters.register_pure`.
+            `recompute.proof.register_pure`.
         one_source: Whether `after` was made from `before`, so that a name has the same meaning in both, even if it
             refers to content outside the module.
         loops: Whether to try tier 2 (`loop_rules`) if tier 1 finds no proof.

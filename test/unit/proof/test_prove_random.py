@@ -20,7 +20,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from recompute.analysis.verify.dominance import verify_dominance
-from recompute.interpreters.prove import prove
+from recompute.proof.prove import prove
 from recompute.support.diagnostics import Refusal
 from recompute.support.operations import name_of
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from recompute.interpreters.execute_check import compare
-from recompute.interpreters.prove import prove
+from recompute.proof.prove import prove
 
 from .chunked_loops import ITERATIONS, chunked
 from .test_prove_loops import PLAIN, inputs, module_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.interpreters.prove import Proof, prove
 from recompute.mlir_io.parser import parse_module
+from recompute.proof.prove import Proof, prove
 
 DIVIDE = "%q = arith.divsi %x, %y : i32"
 EXTRACT = "%q = tensor.extract %t[%i] : tensor<4xi32>"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.interpreters.prove import Proof, prove
+from recompute.proof.prove import Proof, prove
 
 from .test_prove_loops import CUT, FIRST, PLAIN, SECOND, module_of
 

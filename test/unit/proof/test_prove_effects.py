@@ -7,9 +7,9 @@ from collections.abc import Collection
 
 import pytest
 
-from recompute.interpreters.proof import Proof
-from recompute.interpreters.prove import ProofOptions, prove
 from recompute.mlir_io.parser import parse_module
+from recompute.proof.prove import ProofOptions, prove
+from recompute.proof.result import Proof
 
 from .test_prove_loops import CUT, PLAIN, SECOND
 

@@ -12,8 +12,8 @@ from xdsl.dialects.scf import Scf
 from xdsl.dialects.tensor import Tensor
 
 from recompute.dialects.arith import ARITH
-from recompute.interpreters.per_device import COLLECTIVES
-from recompute.interpreters.pure_operations import OF_THE_REGION, PURE_OPERATIONS, TERMINATORS
+from recompute.proof.per_device import COLLECTIVES
+from recompute.proof.pure_operations import OF_THE_REGION, PURE_OPERATIONS, TERMINATORS
 from recompute.rules.effects import IMPURE, PURE, PURE_IF_BODY_IS
 from recompute.rules.facts import OpClass
 from recompute.rules.registry import BUILT_IN

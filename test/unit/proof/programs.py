@@ -24,7 +24,7 @@ from xdsl.dialects.func import Func
 from xdsl.parser import Parser
 
 from recompute.dialects.recompute import RECOMPUTE
-from recompute.interpreters.prove import Proof, prove
+from recompute.proof.prove import Proof, prove
 
 T = "tensor<4xf32>"
 OPERATION = re.compile(r"(?P<results>%.*?) = (?P<name>[a-z_]+)(?P<operands>(?: %\w+,?)*)(?P<attributes> \{.*\})?")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
+from recompute.proof.prove import prove
 
 T = "tensor<8xf32>"
 HEAD = """

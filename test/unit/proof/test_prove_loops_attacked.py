@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from recompute.interpreters.execute_check import compare
-from recompute.interpreters.prove import Proof, prove
 from recompute.mlir_io.parser import parse_module
+from recompute.proof.prove import Proof, prove
 
 from .attacked_loops import (
     WHICH,

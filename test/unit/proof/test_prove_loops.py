@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from recompute.dialects.context import make_context
 from recompute.interpreters.execute_check import compare
-from recompute.interpreters.prove import ProofOptions, prove
 from recompute.mlir_io.parser import parse_module
+from recompute.proof.prove import ProofOptions, prove
 
 PLAIN = """
 func.func public @main(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {

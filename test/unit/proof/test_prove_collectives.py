@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.interpreters.prove import Proof, ProofOptions, prove
 from recompute.mlir_io.parser import parse_module
+from recompute.proof.prove import Proof, ProofOptions, prove
 
 T = "tensor<4xf32>"
 BODY = """({

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.interpreters.prove import prove
 from recompute.mlir_io.parser import parse_module
+from recompute.proof.prove import prove
 
 REDUCE = """%{name} = "stablehlo.reduce"(%x, %init) <{{dimensions = array<i64: {dimension}>}}> ({{
 ^bb0(%p: tensor<f32>, %q: tensor<f32>):

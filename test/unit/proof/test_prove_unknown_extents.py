@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.interpreters.prove import Proof, prove
 from recompute.mlir_io.parser import parse_module
+from recompute.proof.prove import Proof, prove
 
 N = "tensor<i32>"
 

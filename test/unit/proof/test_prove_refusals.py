@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.interpreters.operation_parts import name_of
-from recompute.interpreters.prove import ProofOptions, prove
+from recompute.proof.operation_parts import name_of
+from recompute.proof.prove import ProofOptions, prove
 
 from .programs import GROUP, SQUARE, T, compare, load, main, one, private
 

@@ -25,8 +25,8 @@ from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 
 from recompute.dialects.dense import DenseAttr
-from recompute.interpreters.attribute_keys import LONG_CONSTANT, AttributeKeys, OpaqueAttributeError
 from recompute.mlir_io.parser import parse_module
+from recompute.proof.attribute_keys import LONG_CONSTANT, AttributeKeys, OpaqueAttributeError
 
 ONE, FOUR = (TensorType(f32, [count]) for count in (1, 4))
 

@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from recompute.interpreters.prove import Proof, prove
 from recompute.mlir_io.parser import parse_module
+from recompute.proof.prove import Proof, prove
 
 M, T, W = "tensor<2x3xf32>", "tensor<6xf32>", "tensor<3x2xf32>"
 
