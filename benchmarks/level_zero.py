@@ -20,7 +20,7 @@ import jax
 
 from recompute.benchmarks.peers.peer import ALL, LARGE
 from recompute.benchmarks.peers.registry import PEERS
-from recompute.frontends.jax.compiler_options import MEASURING, keeping_barriers
+from recompute.frontends.jax.compilation.compiler_options import MEASURING, keeping_barriers
 from recompute.test.imports import ROOT
 
 

@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 
 import recompute
-from recompute.frontends.jax.allocation import temporary_bytes
+from recompute.frontends.jax.compilation.allocation import temporary_bytes
 from recompute.reports.memory_timeline import to_svg
 from recompute.support.units import format_bytes
 

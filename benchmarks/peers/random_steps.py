@@ -27,8 +27,8 @@ from recompute.benchmarks.peers.costs import arrays
 from recompute.benchmarks.peers.distance import far
 from recompute.benchmarks.peers.peer import Built
 from recompute.benchmarks.peers.random_program import Program, built, program
-from recompute.frontends.jax.allocation import temporary_bytes
-from recompute.frontends.jax.choice import chosen
+from recompute.frontends.jax.compilation.allocation import temporary_bytes
+from recompute.frontends.jax.compilation.choice import chosen
 
 FARTHEST, PLAIN_SHARE = 8.0, 0.1
 APART = 1000

@@ -19,22 +19,22 @@ from ...support.lazy_names import lazy_names
 if TYPE_CHECKING:
     from . import mindspore as mindspore
     from . import paddle as paddle
+    from .annotations.marks import again as again
+    from .annotations.marks import offload as offload
+    from .annotations.marks import save as save
+    from .annotations.scopes import block as block
+    from .annotations.scopes import named as named
     from .explain_step import explain as explain
     from .jitted import Jitted as Jitted
     from .jitted import jit as jit
-    from .lowered import Lowered as Lowered
-    from .marks import again as again
-    from .marks import offload as offload
-    from .marks import save as save
-    from .off_switch import disabled as disabled
+    from .keywords.off_switch import disabled as disabled
+    from .lowering.lowered import Lowered as Lowered
+    from .messages.warning import BarriersDropped as BarriersDropped
+    from .messages.warning import NothingSaved as NothingSaved
+    from .messages.warning import OptionsIgnored as OptionsIgnored
+    from .messages.warning import UnmatchedName as UnmatchedName
     from .private import UnsupportedJax as UnsupportedJax
-    from .report import Report as Report
-    from .scopes import block as block
-    from .scopes import named as named
-    from .warning import BarriersDropped as BarriersDropped
-    from .warning import NothingSaved as NothingSaved
-    from .warning import OptionsIgnored as OptionsIgnored
-    from .warning import UnmatchedName as UnmatchedName
+    from .reports.step_report import Report as Report
 
 __all__ = [
     "BarriersDropped",
@@ -62,13 +62,13 @@ __getattr__, __dir__ = lazy_names(
     {
         "explain_step": "explain",
         "jitted": "Jitted jit",
-        "lowered": "Lowered",
-        "marks": "again offload save",
-        "off_switch": "disabled",
+        "lowering.lowered": "Lowered",
+        "annotations.marks": "again offload save",
+        "keywords.off_switch": "disabled",
         "private": "UnsupportedJax",
-        "report": "Report",
-        "scopes": "block named",
-        "warning": "BarriersDropped NothingSaved OptionsIgnored UnmatchedName",
+        "reports.step_report": "Report",
+        "annotations.scopes": "block named",
+        "messages.warning": "BarriersDropped NothingSaved OptionsIgnored UnmatchedName",
     },
     modules=("mindspore", "paddle"),
 )

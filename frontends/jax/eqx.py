@@ -23,12 +23,12 @@ from jax.extend import source_info_util
 from typing_extensions import Unpack
 
 from . import private
+from .annotations.scopes import module_scopes
 from .jitted import Jitted
-from .keywords import JitKeywords
+from .keywords.jit_options import JitOptions, demand_known, options_of
+from .keywords.keywords import JitKeywords
+from .messages.tracebacks import shorten, shortened
 from .module_step import Lowering, ModuleStep
-from .options import JitOptions, demand_known, options_of
-from .scopes import module_scopes
-from .tracebacks import shorten, shortened
 
 try:
     import equinox

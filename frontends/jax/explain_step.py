@@ -10,15 +10,16 @@ from jax.extend import source_info_util
 from xdsl.dialects.builtin import ModuleOp
 
 from ...support.diagnostics import Refusal
-from .allocation import UnknownMemory
-from .budget import BudgetNotReached
-from .budget_option import checked_budget, device_limit
-from .fit_verdict import DeviceBytes, fit_verdict
+from .compilation.allocation import UnknownMemory
+from .compilation.budgeted import BudgetNotReached
+from .compilation.device_limits import device_limit
 from .jitted import Jitted
+from .keywords.budget_option import checked_budget
+from .keywords.jit_options import options_of
+from .messages.tracebacks import shortened
 from .module_step import ModuleStep
-from .options import options_of
-from .report import Report, report
-from .tracebacks import shortened
+from .reports.fit_verdict import DeviceBytes, fit_verdict
+from .reports.step_report import Report, report
 
 source_info_util.register_exclusion(__file__)
 

@@ -15,20 +15,21 @@ from typing_extensions import Unpack
 
 from ...driver.api import Explanations, explain, explain_verified
 from ...support.progress import progress
-from . import private, warning, why_plain
-from .argument_hint import hint
-from .calls import Call, key_of
-from .crossing import module_of
-from .flax_modules import without_lost_updates
-from .keywords import JitKeywords
-from .lowered import Lowered
-from .lowering import lowered_for_us, not_rewritten, rewritten
-from .nested import CallableStep, call_nested, nested_step
-from .off_switch import is_disabled
-from .options import JitOptions, options_of, signature
-from .per_device import NotPropagated, bytes_per_device, part_of_a_device, partitions_of, whole_bytes
-from .report import Report, report
-from .tracebacks import shorten, shortened
+from . import private
+from .annotations.flax_modules import without_lost_updates
+from .bridge.crossing import module_of
+from .keywords.jit_options import JitOptions, options_of, signature
+from .keywords.keywords import JitKeywords
+from .keywords.off_switch import is_disabled
+from .lowering.argument_hint import hint
+from .lowering.calls import Call, key_of
+from .lowering.lowered import Lowered
+from .lowering.nested import CallableStep, call_nested, nested_step
+from .lowering.rewrite_lowered import lowered_for_us, not_rewritten, rewritten
+from .messages import warning, why_plain
+from .messages.tracebacks import shorten, shortened
+from .reports.device_part import NotPropagated, bytes_per_device, part_of_a_device, partitions_of, whole_bytes
+from .reports.step_report import Report, report
 
 P = ParamSpec("P")
 R = TypeVar("R")

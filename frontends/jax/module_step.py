@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
 from ...driver.api import Explanations
 from ...support.progress import progress
 from .jitted import Jitted
-from .lowered import Lowered
-from .report import Report, report
-from .tracebacks import shortened
+from .lowering.lowered import Lowered
+from .messages.tracebacks import shortened
+from .reports.step_report import Report, report
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -1,7 +1,7 @@
 """Measure candidates until one keeps a budget: take the candidate with the least work that is expected to fit, measure
 it, and correct the forecasts.
 
-The caller supplies the measure: a memory model (`within.py`) or a compiler (`frontends/jax/budget.py`).
+The caller supplies the measure: a memory model (`within.py`) or a compiler (`frontends/jax/compilation/budgeted.py`).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import recompute
 
 pytest.importorskip("jax", reason="the pages are about JAX")
 
-from recompute.frontends.jax.keywords import OWN_KEYWORDS
+from recompute.frontends.jax.keywords.keywords import OWN_KEYWORDS
 
 PHASE_HINTS = {"primal_results", "primal_values", "cotangents"}
 

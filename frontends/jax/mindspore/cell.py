@@ -11,7 +11,7 @@ import jax
 
 from ....analysis.request.scope_names import CallTreatment, Switches
 from .. import checked
-from ..scopes import call_in_scope
+from ..annotations.scopes import call_in_scope
 
 R = TypeVar("R")
 _JAX: Any = jax

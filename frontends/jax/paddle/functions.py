@@ -13,9 +13,9 @@ import numpy as np
 
 from ....analysis.request.scope_names import CallTreatment, Switches
 from .. import checked
+from ..annotations.marks import offload
+from ..annotations.scopes import call_in_scope
 from ..checked import type_name
-from ..marks import offload
-from ..scopes import call_in_scope
 
 R = TypeVar("R")
 _JAX: Any = jax

@@ -16,7 +16,7 @@ import numpy as np
 from jax.core import Tracer
 from jax.extend import source_info_util
 
-from .. import marks
+from ..annotations import marks
 from ..checked import type_name
 from .checkpoints import Checkpoints
 

@@ -18,7 +18,7 @@ from recompute.transforms.inline import inline
 pytest.importorskip("jax")
 
 from recompute.examples.with_jax import compile_keeping_barriers
-from recompute.test.unit.frontends.steps import jax, jnp, temporaries
+from recompute.test.unit.frontends.jax.steps import jax, jnp, temporaries
 
 lax = jax.lax
 

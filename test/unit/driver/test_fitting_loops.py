@@ -8,7 +8,7 @@ from typing import Any
 
 from recompute.driver.fit import Verdict, fit
 from recompute.mlir_io.parser import parse_module
-from recompute.test.unit.frontends.steps import jax
+from recompute.test.unit.frontends.jax.steps import jax
 
 
 def loss(w: Any, x: Any) -> Any:

@@ -34,7 +34,7 @@ def test_a_pass_has_the_declared_options(pass_class: type[ModulePass], entry_poi
 
 def test_jit_has_the_declared_options() -> None:
     pytest.importorskip("jax", reason="the frontend for JAX")
-    from recompute.frontends.jax.keywords import OfOptions, OfSelection
+    from recompute.frontends.jax.keywords.keywords import OfOptions, OfSelection
 
     assert OfSelection.__annotations__.keys() == {field.name for field in fields(Selection)}
     declared = {field.name for field in options_with(RecomputeOptions, EntryPoint.JIT)}

@@ -1,0 +1,52 @@
+"""The memory of a compiled step, as the compiler reports it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+from xdsl.dialects.builtin import ModuleOp
+
+from ....support.diagnostics import Refusal
+
+_JAX: Any = jax
+"""JAX's own types are partly unknown to type checkers."""
+
+
+class UnknownMemory(Refusal):
+    """A refusal because the compiler or the device does not report its memory."""
+
+
+def device_count(compiled: jax.stages.Compiled) -> int:
+    """Return the number of devices on which a compiled step runs. The compiler reports the bytes of one of them."""
+    step: Any = compiled
+    shardings: Any = _JAX.tree.leaves((step.input_shardings, step.output_shardings))
+    return max((len(sharding.device_set) for sharding in shardings), default=1)
+
+
+def temporary_bytes(compiled: jax.stages.Compiled) -> int | None:
+    """Return the bytes of temporaries, or None if the compiler reports none."""
+    analysis: Any = compiled.memory_analysis()
+    return None if analysis is None else int(analysis.temp_size_in_bytes)
+
+
+def reported_bytes(module: ModuleOp, compiled: jax.stages.Compiled, option: str) -> int:
+    """Return the bytes of temporaries for an option that needs them.
+
+    Args:
+        module: The step, for the place of an error.
+        compiled: The compiled step.
+        option: The name of the option, for the error.
+
+    Raises:
+        UnknownMemory: If the compiler reports none.
+    """
+    if (size := temporary_bytes(compiled)) is None:
+        raise UnknownMemory(module, f"{option} needs a compiler that reports what it allocates, but this one does not")
+    return size
+
+
+def fixed_bytes(compiled: jax.stages.Compiled) -> int:
+    """Return the bytes of arguments and results, which no plan changes. The compiler must report sizes."""
+    analysis: Any = compiled.memory_analysis()
+    return int(analysis.argument_size_in_bytes + analysis.output_size_in_bytes - analysis.alias_size_in_bytes)

@@ -1,0 +1,311 @@
+"""Search for a plan within a budget by sizes that the compiler measures: plan, compile, correct the model, repeat.
+
+The model of XLA:CPU predicts the temporaries of every candidate. Of those predicted to fit, the one with the least
+extra work is compiled. Its measured size corrects the predictions for the others (`CalibratedSearch`). This repeats
+until no cheaper candidate is predicted to fit, or `MOST_COMPILED` candidates are compiled. If none of them fits, up to
+`MORE` candidates of other kinds follow (`search/budget/rounds.py`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import jax
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from ....driver.api import Rewritten, rewrite
+from ....driver.verified import NotProved
+from ....options.recompute_options import RecomputeOptions
+from ....planning.solvers.effort import SECONDS_AS_PYTHON, SLOW, is_compiled, limited
+from ....planning.solvers.result import Stop
+from ....search.budget.rounds import Rounds
+from ....search.checked_options import with_moves
+from ....search.pool import ModuleCandidate, Pool
+from ....search.pool_cache import pool_of
+from ....support.diagnostics import Refusal
+from ....support.interrupts import stopping
+from ....support.progress import ProgressLine
+from ....support.units import format_bytes, readable_bytes
+from ....transforms.plans.limit_segments import selection_without_budgets
+from ....transforms.take_marks import take_marks
+from .allocation import reported_bytes, temporary_bytes
+from .compiler_options import MEASURING
+from .device_limits import limit_of_step
+
+
+class BudgetNotReached(Refusal):
+    """A refusal because no compiled candidate keeps the budget.
+
+    Attributes:
+        least_bytes: The temporaries of the smallest candidate that any search on the step compiled; None if nothing can
+            be recomputed.
+    """
+
+    def __init__(self, op: Operation, reason: str, least_bytes: int | None):
+        super().__init__(op, reason)
+        self.least_bytes = least_bytes
+
+
+MOST_COMPILED = 4
+"""The maximum number of candidates that are compiled before a search ends. Not counted are the plain step, `MORE`
+candidates of other kinds before a budget is refused, and for `min` the choice without a budget."""
+CompileModule = Callable[[ModuleOp, Mapping[str, Any]], jax.stages.Compiled]
+
+
+@dataclass(frozen=True)
+class Compilers:
+    """Functions that compile a step.
+
+    Attributes:
+        plain: Compiles the plain step.
+        module: Compiles a rewritten module of the step, with compiler options in addition to its own.
+        key: A text that is equal for compilers that measure the same sizes.
+    """
+
+    plain: Callable[[], jax.stages.Compiled]
+    module: CompileModule
+    key: str
+
+
+BEFORE_PLANS = 0.4
+"""The approximate share of the time that the predictions take, before the first candidate is compiled."""
+_LOG = logging.getLogger("recompute.jax")
+
+
+@dataclass(frozen=True)
+class CompiledCandidate:
+    """A candidate of the search that was compiled.
+
+    Attributes:
+        words: The description of the candidate.
+        prediction: The temporaries in bytes that the model predicts; None for the choice without a budget.
+        needs: The temporaries in bytes that the compiler measures; None if the plan could not be applied.
+        extra_flops: The extra FLOPs.
+        fits: Whether the candidate is within the budget; None for the budget `min`.
+    """
+
+    words: str
+    prediction: int | None
+    needs: int | None
+    extra_flops: int
+    fits: bool | None
+
+    def __str__(self) -> str:
+        if self.needs is None:
+            return f"{self.words}: cannot be applied"
+        verdict = {True: ", within the budget", False: ", above the budget", None: ""}[self.fits]
+        predicted = "" if self.prediction is None else f"{format_bytes(self.prediction)} predicted, "
+        needs = f"{format_bytes(self.needs)} by the compiler{verdict}"
+        return f"{self.words}: {predicted}{needs}; {self.extra_flops:.3g} FLOPs more"
+
+
+@dataclass(frozen=True)
+class BudgetedCompile:
+    """A step compiled within a budget.
+
+    Attributes:
+        budget: The budget as the user wrote it.
+        temporaries: The bytes that the budget leaves for temporaries; None for the budget `min`.
+        plain: The temporaries of the plain step in bytes.
+        rounds: The candidates that were compiled.
+        rewritten: The rewrite by the best candidate; None if the plain step fits.
+        compiled: The rewritten step, or else the plain one, compiled.
+        plain_step: The plain step, compiled; None if the result is that of an earlier process.
+        is_complete: Whether the search ended by itself, not by a time limit or Ctrl-C.
+    """
+
+    budget: str
+    temporaries: int | None
+    plain: int
+    rounds: tuple[CompiledCandidate, ...]
+    rewritten: Rewritten | None
+    compiled: jax.stages.Compiled
+    plain_step: jax.stages.Compiled | None = None
+    is_complete: bool = True
+
+    @property
+    def nothing_to_do(self) -> str:
+        """The message for a plain step that fits."""
+        return f"nothing to do: the plain step needs {self.plain} bytes of temporaries, within the budget {self.budget}"
+
+
+def record_of_within(result: BudgetedCompile) -> dict[str, Any]:
+    """Return the result of the search as values of JSON, without the compiled step and its rewrite."""
+    record = {name: getattr(result, name) for name in ("budget", "temporaries", "plain")}
+    needs = temporary_bytes(result.compiled)
+    return {**record, "rounds": [asdict(compiled) for compiled in result.rounds], "needs": needs}
+
+
+def within_from(
+    record: Mapping[str, Any], rewritten: Rewritten | None, compiled: jax.stages.Compiled
+) -> BudgetedCompile | None:
+    """Return the result of a record, for a step that was compiled again; None if its size differs from the record."""
+    if temporary_bytes(compiled) != record["needs"]:
+        return None
+    rounds = tuple([CompiledCandidate(**compiled_before) for compiled_before in record["rounds"]])
+    return BudgetedCompile(record["budget"], record["temporaries"], record["plain"], rounds, rewritten, compiled)
+
+
+def compile_within(
+    name: str,
+    module: ModuleOp,
+    options: RecomputeOptions,
+    budget: str,
+    compilers: Compilers,
+    line: ProgressLine,
+) -> BudgetedCompile:
+    """Compile the step within a budget. A time limit or Ctrl-C ends the search with the best candidate so far.
+
+    Args:
+        name: The name of the step.
+        module: The plain step, with its marks.
+        options: The options of the rewrite.
+        budget: The budget, as `checked_budget` returns it.
+        compilers: The functions that compile the step.
+        line: The line on which progress is shown.
+
+    Raises:
+        Refusal: If no compiled candidate keeps the budget, and if the compiler or the device reports no sizes.
+    """
+    plain = compilers.plain()
+    plain_bytes = reported_bytes(module, plain, "a budget")
+    limit = limit_of_step(module, budget, plain)
+    if limit is not None and plain_bytes <= limit and not options.selection.segment_budgets:
+        return BudgetedCompile(budget, limit, plain_bytes, (), None, plain, plain)
+    with stopping(options.time_limit) as stop:
+        search = _CompilerSearch(name, module, options, budget, plain_bytes, limit, compilers, line, stop)
+        return replace(search.best(), plain_step=plain)
+
+
+def _work(rewritten: Rewritten) -> tuple[int, int]:
+    """Return the numbers of operations and FLOPs that a rewrite adds, which are equal for equal plans."""
+    return rewritten.copies, rewritten.extra_flops
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A rewritten step, compiled. `is_final`: whether the compiler options are those with which the step will run."""
+
+    rewritten: Rewritten
+    compiled: jax.stages.Compiled
+    is_final: bool
+
+
+@dataclass
+class _CompilerSearch:
+    """The search for one step. The compiler is the measure of `Rounds`.
+
+    Attributes:
+        plain_bytes: The temporaries of the plain step in bytes.
+        limit: The bytes that the budget leaves for temporaries; None for the budget `min`.
+        stop: A predicate that ends the search with the best candidate so far.
+        rounds: The candidates that were compiled so far.
+        most_compiled: The maximum number of rewritten steps that the search compiles.
+    """
+
+    name: str
+    module: ModuleOp
+    options: RecomputeOptions
+    budget: str
+    plain_bytes: int
+    limit: int | None
+    compilers: Compilers
+    line: ProgressLine
+    stop: Stop
+    rounds: list[CompiledCandidate] = field(default_factory=list[CompiledCandidate])
+    most_compiled: int = MOST_COMPILED
+
+    def best(self) -> BudgetedCompile:
+        """Compile candidates and return the best one. Raises `Refusal` if none keeps the budget."""
+        is_over, plain = self._is_over(), (1.0, float(self.plain_bytes))
+        pool = self._pool(is_over)
+        known = pool.measured.setdefault(self.compilers.key, {})
+        search = Rounds(pool, self.limit, plain, self._measure, self.stop, is_over, known)
+        # For `min` the choice without a budget is compiled too.
+        self.most_compiled = search.most_measured(MOST_COMPILED) + (self.limit is None)
+        best = search.best(MOST_COMPILED)
+        if self.limit is None:
+            best = self._ordinary(list(search.results.values()), best) or best
+        if best is None:
+            raise self._not_reached(int(min(known.values())) if known else None)
+        compiled = best.compiled if best.is_final else self.compilers.module(best.rewritten.module, {})
+        is_complete = is_compiled() and not self.stop()
+        return BudgetedCompile(
+            self.budget, self.limit, self.plain_bytes, tuple(self.rounds), best.rewritten, compiled, None, is_complete
+        )
+
+    def _measure(self, candidate: ModuleCandidate, predicted: float) -> tuple[float, _Candidate] | None:
+        """Rewrite by a candidate and compile the result; None if the plans do not apply."""
+        compiles, most = len(self.rounds), self.most_compiled
+        self.line.at(f"plan {compiles + 1} of at most {most}", BEFORE_PLANS + (1 - BEFORE_PLANS) * compiles / most)
+        try:
+            rewritten = self._rewritten(candidate)
+        except (Refusal, NotProved):
+            self.rounds.append(CompiledCandidate(candidate.words, int(predicted), None, 0, None))
+            return None
+        compiled = self._compiled(rewritten, candidate.words, int(predicted))
+        return float(reported_bytes(self.module, compiled.compiled, "a budget")), compiled
+
+    def _compiled(self, rewritten: Rewritten, words: str, predicted: int | None) -> _Candidate:
+        # With a limit the last candidate is likely to run; with "min" the first, which has the lowest prediction.
+        is_final = self.limit is not None or not self.rounds
+        compiled = self.compilers.module(rewritten.module, {} if is_final else MEASURING)
+        needs = reported_bytes(self.module, compiled, "a budget")
+        fits = None if self.limit is None else needs <= self.limit
+        self.rounds.append(CompiledCandidate(words, predicted, needs, rewritten.extra_flops, fits))
+        _LOG.info("%s: %d of %d: %s", self.name, len(self.rounds), self.most_compiled, self.rounds[-1])
+        return _Candidate(rewritten, compiled, is_final)
+
+    def _ordinary(self, tried: Sequence[_Candidate], best: _Candidate | None) -> _Candidate | None:
+        """Return the choice without a budget if it needs less than the best candidate, since `min` must not need more
+        than no budget at all; otherwise None."""
+        if tried and self.stop():
+            return None
+        try:
+            rewritten = rewrite(self.module, self.options)
+        except (Refusal, NotProved):
+            return None
+        if not rewritten.copies or any(_work(rewritten) == _work(candidate.rewritten) for candidate in tried):
+            return None
+        ordinary = self._compiled(rewritten, "as without a budget", None)
+        needs = [
+            reported_bytes(self.module, candidate.compiled, "a budget") for candidate in (ordinary, best) if candidate
+        ]
+        return ordinary if needs[0] < min(needs[1:], default=float("inf")) else None
+
+    def _pool(self, is_over: Stop) -> Pool:
+        marked = self.module.clone()
+        take_marks(marked)
+        options = with_moves(marked, self.options)
+        if not is_compiled():
+            _LOG.warning("%s", SLOW.format(seconds=SECONDS_AS_PYTHON))
+        return pool_of(marked, options, is_over)
+
+    def _is_over(self) -> Stop:
+        is_over = limited()
+        return lambda: is_over() or self.stop()
+
+    def _rewritten(self, candidate: ModuleCandidate) -> Rewritten:
+        selection = selection_without_budgets(self.options.selection)
+        options = replace(self.options, selection=selection, plan=candidate.plans, loops=candidate.loops)
+        rewritten = rewrite(self.module, options)
+        if not rewritten.copies:
+            raise Refusal(self.module, "nothing is recomputed")
+        return rewritten
+
+    def _not_reached(self, least_bytes: int | None) -> BudgetNotReached:
+        """Return the refusal: a line with the smallest size, and a line for each compiled candidate.
+
+        `least_bytes`: the smallest size that this search or an earlier one on the step measured; None without one.
+        """
+        limit = f"{format_bytes(self.limit or 0)} of {format_bytes(self.plain_bytes)} of temporaries"
+        sizes = [candidate.needs for candidate in self.rounds if candidate.needs is not None]
+        least = "nothing can be recomputed"
+        if sizes:
+            least = f"the smallest of {len(sizes)} compiled candidates needs {readable_bytes(min(sizes))}"
+        reason = "\n  ".join([f"no plan keeps the budget {self.budget}, {limit}: {least}", *map(str, self.rounds)])
+        return BudgetNotReached(self.module, reason, least_bytes)

@@ -1,0 +1,181 @@
+"""Choose the variant of a step that runs: the rewritten one, or the plain one if the compiler measures fewer bytes of
+temporaries for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+import jax
+
+from ....driver.api import Rewritten, memory
+from ....planning.objective import is_worth_it
+from ....support.diagnostics import strict_refusal
+from .. import private
+from ..messages import why_plain
+from .allocation import temporary_bytes
+from .compiler_options import MEASURING
+
+if TYPE_CHECKING:
+    from ..lowering.lowered import Lowered
+
+SURE = 0.15
+"""The predicted saving of the peak, as a share, above which nothing is measured: the error of the model is smaller."""
+
+
+class Variant(Enum):
+    """The variants of a step. Of two whose temporaries differ by less than 1 %, the later one in this list runs."""
+
+    MERGED = "the step with its own jax.checkpoint merged back, rewritten"
+    RECOMPUTED = "the rewritten step"
+    KEEPING = "the plain step, with barriers of its own (jax.checkpoint) that stay"
+    PLAIN = "the plain step, just as jax.jit runs it"
+
+
+@dataclass(frozen=True)
+class CompiledStep:
+    """The variant of a step that runs, compiled.
+
+    Attributes:
+        compiled: The compiled variant.
+        why: The reason that the plain step runs; None for a rewritten step.
+        variant: The variant that runs.
+        rewritten: The rewrite; None for a plain step.
+        sizes: The temporaries of each compiled variant in bytes, as measured by the compiler; empty if only one was
+            compiled.
+    """
+
+    compiled: jax.stages.Compiled
+    why: str | None
+    variant: Variant
+    rewritten: Rewritten | None
+    sizes: Mapping[Variant, int | None]
+
+
+def chosen(lowered: Lowered) -> CompiledStep:
+    """Compile the variants that the option `measure` requires, and choose the one that runs.
+
+    Raises `Refusal` with the option `strict` if the plain step needs fewer temporaries.
+    """
+    variants = _variants(lowered)
+    best, sizes, compiled = _from_cache(lowered, variants) or _measured(lowered, variants)
+    rewritten = lowered.merged if best is Variant.MERGED else lowered.rewritten if best is Variant.RECOMPUTED else None
+    why = None if rewritten is not None else lowered.why or _why_plain(lowered, best, sizes)
+    return CompiledStep(compiled, why, best, rewritten, sizes)
+
+
+Measured = tuple[Variant, Mapping[Variant, int | None], jax.stages.Compiled]
+"""The variant that runs, the bytes of temporaries of each compiled variant, and the variant that runs, compiled."""
+
+
+def _measured(lowered: Lowered, variants: Sequence[Variant]) -> Measured:
+    """Compile the variant with the lowest prediction, measure the others, and choose the smallest.
+
+    A variant that is only measured is compiled without optimizations where this gives the same bytes, and compiled
+    again if it is the smallest.
+    """
+    first, *others = ranked(lowered, variants)
+    compiled = {first: _compiled(lowered, first)}
+    if not others:
+        return first, {}, compiled[first]
+    options = MEASURING if "cpu" in private.platforms(lowered.plain) else None
+    measured = {first: temporary_bytes(compiled[first])}
+    measured |= {variant: temporary_bytes(_compiled(lowered, variant, options)) for variant in others}
+    sizes = {variant: measured[variant] for variant in Variant if variant in measured}
+    best = _least(sizes)
+    if best not in compiled:
+        compiled[best] = _compiled(lowered, best)
+        sizes[best] = temporary_bytes(compiled[best])
+        best = _least({variant: sizes[variant] for variant in Variant if variant in compiled})
+    lowered.cache.keep_choice(
+        lowered.options.measure, best.name, {variant.name: size for variant, size in sizes.items()}
+    )
+    return best, sizes, compiled[best]
+
+
+def ranked(lowered: Lowered, variants: Sequence[Variant]) -> list[Variant]:
+    """Return the variants to compile, at most two: the one with the lowest prediction, then another that may be smaller
+    within the error of the model.
+
+    The user's own `jax.checkpoint` is preferred over a second rewrite, and never runs without a measurement. A step
+    without barriers of its own has two variants at most, and the rewrite is predicted to be smaller.
+    """
+    if len(variants) <= 2:
+        return list(variants)
+    predicted = {variant: size for variant in variants if (size := _predicted_bytes(lowered, variant)) is not None}
+    first = min(reversed(predicted), key=predicted.__getitem__)
+    limit = float("inf") if first is Variant.KEEPING else predicted[first] / (1 - SURE)
+    near = [variant for variant in predicted if variant is not first and predicted[variant] <= limit]
+    return [first, *sorted(near, key=lambda variant: (variant is not Variant.KEEPING, predicted[variant]))[:1]]
+
+
+def _predicted_bytes(lowered: Lowered, variant: Variant) -> int | None:
+    """Return the temporaries by the model of XLA:CPU in bytes; None for the plain step without its barriers, which
+    needs no fewer bytes than with them."""
+    if variant is Variant.PLAIN:
+        return None
+    rewritten = (
+        lowered.merged if variant is Variant.MERGED else lowered.rewritten if variant is Variant.RECOMPUTED else None
+    )
+    module = lowered.module if rewritten is None else rewritten.module
+    assert module is not None, "a step with several variants can be read"
+    return max((timeline.peak_bytes for timeline in memory(module, "xla").values()), default=0)
+
+
+def _from_cache(lowered: Lowered, variants: Sequence[Variant]) -> Measured | None:
+    """Return the stored choice; None if there is none, or if the compiler now measures another size."""
+    stored = None if len(variants) == 1 else lowered.cache.choice(lowered.options.measure)
+    if stored is None:
+        return None
+    best, sizes = Variant[stored[0]], {Variant[name]: size for name, size in stored[1].items()}
+    compiled = _compiled(lowered, best)
+    return (best, sizes, compiled) if temporary_bytes(compiled) == sizes[best] else None
+
+
+def _variants(lowered: Lowered) -> list[Variant]:
+    """Return the variants that can run. If there is only one, nothing is measured."""
+    if lowered.within is not None:
+        return [Variant.PLAIN if lowered.rewritten is None else Variant.RECOMPUTED]
+    measure, rewritten = lowered.options.measure, lowered.rewritten
+    own = lowered.drops_barriers and measure is not False
+    plain = [Variant.KEEPING, Variant.PLAIN] if own else [Variant.PLAIN]
+    merged = [Variant.MERGED] if own and lowered.merged is not None else []
+    if lowered.why is not None or rewritten is None:
+        return [*merged, *plain]
+    if measure == "auto" and lowered.options.rewrite.selection.segment_budgets:
+        # The user has fixed the bytes that segments save: a measurement must not override them.
+        measure = False
+    if measure == "auto":
+        measure = lowered.drops_barriers or rewritten.predicted_saving < SURE
+    return [*merged, Variant.RECOMPUTED, *(plain if measure else ())]
+
+
+def _compiled(lowered: Lowered, variant: Variant, options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
+    if variant is Variant.MERGED:
+        return lowered.compile_merged(options)
+    if variant is Variant.PLAIN:
+        return lowered.plain_compiled if options is None else lowered.plain_measured
+    return lowered.compile(options) if variant is Variant.RECOMPUTED else lowered.compile_plain(options, keeping=True)
+
+
+def _least(sizes: Mapping[Variant, int | None]) -> Variant:
+    """Return the variant with the fewest bytes; of those within 1 %, the last one. If a size is unknown, return the
+    first variant that is not merged."""
+    measured = {variant: size for variant, size in sizes.items() if size is not None}
+    if len(measured) < len(sizes):
+        return next((variant for variant in sizes if variant is not Variant.MERGED), Variant.MERGED)
+    least = min(measured.values())
+    return [variant for variant, size in measured.items() if not is_worth_it(size, least)][-1]
+
+
+def _why_plain(lowered: Lowered, variant: Variant, sizes: Mapping[Variant, int | None]) -> str:
+    rewritten, plain_bytes = lowered.rewritten, sizes[variant]
+    rewritten_bytes = sizes.get(Variant.RECOMPUTED, sizes.get(Variant.MERGED))
+    assert rewritten is not None and plain_bytes is not None and rewritten_bytes is not None, "both were measured"
+    why = why_plain.plain_is_less(lowered.name, plain_bytes, rewritten_bytes, rewritten.remarks)
+    if lowered.options.rewrite.strict:
+        raise strict_refusal(rewritten.module, why)
+    return why

@@ -1,0 +1,56 @@
+"""The bytes that a budget allows on the device of a compiled step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+from xdsl.dialects.builtin import ModuleOp
+
+from ....search.budget.limits import temporaries_limit
+from ....support.units import is_share, parse_budget
+from ..keywords.budget_option import DEVICE
+from .allocation import UnknownMemory, fixed_bytes, reported_bytes
+
+_JAX: Any = jax
+"""JAX's own types are partly unknown to type checkers."""
+
+
+def device_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> int | None:
+    """Return the bytes of the device that a budget allows, arguments and results included; None for the budget `min`.
+
+    The arguments are those of `limit_of_step`. Raises `UnknownMemory` if the compiler or the device reports no sizes.
+    """
+    plain_bytes = reported_bytes(module, plain, "a budget")
+    if budget == DEVICE:
+        return max(1, free_bytes(module))
+    limit = parse_budget(budget, plain_bytes)
+    return limit + fixed_bytes(plain) if limit is not None and is_share(budget) else limit
+
+
+def limit_of_step(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> int | None:
+    """Return the bytes that a budget leaves for temporaries; None for the budget `min`.
+
+    Args:
+        module: The step, for the place of an error.
+        budget: A budget, as `checked_budget` returns it.
+        plain: The plain step, compiled.
+
+    Raises:
+        UnknownMemory: If the compiler or the device reports no sizes.
+        Refusal: If arguments and results alone need more.
+    """
+    plain_bytes = reported_bytes(module, plain, "a budget")
+    text = f"{max(1, free_bytes(module))}B" if budget == DEVICE else budget
+    return temporaries_limit(module, text, plain_bytes, fixed_bytes(plain))
+
+
+def free_bytes(module: ModuleOp) -> int:
+    """Return the bytes that the device reports as free. Raises `UnknownMemory` if it reports none."""
+    device: Any = _JAX.local_devices()[0]
+    stats: Any = device.memory_stats()
+    if not stats or "bytes_limit" not in stats:
+        raise UnknownMemory(
+            module, f'budget="device": {device.platform} does not report its memory: give bytes or a share'
+        )
+    return int(stats["bytes_limit"]) - int(stats.get("bytes_in_use", 0))

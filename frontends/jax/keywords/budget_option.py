@@ -1,0 +1,33 @@
+"""The values of the option `budget` of `recompute.jax`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....support.units import budget_text, parse_budget
+
+DEVICE = "device"
+"""The budget of the memory that the device reports as free."""
+
+
+def checked_budget(budget: Any, caller: str = "recompute.jax.jit") -> str:
+    """Return the option `budget` as text.
+
+    Args:
+        budget: The option as the user wrote it.
+        caller: The function that messages name.
+
+    Raises:
+        TypeError: For a value that is not a str, an int or a float.
+        ValueError: For an invalid budget.
+    """
+    if isinstance(budget, bool) or not isinstance(budget, str | int | float):
+        raise TypeError(f"{caller}: budget must be a str, a share or bytes, not {type(budget).__name__}")
+    try:
+        text = budget_text(budget)
+        if text.lower() == DEVICE:
+            return DEVICE
+        parse_budget(text, 1)
+    except ValueError as error:
+        raise ValueError(f'{caller}: {error}; budget="device" takes the free memory of the device') from error
+    return text

@@ -1,0 +1,26 @@
+"""Drop the option `offload` on platforms without a separate host memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from .jit_options import JitOptions
+
+NO_HOST = (
+    "offload={offload!r} has no effect: on {platform} the device's memory is the host's, and XLA drops the moves; "
+    "values are saved or recomputed"
+)
+
+
+def supported_options(options: JitOptions, platforms: Sequence[str]) -> tuple[JitOptions, tuple[str, ...]]:
+    """Return the options for these platforms, without an `offload` that has no effect there, and a remark if it is
+    dropped.
+
+    JAX emits moves to the host for GPU and TPU only.
+    """
+    hostless = next((platform for platform in platforms if platform == "cpu"), None)
+    if not options.rewrite.offload or hostless is None:
+        return options, ()
+    remark = NO_HOST.format(offload=options.rewrite.offload, platform=hostless)
+    return replace(options, rewrite=replace(options.rewrite, offload="")), (remark,)

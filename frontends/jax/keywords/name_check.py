@@ -1,0 +1,65 @@
+"""Refuse names in the options `save`, `names` and `policy` that no value of the step has: a misspelt name would save
+nothing, silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from ....analysis.request.value_names import named_by, names_of
+from ....driver.api import as_module
+from ....options.selection import BadSelection
+from ....support.operations import every_operation
+from ....support.suggestions import similar_names
+from ....transforms.inline import inline
+from ..messages import warning
+
+_NAME_VALUES = "name values with jax.ad_checkpoint.checkpoint_name, or blocks with recompute.jax.block"
+
+
+POLICY = "policy"
+"""The option whose names are those of one of JAX's policies."""
+
+
+class UnknownName(BadSelection):
+    """A name that no value of the step has."""
+
+
+def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[str]]) -> None:
+    """Check that every pattern matches an operation of the module, functions inlined.
+
+    Args:
+        step: The name of the step, for the message.
+        module: The step, with or without calls of marks. It is left unchanged.
+        patterns: Names and shell-style patterns, by option.
+
+    Raises:
+        UnknownName: For a pattern that matches nothing; the message lists similar names. For a name of a policy with
+            other names that match, the warning `UnmatchedName` is given instead.
+    """
+    requested = [(option, pattern) for option, names in patterns.items() for pattern in names]
+    if not requested or not _without_match(every_operation(module), requested):
+        return
+    # Scopes of a called function are complete only after inlining.
+    flat = as_module(module).clone()
+    inline(flat)
+    operations = every_operation(flat)
+    missing = _without_match(operations, requested)
+    used = set(requested) - set(missing)
+    # Policies are shared among models: one of their names is enough.
+    is_used = any(option == POLICY for option, _ in used)
+    for option, pattern in missing:
+        if option == POLICY and is_used:
+            warning.warn(f"{step}: policy: the name {pattern!r} matches no value of the step", warning.UnmatchedName)
+            continue
+        near = similar_names(pattern, {name for op in operations for name in names_of(op)})
+        similar = f"similar names are: {', '.join(near)}" if near else _NAME_VALUES
+        raise UnknownName(f"{step}: {option}={pattern!r} matches no value of the step; {similar}")
+
+
+def _without_match(operations: Sequence[Operation], requested: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    matches = named_by(operations, [pattern for _, pattern in requested])
+    return [(option, pattern) for option, pattern in requested if not matches[pattern]]

@@ -1,0 +1,54 @@
+"""The remedy for arguments that a step rejects: modules of equinox and flax nnx with members that are not arrays, and
+options that belong to `recompute.jax.jit`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..annotations.scopes import is_one_of
+from ..keywords.keywords import OWN_KEYWORDS
+
+_TREE: Any = jax.tree
+"""Partly unknown to type checkers."""
+_EQUINOX, _NNX = (("equinox", "Module"),), (("flax.nnx", "Module"),)
+_HINTS = (
+    (
+        _EQUINOX,
+        "{name} takes an equinox module with members that are not arrays, which jax.jit rejects. Use "
+        "recompute.eqx.filter_jit in place of recompute.jax.jit, as eqx.filter_jit in place of jax.jit: it traces the "
+        "arrays and keeps everything else static",
+    ),
+    (
+        _NNX,
+        "{name} takes a flax nnx module with members that are not arrays, which jax.jit rejects. Use recompute.nnx.jit "
+        "in place of recompute.jax.jit, as nnx.jit in place of jax.jit: it splits the module, and writes updates back",
+    ),
+)
+
+
+def hint(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
+    """Return the remedy if a module among the arguments of a step has a member that is not an array, or if an argument
+    has the name of an option; otherwise None.
+
+    `name`: the name of the step."""
+    for option in kwargs.keys() & set(OWN_KEYWORDS):
+        return (
+            f"{option}= is an option of recompute.jax.jit, not an argument of {name}: write "
+            f"recompute.jax.jit({name}, {option}=…); recompute.jax.explain takes budget= too"
+        )
+    for kind, text in _HINTS:
+        is_module = partial(is_one_of, kinds=kind)
+        modules = filter(is_module, _TREE.leaves((tuple(args), dict(kwargs)), is_leaf=is_module))
+        if not all(map(_is_array, _TREE.leaves(list(modules)))):
+            return text.format(name=name)
+    return None
+
+
+def _is_array(value: Any) -> bool:
+    """Return whether `jax.jit` traces a value."""
+    return isinstance(value, jax.Array | jax.ShapeDtypeStruct | np.ndarray | np.generic | int | float | complex)

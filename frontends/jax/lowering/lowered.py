@@ -1,0 +1,167 @@
+"""The lowered and rewritten step of `recompute.jax.jit`, which compiles the plain and the rewritten variant.
+
+JAX's own `jax.stages.Lowered` keeps pytrees, donation, shardings and constants; only the module inside it is replaced.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import jax
+from xdsl.dialects.builtin import ModuleOp
+
+from ....driver.api import Rewritten
+from ....options.recompute_options import RecomputeOptions
+from ....support.diagnostics import Remark
+from ....support.progress import progress
+from .. import private
+from ..bridge import crossing
+from ..compilation.allocation import reported_bytes
+from ..compilation.budgeted import BudgetedCompile
+from ..compilation.choice import CompiledStep, chosen
+from ..compilation.compiler_options import MEASURING, keeping_barriers
+from ..keywords.jit_options import JitOptions
+from ..reports.step_report import Report, compared
+from .merged import merged
+from .step_cache import StepCache
+
+NOT_CACHED = StepCache("")
+
+
+def _nothing_to_read() -> None:
+    """Return None: the step cannot be parsed."""
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """The result of `recompute.jax.jit(…).lower(…)`.
+
+    Attributes:
+        name: The name of the step.
+        options: The options of the step.
+        plain: JAX's own `Lowered` of the plain step.
+        less: That of the rewritten step; `plain` itself if nothing is recomputed.
+        rewritten: The rewrite of the module; None if it was refused.
+        remarks: The remarks of the rewrite, or the reason for its refusal.
+        why: The reason that nothing is recomputed, with a remedy; None if operations are recomputed.
+        drops_barriers: Whether the plain step has barriers of its own, such as those of `jax.checkpoint`, which
+            `jax.jit` drops on this platform.
+        within: The result of the search for a budget; None without a budget.
+        read: Returns `module`, which is read at its first use.
+        cache: The disk cache of the step.
+    """
+
+    name: str
+    options: JitOptions
+    plain: jax.stages.Lowered
+    less: jax.stages.Lowered
+    rewritten: Rewritten | None
+    remarks: tuple[Remark | str, ...]
+    why: str | None
+    drops_barriers: bool = False
+    within: BudgetedCompile | None = None
+    read: Callable[[], ModuleOp | None] = field(default=_nothing_to_read, repr=False)
+    cache: StepCache = field(default=NOT_CACHED, repr=False)
+
+    @property
+    def module(self) -> ModuleOp | None:
+        """The plain step as a module of xDSL, with its marks; None if it cannot be parsed."""
+        return self.read()
+
+    @cached_property
+    def choice(self) -> CompiledStep:
+        """The variant that a call runs, compiled once. Raises `Refusal` with `strict` if the plain step needs less."""
+        with progress(f"recompute.jax: {self.name}") as line:
+            line.at("compiling")
+            return chosen(self)
+
+    @cached_property
+    def plain_compiled(self) -> jax.stages.Compiled:
+        """The plain step as `jax.jit` compiles it, compiled once."""
+        return self.compile_plain()
+
+    @cached_property
+    def plain_measured(self) -> jax.stages.Compiled:
+        """The plain step, compiled once for its sizes. On CPU it is compiled without optimizations, with the same sizes
+        in less time, unless it was compiled before."""
+        if self.within is not None and self.within.plain_step is not None:
+            return self.within.plain_step
+        if "plain_compiled" in vars(self) or "cpu" not in private.platforms(self.plain):
+            return self.plain_compiled
+        return self.compile_plain(MEASURING)
+
+    @cached_property
+    def comparison(self) -> Report:
+        """The report on the step, made once."""
+        return compared(self)
+
+    def compile(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
+        """Compile the rewritten step; if nothing is recomputed, the plain one, as `jax.jit` does."""
+        if self.within is not None and compiler_options is None:
+            return self.within.compiled
+        if self.why is not None:
+            return self.compile_plain(compiler_options)
+        return compile_lowered(self.less, keeping_options(self.plain, self.options, compiler_options))
+
+    def compile_plain(
+        self, compiler_options: Mapping[str, Any] | None = None, *, keeping: bool = False
+    ) -> jax.stages.Compiled:
+        """Compile the plain step as `jax.jit` does.
+
+        Args:
+            compiler_options: Compiler options in addition to those of `recompute.jax.jit`.
+            keeping: Add the compiler options that keep barriers, with which rewritten steps are compiled.
+        """
+        options = keeping_options(self.plain, self.options, compiler_options) if keeping else compiler_options
+        return compile_lowered(self.plain, None if options is None else dict(options))
+
+    @property
+    def merged(self) -> Rewritten | None:
+        """The rewrite of the step with the copies of its own `jax.checkpoint` merged back; None if that fails."""
+        return self._merged[0]
+
+    @cached_property
+    def _merged(self) -> tuple[Rewritten | None, jax.stages.Lowered | None]:
+        """The rewrite of the merged step, and the lowered step that JAX compiles."""
+        if not self.drops_barriers:
+            return None, None
+        options = searching_options(self.options, self.plain)
+        return self.cache.merged(self.plain, lambda: self.module, lambda: merged(self.module, options))
+
+    def compile_merged(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
+        """Compile the merged step, which must exist: `merged` is not None."""
+        _, less = self._merged
+        assert less is not None, "there is a merged step"
+        return compile_lowered(less, keeping_options(self.plain, self.options, compiler_options))
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """Return the module that is compiled, as `jax.stages.Lowered.as_text` prints it."""
+        return self.less.as_text(dialect, debug_info=debug_info)
+
+
+def keeping_options(
+    plain: jax.stages.Lowered, options: JitOptions, compiler_options: Mapping[str, Any] | None
+) -> dict[str, Any] | None:
+    """Return the compiler options that keep barriers, merged with those of `recompute.jax.jit` and of this call."""
+    return keeping_barriers(private.platforms(plain), options.jit.get("compiler_options"), compiler_options)
+
+
+def compile_lowered(lowered: Any, compiler_options: dict[str, Any] | None) -> jax.stages.Compiled:
+    return lowered.compile(compiler_options)
+
+
+def searching_options(options: JitOptions, plain: jax.stages.Lowered) -> RecomputeOptions:
+    """Return the options of the rewrite. With the option `search`, the compiler measures the attempts."""
+    if not options.search:
+        return options.rewrite
+    compiler_options = keeping_options(plain, options, None)
+
+    def temporaries(module: ModuleOp) -> int:
+        compiled = compile_lowered(crossing.with_module(plain, module), compiler_options)
+        return reported_bytes(module, compiled, "the option search")
+
+    return replace(options.rewrite, attempts=options.search, measure=temporaries, workers=os.cpu_count() or 1)

@@ -1,0 +1,50 @@
+"""Merge the copies of a step's own `jax.checkpoint` back (CSE), and select other operations to recompute."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ....dialects.mark_calls import NAME, is_named_as_mark
+from ....driver.api import Rewritten, rewrite
+from ....driver.verified import NotProved
+from ....options.recompute_options import RecomputeOptions
+from ....options.selection import AUTO
+from ....support.diagnostics import Refusal
+from ....support.operations import every_operation
+from ....transforms.merge_remat import is_of_remat
+from ....transforms.take_scopes import take_scopes
+
+
+def merged(module: ModuleOp | None, request: RecomputeOptions) -> Rewritten | None:
+    """Merge and rewrite a step, proved equal to the original module.
+
+    Returns None if that fails, and if options or marks in the step select the operations to recompute, which merging
+    would override.
+
+    Args:
+        module: The step; None if it could not be read.
+        request: The options of the rewrite.
+    """
+    if module is None or _selects_places(request) or not any(map(is_of_remat, every_operation(module))):
+        return None
+    try:
+        if _is_marked(module):
+            return None
+        return rewrite(module, replace(request, merge_remat=True, strict=False))
+    except (Refusal, NotProved):
+        return None
+
+
+def _selects_places(request: RecomputeOptions) -> bool:
+    """Return whether the options select segments or a plan. A policy does not: it applies to any segment."""
+    if any(choice is not None for choice in (request.plan, request.planner, request.pipeline)):
+        return True
+    return request.selection.segments != AUTO.segments or request.selection.checkpoints is not None
+
+
+def _is_marked(module: ModuleOp) -> bool:
+    """Return whether the step has marks or marked calls. Names are no marks. Raises `Refusal` for invalid marks."""
+    marks = [op for op in every_operation(module) if is_named_as_mark(op)]
+    return any(op.call_target_name.data != NAME for op in marks) or take_scopes(module.clone()) > 0

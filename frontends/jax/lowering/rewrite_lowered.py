@@ -1,0 +1,222 @@
+"""Rewrite a step that JAX has lowered, or read its rewrite from the disk cache.
+
+The path of a step: `jax.stages.Lowered`, StableHLO with locations, `recompute.rewrite`, and `Lowered`, which holds the
+plain step and the rewritten one.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from functools import cache as cache_of_call
+
+import jax
+from jax.extend import source_info_util
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import ParseError
+
+from ....dialects.mark_calls import is_named_as_mark
+from ....dialects.stablehlo.control import OptimizationBarrierOp
+from ....driver.api import rewrite
+from ....driver.stored_rewrite import RewriteRecord
+from ....driver.verified import NotProved
+from ....options.selection import BadSelection
+from ....support.diagnostics import Refusal, Remark
+from ....support.operations import every_operation
+from ....support.progress import ProgressLine, progress
+from ....support.units import format_bytes
+from .. import private
+from ..annotations.marks import WRITTEN_AS_CALLS
+from ..bridge import crossing
+from ..compilation.budgeted import BudgetedCompile, Compilers, compile_within, record_of_within, within_from
+from ..keywords.host_memory import supported_options
+from ..keywords.jit_options import JitOptions
+from ..keywords.name_check import demand_names
+from ..keywords.off_switch import WHY
+from ..messages import why_plain
+from .lowered import Lowered, compile_lowered, keeping_options, searching_options
+from .step_cache import StepCache, StoredStep
+
+_LOG = logging.getLogger("recompute.jax")
+# Operations that JAX adds while lowering get the location of the user's line, not of these files.
+for _file in (__file__, private.__file__):
+    source_info_util.register_exclusion(_file)
+
+
+def lowered_for_us(traced: jax.stages.Traced) -> jax.stages.Lowered:
+    """Lower a step with its marks and names as custom calls, which `recompute-take-marks` reads."""
+    return private.lower_with_rules(traced, WRITTEN_AS_CALLS)
+
+
+def rewritten(name: str, traced: jax.stages.Traced, options: JitOptions) -> Lowered:
+    """Lower and rewrite the step. If it cannot be rewritten, return the plain step with the reason in `why`.
+
+    Raises:
+        ValueError: For a selection that does not fit the step.
+        UnsupportedJax: If the installed JAX lacks a private attribute.
+        Refusal, NotProved, ParseError: As `recompute.rewrite` raises them, if the options demand a rewrite (`strict`, a
+            budget, a plan, a planner or a pipeline); otherwise they become the reason.
+    """
+    marked = lowered_for_us(traced)
+    private.demand_attributes(marked)
+    cache = StepCache.of(name, marked, options)
+    if (stored := cache.step()) is not None:
+        lowered = _from_cache(name, traced, marked, options, cache, stored)
+        if lowered is not None:
+            return lowered
+    lowered = _rewritten(name, traced, marked, options, cache)
+    if cache.key is not None and (lowered.within is None or lowered.within.is_complete):
+        cache.keep_step(_stored(lowered, marked))
+    return lowered
+
+
+def _rewritten(
+    name: str, traced: jax.stages.Traced, marked: jax.stages.Lowered, options: JitOptions, cache: StepCache
+) -> Lowered:
+    """Rewrite as `rewritten` does, without the cache. `marked`: the step, lowered with its marks."""
+    try:
+        module = crossing.module_of(marked, name)
+    except ParseError as error:
+        return _PlainStep(name, options, traced.lower(), False, None, cache).because(error)
+    demand_names(name, module, options.named)
+    plain = traced.lower() if any(map(is_named_as_mark, every_operation(module))) else marked
+    has_barriers = any(isinstance(op, OptimizationBarrierOp) for op in every_operation(module))
+    drops_barriers = has_barriers and "cpu" in private.platforms(plain)
+    options, host_remarks = supported_options(options, private.platforms(plain))
+    try:
+        with progress(f"recompute.jax: {name}") as line:
+            if options.budget is not None:
+                step = _PlainStep(name, options, plain, drops_barriers, module, cache)
+                lowered = _within(step, options.budget, module, line)
+                return replace(lowered, remarks=(*lowered.remarks, *host_remarks))
+            rewritten = rewrite(module, searching_options(options, plain))
+            line.result = f"{rewritten.copies or 'no'} operations are computed again"
+        for remark in rewritten.remarks:
+            _LOG.debug("%s: %s", name, remark)
+    except (Refusal, NotProved) as error:
+        if isinstance(error.__cause__, BadSelection):
+            raise BadSelection(f"{name}: {error.__cause__}") from error
+        return _PlainStep(name, options, plain, drops_barriers, module, cache).because(error)
+    why, less = None, plain
+    if rewritten.copies:
+        less = crossing.with_module(plain, rewritten.module)
+    else:
+        why = why_plain.nothing_recomputed(name, rewritten.remarks)
+    remarks = (*rewritten.remarks, *host_remarks)
+    return Lowered(
+        name, options, plain, less, rewritten, remarks, why, drops_barriers, read=lambda: module, cache=cache
+    )
+
+
+def not_rewritten(name: str, plain: jax.stages.Lowered, options: JitOptions) -> Lowered:
+    """Return the plain step for a call with recomputation switched off."""
+    return Lowered(name, options, plain, plain, None, (WHY,), f"{name}: the plain step runs: {WHY}")
+
+
+def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine) -> Lowered:
+    """Rewrite the step within the budget. Raises `Refusal` if no candidate keeps it."""
+    name, options, plain, cache = step.name, step.options, step.plain, step.cache
+    on_cpu = "cpu" in private.platforms(plain)
+    result = compile_within(
+        name,
+        module,
+        options.rewrite,
+        budget,
+        Compilers(
+            lambda: compile_lowered(plain, None),
+            lambda rewritten, measuring: compile_lowered(
+                crossing.with_module(plain, rewritten), keeping_options(plain, options, measuring if on_cpu else None)
+            ),
+            repr((private.platforms(plain), sorted((keeping_options(plain, options, None) or {}).items()))),
+        ),
+        line,
+    )
+    why, less, remarks = None, plain, tuple[Remark | str, ...]((result.nothing_to_do,))
+    line.result = _result_of(result)
+    if (rewritten := result.rewritten) is None:
+        why = why_plain.because(name, result.nothing_to_do)
+    else:
+        less, remarks = crossing.with_module(plain, rewritten.module), rewritten.remarks
+    return Lowered(name, options, plain, less, rewritten, remarks, why, within=result, read=lambda: module, cache=cache)
+
+
+def _stored(lowered: Lowered, marked: jax.stages.Lowered) -> StoredStep:
+    """Return the stored form of a step. `marked`: the step, lowered with its marks."""
+    rewritten = lowered.rewritten
+    return StoredStep(
+        has_marks=lowered.plain is not marked,
+        drops_barriers=lowered.drops_barriers,
+        why=lowered.why,
+        rewritten=None if rewritten is None else RewriteRecord.of(rewritten),
+        remarks=lowered.remarks[0 if rewritten is None else len(rewritten.remarks) :],
+        within=None if lowered.within is None else record_of_within(lowered.within),
+        less=b"" if lowered.less is lowered.plain else lowered.cache.bytecode_of(lowered.less),
+    )
+
+
+def _from_cache(
+    name: str,
+    traced: jax.stages.Traced,
+    marked: jax.stages.Lowered,
+    options: JitOptions,
+    cache: StepCache,
+    stored: StoredStep,
+) -> Lowered | None:
+    """Return a step from its stored form; None if the compiler now measures another size than the search for its budget
+    did."""
+
+    @cache_of_call
+    def read() -> ModuleOp | None:
+        try:
+            return crossing.module_of(marked, name)
+        except ParseError:
+            return None
+
+    plain = traced.lower() if stored.has_marks else marked
+    options, _ = supported_options(options, private.platforms(plain))
+    less = private.with_module(plain, private.module_of_bytecode(stored.less)) if stored.less else plain
+    rewritten = None if stored.rewritten is None else cache.stored(stored.rewritten, less, read)
+    result = None
+    if stored.within is not None:
+        keeping = None if rewritten is None else keeping_options(plain, options, None)
+        result = within_from(stored.within, rewritten, compile_lowered(less, keeping))
+        if result is None:
+            return None
+    remarks = (*(() if rewritten is None else rewritten.remarks), *stored.remarks)
+    return Lowered(
+        name, options, plain, less, rewritten, remarks, stored.why, stored.drops_barriers, result, read, cache
+    )
+
+
+def _result_of(within: BudgetedCompile) -> str:
+    """Describe the result of a search for a budget: `19.5 MiB -> 4.1 MiB of temporaries, within the budget 0.5`."""
+    needs = within.compiled.memory_analysis()
+    after = within.plain if needs is None else int(needs.temp_size_in_bytes)
+    before = format_bytes(within.plain)
+    if within.rewritten is None:
+        return f"{before} of temporaries, within the budget {within.budget} as it is"
+    kept = "the minimum that was found" if within.temporaries is None else f"within the budget {within.budget}"
+    return f"{before} -> {format_bytes(after)} of temporaries, {kept}"
+
+
+@dataclass(frozen=True)
+class _PlainStep:
+    """A step that runs unchanged if its rewrite is refused."""
+
+    name: str
+    options: JitOptions
+    plain: jax.stages.Lowered
+    drops_barriers: bool
+    module: ModuleOp | None
+    cache: StepCache
+
+    def because(self, error: Refusal | NotProved | ParseError) -> Lowered:
+        """Return the plain step with the error as its reason. Raises the error if the options demand a rewrite."""
+        if self.options.demands(error):
+            raise why_plain.in_jax_terms(self.name, error) from error.__cause__
+        why = why_plain.refused(self.name, error)
+        remark = Remark(error.operation, error.reason) if isinstance(error, Refusal) else str(error)
+        plain, drops, module = self.plain, self.drops_barriers, self.module
+        return Lowered(
+            self.name, self.options, plain, plain, None, (remark,), why, drops, read=lambda: module, cache=self.cache
+        )

@@ -1,0 +1,204 @@
+"""The disk cache of one step: its rewrite, the merged step, and which of the compiled steps needs least.
+
+    key of the step: JAX's module as bytecode, the name, the options, registrations, versions
+    rewrite, merged: record of the rewrite, with the rewritten module as bytecode
+    choice:          the variant that runs, and the bytes that the compiler measured, keyed by compiler and device too
+
+A hit parses nothing in xDSL: JAX reads the bytecode and compiles it. The bytecode is that of the first answer, so that
+JAX's own persistent compilation cache has it too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+from xdsl.dialects.builtin import ModuleOp
+
+from ....driver.api import Rewritten, as_module
+from ....driver.cache_keys import cache_key, options_key
+from ....driver.stored_rewrite import RewriteRecord, StoredRewrite, remark_from_json, remark_to_json, spelled_as
+from ....support.diagnostics import Remark
+from ....support.disk_cache import DiskCache, Entry, disk_cache
+from ....support.fingerprint import NoFingerprint, fingerprint
+from .. import private
+from ..bridge import crossing
+from ..keywords.jit_options import JitOptions
+
+_JAX: Any = jax
+"""JAX's own types are partly unknown to type checkers."""
+FLAG_VARIABLES = ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
+"""Environment variables with compiler flags."""
+
+
+@dataclass(frozen=True)
+class StoredStep:
+    """The stored form of a lowered and rewritten step.
+
+    Attributes:
+        has_marks: Whether the module had marks, so that the plain step is another lowering.
+        drops_barriers: As in `Lowered`.
+        why: As in `Lowered`.
+        rewritten: The record of the rewrite; None if it was refused.
+        remarks: The remarks that are not those of the rewrite.
+        within: The record of the search for a budget, as values of JSON; None without a budget.
+        less: The rewritten module as bytecode; empty if the plain step is compiled.
+    """
+
+    has_marks: bool
+    drops_barriers: bool
+    why: str | None
+    rewritten: RewriteRecord | None
+    remarks: tuple[Remark | str, ...]
+    within: Mapping[str, Any] | None
+    less: bytes
+
+    def to_entry(self) -> Entry:
+        """Return the step as an entry of the cache."""
+        record = {
+            "has_marks": self.has_marks,
+            "drops_barriers": self.drops_barriers,
+            "why": self.why,
+            "rewritten": None if self.rewritten is None else self.rewritten.to_json(),
+            "remarks": [remark if isinstance(remark, str) else remark_to_json(remark) for remark in self.remarks],
+            "within": self.within,
+        }
+        return Entry(record, self.less)
+
+    @classmethod
+    def from_entry(cls, entry: Entry) -> StoredStep:
+        """Return the step that `to_entry` wrote."""
+        record = entry.record
+        return cls(
+            has_marks=record["has_marks"],
+            drops_barriers=record["drops_barriers"],
+            why=record["why"],
+            rewritten=None if record["rewritten"] is None else RewriteRecord.from_json(record["rewritten"]),
+            remarks=tuple(
+                [remark if isinstance(remark, str) else remark_from_json(remark) for remark in record["remarks"]]
+            ),
+            within=record["within"],
+            less=entry.attachment,
+        )
+
+
+@dataclass(frozen=True)
+class StepCache:
+    """The cache of one step.
+
+    Attributes:
+        name: The name of the step.
+        key: The key of its module and options; None if nothing is cached.
+        measured: The part of a key that stands for the compiler and the devices.
+        disk: The cache on disk; None if it is off.
+    """
+
+    name: str
+    key: str | None = None
+    measured: str | None = None
+    disk: DiskCache | None = None
+
+    @classmethod
+    def of(cls, name: str, lowered: jax.stages.Lowered, options: JitOptions) -> StepCache:
+        """Make the cache of a step; one that stores nothing if the disk cache is off or the step has no key.
+
+        `lowered`: the step as it was lowered with marks."""
+        disk = disk_cache()
+        if disk is None:
+            return cls(name)
+        try:
+            measured = _compiler(private.platforms(lowered), options)
+            compiled = measured if options.search or options.budget is not None else None
+            key_parts = options_key(options.rewrite), options.search, options.budget, compiled
+        except NoFingerprint:
+            return cls(name)
+        return cls(name, cache_key("step", private.bytecode_of(lowered), name, *key_parts), measured, disk)
+
+    def step(self) -> StoredStep | None:
+        """Return the stored step; None if it is not in the cache."""
+        entry = self._get("rewrite")
+        return None if entry is None else StoredStep.from_entry(entry)
+
+    def keep_step(self, step: StoredStep) -> None:
+        """Store the step."""
+        self._put("rewrite", step.to_entry())
+
+    def merged(
+        self, plain: jax.stages.Lowered, original: Callable[[], ModuleOp | None], merge: Callable[[], Rewritten | None]
+    ) -> tuple[Rewritten | None, jax.stages.Lowered | None]:
+        """Return the merged step, from the cache or made by `merge`, and its form that JAX compiles; None for both if
+        the step cannot be merged."""
+        if (entry := self._get("merged")) is not None:
+            if entry.record["rewritten"] is None:
+                return None, None
+            less = private.with_module(plain, private.module_of_bytecode(entry.attachment))
+            return self.stored(RewriteRecord.from_json(entry.record["rewritten"]), less, original), less
+        if (rewritten := merge()) is None:
+            self._put("merged", Entry({"rewritten": None}))
+            return None, None
+        less = crossing.with_module(plain, rewritten.module)
+        self._put("merged", Entry({"rewritten": RewriteRecord.of(rewritten).to_json()}, self.bytecode_of(less)))
+        return rewritten, less
+
+    def stored(
+        self, record: RewriteRecord, less: jax.stages.Lowered, original: Callable[[], ModuleOp | None]
+    ) -> StoredRewrite:
+        """Return the rewrite of a record.
+
+        Args:
+            record: The record of the rewrite.
+            less: The rewritten step, as JAX compiles it.
+            original: Returns the step as JAX lowered it, with marks.
+        """
+
+        def before() -> ModuleOp:
+            module = original()
+            assert module is not None, "a step that was rewritten can be read"
+            return as_module(module)
+
+        def after() -> ModuleOp:
+            if record.spelling is None:
+                return before().clone()
+            return spelled_as(crossing.module_of(less, self.name), record.spelling)
+
+        return StoredRewrite(record, after, before)
+
+    def choice(self, measure: bool | str) -> tuple[str, dict[str, int | None]] | None:
+        """Return the stored choice: the name of the variant that runs, and the bytes of temporaries of each compiled
+        variant."""
+        entry = self._get("choice", measure, self.measured)
+        return None if entry is None else (entry.record["way"], dict(entry.record["sizes"]))
+
+    def keep_choice(self, measure: bool | str, way: str, sizes: Mapping[str, int | None]) -> None:
+        """Store the choice, in the form that `choice` returns."""
+        self._put("choice", Entry({"way": way, "sizes": dict(sizes)}), measure, self.measured)
+
+    def bytecode_of(self, lowered: jax.stages.Lowered) -> bytes:
+        """Return the module's bytecode if the cache will store it; otherwise `b""`."""
+        return b"" if self.key is None else private.bytecode_of(lowered)
+
+    def _get(self, kind: str, *parts: object) -> Entry | None:
+        key = self._key(kind, parts)
+        return None if key is None or self.disk is None else self.disk.get(key)
+
+    def _put(self, kind: str, entry: Entry, *parts: object) -> None:
+        key = self._key(kind, parts)
+        if key is not None and self.disk is not None:
+            self.disk.put(key, entry)
+
+    def _key(self, kind: str, parts: tuple[object, ...]) -> str | None:
+        return None if self.key is None else fingerprint((self.key, kind, parts))
+
+
+def _compiler(platforms: tuple[str, ...], options: JitOptions) -> str:
+    """Return the digest of the settings on which the compiler's measurements depend, the module apart. Raises
+    `NoFingerprint` for compiler options without a comparable content."""
+    devices: list[Any] = _JAX.local_devices()
+    client = devices[0].client
+    kinds = [device.device_kind for device in devices]
+    flags = [os.environ.get(name) for name in FLAG_VARIABLES]
+    versions = client.platform, client.platform_version
+    return fingerprint((platforms, versions, kinds, flags, options.jit.get("compiler_options")))

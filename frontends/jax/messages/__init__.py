@@ -1,0 +1,1 @@
+"""Warnings, errors and remedies of `recompute.jax`, at the line of the user."""

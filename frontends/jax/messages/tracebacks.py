@@ -1,0 +1,77 @@
+"""Short tracebacks, like those of JAX's errors: the lines of the user and the message, without frames of this package.
+
+    train.py:12: step(state, batch)
+    Refusal: train.py:8:9: error: no plan keeps the budget 1%, …
+
+`JAX_TRACEBACK_FILTERING=off` shows all frames, those of JAX and those of this package.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from traceback import walk_tb
+from types import FrameType, TracebackType
+from typing import Any, ParamSpec, TypeVar
+
+import jax
+import xdsl
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_JAX: Any = jax
+"""JAX's own types are partly unknown to type checkers."""
+_ROOT = Path(__file__).resolve().parents[3]
+_OURS = (
+    "analysis", "dialects", "driver", "frontends", "interpreters", "mlir_io", "options", "planning", "proof", "reports",
+    "rules", "search", "support", "transforms",
+)  # fmt: skip
+"""The folders whose frames are left out. Tests, examples and benchmarks are users."""
+_PATHS = tuple(f"{path}{os.sep}" for path in (*(_ROOT / name for name in _OURS), Path(xdsl.__file__).parent))
+_HIDDEN = (*_PATHS, contextlib.__file__)
+_OF_USERS = (TypeError, ValueError, ImportError)
+"""The errors that this package raises for mistakes of its users, besides those of its own classes and of xDSL."""
+
+
+def shorten(error: BaseException) -> None:
+    """Leave the frames of this package and of xDSL out of the traceback of an error. Of an error that this package
+    raises, the causes are left out too, since the message has the reason. Tracebacks of internal errors are kept
+    whole.
+
+    Call this in the outermost function, and then `raise` without an argument, which adds no frame.
+    """
+    frames = list(walk_tb(error.__traceback__))
+    if _JAX.config.jax_traceback_filtering == "off" or not frames:
+        return
+    of_package = f"{__name__.partition('.frontends.')[0]}."
+    is_of_class = type(error).__module__.startswith((of_package, "xdsl."))
+    if _is_hidden(frames[-1][0]):
+        if not is_of_class and not isinstance(error, _OF_USERS):
+            return
+        error.__cause__, error.__suppress_context__ = None, True
+    short = None
+    for frame, line in reversed(frames):
+        if not _is_hidden(frame):
+            short = TracebackType(short, frame, frame.f_lasti, line)
+    error.with_traceback(short)
+
+
+def _is_hidden(frame: FrameType) -> bool:
+    return os.path.abspath(frame.f_code.co_filename).startswith(_HIDDEN)
+
+
+def shortened(function: Callable[P, R]) -> Callable[P, R]:
+    """Wrap a function of the edge, so that its errors have short tracebacks."""
+
+    @wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            shorten(error)
+            raise
+
+    return called

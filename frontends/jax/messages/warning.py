@@ -1,0 +1,32 @@
+"""The warnings of `recompute.jax`, at the line of the user's code that calls the step."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+
+from ...nothing_saved import NothingSaved as NothingSaved
+
+
+class BarriersDropped(UserWarning):
+    """A step inside another `jax.jit` is rewritten, but its barriers are dropped unless the outer `jax.jit` has the
+    compiler option that the message names. The options of the outer one cannot be read from inside."""
+
+
+class OptionsIgnored(UserWarning):
+    """A step with options is called inside another `recompute.jax.jit`, whose options apply to the whole."""
+
+
+class UnmatchedName(UserWarning):
+    """A name in one of JAX's policies on names matches no value of the step, and other names of the policy do."""
+
+
+_SKIPPED_MODULES = ("jax.", "flax.nnx.", "equinox.", __name__.removesuffix("messages.warning"))
+
+
+def warn(words: str, kind: type[Warning] = NothingSaved) -> None:
+    """Warn at the innermost line of the call stack outside JAX, flax nnx, equinox and this package."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and (level < 1 or str(frame.f_globals.get("__name__")).startswith(_SKIPPED_MODULES)):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(words, kind, stacklevel=level + 1)

@@ -1,0 +1,135 @@
+"""Messages on why a step runs unchanged: `<step>: the plain step runs: <reason>; <remedy>`.
+
+The remedy follows from the topic of the remark, or from the class of the refusal, that is the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ....support.diagnostics import Refusal, Remark, Topic
+from ....support.units import format_bytes
+from ....transforms.phase import ForwardOverReverse, NoGradient
+
+_GRADIENT_INSIDE = "take the gradient inside: recompute.jax.jit(jax.value_and_grad(loss))"
+_NAME_BLOCKS = (
+    "name the model's blocks with jax.named_scope or recompute.jax.block, and choose them with segments='block*', "
+    "or mark larger pieces"
+)
+_ALLOW_COLLECTIVES = "allow them with recompute.jax.jit(step, collectives=True)"
+_REMEDIES: Mapping[Topic, str] = {
+    Topic.COLLECTIVES: _ALLOW_COLLECTIVES,
+    Topic.LOOP_COLLECTIVES: _ALLOW_COLLECTIVES,
+    Topic.COLLECTIVES_UNEQUAL: "take the collectives out of the branch, or give the loop a constant length",
+    Topic.LOOP_STACKS_SMALLEST: (
+        "checkpoint the carries of the loop at intervals with recompute.jax.jit(step, loops='periodic(auto)'), or give "
+        "a budget"
+    ),
+    Topic.LOOP_NOT_COUNTED: "write the loop as jax.lax.scan, or as jax.lax.fori_loop with constant bounds",
+}
+_LOOPS = (Topic.LOOP_LEFT, Topic.LOOP_STACKS_SMALLEST, Topic.LOOP_COLLECTIVES, Topic.LOOP_NOT_COUNTED)
+_COLLECTIVES = (Topic.COLLECTIVES, Topic.COLLECTIVES_UNEQUAL)
+_BEFORE_REMEDY = "; "
+
+
+def nothing_recomputed(name: str, remarks: Sequence[Remark]) -> str:
+    """Return the message on a step of which nothing is recomputed, from the remarks of its rewrite.
+
+    Remarks on loops have precedence, since loops save most; then those on collectives. The remark on the chosen attempt
+    is no reason.
+    """
+    reasons = [remark for remark in remarks if remark.topic is not Topic.CHOICE]
+    loops = [remark for remark in reasons if remark.topic in _LOOPS]
+    collectives = [remark for remark in reasons if remark.topic in _COLLECTIVES]
+    remark = main_reason(loops or collectives or reasons or remarks)
+    return because(name, "no remarks" if remark is None else remark.reason, _remedy_for(remark))
+
+
+def because(name: str, reason: str, remedy: str = _NAME_BLOCKS) -> str:
+    """Return the message on a step that runs unchanged for this reason."""
+    return f"{name}: the plain step runs: {reason}{_BEFORE_REMEDY}{remedy}"
+
+
+def plain_is_less(name: str, plain_bytes: int, rewritten_bytes: int, remarks: Sequence[Remark]) -> str:
+    """Return the message on a rewritten step that needs more temporaries than the plain one.
+
+    Args:
+        name: The name of the step.
+        plain_bytes: The temporaries of the plain step, as measured by the compiler.
+        rewritten_bytes: Those of the rewritten step.
+        remarks: The remarks of the rewrite.
+    """
+    remark = main_reason(remarks)
+    sizes = (
+        f"compiled it needs {format_bytes(plain_bytes)} of temporaries, and {format_bytes(rewritten_bytes)} recomputed"
+    )
+    return because(name, f"{sizes} ({'no remarks' if remark is None else remark.reason})", _remedy_for(remark))
+
+
+def refused(name: str, error: Exception) -> str:
+    """Return the message on a step that cannot be rewritten."""
+    if isinstance(error, NoGradient) and not isinstance(error, ForwardOverReverse):
+        return (
+            f"{name} computes no gradient, so there is nothing to recompute and the plain step runs{_BEFORE_REMEDY}"
+            f"{_GRADIENT_INSIDE}"
+        )
+    return f"{name}: the plain step runs: {error.reason if isinstance(error, Refusal) else error}"
+
+
+def in_jax_terms(name: str, error: Exception) -> Exception:
+    """Return the error to raise for a step that cannot be rewritten: for one without a gradient, with JAX's remedy."""
+    if not isinstance(error, NoGradient) or isinstance(error, ForwardOverReverse):
+        return error
+    reason = (
+        f"no gradient found: {name} computes none; {_GRADIENT_INSIDE}, or name the results of the forward pass "
+        "(primal_results=0)"
+    )
+    return NoGradient(error.operation, reason).with_traceback(error.__traceback__)
+
+
+def under_a_trace(name: str) -> str:
+    """Return the warning for a step that another transformation of JAX traces."""
+    return (
+        f"{name} is called under jax.grad, jax.vmap or another transformation, and runs there as under jax.jit: "
+        f"nothing is recomputed; {_GRADIENT_INSIDE}, as the outermost transformation"
+    )
+
+
+def not_alone(name: str) -> str:
+    """Return the warning for a step inside another `jax.jit` that cannot be exported from it."""
+    return (
+        f"{name} is called inside another jax.jit, and has effects or closes over traced values: it runs there as "
+        "under jax.jit, and nothing is recomputed; pass the values as arguments, or call it outside jax.jit"
+    )
+
+
+def options_are_ignored(name: str, outer: str) -> str:
+    """Return the warning `OptionsIgnored`."""
+    return (
+        f"{name} is called inside recompute.jax.jit({outer}), which rewrites both as one step by its own options: "
+        f"those of {name} have no effect; give them to {outer}"
+    )
+
+
+def barriers_are_dropped(name: str) -> str:
+    """Return the warning `BarriersDropped`."""
+    return (
+        f"{name} is called inside another jax.jit, which drops the barriers on CPU, and the saving with them, unless "
+        "it has compiler_options={'xla_disable_hlo_passes': 'cse_barrier_expander'}, or XLA_FLAGS says so; or use "
+        "recompute.jax.jit in its place, which rewrites both as one step"
+    )
+
+
+def main_reason(remarks: Sequence[Remark]) -> Remark | None:
+    """Return the last remark that is a reason of its own; otherwise the last one, or None without remarks."""
+    specific = [remark for remark in remarks if remark.topic is not Topic.NOTHING_RECOMPUTED]
+    return next(reversed(specific or remarks), None)
+
+
+def remedy_in(message: str) -> str:
+    """Return the remedy at the end of a message of this module; a message without one is returned whole."""
+    return message.rpartition(_BEFORE_REMEDY)[2]
+
+
+def _remedy_for(remark: Remark | None) -> str:
+    return _NAME_BLOCKS if remark is None else _REMEDIES.get(remark.topic, _NAME_BLOCKS)

@@ -1,0 +1,112 @@
+"""The part of a step that one device holds, for reports: values with the shapes of their shards.
+
+    %0 = stablehlo.sine %x : tensor<2048x64xf32>     sharded over 8 devices     ->     tensor<256x64xf32>
+
+Shardy's own pass, which is a part of JAX, propagates the shardings of the arguments and of constraints through the
+step. The compiler's propagation is the same. The shapes are only counted, never compiled: attributes stay those of the
+whole arrays.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import Rewriter
+
+from ....dialects.sdy.axes import Sharding, mesh_of, sharding_of
+from ....dialects.sdy.operations import DataFlowEdgeOp
+from ....dialects.stablehlo.control import WhileOp
+from ....driver.api import as_module
+from ....support.operations import every_operation
+from ....support.type_guards import is_tensor
+from ....transforms.preparation.timelines import flat
+from .. import private
+from ..bridge import crossing
+
+
+class NotPropagated(Exception):
+    """The shardings of a step cannot be propagated: the installed JAX has no such pass, or it changes operations."""
+
+
+def partitions_of(module: ModuleOp) -> int:
+    """Return the number of devices over which JAX divides the step."""
+    stated = module.attributes.get("mhlo.num_partitions")
+    return stated.value.data if isinstance(stated, IntegerAttr) else 1
+
+
+def part_of_a_device(module: ModuleOp) -> ModuleOp:
+    """Return an inlined copy of the module in which values have the shapes of their shards.
+
+    `module`: the step, with or without calls of marks. It is left unchanged. Raises `NotPropagated`.
+    """
+    copy = flat(as_module(module))
+    propagated = private.propagated(crossing.to_mlir(copy))
+    if propagated is None:
+        raise NotPropagated(f"{private.PROPAGATION}: the passes are missing or fail")
+    sharded = crossing.from_mlir(propagated, "the propagated step")
+    operations = every_operation(copy)
+    twins = [op for op in every_operation(sharded) if not isinstance(op, DataFlowEdgeOp)]
+    if [op.name for op in operations] != [op.name for op in twins]:
+        raise NotPropagated(
+            f"{private.PROPAGATION}: the passes have added or removed operations, so the shards of values are unknown"
+        )
+    for op, twin in zip(operations, twins, strict=True):
+        for value, other in zip(_values_of(op), _sharded_like(twin), strict=True):
+            _take_shard(value, other)
+    for op in operations:
+        if isinstance(op, FuncOp):
+            _state_types(op)
+    return copy
+
+
+def bytes_per_device(devices: int) -> str:
+    """Return the note that bytes are those of one device."""
+    return f"bytes and FLOPs: per device, of {devices} devices"
+
+
+def whole_bytes(devices: int) -> str:
+    """Return the note that the bytes of values are those of whole arrays."""
+    return f"bytes of values: of all {devices} devices together, since JAX does not say what each of them holds"
+
+
+def _values_of(op: Operation) -> list[SSAValue]:
+    """Return the results of the operation and the arguments of its blocks."""
+    return [*op.results, *(argument for region in op.regions for block in region.blocks for argument in block.args)]
+
+
+def _sharded_like(op: Operation) -> list[SSAValue]:
+    """Return for each of `_values_of` the value that has its sharding: for a value in a loop the result of the loop."""
+    if isinstance(op, WhileOp):
+        return [*op.results, *(result for region in op.regions for result in op.results[: len(region.block.args)])]
+    return _values_of(op)
+
+
+def _take_shard(value: SSAValue, twin: SSAValue) -> None:
+    """Give the value the shape of its shard. `twin`: the same value with its sharding."""
+    sharding = sharding_of(twin)
+    if sharding is None or not is_tensor(value.type):
+        return
+    if (shape := _shard_shape(value.type, sharding, twin)) is not None:
+        Rewriter.replace_value_with_new_type(value, TensorType(value.type.get_element_type(), shape))
+
+
+def _shard_shape(type_: Any, sharding: Sharding, value: SSAValue) -> list[int] | None:
+    """Return the shape of a shard, rounded up as the compiler pads; None if the mesh is unknown."""
+    owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
+    mesh = None if owner is None else mesh_of(owner, sharding.mesh)
+    if mesh is None or mesh.is_maximal() or len(sharding.dimensions) != len(type_.get_shape()):
+        return None
+    parts = [prod(axis.length(mesh) for axis in dimension.axes) for dimension in sharding.dimensions]
+    return [-(-size // part) if size >= 0 else size for size, part in zip(type_.get_shape(), parts, strict=True)]
+
+
+def _state_types(function: FuncOp) -> None:
+    """Make the type of a function that of its arguments and of the values that it returns."""
+    block = function.body.blocks[0] if function.body.blocks else None
+    if block is not None and block.last_op is not None:
+        inputs, outputs = block.arg_types, [value.type for value in block.last_op.operands]
+        function.function_type = FunctionType.from_lists(list(inputs), outputs)

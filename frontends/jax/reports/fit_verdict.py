@@ -1,0 +1,77 @@
+"""The answer to "does it fit?" as one line, from the bytes that the compiler reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ....support.units import format_bytes
+
+UNKNOWN_LIMIT = "unknown: the device reports no memory limit; give a size such as budget='8GiB'"
+UNKNOWN_NEEDS = "unknown: the compiler does not report the memory of the step"
+
+
+@dataclass(frozen=True)
+class FitVerdict:
+    """Whether a step fits a memory limit.
+
+    Attributes:
+        fits: Whether it fits, recomputed if that is needed; None if that is unknown.
+        text: One line: `fits: needs 5.2 GiB of 8.0 GiB per device; the plain step needs 9.1 GiB`.
+    """
+
+    fits: bool | None
+    text: str
+
+
+@dataclass(frozen=True)
+class DeviceBytes:
+    """The bytes on each device of a step, for the verdict.
+
+    Attributes:
+        plain: The plain step; None if the compiler reports no sizes.
+        less: The step that runs.
+        fixed: The arguments and results, which no plan changes.
+        least: The least of all steps that were compiled.
+        devices: The number of devices.
+    """
+
+    plain: int | None
+    less: int | None
+    fixed: int
+    least: int | None
+    devices: int
+
+    @property
+    def place(self) -> str:
+        """The phrase for the place of the bytes: "per device" of several, otherwise "on the device"."""
+        return "per device" if self.devices > 1 else "on the device"
+
+
+def fit_verdict(needs: DeviceBytes, limit: int | None, *, searched: bool) -> FitVerdict:
+    """Return the verdict.
+
+    Args:
+        needs: The bytes of the step.
+        limit: The bytes that the budget allows on each device; None if the device does not report its memory.
+        searched: Whether plans for the budget were searched.
+    """
+    if needs.less is None or needs.plain is None:
+        return FitVerdict(None, UNKNOWN_NEEDS)
+    if limit is None:
+        return FitVerdict(None, UNKNOWN_LIMIT)
+    of_limit = f"of {format_bytes(limit)} {needs.place}"
+    if needs.less <= limit:
+        needed = f"needs {format_bytes(needs.plain)}"
+        plain = f"the plain step {needed if needs.plain > limit else 'fits, too'}"
+        return FitVerdict(True, f"fits: needs {format_bytes(needs.less)} {of_limit}; {plain}")
+    if needs.fixed > limit:
+        fixed = f"arguments and results alone need {format_bytes(needs.fixed)} {of_limit}"
+        return FitVerdict(False, f"does not fit: {fixed}")
+    if searched:
+        least = min(size for size in (needs.less, needs.plain, needs.least) if size is not None)
+        return FitVerdict(False, f"does not fit: the least that was found is {format_bytes(least)} {of_limit}")
+    return FitVerdict(
+        False,
+        f"does not fit without a budget: needs {format_bytes(needs.less)} {of_limit}; "
+        'search for plans with budget="device" or a size',
+    )

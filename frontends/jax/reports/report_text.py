@@ -1,0 +1,281 @@
+"""A report as text, short for `print` or in full, and as an HTML page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from ....analysis.explain.explanation import SavedValue
+from ....reports import memory_chart, memory_html
+from ....reports.by_module import ModuleRow
+from ....reports.memory_html import PageFacts
+from ....reports.memory_timeline import alive_at_the_peak, chart
+from ....reports.wrapping import wrapped
+from ....support.diagnostics import UNKNOWN, lines_of
+from ....support.units import format_bytes
+from ..messages.why_plain import remedy_in
+from .device_part import bytes_per_device, whole_bytes
+
+if TYPE_CHECKING:
+    from .step_report import Needs, Report
+
+_MOST = 8
+"""The maximum number of segments and of places that are listed; the others are counted."""
+_MODULES, _PLACES = 7, 4
+"""The maximum number of modules and of saved values in the short text."""
+_INDENT = 14
+"""The columns before the continuation of a line with bytes, more than those before its text."""
+_WIDTH = 72
+MOST_OF = 0.4
+"""The share of the temporaries above which one saved value is named as their cause: together with the values that are
+computed from it, it makes up most of them."""
+_IN_PARTS = (
+    "{operation} at {position} alone saves {size}: compute that part of the model in microbatches, with jax.lax.map or "
+    "jax.lax.scan"
+)
+_IN_JSON = (
+    "name", "fit", "plain", "less", "why", "copies", "proved", "kept", "modules", "budget", "budget_text", "refused",
+    "rounds", "devices", "values_per_device",
+)  # fmt: skip
+"""The fields of a report that JSON has as they are."""
+_NOT_REPORTED = "not reported by the compiler"
+
+
+def to_text(report: Report) -> str:
+    """Return the report in about 25 lines of 100 columns: verdict, memory and work, modules, saved values."""
+    kept = [part for line in _kept(report, _PLACES, _short) for part in wrapped(line, _INDENT)]
+    parts = [_verdicts(report), list(needs(report)), list(_modules(report)), kept]
+    return "\n".join(["\n\n".join("\n".join(lines) for lines in parts if lines), *next_steps(report)])
+
+
+def to_details(report: Report) -> str:
+    """Return the report in full, with the candidates, the copies by segment, memory over time, and the remarks."""
+    remarks = [f"  {line}" for line in lines_of(report.remarks)]
+    parts = [_verdicts(report), list(table(report)), list(_kept(report, _MOST)), list(_charts(report)), remarks]
+    return "\n\n".join("\n".join(lines) for lines in parts if lines)
+
+
+def to_html(report: Report) -> str:
+    """Return the report as an HTML page with its data and its script."""
+    modules = tuple((row.module, *_sizes(row)) for row in report.modules)
+    numbers = (("", "plain", "recomputed", "ratio"), *_numbers(report))
+    facts = PageFacts("\n".join(_verdicts(report)), numbers, modules, tuple(lines_of(report.remarks)))
+    return memory_html.to_html(report.timelines, report.name, facts)
+
+
+def to_svg(report: Report) -> str:
+    """Return the memory over time as a chart. Raises `ValueError` if the report has none, and `ImportError` without
+    matplotlib."""
+    if not report.timelines:
+        raise ValueError(f"{report.name}: the report has no chart, since nothing is recomputed")
+    return memory_chart.to_svg(report.timelines, report.name)
+
+
+def to_json(report: Report) -> str:
+    """Return the numbers of the report as JSON, without the timelines, with sizes in bytes."""
+    facts = {"verdict": headline(report), "variant": report.variant.value}
+    facts |= {"measured": {variant.value: size for variant, size in report.measured}}
+    facts |= {"remarks": list(map(str, report.remarks)), "again": dict(report.again)}
+    rest = {name: getattr(report, name) for name in _IN_JSON}
+    return json.dumps(facts | rest, default=asdict, indent=1) + "\n"
+
+
+def to_notebook(report: Report) -> str:
+    """Return the page in a frame, which separates its styles and its script from those of the notebook."""
+    return f'<iframe srcdoc="{escape(to_html(report))}" style="width: 100%; height: 900px; border: 0"></iframe>'
+
+
+def headline(report: Report) -> str:
+    """Return the first line of the report: whether the step fits, if that was the question, or else the saving."""
+    return verdict(report) if report.fit is None else report.fit.text
+
+
+def _verdicts(report: Report) -> list[str]:
+    """Return the lines on whether the step fits, if that was the question, and on the saving."""
+    lines = [verdict(report)] if report.fit is None else [report.fit.text, verdict(report)]
+    return [part for line in lines for part in wrapped(line)]
+
+
+def verdict(report: Report) -> str:
+    """Return one line: `step: 140.9 MiB -> 19.5 MiB of temporaries (-86 %), +21 % FLOPs, proved equal`."""
+    plain, less = report.plain, report.less
+    if plain.temporaries is None or less.temporaries is None:
+        return f"{report.name}: the compiler does not report temporaries"
+    before, each = format_bytes(plain.temporaries), " per device" if report.devices > 1 else ""
+    if report.why is not None:
+        return f"{report.name}: {before} of temporaries{each}, nothing recomputed"
+    change = _change(plain.temporaries, less.temporaries)
+    parts = [f"{before} -> {format_bytes(less.temporaries)} of temporaries{each}{change}"]
+    if plain.flops and less.flops is not None:
+        parts.append(f"{less.flops / plain.flops - 1:+.0%} FLOPs".replace("%", " %"))
+    parts.append("proved equal" if report.proved else "not proved")
+    return f"{report.name}: {', '.join(parts)}"
+
+
+def _change(before: int, after: int) -> str:
+    return f" ({after / before - 1:+.0%})".replace("%", " %") if before else ""
+
+
+def needs(report: Report) -> Iterator[str]:
+    """Yield a table of the memory and FLOPs of both steps and whether they fit, and the variant that runs."""
+    for quantity, plain, less, ratio in ((report.name, "plain", "recomputed", "ratio"), *_numbers(report)):
+        yield f"{quantity:<16}{plain:>14}{less:>14}{ratio:>8}".rstrip()
+    yield f"runs: {report.variant.value}"
+    if report.devices > 1:
+        yield bytes_per_device(report.devices)
+    if not report.values_per_device:
+        yield from wrapped(whole_bytes(report.devices))
+
+
+def _numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:
+    """Yield rows with a quantity, its value for the plain step and for the one that runs, and their ratio."""
+    plain, less = report.plain, report.less
+    yield _row("temporaries", plain.temporaries, less.temporaries, format_bytes)
+    yield _row("on the device", plain.device_bytes, less.device_bytes, format_bytes)
+    yield _row("FLOPs", plain.flops, less.flops, "{:.3g}".format)
+    if report.budget is not None:
+        label = f"fits in {report.budget_text or format_bytes(report.budget)}"
+        yield label, _fits(report, plain), _fits(report, less), ""
+
+
+def table(report: Report) -> Iterator[str]:
+    """Yield the lines of `needs`, each variant and candidate that was compiled, and the recomputed operations."""
+    yield from needs(report)
+    yield from _measured(report)
+    yield from (f"  compiled: {candidate}" for candidate in report.rounds)
+    yield report.why or f"computed again: {_recomputed(report)}"
+
+
+def _modules(report: Report) -> Iterator[str]:
+    """Yield a row for each module: the bytes saved for the backward pass before and after, and the bytes recomputed."""
+    if not report.modules:
+        return
+    shown = sorted(report.modules, key=_bytes_of)[-_MODULES:]
+    rows = [row for row in report.modules if row in shown]
+    others = [row for row in report.modules if row not in shown]
+    width = min(40, max(map(len, ("module", *(row.module for row in rows)))))
+    yield f"{'module':<{width}}{'saved, plain':>15}{'saved now':>12}{'computed again':>16}"
+    yield from (_module_row(row, width) for row in rows)
+    if others:
+        sums = [sum(column) for column in zip(*map(_sizes, others), strict=True)]
+        yield _module_row(ModuleRow(f"{len(others)} more", *sums), width)
+
+
+def _module_row(row: ModuleRow, width: int) -> str:
+    name = row.module if len(row.module) <= width else f"…{row.module[1 - width :]}"
+    plain, saved, recomputed = map(format_bytes, _sizes(row))
+    return f"{name:<{width}}{plain:>15}{saved:>12}{recomputed:>16}"
+
+
+def _sizes(row: ModuleRow) -> tuple[int, int, int]:
+    return row.plain_bytes, row.saved_bytes, row.recomputed_bytes
+
+
+def _bytes_of(row: ModuleRow) -> int:
+    return sum(_sizes(row))
+
+
+def next_steps(report: Report) -> Iterator[str]:
+    """Yield the advice on the next step, and how to show the details."""
+    yield ""
+    if report.refused:
+        yield from wrapped(f"why: {report.refused.splitlines()[0]}")
+    elif report.why is not None:
+        large = _large_value(report)
+        remedy = remedy_in(report.why) if large is None else _IN_PARTS.format(**large)
+        yield from wrapped(f"next: {remedy}")
+    elif report.rounds:
+        yield "next: a larger budget takes less extra work, a smaller one less memory"
+    else:
+        yield 'next: budget="min" looks for less memory, budget=0.5 or "8GiB" for the least work that fits'
+    yield 'more: print(report.details()) for charts and remarks, report.save("step.html") for a page'
+
+
+def _large_value(report: Report) -> dict[str, str] | None:
+    """Return a saved value that makes up most of the temporaries, as the fields of `_IN_PARTS`; None without one."""
+    value = max(report.kept, key=lambda value: value.bytes, default=None)
+    if value is None or value.bytes < MOST_OF * (report.plain.temporaries or 0):
+        return None
+    return {"operation": value.operation, "position": value.position, "size": format_bytes(value.bytes)}
+
+
+def _measured(report: Report) -> Iterator[str]:
+    """Yield the temporaries of each variant that was compiled for the choice."""
+    for variant, size in report.measured:
+        text = _NOT_REPORTED if size is None else format_bytes(size)
+        yield f"  {text:>10}  {variant.value}"
+
+
+def _row(
+    quantity: str, before: float | None, after: float | None, spell: Callable[[Any], str]
+) -> tuple[str, str, str, str]:
+    if before is None or after is None:
+        return quantity, "", _NOT_REPORTED, ""
+    return quantity, spell(before), spell(after), f"{after / before:.3f}" if before else "-"
+
+
+def _fits(report: Report, needs: Needs) -> str:
+    size = needs.device_bytes
+    return "unknown" if size is None or report.budget is None else "yes" if size <= report.budget else "no"
+
+
+def _recomputed(report: Report) -> str:
+    """Count the recomputed operations: `12 operations: layer1 4, layer0 4, layer2 4`."""
+    named = [f"{segment} {count}" for segment, count in report.again[:_MOST]]
+    others = [f"and {len(report.again) - _MOST} more"] if len(report.again) > _MOST else []
+    return f"{report.copies} operations: {', '.join([*named, *others])}" if report.copies else "0 operations"
+
+
+def _short(position: str) -> str:
+    """Shorten a source position: `model.py:41:9` for `/home/me/model.py:41:9`."""
+    return position.rpartition("/")[2]
+
+
+def _kept(report: Report, most: int, place_of: Callable[[str], str] = str) -> Iterator[str]:
+    """Yield the values saved for the backward pass, those of one operation, position and reason in one line."""
+    if not report.kept:
+        return
+    yield f"kept for the backward pass: {format_bytes(_bytes(report.kept))}"
+    by_place = dict[tuple[str, str, str | None], list[SavedValue]]()
+    for value in report.kept:
+        by_place.setdefault((value.operation, value.position, value.reason), []).append(value)
+    groups = sorted(by_place.values(), key=_bytes, reverse=True)
+    for group in groups[:most]:
+        value = group[0]
+        position = "" if value.position == UNKNOWN else f", {place_of(value.position)}"
+        place = f"{value.operation}{_places_of(group)}{position}"
+        yield f"  {format_bytes(_bytes(group)):>10}  {place}: {value.reason}"
+    if len(groups) > most:
+        yield f"  {format_bytes(sum(map(_bytes, groups[most:]))):>10}  in {len(groups) - most} more places"
+
+
+def _places_of(group: Sequence[SavedValue]) -> str:
+    """Return the modules or segments of values, ` in LM/Block_0, LM/Block_1 and 2 more`; "" for values outside."""
+    names = list(dict.fromkeys(value.module or value.segment for value in group if value.module or value.segment))
+    others = f" and {len(names) - 2} more" if len(names) > 2 else ""
+    return f" in {', '.join(names[:2])}{others}" if names else ""
+
+
+def _bytes(values: Iterable[SavedValue]) -> int:
+    return sum(value.bytes for value in values)
+
+
+def _charts(report: Report) -> Iterator[str]:
+    top = max((timeline.peak_bytes for _, timeline in report.timelines), default=0)
+    for name, timeline in report.timelines:
+        if timeline.operations:
+            yield f"{name}, temporaries in program order by the model of XLA:CPU"
+            yield from chart(timeline, _WIDTH, top)
+            yield from alive_at_the_peak(timeline)
+
+
+FORMATS: Mapping[str, Callable[[Report], str]] = {
+    ".html": to_html,
+    ".svg": to_svg,
+    ".txt": lambda report: f"{to_details(report)}\n",
+    ".json": to_json,
+}
+"""The formats of files, by suffix."""

@@ -1,0 +1,269 @@
+"""Reports on a step, plain and recomputed: memory, FLOPs, live values at the peak, saved values, recomputed operations.
+
+`print(report)` shows a summary, `report.details()` returns the whole text, and `report.save(path)` writes an HTML page,
+which notebooks display, or another format.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+from xdsl.dialects.builtin import ModuleOp
+
+from ....analysis.explain.explanation import SavedValue
+from ....analysis.memory.timeline import Timeline
+from ....dialects.sdy.computations import ManualComputationOp
+from ....driver.api import Rewritten, as_module, explain_verified
+from ....options.selection import AUTO
+from ....reports.by_module import ModuleRow, module_rows
+from ....support.diagnostics import Refusal, Remark
+from ....support.operations import every_operation
+from ..compilation.allocation import device_count, temporary_bytes
+from ..compilation.budgeted import CompiledCandidate
+from ..compilation.choice import Variant
+from ..messages.tracebacks import shortened
+from .device_part import NotPropagated, part_of_a_device
+from .fit_verdict import FitVerdict
+from .report_text import FORMATS, headline, to_details, to_notebook, to_text
+
+if TYPE_CHECKING:
+    from ..lowering.lowered import Lowered
+
+_JAX: Any = jax
+"""JAX's own types are partly unknown to type checkers."""
+
+
+OUTSIDE_SEGMENTS = "unnamed"
+"""The name for recomputed operations outside every segment."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """The memory and the work of a compiled step, as the compiler reports them.
+
+    Attributes:
+        temporaries: The bytes of temporaries; None if the compiler reports no sizes.
+        arguments: The bytes of arguments.
+        results: The bytes of results.
+        aliased: The bytes of results that share buffers with arguments.
+        flops: The FLOPs of one run; None if the compiler reports none.
+    """
+
+    temporaries: int | None
+    arguments: int
+    results: int
+    aliased: int
+    flops: float | None
+
+    @property
+    def device_bytes(self) -> int | None:
+        """The bytes on the device while the step runs: temporaries, arguments and results; None if unknown."""
+        if self.temporaries is None:
+            return None
+        return self.temporaries + self.arguments + self.results - self.aliased
+
+
+@dataclass(frozen=True)
+class Report:
+    """A comparison of the step that a call runs with the plain step.
+
+    Attributes:
+        name: The name of the step.
+        plain: The memory and the work of the plain step.
+        less: The memory and the work of the step that runs.
+        variant: The variant of the step that runs.
+        measured: The temporaries in bytes of each variant that was compiled for the choice; empty if only one was.
+        why: The reason that nothing is recomputed, with a remedy; None if operations are recomputed.
+        copies: The number of recomputed operations.
+        again: The number of recomputed operations of each segment, the largest first.
+        kept: The values that are still saved for the backward pass, the largest first.
+        timelines: The live bytes over time before and after the rewrite, by the model of XLA:CPU.
+        remarks: The remarks of the rewrite.
+        budget: The bytes on each device that the budget of the caller allows, or else the memory of the device; None if
+            that is unknown.
+        rounds: The candidates that were compiled in the search for a budget.
+        proved: Whether the step that runs is proved equal to the plain step.
+        modules: The bytes that are saved and recomputed, by module of the model.
+        budget_text: The budget as the caller wrote it; "" without one.
+        refused: The reason that no plan keeps the budget; "" if one does, or without a budget.
+        fit: Whether the step fits, of `recompute.jax.explain`; None for other reports and for the budget `min`.
+        devices: The number of devices on which the step runs. Bytes and FLOPs are those of one device.
+        values_per_device: Whether this is so for `kept`, `modules` and `timelines`; otherwise they have whole arrays.
+    """
+
+    name: str
+    plain: Needs
+    less: Needs
+    variant: Variant
+    measured: tuple[tuple[Variant, int | None], ...]
+    why: str | None
+    copies: int
+    again: tuple[tuple[str, int], ...]
+    kept: tuple[SavedValue, ...]
+    timelines: tuple[tuple[str, Timeline], ...]
+    remarks: tuple[Remark | str, ...]
+    budget: int | None
+    rounds: tuple[CompiledCandidate, ...] = ()
+    proved: bool = False
+    modules: tuple[ModuleRow, ...] = ()
+    budget_text: str = ""
+    refused: str = ""
+    fit: FitVerdict | None = None
+    devices: int = 1
+    values_per_device: bool = True
+
+    def __str__(self) -> str:
+        return to_text(self)
+
+    def __repr__(self) -> str:
+        return f"<recompute.jax.Report: {headline(self)}>"
+
+    def details(self) -> str:
+        """Return the report in full, with the candidates, the copies by segment, memory over time, and the remarks."""
+        return to_details(self)
+
+    @shortened
+    def save(self, path: str | Path) -> None:
+        """Write the report to a file, in the format of the suffix.
+
+        Args:
+            path: The file: `.html` is a page that needs no other file, `.svg` the chart of memory over time, `.txt` the
+                whole text, `.json` the numbers, with sizes in bytes.
+
+        Raises:
+            ValueError: For another suffix, and for a chart of a step of which nothing is recomputed.
+            ImportError: For a chart without matplotlib.
+        """
+        suffix = Path(path).suffix.lower()
+        if (write := FORMATS.get(suffix)) is None:
+            raise ValueError(f"cannot write a report to '{path}': expected a suffix of {', '.join(FORMATS)}")
+        Path(path).write_text(write(self), encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        return to_notebook(self)
+
+
+def report(lowered: Lowered, budget: int | None = None, budget_text: str = "") -> Report:
+    """Return the report on a step, for a budget of the caller. Raises as a call does.
+
+    Args:
+        lowered: The step. Its rewrite, its compiled variants and its report are made once, and shared with calls.
+        budget: The budget in bytes; by default the memory of the device.
+        budget_text: The budget as the caller wrote it.
+    """
+    comparison = lowered.comparison
+    return replace(comparison, budget=comparison.budget if budget is None else budget, budget_text=budget_text)
+
+
+def compared(lowered: Lowered) -> Report:
+    """Compile the step that a call runs and the plain step, and compare them. Raises as a call does."""
+    choice = lowered.choice
+    plain = choice.compiled if choice.variant is Variant.PLAIN else lowered.plain_measured
+    rewritten, devices = choice.rewritten, device_count(choice.compiled)
+    view = _view(lowered, devices)
+    seen = None if rewritten is None else rewritten.seen_as(view.of) if devices > 1 else rewritten
+    timelines = {} if seen is None else seen.memory("xla")
+    has_bodies = seen is not None and any(isinstance(op, ManualComputationOp) for op in every_operation(seen.module))
+    return Report(
+        name=lowered.name,
+        plain=_needs(plain),
+        less=_needs(choice.compiled),
+        variant=choice.variant,
+        measured=tuple(choice.sizes.items()),
+        why=choice.why,
+        copies=0 if rewritten is None else rewritten.copies,
+        again=() if rewritten is None else _copies_by_segment(rewritten),
+        kept=_saved_values(lowered, choice.variant, seen, view.of),
+        timelines=_named(timelines),
+        remarks=lowered.remarks if choice.variant is not Variant.MERGED or rewritten is None else rewritten.remarks,
+        budget=_device_bytes(),
+        rounds=() if lowered.within is None else lowered.within.rounds,
+        proved=rewritten is not None and bool(rewritten.proof),
+        modules=module_rows(seen.memory_of_steps("xla") if seen is not None and has_bodies else timelines.values()),
+        devices=devices,
+        values_per_device=view.is_of_a_device,
+    )
+
+
+def _needs(compiled: jax.stages.Compiled) -> Needs:
+    analysis: Any = compiled.memory_analysis()
+    parts = ("argument_size_in_bytes", "output_size_in_bytes", "alias_size_in_bytes")
+    sizes = [0, 0, 0] if analysis is None else [int(getattr(analysis, part)) for part in parts]
+    costs: Any = compiled.cost_analysis()
+    flops = None if not costs or "flops" not in costs else float(costs["flops"])
+    return Needs(temporary_bytes(compiled), sizes[0], sizes[1], sizes[2], flops)
+
+
+def _copies_by_segment(rewritten: Rewritten) -> tuple[tuple[str, int], ...]:
+    counts = Counter[str]()
+    for group in (group for step in rewritten.plans for group in step.plan.groups):
+        counts[group.segment or OUTSIDE_SEGMENTS] += len(group.operations)
+    return tuple(counts.most_common())
+
+
+@dataclass(frozen=True)
+class _View:
+    """The modules that a report reads. `of`: returns that of a module of JAX. `is_of_a_device`: whether that is the
+    part of one device."""
+
+    of: Callable[[ModuleOp], ModuleOp]
+    is_of_a_device: bool
+
+
+def _view(lowered: Lowered, devices: int) -> _View:
+    """Return the view of one device if the shardings of the plain step can be propagated, or else of whole arrays."""
+    if devices > 1 and lowered.module is not None:
+        try:
+            part_of_a_device(lowered.module)
+        except NotPropagated:
+            return _View(as_module, False)
+    return _View(part_of_a_device if devices > 1 else as_module, True)
+
+
+def _saved_values(
+    lowered: Lowered, variant: Variant, rewritten: Rewritten | None, view: Callable[[ModuleOp], ModuleOp]
+) -> tuple[SavedValue, ...]:
+    """Return the values that the variant that runs saves for its backward pass, the largest first.
+
+    With a selection the reasons are those of the selection, if it explains every recomputed segment.
+
+    Args:
+        lowered: The step.
+        variant: The variant that runs.
+        rewritten: Its rewrite, as the report reads it; None for a plain step.
+        view: Returns the module that the report reads.
+    """
+    if variant is Variant.MERGED or lowered.module is None:
+        return ()
+    selection = lowered.options.rewrite.selection
+    if selection == AUTO and variant is Variant.RECOMPUTED and rewritten is not None:
+        return rewritten.still_saved()
+    try:
+        explanations = explain_verified(view(lowered.module), selection)
+    except (Refusal, ValueError):
+        return ()
+    segments = {row.segment for explanation in explanations for row in explanation.segments} | {OUTSIDE_SEGMENTS}
+    if rewritten is not None and not {segment for segment, _ in _copies_by_segment(rewritten)} <= segments:
+        return rewritten.still_saved() if variant is Variant.RECOMPUTED else ()
+    saved = [value for explanation in explanations for value in explanation.values if value.reason is not None]
+    return tuple(sorted(saved, key=lambda value: -value.bytes))
+
+
+def _named(timelines: Mapping[str, tuple[Timeline, Timeline]]) -> tuple[tuple[str, Timeline], ...]:
+    """Return the timelines with the names `plain` and `recomputed`, after the function's name if there are several."""
+    several = len(timelines) > 1
+    return tuple(
+        (f"{function} {form}" if several else form, timeline)
+        for function, both in timelines.items()
+        for form, timeline in zip(("plain", "recomputed"), both, strict=True)
+    )
+
+
+def _device_bytes() -> int | None:
+    stats: Any = _JAX.local_devices()[0].memory_stats()
+    return None if not stats or "bytes_limit" not in stats else int(stats["bytes_limit"])

@@ -1,0 +1,100 @@
+"""Reports of steps on eight devices; `test_shard_map.py` runs this in a process of its own."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+
+import recompute
+from recompute.frontends.jax import private
+from recompute.frontends.jax.reports import device_part as per_device
+
+DEVICES, LAYERS, ROWS, WIDTH, HIDDEN = 8, 4, 256, 16, 64
+Spec = PartitionSpec
+
+
+def loss(weights: Any, x: Any) -> Any:
+    for index, (up, down) in enumerate(weights):
+        with recompute.jax.block(f"block{index}"):
+            x = x + jnp.tanh(jnp.sin(x @ up)) @ down
+    return jnp.mean(x**2)
+
+
+def placed(mesh: Mesh, rows: int = ROWS * DEVICES) -> tuple[Any, Any]:
+    draw = np.random.default_rng(0)
+
+    def put(spec: PartitionSpec, *shape: int) -> Any:
+        return jax.device_put(draw.normal(0, 0.1, shape).astype(np.float32), NamedSharding(mesh, spec))
+
+    weights = [(put(Spec(), WIDTH, HIDDEN), put(Spec(), HIDDEN, WIDTH)) for _ in range(LAYERS)]
+    return weights, put(Spec("data"), rows, WIDTH)
+
+
+def check(step: Callable[..., Any], arguments: tuple[Any, ...], of_model: float = 0.25) -> None:
+    """Require that all bytes are those of one device, and that each block has its row.
+
+    `of_model`: the error of the predicted peak that is allowed."""
+    jitted = recompute.jax.jit(step)
+    report, explanations = jitted.report(*arguments), jitted.explain(*arguments)
+    explanation = explanations[-1]
+    note = f"bytes and FLOPs: per device, of {DEVICES} devices"
+    assert report.devices == DEVICES and report.values_per_device
+    assert note in str(report).splitlines() and explanations.note == note and str(explanations).endswith(note)
+    assert "of temporaries per device" in str(report).splitlines()[0]
+    rows = {row.module: row for row in report.modules}
+    assert {f"block{index}" for index in range(LAYERS)} <= rows.keys() and "outside modules" not in rows
+    hidden = ROWS * HIDDEN * 4
+    assert all(hidden <= rows[f"block{index}"].recomputed_bytes <= 2 * hidden for index in range(LAYERS - 1)), rows
+    plain, less = report.plain.temporaries, report.less.temporaries
+    assert plain is not None and less is not None
+    assert sum(value.bytes for value in report.kept) < less
+    assert explanation.saved_bytes < 2 * plain
+    if of_model:
+        for temporaries, (_, timeline) in zip((plain, less), report.timelines, strict=True):
+            assert abs(timeline.peak_bytes / temporaries - 1) < of_model, (timeline.peak_bytes, temporaries)
+
+
+def main() -> None:
+    mesh = Mesh(np.array(jax.devices()), ("data",))
+    check(jax.value_and_grad(loss), placed(mesh))
+    explicit = jax.make_mesh((DEVICES,), ("data",), axis_types=(AxisType.Explicit,))
+    check(jax.value_and_grad(loss), placed(explicit))
+    on_devices = partial(jax.shard_map, mesh=mesh, in_specs=(Spec(), Spec("data")))
+
+    @partial(on_devices, out_specs=Spec())
+    def gradient_inside(weights: Any, x: Any) -> Any:
+        return jax.lax.pmean(jax.grad(loss)(weights, x), "data")
+
+    check(gradient_inside, placed(mesh), 0.0)
+    inside = partial(on_devices, out_specs=Spec())(lambda weights, x: jax.lax.pmean(loss(weights, x), "data"))
+    check(jax.value_and_grad(inside), placed(mesh), 0.0)
+    of_whole_arrays(mesh)
+    within(mesh)
+
+
+def of_whole_arrays(mesh: Mesh) -> None:
+    """Without Shardy's pass the bytes of values are those of whole arrays, and a line says so."""
+    before, private.PROPAGATION = private.PROPAGATION, "sdy-no-such-pass"
+    report = recompute.jax.jit(jax.value_and_grad(loss)).report(*placed(mesh))
+    assert not report.values_per_device and per_device.whole_bytes(DEVICES)[:40] in str(report)
+    assert report.modules[0].recomputed_bytes >= DEVICES * ROWS * HIDDEN * 4
+    private.PROPAGATION = before
+
+
+def within(mesh: Mesh) -> None:
+    """The verdict of a budget is per device, too."""
+    report = recompute.jax.explain(jax.value_and_grad(loss), *placed(mesh), budget="500KiB")
+    assert str(report).startswith("fits: needs ") and " of 500.0 KiB per device; the plain" in str(report)
+
+
+if __name__ == "__main__":
+    main()
+    print("all as expected")

@@ -1,0 +1,131 @@
+"""Exact bits of constants of every element type across the bridge: NaN payloads, -0.0, splats, types below a byte."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    ComplexType,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    ModuleOp,
+    Signedness,
+    TensorType,
+    f32,
+)
+from xdsl.ir import Attribute, Block, Region
+
+from recompute.dialects.dense import DenseAttr, to_standard
+from recompute.dialects.dense_literal import masked
+from recompute.dialects.elements import COMPLEX, FLOATS, INTEGERS, bit_width, dtype_of
+from recompute.dialects.stablehlo.creation import ConstantOp
+from recompute.frontends.jax import private
+from recompute.frontends.jax.bridge import read, write
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import attribute_text, print_module
+from recompute.support.operations import every_operation
+from recompute.test.unit.frontends.jax.crossings import crosses, generic, theirs
+
+INTEGER_TYPES = [
+    IntegerType(width, sign)
+    for width in (1, *INTEGERS)
+    for sign in (Signedness.SIGNLESS, Signedness.UNSIGNED)
+    if width > 1 or sign == Signedness.SIGNLESS
+]
+ELEMENTS: list[Attribute] = [
+    *(kind() for kind in FLOATS),
+    *INTEGER_TYPES,
+    *(ComplexType(kind()) for kind in COMPLEX if kind in (Float32Type, Float64Type)),
+]
+COUNTS = {"one": 1, "few": 7, "many": 150}
+SPECIAL: dict[type[Attribute], list[int]] = {
+    Float32Type: [0x7F800001, 0xFFC12345, 0x80000000, 0x7F800000, 1],
+    BFloat16Type: [0x7F81, 0xFFC1, 0x8000, 0x7F80, 1],
+    Float64Type: [0x7FF0000000000001, 0x8000000000000000, 1],
+}
+
+
+def drawn(element: Attribute, count: int) -> bytes:
+    """Return random bits, restricted to the width of the element type."""
+    dtype = dtype_of(element)
+    raw = np.random.default_rng(count).bytes(count * dtype.itemsize)
+    if bit_width(dtype) < 8 * dtype.itemsize:
+        raw = (np.frombuffer(raw, np.uint8) & ((1 << bit_width(dtype)) - 1)).tobytes()
+    return masked(raw, dtype)
+
+
+def bits_cross(element: Attribute, raw: bytes, count: int) -> None:
+    value = DenseAttr.get(TensorType(element, [count]), raw)
+    module = ModuleOp(Region(Block([ConstantOp(value)])))
+    made = write(module, private.mlir_context())
+    assert constant_of(read(made)) == value
+    assert constant_of(crosses(made)).data == value.data
+    assert attribute_text(value).partition(" : ")[0] in print_module(module)
+    # MLIR's own reading of our text has the same constant.
+    assert generic(theirs(print_module(module, debuginfo=True))) == generic(made)
+
+
+def constant_of(module: ModuleOp) -> DenseAttr:
+    (found,) = [op.value for op in every_operation(module) if isinstance(op, ConstantOp)]
+    assert isinstance(found, DenseAttr)
+    return found
+
+
+@pytest.mark.parametrize("count", COUNTS.values(), ids=COUNTS)
+@pytest.mark.parametrize("element", ELEMENTS, ids=str)
+def test_random_bits(element: Attribute, count: int):
+    bits_cross(element, drawn(element, count), count)
+
+
+@pytest.mark.parametrize("element", ELEMENTS, ids=str)
+def test_a_splat_is_one_element(element: Attribute):
+    raw = drawn(element, 1)
+    bits_cross(element, raw * 1000, 1000)
+    found = read(theirs(print_module(ModuleOp([ConstantOp(DenseAttr.get(TensorType(element, [50, 20]), raw))]))))
+    assert constant_of(found).is_splat
+
+
+@pytest.mark.parametrize("element", ELEMENTS, ids=str)
+def test_no_element(element: Attribute):
+    bits_cross(element, b"", 0)
+
+
+@pytest.mark.parametrize("kind", SPECIAL)
+def test_special_numbers(kind: type[Attribute]):
+    element = kind()
+    for bits in SPECIAL[kind]:
+        raw = bits.to_bytes(dtype_of(element).itemsize, "little")
+        bits_cross(element, raw, 1)
+        bits_cross(element, raw * 3, 3)
+        bits_cross(element, raw + bytes(len(raw)), 2)
+
+
+@pytest.mark.parametrize("element", ELEMENTS, ids=str)
+def test_in_other_places(element: Attribute):
+    """Convert dense attributes outside constants, for which xDSL has another form."""
+    type_ = TensorType(element, [7])
+    values = [to_standard(type_, drawn(element, 7)), to_standard(type_, drawn(element, 1))]
+    text = ", ".join(f"a{index} = {attribute_text(value)}" for index, value in enumerate(values))
+    module = crosses(theirs(f"func.func private @f() attributes {{ {text} }}"))
+    (op,) = module.body.block.ops
+    assert list(op.attributes.values()) == values
+
+
+def test_zeros_and_ones_of_mlir():
+    """Read a true `i1`, which is any nonzero byte in memory."""
+    for text in ("true", "false", "[true, false, true]", "[[true], [false]]"):
+        shape = {"[true, ": "3x", "[[true]": "2x1x"}.get(text[:7], "5x")
+        module = crosses(
+            theirs(f"func.func @f() {{ %0 = stablehlo.constant dense<{text}> : tensor<{shape}i1> return }}")
+        )
+        assert print_module(parse_module(print_module(module))) == print_module(module)
+
+
+def test_two_constants_of_one_type():
+    text = "%0 = stablehlo.constant dense<0.0> : tensor<f32> %1 = stablehlo.constant dense<-0.0> : tensor<f32>"
+    module = crosses(theirs(f"func.func @f() {{ {text} return }}"))
+    found = [op.value for op in every_operation(module) if isinstance(op, ConstantOp)]
+    assert len(set(found)) == 2
+    assert {one.type for one in found} == {TensorType(f32, [])}

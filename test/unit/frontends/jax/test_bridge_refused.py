@@ -1,0 +1,180 @@
+"""Fallback to text for modules that the bridge refuses, with equal results."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+import recompute
+from recompute.frontends.jax import bridge, private
+from recompute.frontends.jax.bridge import NotBridged, crossing, making, read, write
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
+from recompute.test.unit.frontends.jax.crossings import crosses, theirs
+from recompute.test.unit.frontends.jax.steps import batch, far_apart, jax, mlp, weights
+
+RESOURCE = """
+func.func @f() { %0 = stablehlo.constant dense_resource<blob> : tensor<2xf32> return }
+{-# dialect_resources: { builtin: { blob: "0x040000000000803F00000040" } } #-}
+"""
+
+
+def refuse(*args: Any) -> Any:
+    raise NotBridged("as the test wants it")
+
+
+def never(*args: Any) -> Any:
+    raise AssertionError("there was no need of text")
+
+
+@pytest.mark.parametrize("way", ["read", "write", "both"])
+def test_the_text_comes_to_the_same(way: str, monkeypatch: pytest.MonkeyPatch):
+    step = mlp().step
+    short = recompute.jax.jit(step).lower(weights(), batch())
+    for name in ("read", "write") if way == "both" else (way,):
+        monkeypatch.setattr(bridge, name, refuse)
+    long = recompute.jax.jit(step).lower(weights(), batch())
+    assert short.rewritten is not None and long.rewritten is not None
+    assert short.rewritten.copies > 0
+    assert short.rewritten.plan_text == long.rewritten.plan_text
+    assert list(map(str, short.remarks)) == list(map(str, long.remarks))
+    assert short.as_text() == long.as_text()
+    monkeypatch.undo()
+    run = recompute.jax.jit(step)(weights(), batch())
+    assert far_apart(run, jax.jit(step)(weights(), batch())) == []
+
+
+def test_no_text_is_needed(monkeypatch: pytest.MonkeyPatch):
+    for name in ("parse_module", "print_module"):
+        monkeypatch.setattr(crossing, name, never)
+    lowered = recompute.jax.jit(mlp().step).lower(weights(), batch())
+    assert lowered.rewritten is not None and lowered.rewritten.copies > 0
+    assert recompute.jax.jit(mlp().step).explain(weights(), batch())
+
+
+def test_the_step_is_another_one():
+    """Hand the rewritten module to JAX in a context of its own, without an earlier executable."""
+    lowered = recompute.jax.jit(mlp().step).lower(weights(), batch())
+    assert lowered.rewritten is not None
+    module: Any = lowered.less.compiler_ir()
+    plain: Any = lowered.plain.compiler_ir()
+    assert module.context is not plain.context
+    assert read(module).is_structurally_equivalent(lowered.rewritten.module)
+
+
+def test_a_resource(monkeypatch: pytest.MonkeyPatch):
+    """Refuse a resource, whose content follows the module; JAX's text contains it, and our parser reads it."""
+    module = theirs(RESOURCE)
+    with pytest.raises(NotBridged, match="a resource"):
+        read(module)
+    with pytest.raises(NotBridged, match="a resource"):
+        write(parse_module(RESOURCE), private.mlir_context())
+    lowered = jax.jit(mlp().step).lower(weights(), batch())
+    kind: Any = jax.stages.Lowered
+
+    def compiler_ir(self: Any) -> Any:
+        return module
+
+    def as_text(self: Any, **kwargs: Any) -> str:
+        return RESOURCE
+
+    monkeypatch.setattr(kind, "compiler_ir", compiler_ir)
+    monkeypatch.setattr(kind, "as_text", as_text)
+    assert '"0x040000000000803F00000040"' in print_module(crossing.module_of(lowered, "step"))
+    monkeypatch.undo()
+    changed = crossing.with_module(lowered, parse_module(RESOURCE))
+    assert "dense_resource<" in str(changed.compiler_ir())
+
+
+def test_an_attribute_that_is_not_read():
+    """Refuse a typed string, which xDSL cannot represent."""
+    with pytest.raises(NotBridged, match="the text is not read to its end"):
+        read(theirs('func.func private @f() attributes {a = "x" : i32}'))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('func.func @f() { "nobodys.own"() : () -> () return }', "nobodys|unregistered"),
+        ("func.func @f(%0: i32) -> i32 { %1 = func.call @g(%0) : (i32) -> i32 return %1 : i32 }", "does not reference"),
+        ('"func.func"() <{sym_name = "f", function_type = (i32) -> ()}> ({ }) : () -> ()', ""),
+    ],
+    ids=["unknown dialect", "verifier", "no body"],
+)
+def test_what_mlir_refuses(text: str, words: str):
+    """Refuse the module before compilation; the text, which is tried next, is refused with MLIR's message."""
+    module = parse_module(text)
+    if words:
+        with pytest.raises(NotBridged, match=words):
+            write(module, private.mlir_context())
+        lowered = jax.jit(mlp().step).lower(weights(), batch())
+        with pytest.raises(Exception, match=words):
+            crossing.with_module(lowered, module)
+
+
+def test_a_value_in_front_of_its_definition():
+    module = parse_module(
+        """"builtin.module"() ({ "func.func"() <{sym_name = "f", function_type = () -> ()}> ({
+            "cf.br"()[^b] : () -> ()
+        ^a:
+            "func.return"() : () -> ()
+        ^b:
+            %0 = "arith.constant"() <{value = 1 : i32}> : () -> i32
+            "cf.br"()[^c] : () -> ()
+        ^d:
+            %2 = "arith.addi"(%1, %1) <{overflowFlags = #arith.overflow<none>}> : (i32, i32) -> i32
+            "func.return"() : () -> ()
+        ^c:
+            %1 = "arith.addi"(%0, %0) <{overflowFlags = #arith.overflow<none>}> : (i32, i32) -> i32
+            "cf.br"()[^d] : () -> ()
+        }) : () -> () }) : () -> ()"""
+    )
+    with pytest.raises(NotBridged, match="before its definition"):
+        write(module, private.mlir_context())
+    with pytest.raises(NotBridged, match="before its definition"):
+        read(private.parse_mlir(print_module(module)))
+
+
+def test_one_kind_of_error(monkeypatch: pytest.MonkeyPatch):
+    """Raise one kind of error for any exception of the bindings or of this code."""
+    nothing: Any = object()
+    with pytest.raises(NotBridged, match="AttributeError"):
+        read(nothing)
+    with pytest.raises(NotBridged, match=r"TypeError|AttributeError"):
+        write(ModuleOp([]), nothing)
+
+
+def test_bindings_that_are_not_there(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delattr(bridge, "read")
+    monkeypatch.delattr(bridge, "write")
+    lowered = recompute.jax.jit(mlp().step).lower(weights(), batch())
+    assert lowered.rewritten is not None and lowered.rewritten.copies > 0
+
+
+def test_fields_of_xdsl_that_have_changed(monkeypatch: pytest.MonkeyPatch):
+    """Build objects by xDSL's constructors if its fields have changed."""
+    assert making.has_expected_fields()
+    monkeypatch.setitem(making.EXPECTED_FIELDS, StringAttr, "text")
+    assert not making.has_expected_fields()
+    module = jax.jit(mlp().step).lower(weights(), batch()).compiler_ir()
+    quick = print_module(read(module), debuginfo=True)
+    monkeypatch.setattr(making, "HAS_EXPECTED_FIELDS", False)
+    monkeypatch.setattr("recompute.frontends.jax.bridge.reading.name_location", making.checked_name)
+    assert print_module(read(module), debuginfo=True) == quick
+
+
+@pytest.mark.parametrize("was", [True, False])
+def test_the_collector_is_as_it_was(was: bool):
+    enabled = gc.isenabled()
+    try:
+        (gc.enable if was else gc.disable)()
+        crosses(theirs("module {}"))
+        nothing: Any = object()
+        with pytest.raises(NotBridged):
+            read(nothing)
+        assert gc.isenabled() == was
+    finally:
+        (gc.enable if enabled else gc.disable)()

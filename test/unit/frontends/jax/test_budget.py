@@ -1,0 +1,313 @@
+"""Budgets with the real compiler: kept by its own count within `MOST_COMPILED` compilations, with equal results, or
+refused after at most `MORE` others."""
+
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import re
+import warnings
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import recompute
+from recompute.frontends.jax.compilation import budgeted as budgets
+from recompute.frontends.jax.compilation import device_limits
+from recompute.frontends.jax.compilation.budgeted import MOST_COMPILED
+from recompute.frontends.jax.messages.warning import BarriersDropped
+from recompute.mlir_io.parser import parse_module
+from recompute.options.loop_schedule import UNCUT
+from recompute.options.recompute_options import DEFAULT_OPTIONS
+from recompute.planning.calibrated_search import Prediction
+from recompute.planning.solvers.result import never
+from recompute.search.budget.rounds import MORE
+from recompute.search.plan_origin import PlanOrigin, PlanSource
+from recompute.search.pool import ModuleCandidate, Pool
+from recompute.search.pool_cache import forget_pools
+from recompute.support.diagnostics import Refusal
+from recompute.support.progress import ProgressLine
+from recompute.support.units import readable_bytes
+from recompute.test.unit.frontends.jax.steps import batch, far_apart, jax, mlp, temporaries, weights
+from recompute.test.unit.transforms.segment_meter import saved_by_scope
+from recompute.transforms.preparation.timelines import flat
+
+STEP = mlp().step
+TRIVIAL = "func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> { func.return %x : tensor<4xf32> }"
+
+
+def five_layers() -> tuple[Any, Any]:
+    return weights(5, 16, 64), batch(512, 16)
+
+
+@pytest.fixture(scope="module")
+def plain() -> Any:
+    return jax.jit(STEP).lower(*five_layers()).compile()
+
+
+@pytest.mark.slow("0.75")
+@pytest.mark.parametrize("share", [0.75, 0.45])
+def test_a_share_of_what_xla_allocates(share: float, plain: Any) -> None:
+    lowered = recompute.jax.jit(STEP, budget=share).lower(*five_layers())
+    compiled, within = lowered.compile(), lowered.within
+    assert within is not None and 1 <= len(within.rounds) <= MOST_COMPILED
+    assert temporaries(compiled) <= share * temporaries(plain) == pytest.approx(within.temporaries, abs=1)
+    assert temporaries(compiled) == min(one.needs for one in within.rounds if one.fits and one.needs is not None)
+    assert lowered.rewritten is not None and lowered.rewritten.proof is not None and lowered.rewritten.proof.proved
+    assert far_apart(compiled(*five_layers()), plain(*five_layers())) == []
+
+
+@pytest.mark.slow
+def test_less_work_for_more_bytes(plain: Any) -> None:
+    work = [flops(recompute.jax.jit(STEP, budget=share).lower(*five_layers()).compile()) for share in (0.8, 0.4)]
+    everything = flops(recompute.jax.jit(STEP, segments="block*").lower(*five_layers()).compile())
+    assert flops(plain) <= work[0] < work[1] <= everything
+
+
+def flops(compiled: Any) -> float:
+    return float(compiled.cost_analysis()["flops"])
+
+
+@pytest.mark.slow
+def test_bytes_are_those_of_the_device(plain: Any) -> None:
+    analysis = plain.memory_analysis()
+    around = analysis.argument_size_in_bytes + analysis.output_size_in_bytes - analysis.alias_size_in_bytes
+    readable = re.escape(readable_bytes(around))
+    most = around + temporaries(plain) // 2
+    lowered = recompute.jax.jit(STEP, budget=most).lower(*five_layers())
+    assert temporaries(lowered.compile()) <= temporaries(plain) // 2
+    with pytest.raises(Refusal, match=rf"1\.0 KiB of the device: arguments and results, .* need {readable}"):
+        recompute.jax.jit(STEP, budget="1KiB").lower(*five_layers())
+
+
+@pytest.mark.slow
+def test_as_little_as_can_be(plain: Any) -> None:
+    lowered = recompute.jax.jit(STEP, budget="min").lower(*five_layers())
+    assert temporaries(lowered.compile()) < 0.4 * temporaries(plain)
+    assert temporaries(lowered.compile()) <= temporaries(recompute.jax.jit(STEP).lower(*five_layers()).compile())
+
+
+def test_the_minimum_is_never_above_the_choice_without_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compare with the choice without a budget even if no candidate of the pool is compiled."""
+    monkeypatch.setattr(budgets, "pool_of", lambda *_: Pool())
+    lowered = recompute.jax.jit(STEP, budget="min").lower(weights(), batch())
+    ordinary = recompute.jax.jit(STEP).lower(weights(), batch()).compile()
+    assert temporaries(lowered.compile()) == temporaries(ordinary)
+    assert lowered.within is not None
+    assert [one.words for one in lowered.within.rounds] == ["as without a budget"]
+
+
+@pytest.mark.slow
+def test_only_the_plain_step_the_first_candidate_and_what_runs_are_optimized(monkeypatch: pytest.MonkeyPatch) -> None:
+    levels, compile = list[bool](), jax.stages.Lowered.compile
+
+    def counted(lowered: Any, options: Any = None) -> Any:
+        levels.append("xla_backend_optimization_level" in (options or {}))
+        return compile(lowered, options)
+
+    monkeypatch.setattr(jax.stages.Lowered, "compile", counted)
+    within = recompute.jax.jit(STEP, budget="min").lower(weights(), batch()).within
+    assert within is not None and len(within.rounds) > 1
+    assert levels[: len(within.rounds) + 1] == [False, False, *([True] * (len(within.rounds) - 1))]
+    assert levels[len(within.rounds) + 1 :] in ([], [False])
+    assert temporaries(within.compiled) == min(one.needs for one in within.rounds if one.needs is not None)
+
+
+def test_nothing_to_do_is_no_warning(plain: Any) -> None:
+    step = recompute.jax.jit(STEP, budget="8GiB")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert far_apart(step(*five_layers()), plain(*five_layers())) == []
+        lowered = step.lower(*five_layers())
+    assert lowered.rewritten is None and str(lowered.remarks[0]).startswith("nothing to do: the plain step needs")
+    assert temporaries(lowered.compile()) == temporaries(plain)
+
+
+@pytest.mark.slow
+def test_what_was_reached_is_said() -> None:
+    with pytest.raises(Refusal) as refused:
+        recompute.jax.jit(STEP, budget=0.05)(*five_layers())
+    first, *rounds = refused.value.reason.splitlines()
+    size = r"\d+\.\d [KM]iB"
+    least = rf"the smallest of \d compiled candidates needs {size} \(\d+ bytes\)"
+    assert re.fullmatch(rf"no plan keeps the budget 0\.05, {size} of {size} of temporaries: {least}", first)
+    assert rounds and all(
+        re.fullmatch(rf"  .*: {size} predicted, {size} by .*; \S+ FLOPs more", line) for line in rounds
+    )
+
+
+@pytest.mark.slow
+def test_the_device_has_to_say_what_is_free(monkeypatch: pytest.MonkeyPatch, plain: Any) -> None:
+    step = recompute.jax.jit(STEP, budget="device")
+    if not jax.local_devices()[0].memory_stats():
+        with pytest.raises(Refusal, match='budget="device": cpu does not report its memory: give bytes or a share'):
+            step(*five_layers())
+    analysis = plain.memory_analysis()
+    around = analysis.argument_size_in_bytes + analysis.output_size_in_bytes
+    monkeypatch.setattr(device_limits, "free_bytes", lambda _: around + temporaries(plain) * 6 // 10)
+    assert temporaries(step.lower(*five_layers()).compile()) <= 0.6 * temporaries(plain)
+
+
+@pytest.mark.slow
+def test_each_round_is_reported(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "recompute")
+    text = recompute.jax.jit(STEP, budget=0.5).report(*five_layers()).details()
+    assert " predicted, " in text and "by the compiler, within the budget" in text
+    assert f"step: 1 of {MOST_COMPILED + MORE}: " in caplog.text
+
+
+def test_no_more_candidates_are_compiled_than_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Announce the candidates of other kinds, which are compiled if no candidate fits."""
+    predictions = [Prediction(0.5, float(work), work) for work in range(MOST_COMPILED + MORE + 1)]
+    origin = PlanOrigin(PlanSource.SOLVER)
+    pool = Pool([ModuleCandidate((origin,), (), UNCUT, prediction) for prediction in predictions])
+    rewritten = SimpleNamespace(module=None, copies=1, extra_flops=0)
+    monkeypatch.setattr(budgets, "pool_of", lambda *_: pool)
+    monkeypatch.setattr(budgets, "rewrite", lambda *_: rewritten)
+    monkeypatch.setattr(budgets, "reported_bytes", lambda *_: 2000)
+    line, progress = ProgressLine("step"), list[tuple[str, float]]()
+
+    def compiled(*_: Any) -> Any:
+        progress.append((line.phase, line.share))
+
+    compilers = budgets.Compilers(lambda: None, compiled, "stub")  # pyright: ignore[reportArgumentType]
+    module = parse_module(TRIVIAL, "step")
+    search = budgets._CompilerSearch(  # pyright: ignore[reportPrivateUsage]
+        "step", module, DEFAULT_OPTIONS, "1000", 2000, 1000, compilers, line, never
+    )
+    with pytest.raises(Refusal, match=f"the smallest of {MOST_COMPILED + MORE} compiled candidates needs"):
+        search.best()
+    most = MOST_COMPILED + MORE
+    assert [phase for phase, _ in progress] == [f"plan {number} of at most {most}" for number in range(1, most + 1)]
+    shares = [share for _, share in progress]
+    assert shares == sorted(shares) and shares[-1] < 1
+
+
+@pytest.mark.slow
+def test_under_a_trace_of_somebody_else_the_model_decides() -> None:
+    step = recompute.jax.jit(STEP, budget=0.6)
+    with pytest.warns(BarriersDropped, match="which drops the barriers on CPU"):
+        text = jax.jit(lambda *given: step(*given)).lower(*five_layers()).as_text()
+    assert "optimization_barrier" in text
+    with pytest.raises(ValueError, match="does not apply to a step inside another"):
+        jax.jit(lambda *given: recompute.jax.jit(STEP, budget="device")(*given)).lower(*five_layers())
+
+
+def accumulated(parameters: Any, batches: Any) -> Any:
+    """Sum the gradients of several batches in a loop whose body is the step."""
+
+    def add(total: Any, x: Any) -> Any:
+        return jax.tree.map(lambda a, b: a + b, total, STEP(parameters, x)[1]), None
+
+    return jax.lax.scan(add, jax.tree.map(lambda one: 0 * one, parameters), batches)[0]
+
+
+@pytest.mark.slow("xla")
+@pytest.mark.parametrize("model", ["order", "xla"])
+def test_a_step_inside_of_a_loop(model: str) -> None:
+    """Count the memory around the loop as part of the budget."""
+    lowered = jax.jit(accumulated).lower(weights(5, 16, 64), batch(1024, 16).reshape(4, 256, 16))
+    text = lowered.as_text(debug_info=True)
+    done = recompute.rewrite(text, recompute.RecomputeOptions(budget="60%", memory_model=model))
+    before, after = done.memory(model)["main"]
+    assert done.copies and done.proof is not None and done.proof.proved
+    assert after.peak_bytes <= 0.6 * before.peak_bytes
+    with pytest.raises(Refusal, match="bytes around the block" if model == "order" else "no plan keeps the budget"):
+        recompute.rewrite(text, recompute.RecomputeOptions(budget="1%", memory_model=model))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "reason"),
+    [
+        ({"budget": "8 apples"}, ValueError, "invalid budget '8 apples'.*budget=\"device\" takes"),
+        ({"budget": 1.5}, ValueError, "invalid budget 1.5: "),
+        ({"budget": True}, TypeError, "budget must be a str, a share or bytes, not bool"),
+        ({"budget": 0.5, "planner": lambda _: None}, ValueError, "give planner= or budget=, not both"),
+        ({"budget": 0.5, "search": 3}, ValueError, "budget= selects what is recomputed, and so does search="),
+    ],
+)
+def test_misuse(options: dict[str, Any], error: type[Exception], reason: str) -> None:
+    with pytest.raises(error, match=reason):
+        recompute.jax.jit(STEP, **options)
+
+
+def test_segments_have_budgets_of_their_own(plain: Any) -> None:
+    """Keep the budgets of segments, counted by independent code, and never fall back to the plain step."""
+    lowered = recompute.jax.jit(STEP, segment_budgets={"block*": 0.6}).lower(*five_layers())
+    done, scopes = lowered.rewritten, [f"block{number}" for number in range(5)]
+    assert done is not None and done.proof is not None and done.proof.proved and lowered.module is not None
+    before, after = (saved_by_scope(flat(one), scopes) for one in (lowered.module, done.module))
+    assert all(0 < after[scope] <= 0.6 * before[scope] for scope in scopes)
+    step = recompute.jax.jit(STEP, segment_budgets={"block*": 0.6})
+    assert step.report(*five_layers()).why is None
+    assert far_apart(step(*five_layers()), plain(*five_layers())) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"segment_budgets": ["layer"]}, TypeError),
+        ({"segment_budgets": {"layer": True}}, TypeError),
+        ({"segment_budgets": {"layer": "30 apples"}}, ValueError),
+        ({"segment_budgets": {"layer": "30%"}, "search": 2}, ValueError),
+        ({"segment_budgets": {"layer": "30%"}, "planner": len}, ValueError),
+    ],
+)
+def test_what_is_no_budget_of_segments(wrong: dict[str, Any], error: type[Exception]) -> None:
+    with pytest.raises(error, match="segment"):
+        recompute.jax.jit(STEP, **wrong)
+
+
+def test_errors_name_the_limit_that_has_a_wrong_type() -> None:
+    list_as_limit: Any = {"layer*": [1]}
+    number_as_pattern: Any = {3: "30%"}
+    expected = r"the limit of 'layer\*' in segment_budgets must be a str, a share \(float\) or bytes \(int\), not list"
+    with pytest.raises(TypeError, match=expected):
+        recompute.jax.jit(STEP, segment_budgets=list_as_limit)
+    with pytest.raises(
+        TypeError, match="a key of segment_budgets must be a str, the pattern of segment names, not int"
+    ):
+        recompute.jax.jit(STEP, segment_budgets=number_as_pattern)
+
+
+def test_later_budgets_know_what_was_measured() -> None:
+    """Do not refuse a budget that an earlier one reached; `min` needs no more than that."""
+    forget_pools()
+    first, again = (recompute.jax.jit(STEP, budget=0.6).report(*five_layers()) for _ in range(2))
+    reached = first.less.temporaries
+    assert reached is not None and first.less.flops is not None and again.less.flops is not None
+    assert again.less.flops <= first.less.flops and again.rounds[-1].fits
+    least = recompute.jax.jit(STEP, budget="min").report(*five_layers()).less.temporaries
+    assert least is not None and least <= reached
+
+
+@pytest.mark.parametrize("share", [0.6, "60%"])
+def test_explain_searches_for_what_fits(share: float | str) -> None:
+    within = recompute.jax.jit(STEP, budget=share).report(*five_layers())
+    explained = recompute.jax.explain(STEP, *five_layers(), budget=share)
+    assert explained.budget is not None and explained.less.device_bytes is not None
+    assert explained.less.device_bytes <= explained.budget < (explained.plain.device_bytes or 0)
+    assert within.less.temporaries is not None and not explained.refused
+    assert explained.fit is not None and explained.fit.fits and str(explained).startswith("fits: needs ")
+
+
+def test_explain_says_that_no_plan_fits() -> None:
+    explained = recompute.jax.explain(STEP, *five_layers(), budget="1%")
+    text = str(explained)
+    assert "why: no plan keeps the budget 1%" in text and "the smallest of" in " ".join(text.split())
+    assert "by the compiler" not in text and "no plan keeps the budget 1%" in explained.refused
+    assert "fits in 1%" in text and explained.fit is not None and explained.fit.fits is False
+    assert re.match(r"does not fit: the least that was found is \S+ \S+ of \S+ \S+ on the device\n", text)
+    small = recompute.jax.explain(STEP, *five_layers(), budget="1KiB")
+    assert "arguments and results" in small.refused
+    assert str(small).startswith("does not fit: arguments and results alone need ")
+    with pytest.raises(TypeError, match=r"recompute\.jax\.explain: budget must be a str"):
+        recompute.jax.explain(STEP, *five_layers(), budget=True)
+
+
+def test_explain_looks_for_the_least() -> None:
+    explained = recompute.jax.explain(STEP, *five_layers(), budget="min")
+    assert explained.rounds and explained.less.temporaries is not None and "fits in" not in str(explained)
+    assert explained.fit is None and str(explained).startswith(f"{explained.name}: ")

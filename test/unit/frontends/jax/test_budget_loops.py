@@ -1,0 +1,117 @@
+"""One budget over loops and the operations around them, with the stacks that loops keep as a further choice."""
+
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+import recompute
+from recompute.support.diagnostics import Refusal
+
+pytest.importorskip("jax")
+
+from recompute.test.unit.frontends.jax.steps import far_apart, jax, jnp, temporaries
+
+pytestmark = pytest.mark.slow
+
+LAYERS, WIDTH, ROWS = 6, 32, 256
+
+
+def layer(x: Any, weights: Any) -> tuple[Any, None]:
+    return x + jnp.tanh(jnp.sin(x @ weights["in"])) @ weights["out"], None
+
+
+def loss(weights: Any, x: Any) -> Any:
+    """Scan over layers, followed by unrolled layers."""
+    x, _ = jax.lax.scan(layer, x, weights)
+    for _ in range(2):
+        x = jnp.tanh(x @ weights["in"][0]) @ weights["out"][0]
+    return (x**2).mean()
+
+
+STEP = jax.value_and_grad(loss)
+
+
+@cache
+def given() -> tuple[Any, Any]:
+    keys = jax.random.split(jax.random.key(0), 3)
+    weights = {
+        "in": jax.random.normal(keys[0], (LAYERS, WIDTH, 4 * WIDTH)) / 6,
+        "out": jax.random.normal(keys[1], (LAYERS, 4 * WIDTH, WIDTH)) / 12,
+    }
+    return weights, jax.random.normal(keys[2], (ROWS, WIDTH))
+
+
+@cache
+def plain() -> Any:
+    return jax.jit(STEP).lower(*given()).compile()
+
+
+@cache
+def within(share: float) -> Any:
+    return recompute.jax.jit(STEP, budget=share).lower(*given())
+
+
+SHARES = (0.85, 0.6, 0.4, 0.25)
+
+
+@pytest.mark.slow("0.85", "0.25", "0.6")
+@pytest.mark.parametrize("share", SHARES)
+def test_on_the_compiler(share: float) -> None:
+    lowered = within(share)
+    compiled = lowered.compile()
+    assert temporaries(compiled) <= share * temporaries(plain())
+    assert lowered.rewritten.proof.proved and lowered.rewritten.proof.tier == 2
+    assert far_apart(compiled(*given()), plain()(*given())) == []
+
+
+@pytest.mark.slow
+def test_less_work_for_more_bytes() -> None:
+    work = []
+    for share in SHARES:
+        within(share).compile()
+        work.append(within(share).rewritten.extra_flops)
+    assert work == sorted(work) and 5 * work[0] < work[-1]
+
+
+@cache
+def text() -> str:
+    return jax.jit(STEP).lower(*given()).as_text(debug_info=True)
+
+
+@pytest.mark.slow("order")
+@pytest.mark.parametrize("model", ["order", "xla"])
+def test_in_the_compiler(model: str) -> None:
+    found = [
+        recompute.rewrite(text(), recompute.RecomputeOptions(budget=share, memory_model=model))
+        for share in ("80%", "50%", "30%")
+    ]
+    assert all(one.proof is not None and one.proof.tier == 2 for one in found)
+    work = [one.extra_flops for one in found]
+    assert work == sorted(work) and 0 < work[0] < work[-1]
+    assert any('with loops="keep(' in str(remark) for one in found for remark in one.remarks)
+
+
+def test_the_minimum_says_how_loops_are_cut() -> None:
+    with pytest.raises(
+        Refusal, match=r"no plan needs less than \d+ bytes: .*with loops=\"periodic\(auto\)\", more is kept"
+    ):
+        recompute.rewrite(text(), recompute.RecomputeOptions(budget="2%", memory_model="order"))
+
+
+def test_so_much_is_kept() -> None:
+    """Check that XLA's temporaries fall by what is dropped."""
+    found = [temporaries(plain())]
+    for loops in ("keep(60%)", "keep(30%)", True):
+        found.append(temporaries(recompute.jax.jit(STEP, loops=loops).lower(*given()).compile()))
+    assert found == sorted(found, reverse=True) and len(set(found)) == 3
+
+
+def test_the_option_is_checked() -> None:
+    with pytest.raises(ValueError, match=r"keep\(50%\) or keep\(2GiB\)"):
+        recompute.jax.jit(STEP, loops="keep(much)")

@@ -1,0 +1,311 @@
+"""Choice of the step to run: it needs less memory than the plain step, or a warning gives the reason."""
+
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+import recompute
+from recompute.frontends.jax.compilation import choice
+from recompute.frontends.jax.compilation.choice import Variant
+from recompute.frontends.jax.compilation.compiler_options import DISABLED, DROPS_BARRIERS, MEASURING
+from recompute.test.unit.frontends.jax.steps import (
+    batch,
+    descent,
+    far_apart,
+    forward,
+    jax,
+    jnp,
+    mlp,
+    temporaries,
+    weights,
+)
+
+
+def eight_layers() -> tuple[Any, Any]:
+    return weights(8, 32, 128), batch(512, 32)
+
+
+def test_less_memory():
+    step = recompute.jax.jit(mlp().step, segments="block*")
+    compiled = step.lower(*eight_layers()).compile()
+    plain = jax.jit(mlp().step).lower(*eight_layers()).compile({DISABLED: DROPS_BARRIERS})
+    assert isinstance(compiled, jax.stages.Compiled)
+    assert temporaries(compiled) < 0.5 * temporaries(plain)
+    assert far_apart(compiled(*eight_layers()), plain(*eight_layers())) == []
+
+
+def test_lowered():
+    lowered = recompute.jax.jit(mlp().step).lower(weights(), batch())
+    assert isinstance(lowered.plain, jax.stages.Lowered)
+    assert "optimization_barrier" in lowered.as_text()
+    assert "optimization_barrier" not in lowered.plain.as_text()
+    assert "loc(" in lowered.as_text(debug_info=True)
+    assert lowered.rewritten is not None and lowered.remarks == lowered.rewritten.remarks
+    shapes = jax.tree.map(lambda one: jax.ShapeDtypeStruct(one.shape, one.dtype), (weights(), batch()))
+    assert recompute.jax.jit(mlp().step).lower(*shapes).as_text() == lowered.as_text()
+
+
+def test_operations_come_from_the_users_lines():
+    step = recompute.jax.jit(mlp().step)
+    text = step.lower(weights(), batch()).plain.as_text(debug_info=True)
+    assert "steps.py" in text and __file__ in text
+    assert "frontends/jax/jitted.py" not in text
+
+
+def test_the_plain_executable_is_not_taken_for_the_other():
+    """Keep executables apart, although JAX shares lowerings and caches what it compiles from them."""
+    step = mlp().step
+    plain = jax.jit(step).lower(weights(), batch())
+    plain.compile()
+    lowered = recompute.jax.jit(step).lower(weights(), batch())
+    less = lowered.less.compile()
+    assert less.as_text() != plain.compile().as_text()
+    assert "opt-barrier" not in str(plain.compile().as_text())
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Record for each compiled step whether it is a rewritten one."""
+    seen: list[bool] = []
+    compile = jax.stages.Lowered.compile
+
+    def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
+        seen.append("optimization_barrier" in self.as_text())
+        return compile(self, *args, **kwargs)
+
+    monkeypatch.setattr(jax.stages.Lowered, "compile", counted)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("measure", "sure", "expected"),
+    [
+        ("auto", 0.0, [True]),
+        ("auto", 1.0, [True, False]),
+        (True, 0.0, [True, False]),
+        (False, 1.0, [True]),
+    ],
+)
+def test_when_the_plain_step_is_measured(
+    measure: bool | str, sure: float, expected: list[bool], compiled: list[bool], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(choice, "SURE", sure)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", recompute.jax.NothingSaved)
+        recompute.jax.jit(mlp().step, measure=measure)(weights(), batch())
+    assert compiled == expected
+
+
+def test_the_prediction():
+    done = recompute.jax.jit(mlp().step).lower(weights(), batch()).rewritten
+    assert done is not None
+    ((before, after),) = done.memory("xla").values()
+    assert done.predicted_saving == pytest.approx(1 - after.peak_bytes / before.peak_bytes, abs=0.05)
+    assert done.predicted_saving > choice.SURE
+
+
+def useless(graph: recompute.Graph) -> recompute.Plan:
+    """Return a plan that recomputes only small values: the sines of one row."""
+    pairs = [
+        (min(readers), op)
+        for op, name in enumerate(graph.names)
+        if graph.forward[op] and "cosine" in name
+        for value in graph.makes[op]
+        if (readers := graph.gradient_readers[value])
+    ]
+    return recompute.plan_of_pairs(graph, pairs)
+
+
+def test_the_plain_step_is_run_where_it_needs_less(monkeypatch: pytest.MonkeyPatch):
+    """Follow the compiler's measurement, here that the rewritten step needs more, not the model's prediction."""
+    lowered = recompute.jax.jit(mlp().step, measure=True).lower(weights(), batch())
+    sizes = iter([200, 100, 100])  # of the rewritten step, of the plain one, and of that as it runs
+    monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: next(sizes))
+    chosen = choice.chosen(lowered)
+    assert "opt-barrier" not in str(chosen.compiled.as_text())
+    assert chosen.why is not None
+    assert "the plain step runs: compiled it needs 100 B of temporaries, and 200 B recomputed" in chosen.why
+    assert "segments='block*'" in chosen.why
+
+
+def test_a_real_step_that_is_better_left_alone():
+    """Run the plain step if a planner's copies save nothing when measured."""
+    step = recompute.jax.jit(mlp().step, planner=useless, measure=True)
+    with pytest.warns(recompute.jax.NothingSaved, match="the plain step runs: compiled it needs"):
+        found = step(weights(), batch())
+    assert far_apart(found, jax.jit(mlp().step)(weights(), batch())) == []
+
+
+def test_strict_and_measured(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: 100)
+    with pytest.raises(recompute.Refusal, match=r"100 B recomputed .*\(strict\)"):
+        recompute.jax.jit(mlp().step, measure=True, strict=True)(weights(), batch())
+
+
+def test_no_gradient():
+    step = recompute.jax.jit(forward())
+    with pytest.warns(recompute.jax.NothingSaved, match=r"recompute\.jax\.jit\(jax\.value_and_grad\(loss\)\)") as said:
+        found = step(weights(), batch())
+    assert far_apart(found, jax.jit(forward())(weights(), batch())) == []
+    assert [one.filename for one in said] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        step(weights(), batch())
+    with pytest.warns(recompute.jax.NothingSaved, match="computes no gradient"):
+        lowered = step.lower(weights(), batch())
+    assert "no gradient found" in str(lowered.remarks[-1])
+    assert lowered.as_text() == lowered.plain.as_text()
+
+
+def test_a_step_that_is_refused(monkeypatch: pytest.MonkeyPatch):
+    """Run the plain step and give the reason, or raise an error in strict mode."""
+
+    def refuse(module: ModuleOp, *args: Any, **kwargs: Any) -> None:
+        raise recompute.Refusal(module, "sizes that nobody knows")
+
+    monkeypatch.setattr("recompute.frontends.jax.lowering.rewrite_lowered.rewrite", refuse)
+    with pytest.warns(recompute.jax.NothingSaved, match="the plain step runs: sizes that nobody knows$"):
+        found = recompute.jax.jit(mlp().step)(weights(), batch())
+    assert far_apart(found, jax.jit(mlp().step)(weights(), batch())) == []
+    with pytest.raises(recompute.Refusal, match="sizes that nobody knows"):
+        recompute.jax.jit(mlp().step, strict=True)(weights(), batch())
+
+
+def test_nothing_recomputed():
+    def small(parameters: Any, x: Any) -> Any:
+        return jax.value_and_grad(lambda p: jnp.sum(p * x))(parameters)
+
+    with pytest.warns(recompute.jax.NothingSaved, match=r"step runs: .*; name the model's blocks .*jax\.named_scope"):
+        found = recompute.jax.jit(small)(jnp.ones(3), jnp.ones(3))
+    assert far_apart(found, jax.jit(small)(jnp.ones(3), jnp.ones(3))) == []
+
+
+def test_the_last_remark_that_tells_something():
+    """Report the most specific remark, here that no gradient reads the block's values."""
+
+    def step(w: Any, x: Any) -> Any:
+        with recompute.jax.block("block0"):
+            fixed = jnp.sin(x)
+        return jax.value_and_grad(lambda w: jnp.mean(jnp.sin(x @ w) @ w.T + fixed))(w)
+
+    with pytest.warns(recompute.jax.NothingSaved) as said:
+        lowered = recompute.jax.jit(step, segments="block0").lower(jnp.ones((16, 64)), jnp.ones((256, 16)))
+    reasons = [remark.reason for remark in lowered.remarks if not isinstance(remark, str)]
+    assert len(reasons) > 1 and reasons[-1].startswith("nothing is recomputed"), reasons
+    assert reasons[-2] in str(said[0].message)
+
+
+def test_a_gradient_of_a_gradient():
+    def step(parameters: Any, x: Any) -> Any:
+        inner = lambda p: sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(jax.grad(forward())(p, x)))  # noqa: E731
+        return descent(inner)(parameters)
+
+    ours = recompute.jax.jit(step)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = ours(weights(2), batch())
+    assert far_apart(found, jax.jit(step)(weights(2), batch())) == []
+    assert all(one.category is recompute.jax.NothingSaved for one in said)
+
+
+def checkpointed() -> Any:
+    """Return a step with barriers of the user's own that leaves nothing to recompute."""
+
+    @jax.checkpoint
+    def layer(w: Any, x: Any) -> Any:
+        return x + jnp.tanh(jnp.sin(x @ w["up"]) ** 2) @ w["down"]
+
+    def loss(parameters: Any, x: Any) -> Any:
+        for w in parameters:
+            x = layer(w, x)
+        return jnp.mean(x**2)
+
+    return descent(loss)
+
+
+@pytest.mark.parametrize("measure", ["auto", True, False])
+def test_a_step_with_barriers_of_its_own(measure: bool | str):
+    """Need no more memory than under `jax.jit`, and no more than with the barriers kept."""
+    arguments = eight_layers()
+    plain = jax.jit(checkpointed()).lower(*arguments)
+    dropped, kept = (temporaries(plain.compile(options)) for options in (None, {DISABLED: DROPS_BARRIERS}))
+    lowered = recompute.jax.jit(checkpointed(), measure=measure).lower(*arguments)
+    assert lowered.drops_barriers and kept < dropped
+    if measure is not False:
+        assert temporaries(choice.chosen(lowered).compiled) <= kept
+
+
+ALL = [Variant.MERGED, Variant.RECOMPUTED, Variant.KEEPING, Variant.PLAIN]
+
+
+@pytest.mark.parametrize(
+    ("predicted", "expected"),
+    [
+        ((100, 200, 300), [Variant.MERGED]),
+        ((200, 100, 300), [Variant.RECOMPUTED]),
+        ((110, 100, 300), [Variant.RECOMPUTED, Variant.MERGED]),
+        ((110, 100, 115), [Variant.RECOMPUTED, Variant.KEEPING]),  # the user's own before a second rewrite
+        ((100, 100, 100), [Variant.KEEPING, Variant.MERGED]),
+        ((300, 200, 100), [Variant.KEEPING, Variant.RECOMPUTED]),  # never unmeasured
+    ],
+)
+def test_at_most_two_ways_are_compiled(
+    predicted: tuple[int, ...], expected: list[Variant], monkeypatch: pytest.MonkeyPatch
+):
+    """Compile the variant with the lowest prediction, and a second one if the predictions are close."""
+    table = dict(zip(ALL, (*predicted, None), strict=True))
+    monkeypatch.setattr(choice, "_predicted_bytes", lambda lowered, way: table[way])
+    lowered: Any = None
+    assert choice.ranked(lowered, ALL) == expected
+    assert choice.ranked(lowered, [Variant.RECOMPUTED, Variant.PLAIN]) == [Variant.RECOMPUTED, Variant.PLAIN]
+
+
+def ways_compiled(monkeypatch: pytest.MonkeyPatch, sizes: list[int]) -> list[tuple[Variant, bool]]:
+    """Record each compilation of a step with the user's own barriers: the variant, and whether it is only measured.
+
+    `sizes`: the bytes of each variant in the order of `ALL`.
+    """
+    seen, compile = list[tuple[Variant, bool]](), choice._compiled  # pyright: ignore[reportPrivateUsage]
+
+    def counted(lowered: Any, way: Variant, options: Any = None) -> Any:
+        seen.append((way, options is not None))
+        return compile(lowered, way, options)
+
+    monkeypatch.setattr(choice, "_compiled", counted)
+    monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: sizes[ALL.index(seen[-1][0])])
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ([200, 0, 100, 0], [(Variant.KEEPING, False), (Variant.MERGED, True)]),
+        ([99_900, 0, 100_000, 0], [(Variant.KEEPING, False), (Variant.MERGED, True)]),  # as good
+        ([100, 0, 200, 0], [(Variant.KEEPING, False), (Variant.MERGED, True), (Variant.MERGED, False)]),
+    ],
+)
+def test_the_way_that_is_only_measured_is_not_optimized(
+    sizes: list[int], expected: list[tuple[Variant, bool]], monkeypatch: pytest.MonkeyPatch
+):
+    lowered = recompute.jax.jit(checkpointed(), measure=True).lower(*eight_layers())
+    seen = ways_compiled(monkeypatch, sizes)
+    chosen = choice.chosen(lowered)
+    assert seen == expected and chosen.variant is expected[-1 if len(expected) == 3 else 0][0]
+    assert "opt-barrier" in str(chosen.compiled.as_text())
+
+
+def test_measuring_gives_the_bytes_of_the_compiler():
+    """Check that XLA:CPU's temporaries and FLOPs do not depend on the optimization level."""
+    lowered = recompute.jax.jit(mlp().step).lower(*eight_layers())
+    for way in (Variant.RECOMPUTED, Variant.PLAIN):
+        full, measured = (choice._compiled(lowered, way, options) for options in (None, MEASURING))  # pyright: ignore[reportPrivateUsage]
+        assert temporaries(full) == temporaries(measured)
+        analyses: list[Any] = [compiled.cost_analysis() for compiled in (full, measured)]
+        assert analyses[0]["flops"] == analyses[1]["flops"]

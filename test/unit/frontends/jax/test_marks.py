@@ -1,0 +1,219 @@
+"""Marks in a model: they determine what is kept and what is recomputed, and change nothing else."""
+
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import recompute
+from recompute.analysis.explain.explanation import MARKED
+from recompute.test.unit.frontends.jax.steps import batch, block, descent, far_apart, jax, jnp, weights
+
+Mark = Callable[[Any], Any]
+checkpoint_name = jax.ad_checkpoint.checkpoint_name
+LAYERS = 3
+
+
+def step_with(mark: Mark) -> Callable[..., Any]:
+    """Return a step of three layers, each of which marks its sine."""
+
+    def loss(parameters: Any, x: Any) -> Any:
+        for index, w in enumerate(parameters):
+            with block(f"block{index}"):
+                x = x + jnp.tanh(mark(jnp.sin(x @ w["up"])) ** 2) @ w["down"]
+        return jnp.mean(x**2)
+
+    return descent(loss)
+
+
+def lowered(mark: Mark, **options: Any) -> recompute.jax.Lowered:
+    return recompute.jax.jit(step_with(mark), **options).lower(weights(LAYERS), batch())
+
+
+def sines(lowered: Any) -> int:
+    return lowered.as_text().count("stablehlo.sine")
+
+
+def named(x: Any) -> Any:
+    return checkpoint_name(x, "wave")
+
+
+def test_without_marks_the_sines_are_computed_again():
+    assert sines(lowered(lambda x: x)) == 2 * LAYERS
+
+
+@pytest.mark.parametrize("mark", [recompute.jax.save, recompute.jax.offload])
+def test_what_is_saved_is_not_computed_again(mark: Mark):
+    one = lowered(mark)
+    assert one.why is None
+    assert sines(one) == LAYERS
+    assert (mark is recompute.jax.offload) == any("offload=marked moves it" in str(remark) for remark in one.remarks)
+
+
+def test_again_without_segments_computes_what_is_marked_and_nothing_else():
+    one = lowered(recompute.jax.again, segments="none")
+    assert sines(one) == 2 * LAYERS
+    for kept in ("dot_general", "tanh"):
+        assert one.as_text().count(f"stablehlo.{kept}") == one.plain.as_text().count(f"stablehlo.{kept}")
+
+
+def test_again_wins_over_a_policy():
+    assert sines(lowered(recompute.jax.again, policy="everything_saveable")) == 2 * LAYERS
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"policy": "save_only_these_names", "names": ["wave"]},
+        {"policy": jax.checkpoint_policies.save_only_these_names("wave")},
+        {"save": ["wave"]},
+        {"policy": lambda operation, shapes, names: "wave" in names},
+        {"policy": lambda operation, shapes, names: operation == "stablehlo.sine" and shapes == ((256, 64),)},
+    ],
+)
+def test_names_reach_policies(options: dict[str, Any]):
+    assert sines(lowered(named, **options)) == LAYERS
+
+
+def test_names_that_are_not_saved():
+    policy = jax.checkpoint_policies.save_any_names_but_these("wave")
+    assert sines(lowered(named, policy=policy, segments="block*")) == 2 * LAYERS
+
+
+@pytest.mark.parametrize("name", ["dots_saveable", "dots_with_no_batch_dims_saveable", "nothing_saveable"])
+def test_policies_of_jax_are_known_by_their_names(name: str):
+    ours = lowered(lambda x: x, policy=name).as_text()
+    assert lowered(lambda x: x, policy=getattr(jax.checkpoint_policies, name)).as_text() == ours
+
+
+def test_checkpoints_by_name():
+    one = lowered(named, checkpoints=["wave"])
+    assert one.why is None
+    assert sines(one) == LAYERS
+
+
+@pytest.mark.parametrize("mark", [recompute.jax.save, recompute.jax.again, recompute.jax.offload, named])
+def test_results_and_the_plain_step_are_those_without_marks(mark: Mark):
+    arguments = weights(LAYERS), batch()
+    one = lowered(mark)
+    unmarked = jax.jit(step_with(lambda x: x)).lower(*arguments)
+    assert one.plain.as_text() == unmarked.as_text()
+    assert 'custom_call_target="recompute' not in str(one.compile().as_text())
+    assert not far_apart(one.compile()(*arguments), unmarked.compile()(*arguments))
+
+
+@pytest.mark.parametrize("mark", [recompute.jax.save, recompute.jax.again, recompute.jax.offload])
+def test_a_mark_is_nothing_to_jax(mark: Mark):
+    x = jnp.arange(6.0).reshape(2, 3)
+
+    def f(x: Any) -> Any:
+        return jnp.sum(jnp.sin(mark(jnp.cos(x))) ** 2)
+
+    def plain(x: Any) -> Any:
+        return jnp.sum(jnp.sin(jnp.cos(x)) ** 2)
+
+    for transform in (
+        jax.grad,
+        lambda f: jax.jit(jax.grad(f)),
+        lambda f: jax.vmap(jax.grad(f)),
+        lambda f: jax.grad(lambda x: jnp.sum(jax.vmap(f)(x))),
+        lambda f: jax.hessian(f),
+        lambda f: jax.grad(jax.checkpoint(f)),
+        lambda f: lambda x: jax.jvp(f, (x,), (x,)),
+    ):
+        assert not far_apart(transform(f)(x), transform(plain)(x))
+    assert "custom_call" not in jax.jit(f).lower(x).as_text()
+    assert jax.linear_transpose(lambda x: mark(x) * 2, x)(x)[0].tolist() == (x * 2).tolist()
+    assert mark({"a": 1.0, "b": (x, None)})["b"][0] is not None
+    assert mark(jax.random.key(0)).dtype == jax.random.key(0).dtype
+
+
+def test_the_argument_of_an_inner_function():
+    """Mark a value that is computed outside the function with the mark."""
+
+    @jax.jit
+    def second(h: Any, w: Any) -> Any:
+        return jnp.tanh(recompute.jax.save(h) ** 2) @ w
+
+    def loss(parameters: Any, x: Any) -> Any:
+        for index, w in enumerate(parameters):
+            with block(f"block{index}"):
+                x = x + second(jnp.sin(x @ w["up"]), w["down"])
+        return jnp.mean(x**2)
+
+    assert sines(recompute.jax.jit(descent(loss)).lower(weights(LAYERS), batch())) == LAYERS
+
+
+def test_the_result_of_an_inner_function():
+    """Keep only the result of a call, not its inner values."""
+
+    @jax.jit
+    def first(x: Any, w: Any) -> Any:
+        return jnp.sin(jnp.exp(x @ w))
+
+    def loss(parameters: Any, x: Any) -> Any:
+        for index, w in enumerate(parameters):
+            with block(f"block{index}"):
+                x = x + jnp.tanh(recompute.jax.save(first(x, w["up"])) ** 2) @ w["down"]
+        return jnp.mean(x**2)
+
+    done = recompute.jax.jit(descent(loss), calls=False).lower(weights(LAYERS), batch())
+    assert done.why is None
+    assert sines(done) == LAYERS
+
+
+def test_the_argument_of_the_step_says_nothing_and_says_so():
+    def loss(w: Any, x: Any) -> Any:
+        for _ in range(3):
+            with block("layer"):
+                x = x + jnp.tanh(jnp.sin(recompute.jax.save(x) @ w["up"]) * 2) @ w["down"]
+        return jnp.mean(x**2)
+
+    done = recompute.jax.jit(jax.value_and_grad(loss)).lower(weights(1)[0], batch())
+    (said,) = [str(remark) for remark in done.remarks if "'save' has no effect here" in str(remark)]
+    assert "an argument of the step, which is live anyway" in said
+    assert said.startswith(__file__)
+
+
+def test_in_a_loop():
+    """Drop marks in a forward body that is not recomputed, and keep the results."""
+
+    def loss(w: Any, x: Any) -> Any:
+        def layer(x: Any, _: Any) -> Any:
+            return x + jnp.tanh(recompute.jax.save(jnp.sin(recompute.jax.again(x) @ w["up"]))) @ w["down"], None
+
+        with block("before"):
+            x = jnp.sin(jnp.exp(jnp.sin(x)))
+        return jnp.mean(jax.lax.scan(layer, x, None, length=3)[0] ** 2)
+
+    step, arguments = jax.value_and_grad(loss), (weights(1)[0], batch())
+    ours = recompute.jax.jit(step, measure=False, segments="before")
+    assert not far_apart(ours(*arguments), jax.jit(step)(*arguments))
+
+
+def test_under_vmap_of_grad():
+    def loss(parameters: Any, x: Any) -> Any:
+        for index, w in enumerate(parameters):
+            with block(f"block{index}"):
+                x = x + jnp.tanh(recompute.jax.save(jnp.sin(x @ w["up"])) ** 2) @ w["down"]
+        return jnp.mean(x**2)
+
+    each = jax.vmap(jax.value_and_grad(loss), in_axes=(None, 0))
+    done = recompute.jax.jit(each).lower(weights(LAYERS), batch(1024).reshape(4, 256, 16))
+    assert done.why is None
+    assert sines(done) == LAYERS
+
+
+def test_explain_knows_marks():
+    def loss(w: Any, x: Any) -> Any:
+        with block("layer"):
+            x = recompute.jax.save(jnp.tanh(x @ w["up"])) @ w["down"]
+        return jnp.mean(x**2)
+
+    (of_main,) = recompute.jax.jit(jax.value_and_grad(loss)).explain(weights(1)[0], batch())
+    assert [value.reason for value in of_main.values if value.operation == "stablehlo.tanh"] == [MARKED]

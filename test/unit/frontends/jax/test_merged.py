@@ -1,0 +1,252 @@
+"""Merging of the user's `jax.checkpoint` copies if this needs least memory; all other code of the user stays."""
+
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import recompute
+from recompute.dialects.stablehlo.control import OptimizationBarrierOp
+from recompute.frontends.jax.compilation import choice
+from recompute.frontends.jax.compilation.choice import Variant
+from recompute.frontends.jax.compilation.compiler_options import keeping_barriers
+from recompute.support.operations import every_operation
+from recompute.test.unit.frontends.jax.steps import batch, descent, jax, jnp, temporaries, weights
+from recompute.transforms.merge_remat import merge_remat
+
+pytestmark = pytest.mark.slow
+
+DOTS = jax.checkpoint_policies.dots_saveable
+
+
+def arguments() -> tuple[Any, Any]:
+    return weights(8, 32, 128), batch(512, 32)
+
+
+def gelu(w: Any, x: Any) -> Any:
+    return x + jax.nn.gelu(x @ w["up"]) @ w["down"]
+
+
+def step(every: int = 2, layer: Any = gelu, **options: Any) -> Any:
+    """Return a step with one of every `every` layers under `jax.checkpoint`, including the first."""
+    again = jax.checkpoint(layer, **options)
+
+    def loss(parameters: Any, x: Any) -> Any:
+        for index, w in enumerate(parameters):
+            x = (layer if index % every else again)(w, x)
+        return jnp.mean(x**2)
+
+    return descent(loss)
+
+
+@cache
+def lowered(**options: Any) -> recompute.jax.Lowered:
+    return recompute.jax.jit(step(**options)).lower(*arguments())
+
+
+def equal(ours: Any, theirs: Any) -> bool:
+    pairs = zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True)
+    return all(bool((np.asarray(one) == np.asarray(other)).all()) for one, other in pairs)
+
+
+def is_proved(found: recompute.jax.Lowered) -> bool:
+    """Return whether the merged module is proved equal to the user's module."""
+    assert found.module is not None and found.merged is not None
+    return recompute.prove(found.module, found.merged.module).proved
+
+
+def test_merged_where_it_needs_least():
+    """Merge every fourth layer, with a policy that saves products."""
+    found = lowered(every=4, policy=DOTS)
+    assert is_proved(found)
+    chosen = choice.chosen(found)
+    assert chosen.variant is Variant.MERGED and chosen.why is None and chosen.rewritten is found.merged
+    others = found.compile(), found.compile_plain(keeping=True), found.compile_plain()
+    assert all(temporaries(chosen.compiled) < 0.98 * temporaries(other) for other in others)
+    plain = jax.jit(step(every=4, policy=DOTS)).lower(*arguments()).compile()
+    assert equal(chosen.compiled(*arguments()), plain(*arguments()))
+
+
+def test_a_call_runs_it_and_warns_of_nothing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", recompute.jax.NothingSaved)
+        found = recompute.jax.jit(step(every=4, policy=DOTS))(*arguments())
+    assert equal(found, jax.jit(step(every=4, policy=DOTS))(*arguments()))
+
+
+@pytest.mark.slow
+def test_not_merged_where_the_rewritten_step_needs_less():
+    chosen = choice.chosen(lowered(every=2))
+    assert chosen.variant is Variant.RECOMPUTED and chosen.rewritten is lowered(every=2).rewritten
+    merged, less = chosen.sizes[Variant.MERGED], chosen.sizes[Variant.RECOMPUTED]
+    assert merged is not None and less is not None and less < 0.95 * merged
+
+
+def test_what_is_lowered_ahead_of_time_is_not_measured():
+    """Return the rewritten step from `compile`, without a choice by measurement."""
+    found = lowered(every=4, policy=DOTS)
+    compiled = found.compile()
+    assert temporaries(compiled) == temporaries(found.less.compile(keeping_barriers(("cpu",))))
+    assert temporaries(compiled) > temporaries(choice.chosen(found).compiled)
+
+
+@pytest.mark.parametrize("tied", [Variant.RECOMPUTED, Variant.KEEPING, Variant.PLAIN])
+def test_in_a_tie_the_users_own_stays(tied: Variant, monkeypatch: pytest.MonkeyPatch):
+    found = lowered(every=2)
+    sizes = iter([*(100 if way in (Variant.MERGED, tied) else 200 for way in Variant), 100])
+    monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: next(sizes))
+    monkeypatch.setattr(choice, "ranked", lambda lowered, ways: ways)
+    assert choice.chosen(found).variant is tied
+
+
+def test_a_compiler_that_says_nothing(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: None)
+    assert choice.chosen(lowered(every=2)).variant is Variant.RECOMPUTED
+
+
+def test_the_report_says_which_way_runs_and_why():
+    report = recompute.jax.explain(step(every=4, policy=DOTS), *arguments())
+    chosen = choice.chosen(lowered(every=4, policy=DOTS))
+    assert report.variant is Variant.MERGED and report.measured == tuple(chosen.sizes.items())
+    assert report.less.temporaries == temporaries(chosen.compiled)
+    text = report.details()
+    assert f"runs: {Variant.MERGED.value}\n" in text and "computed again: " in text
+    assert all(f"  {way.value}\n" in text for way in chosen.sizes)
+    assert [name for name, _ in report.timelines] == ["plain", "recomputed"]
+
+
+def test_the_report_of_one_way():
+    report = recompute.jax.jit(step(every=2), measure=False).report(*arguments())
+    assert report.variant is Variant.RECOMPUTED and report.measured == ()
+    assert f"runs: {Variant.RECOMPUTED.value}\ncomputed again: " in report.details()
+
+
+def is_barrier(op: Any) -> bool:
+    return isinstance(op, OptimizationBarrierOp)
+
+
+def test_barriers_of_the_user_stay():
+    def layer(w: Any, x: Any) -> Any:
+        return x + jax.lax.optimization_barrier(jnp.tanh(x @ w["up"])) @ w["down"]
+
+    found = recompute.jax.jit(step(2, layer)).lower(*arguments())
+    assert is_proved(found) and found.module is not None
+    work = found.module.clone()
+    assert merge_remat(work) > 4
+    before, after = ([op for op in every_operation(one) if is_barrier(op)] for one in (found.module, work))
+    again = [op for op in before if "rematted_computation" in str(op.location)]
+    assert len(again) == 4 and len(before) == 20 + 4 and len(after) == 20 - 4
+
+
+def test_barriers_of_the_user_alone():
+    """Merge nothing if barriers enclose no copies."""
+
+    def loss(parameters: Any, x: Any) -> Any:
+        for w in parameters:
+            x = jax.lax.optimization_barrier(gelu(w, x))
+        return jnp.mean(x**2)
+
+    found = recompute.jax.jit(descent(loss)).lower(*arguments())
+    assert found.drops_barriers and found.merged is None
+
+
+@pytest.mark.slow
+def test_dropout():
+    """Merge masks that are drawn again from the same key."""
+
+    def dropped(w: Any, x: Any) -> Any:
+        mask = jax.random.bernoulli(jax.random.fold_in(jax.random.key(0), 7), 0.8, (512, 128))
+        return x + jnp.where(mask, jnp.tanh(x @ w["up"]) / 0.8, 0) @ w["down"]
+
+    found = recompute.jax.jit(step(2, dropped)).lower(*arguments())
+    assert is_proved(found)
+    assert equal(found.compile_merged()(*arguments()), jax.jit(step(2, dropped))(*arguments()))
+
+
+@pytest.mark.slow
+def test_effects_stay_as_many():
+    told = list[float]()
+
+    def telling(w: Any, x: Any) -> Any:
+        jax.debug.callback(lambda value: told.append(float(value)), x[0, 0])
+        return gelu(w, x)
+
+    def heard(run: Any) -> list[float]:
+        told.clear()
+        jax.block_until_ready(run(*arguments()))
+        jax.effects_barrier()
+        return sorted(told)
+
+    found = recompute.jax.jit(step(2, telling)).lower(*arguments())
+    plain = heard(jax.jit(step(2, telling)))
+    assert len(plain) > 8 and is_proved(found) and heard(found.compile_merged()) == plain
+
+
+@pytest.mark.slow
+def test_loops_inside_stay_as_many():
+    """Keep the number of loops: a loop that runs again to return more values cannot be merged."""
+
+    def looped(w: Any, x: Any) -> Any:
+        return jax.lax.scan(lambda x, _: (gelu(w, x), None), x, length=2)[0]
+
+    found = recompute.jax.jit(step(2, looped)).lower(*arguments())
+    assert is_proved(found)
+    assert equal(found.compile_merged()(*arguments()), jax.jit(step(2, looped))(*arguments()))
+
+
+@pytest.mark.parametrize("options", [{"segments": "block*"}, {"checkpoints": ["hidden"]}, {"planner": "asked"}])
+def test_not_where_the_options_say_what_is_recomputed(options: dict[str, Any]):
+    from recompute.frontends.jax.lowering.merged import merged
+
+    module = lowered(every=2).module
+    selection = recompute.Selection(**{name: one for name, one in options.items() if name != "planner"})
+    planner = (lambda graph: recompute.Plan()) if "planner" in options else None
+    assert merged(module, recompute.RecomputeOptions(selection, planner=planner)) is None
+    assert merged(module, recompute.RecomputeOptions()) is not None
+
+
+@pytest.mark.parametrize("mark", ["save", "called"])
+def test_not_where_the_step_says_it(mark: str):
+    def marked(w: Any, x: Any) -> Any:
+        if mark == "save":
+            return recompute.jax.save(gelu(w, x))
+        return recompute.jax.paddle.recompute(gelu, w, x)
+
+    def loss(parameters: Any, x: Any) -> Any:
+        x = marked(parameters[0], jax.checkpoint(gelu)(parameters[1], x))
+        return jnp.mean(gelu(parameters[2], x) ** 2)
+
+    found = recompute.jax.jit(descent(loss)).lower(*arguments())
+    assert found.drops_barriers and found.merged is None
+
+
+def test_names_choose_nothing():
+    def named(w: Any, x: Any) -> Any:
+        return x + jax.ad_checkpoint.checkpoint_name(jnp.tanh(x @ w["up"]), "hidden") @ w["down"]
+
+    policy = jax.checkpoint_policies.save_only_these_names("hidden")
+    found = recompute.jax.jit(step(2, named, policy=policy)).lower(*arguments())
+    assert is_proved(found)
+    assert equal(found.compile_merged()(*arguments()), jax.jit(step(2, named))(*arguments()))
+
+
+def test_never_without_measuring():
+    found = recompute.jax.jit(step(every=2), measure=False).lower(*arguments())
+    assert Variant.MERGED not in choice.chosen(found).sizes and choice.chosen(found).variant is Variant.RECOMPUTED
+
+
+def test_what_is_not_proved_is_dropped(monkeypatch: pytest.MonkeyPatch):
+    found = recompute.jax.jit(step(every=2)).lower(*arguments())
+    monkeypatch.setattr("recompute.frontends.jax.lowering.merged.rewrite", lambda module, request: _refuse(module))
+    assert found.merged is None
+
+
+def _refuse(module: Any) -> None:
+    raise recompute.Refusal(module, "sizes that nobody knows")

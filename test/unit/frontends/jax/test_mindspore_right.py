@@ -1,0 +1,201 @@
+"""Errors of MindSpore's recomputation that do not occur here, through its own interfaces on JAX functions."""
+
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import recompute
+from recompute.test.unit.frontends.jax.steps import far_apart, groups_of, jax, jnp, temporaries
+
+pytestmark = pytest.mark.slow
+
+ms: Any = recompute.jax.mindspore
+KEEPS_BARRIERS = {"xla_disable_hlo_passes": "cse_barrier_expander"}
+BLOCKS = 6
+ROWS, WIDTH = 2048, 64
+
+
+def gradient(block: Callable[..., Any], call: Callable[..., Any]) -> Callable[..., Any]:
+    def loss(x: Any, key: Any) -> Any:
+        for index in range(BLOCKS):
+            x = call(block, x, jax.random.fold_in(key, index))
+        return jnp.sum(x**2)
+
+    return jax.value_and_grad(loss)
+
+
+def plainly(block: Callable[..., Any], *args: Any) -> Any:
+    return block(*args)
+
+
+def saved(block: Callable[..., Any], in_loops: bool = False) -> recompute.jax.Lowered:
+    """Check that the step through `recompute(block, …)` needs less memory and has equal results; return it lowered.
+
+    `in_loops`: compare with `jax.checkpoint`, which saves nothing in loops under XLA:CPU either.
+    """
+    arguments = jnp.linspace(0.1, 0.9, ROWS * WIDTH).reshape(ROWS, WIDTH), jax.random.key(7)
+    one = recompute.jax.jit(gradient(block, ms.recompute), measure=False).lower(*arguments)
+    plain = jax.jit(gradient(block, plainly)).lower(*arguments).compile()
+    assert one.why is None, one.why
+    compiled = one.compile()
+    assert far_apart(compiled(*arguments), plain(*arguments)) == []
+    limit = temporaries(plain) - 1
+    if in_loops:
+        limit = temporaries(jax.jit(gradient(jax.checkpoint(block), plainly)).lower(*arguments).compile(KEEPS_BARRIERS))
+    assert temporaries(compiled) <= limit
+    return one
+
+
+def dropout(x: Any, key: Any) -> Any:
+    return jnp.tanh(jnp.where(jax.random.bernoulli(key, 0.5, x.shape), jnp.sin(x) / 0.5, 0))
+
+
+def uniform(x: Any, key: Any) -> Any:
+    return jnp.tanh(x * jax.random.uniform(key, x.shape) + jnp.sin(x))
+
+
+def gumbel(x: Any, key: Any) -> Any:
+    return jax.nn.softmax(jnp.sin(x) + jax.random.gumbel(key, x.shape), axis=-1)
+
+
+def rrelu(x: Any, key: Any) -> Any:
+    return jnp.tanh(jnp.where(x > 0.5, x, x * jax.random.uniform(key, x.shape, minval=0.1, maxval=0.3)))
+
+
+@pytest.mark.slow("gumbel", "rrelu", "uniform")
+@pytest.mark.parametrize("block", [dropout, uniform, gumbel, rrelu])
+def test_random_numbers_are_drawn_alike(block: Callable[..., Any]):
+    """Draw equal masks; in MindSpore 2,000 of 4,000 elements differ, and so do the gradients."""
+    saved(block)
+
+
+def test_no_gate_is_empty():
+    """Gate every copy; in MindSpore the first gradient reads only recomputed values, so its gate is empty."""
+    one = saved(lambda x, key: jnp.tanh(jnp.cos(jnp.exp(jnp.sin(x)))))
+    groups = groups_of(one)
+    assert len(groups) >= BLOCKS - 1 and all(group.gates for group in groups)
+
+
+def test_two_blocks_that_compute_the_same():
+    """Merge equal operations of the forward pass and of copies, but never a copy with its original."""
+
+    def both(x: Any, key: Any) -> Any:
+        def half(x: Any) -> Any:
+            return jnp.exp(jnp.sin(x)) * x
+
+        return jnp.tanh(ms.recompute(half, x) + ms.recompute(half, x))
+
+    one = saved(both)
+    assert one.as_text().count("stablehlo.exponential ") > one.plain.as_text().count("stablehlo.exponential ") / 2
+
+
+def test_a_conditional_is_recomputed():
+    def block(x: Any, key: Any) -> Any:
+        return jax.lax.cond(jnp.mean(x) > 0.3, lambda x: jnp.tanh(jnp.sin(x) * x), lambda x: jnp.cos(x) * x, x)
+
+    one = saved(block)
+    assert one.as_text().count("stablehlo.case") > one.plain.as_text().count("stablehlo.case")
+
+
+def test_a_call_in_a_branch():
+    def block(x: Any, key: Any) -> Any:
+        inside = lambda x: jnp.tanh(jnp.sin(x) * x)  # noqa: E731
+        return jax.lax.cond(jnp.mean(x) > 0.3, lambda x: ms.recompute(inside, x), lambda x: jnp.cos(x) * x, x)
+
+    arguments = jnp.ones((ROWS, WIDTH)), jax.random.key(7)
+    one = recompute.jax.jit(gradient(block, plainly), measure=False).lower(*arguments)
+    assert far_apart(one.compile()(*arguments), jax.jit(gradient(block, plainly))(*arguments)) == []
+    assert one.as_text().count("stablehlo.case") > one.plain.as_text().count("stablehlo.case")
+
+
+@pytest.mark.parametrize("where", ["branch", "loop"])
+def test_what_is_not_to_run_again_does_not_inside_of_a_branch_or_a_loop_either(where: str):
+    keep = ms.Primitive(jnp.exp).recompute(False)
+
+    def inside(x: Any) -> Any:
+        return jnp.tanh(keep(jnp.sin(x)) * x)
+
+    def block(x: Any, key: Any) -> Any:
+        if where == "branch":
+            x = jax.lax.cond(jnp.mean(x) > 0.3, inside, jnp.cos, x)
+        else:
+            x = jax.lax.fori_loop(0, 3, lambda _, x: inside(x), x)
+        return jnp.tanh(jnp.cos(x) * x)
+
+    arguments = jnp.ones((ROWS, WIDTH)), jax.random.key(7)
+    one = recompute.jax.jit(gradient(block, ms.recompute), measure=False).lower(*arguments)
+    assert one.why is None, one.why
+    assert far_apart(one.compile()(*arguments), jax.jit(gradient(block, plainly))(*arguments)) == []
+    assert one.as_text().count("stablehlo.exponential") == one.plain.as_text().count("stablehlo.exponential")
+    assert one.as_text().count("stablehlo.cosine") > one.plain.as_text().count("stablehlo.cosine")
+
+
+def test_a_mark_in_a_branch_that_is_not_heard_is_said():
+    def block(x: Any, key: Any) -> Any:
+        return jax.lax.cond(
+            jnp.mean(x) > 0.3, lambda x: jnp.tanh(recompute.jax.save(jnp.sin(x)) * x), lambda x: jnp.cos(x) * x, x
+        )
+
+    one = saved(block)
+    assert any("the mark on stablehlo.sine has no effect inside stablehlo.case" in str(each) for each in one.remarks)
+
+
+def test_a_loop_in_a_block_is_recomputed():
+    def block(x: Any, key: Any) -> Any:
+        return jax.lax.scan(lambda carry, _: (jnp.tanh(jnp.sin(carry) * x), None), x, None, length=3)[0]
+
+    one = saved(block, in_loops=True)
+    assert one.as_text().count("stablehlo.while") > one.plain.as_text().count("stablehlo.while")
+
+
+def test_a_call_in_a_loop():
+    """Repeat the block in the backward loop; in MindSpore the call is ignored silently."""
+
+    def block(x: Any, key: Any) -> Any:
+        def inside(x: Any) -> Any:
+            return jnp.tanh(jnp.sin(x) * x)
+
+        return jax.lax.scan(lambda carry, _: (ms.recompute(inside, carry), None), x, None, length=3)[0]
+
+    arguments = jnp.ones((ROWS, WIDTH)), jax.random.key(7)
+    one = recompute.jax.jit(gradient(block, plainly), measure=False).lower(*arguments)
+    assert one.why is None and any("hands on" in str(remark) for remark in one.remarks)
+    assert temporaries(one.compile()) < temporaries(one.compile_plain())
+    assert not far_apart(one.compile()(*arguments), one.compile_plain()(*arguments))
+
+
+def test_statistics_are_updated_once():
+    """Update running statistics once; MindSpore updates those of a recomputed BatchNorm twice."""
+    nnx: Any = pytest.importorskip("flax.nnx")
+
+    class Block(nnx.Module):
+        def __init__(self, rngs: Any):
+            self.norm, self.dense = nnx.BatchNorm(WIDTH, rngs=rngs), nnx.Linear(WIDTH, WIDTH, rngs=rngs)
+
+        def __call__(self, x: Any) -> Any:
+            return jnp.tanh(self.norm(self.dense(x)))
+
+    def step(call: Callable[..., Any]) -> Callable[..., Any]:
+        def loss(model: Any, x: Any) -> Any:
+            for block in model:
+                x = call(block, x)
+            return jnp.mean(x**2)
+
+        def run(state: Any, x: Any) -> Any:
+            model = nnx.merge(graph, state)
+            value, gradient = nnx.value_and_grad(loss)(model, x)
+            return value, gradient, nnx.state(model)
+
+        return run
+
+    graph, state = nnx.split(nnx.List([Block(nnx.Rngs(index)) for index in range(3)]))
+    x = jnp.linspace(0, 1, ROWS * WIDTH).reshape(ROWS, WIDTH)
+    one = recompute.jax.jit(step(ms.recompute), measure=False).lower(state, x)
+    assert one.why is None, one.why
+    assert far_apart(one.compile()(state, x), jax.jit(step(plainly))(state, x)) == []

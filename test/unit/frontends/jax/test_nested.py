@@ -1,0 +1,260 @@
+"""Steps that are called in another `jax.jit`: rewritten there, with equal results."""
+
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import gc
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import recompute
+from recompute.frontends.jax import private
+from recompute.frontends.jax.compilation.compiler_options import DISABLED, DROPS_BARRIERS
+from recompute.test.unit.frontends.jax.steps import batch, far_apart, forward, jax, jnp, mlp, temporaries, weights
+
+KEEPING = {DISABLED: DROPS_BARRIERS}
+Step = Callable[..., Any]
+
+
+def quietly(call: Callable[[], Any]) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", recompute.jax.NothingSaved)
+        warnings.simplefilter("ignore", recompute.jax.BarriersDropped)
+        return call()
+
+
+def called(step: Step) -> Step:
+    return lambda parameters, x: step(parameters, x)
+
+
+def repeated(step: Step) -> Step:
+    """Return three steps in one loop."""
+
+    def loop(parameters: Any, x: Any) -> Any:
+        def body(state: Any, x: Any) -> Any:
+            value, state = step(state, x)
+            return state, value
+
+        return jax.lax.scan(body, parameters, jnp.stack([x, x * 2, x * 3]))
+
+    return loop
+
+
+@pytest.mark.parametrize("around", [called, repeated])
+def test_less_memory_and_the_same_numbers(around: Callable[[Step], Step]):
+    arguments = weights(), batch(2048)
+    ours, plain = around(recompute.jax.jit(mlp().step)), around(mlp().step)
+    less = quietly(lambda: jax.jit(ours).lower(*arguments).compile(KEEPING))
+    more = jax.jit(plain).lower(*arguments).compile(KEEPING)
+    assert less.memory_analysis().temp_size_in_bytes < 0.6 * more.memory_analysis().temp_size_in_bytes
+    assert far_apart(less(*arguments), more(*arguments)) == []
+
+
+def test_barriers_that_go_are_said(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    with pytest.warns(recompute.jax.BarriersDropped, match="which drops the barriers on CPU") as said:
+        jax.jit(called(recompute.jax.jit(mlp().step))).lower(weights(), batch())
+    assert [one.filename for one in said] == [__file__]
+    monkeypatch.setenv("XLA_FLAGS", f"--{DISABLED}={DROPS_BARRIERS}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        jax.jit(called(recompute.jax.jit(mlp().step))).lower(weights(), batch())
+
+
+def dropped(h: Any, key: Any) -> Any:
+    return jnp.where(jax.random.bernoulli(key, 0.9, h.shape), h / 0.9, 0)
+
+
+@pytest.mark.parametrize("around", [called, repeated])
+def test_a_step_with_random_bits(around: Callable[[Step], Step]):
+    def layer(w: Any, x: Any, index: int) -> Any:
+        return x + dropped(jnp.sin(x @ w["up"]), jax.random.key(index)) @ w["down"]
+
+    arguments = weights(), batch(2048)
+    ours, plain = around(recompute.jax.jit(mlp(layer).step)), around(mlp(layer).step)
+    less = quietly(lambda: jax.jit(ours).lower(*arguments).compile(KEEPING))
+    more = jax.jit(plain).lower(*arguments).compile(KEEPING)
+    assert less.memory_analysis().temp_size_in_bytes < 0.95 * more.memory_analysis().temp_size_in_bytes
+    assert far_apart(less(*arguments), more(*arguments)) == []
+
+
+def test_a_module_that_mlir_cannot_serialize_leaves_the_plain_step(monkeypatch: pytest.MonkeyPatch):
+    def fail(text: str) -> bytes:
+        raise ValueError("a dialect is missing")
+
+    monkeypatch.setattr(private, "portable_artifact", fail)
+    with pytest.warns(recompute.jax.NothingSaved, match="cannot serialize the rewritten step: a dialect is missing"):
+        jax.jit(called(recompute.jax.jit(mlp().step))).lower(weights(), batch())
+
+
+def test_marks_and_selections_hold_here():
+    def layer(w: Any, x: Any, index: int) -> Any:
+        return x + jnp.tanh(recompute.jax.save(jnp.sin(x @ w["up"])) ** 2) @ w["down"]
+
+    def sines(step: Step) -> int:
+        return quietly(lambda: jax.jit(called(step)).lower(weights(), batch())).as_text().count("stablehlo.sine")
+
+    assert sines(recompute.jax.jit(mlp(layer).step)) == len(weights())
+    assert sines(recompute.jax.jit(mlp().step)) == 2 * len(weights())
+    assert sines(recompute.jax.jit(mlp().step, segments="block1")) == len(weights()) + 1
+    with pytest.raises(recompute.Refusal, match="no segment matches 'nowhere'"):
+        sines(recompute.jax.jit(mlp().step, segments="nowhere"))
+
+
+def test_static_and_named_arguments_and_python_numbers():
+    def step(count: int, parameters: Any, x: Any, *, scale: Any) -> Any:
+        value, state = mlp().step(parameters[:count], x)
+        return {"value": value * scale, "state": state}
+
+    ours = recompute.jax.jit(step, static_argnums=0)
+    found = quietly(lambda: jax.jit(lambda w, x: ours(2, w, x, scale=3))(weights(), batch()))
+    assert far_apart(found, jax.jit(lambda w, x: step(2, w, x, scale=3))(weights(), batch())) == []
+
+
+def test_no_gradient_inside():
+    with pytest.warns(recompute.jax.NothingSaved, match="computes no gradient"):
+        found = jax.jit(called(recompute.jax.jit(forward())))(weights(), batch())
+    assert far_apart(found, jax.jit(forward())(weights(), batch())) == []
+    strict = recompute.jax.jit(forward(), strict=True)
+    with pytest.raises(recompute.Refusal, match="no gradient"):
+        jax.jit(called(strict)).lower(weights(), batch())
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda step: jax.vmap(lambda x: step(weights(), x)),
+        lambda step: jax.jit(jax.grad(lambda x: step(weights(), x[0])[0])),
+        lambda step: jax.grad(jax.jit(lambda x: step(weights(), x[0])[0])),
+        lambda step: lambda x: jax.jvp(lambda x: step(weights(), x[0])[0], (x,), (x,)),
+        lambda step: jax.jit(jax.grad(jax.checkpoint(lambda x: step(weights(), x[0])[0]))),
+    ],
+)
+def test_other_transformations_run_the_plain_step(transform: Callable[[Step], Step]):
+    """Run the plain step with a warning, as for `jax.grad` around a loss."""
+    x = jnp.stack([batch(), batch() * 2])
+    expected = transform(jax.jit(mlp().step))(x)
+    with pytest.warns(recompute.jax.NothingSaved, match="is called under jax.grad, jax.vmap"):
+        found = transform(recompute.jax.jit(mlp().step))(x)
+    assert far_apart(found, expected) == []
+
+
+def test_what_only_asks_for_shapes():
+    step = recompute.jax.jit(mlp().step)
+    assert far_apart(
+        jax.tree.map(lambda one: jnp.zeros(one.shape, one.dtype), jax.eval_shape(step, weights(), batch())),
+        jax.tree.map(jnp.zeros_like, mlp().step(weights(), batch())),
+    ) == []  # fmt: skip
+    assert "recompute_step" in str(jax.make_jaxpr(step)(weights(), batch()))
+
+
+def test_effects_stay(capfd: pytest.CaptureFixture[str]):
+    def step(parameters: Any, x: Any) -> Any:
+        jax.debug.print("seen {}", x[0, 0] * 0 + 7)
+        return mlp().step(parameters, x)
+
+    found = quietly(lambda: jax.jit(called(recompute.jax.jit(step)))(weights(), batch()))
+    jax.effects_barrier()
+    assert "seen 7" in capfd.readouterr().out
+    assert far_apart(found, jax.jit(mlp().step)(weights(), batch())) == []
+
+
+def test_two_gradients_in_one_step():
+    """Treat each gradient as a step of its own, as in adversarial networks."""
+    value, step = jax.value_and_grad(forward()), recompute.jax.jit(jax.value_and_grad(forward()))
+
+    def both(take: Step) -> Step:
+        def adversaries(first: Any, second: Any, x: Any) -> Any:
+            return take(first, x), take(second, x * 2)
+
+        return adversaries
+
+    arguments = weights(), weights(2), batch(2048)
+    less = quietly(lambda: jax.jit(both(step)).lower(*arguments).compile(KEEPING))
+    more = jax.jit(both(value)).lower(*arguments).compile(KEEPING)
+    assert less.memory_analysis().temp_size_in_bytes < 0.75 * more.memory_analysis().temp_size_in_bytes
+    assert far_apart(less(*arguments), more(*arguments)) == []
+    whole = recompute.jax.jit(both(value)).lower(*arguments).compile()
+    assert temporaries(whole) <= less.memory_analysis().temp_size_in_bytes
+
+
+def test_a_plan_that_does_not_fit_is_an_error_here_too():
+    """Raise the planner's error instead of silently running the plain step."""
+
+    def fails(graph: recompute.Graph) -> recompute.Plan:
+        raise ValueError("no plan today")
+
+    for options, kind, words in (
+        ({"planner": fails}, ValueError, "no plan today"),
+        ({"plan": '{"recompute_plan": 1, "steps": []}'}, recompute.Refusal, "the plan has no entry for"),
+        (
+            {"pipeline": "recompute-verify,recompute{segments=nowhere}"},
+            recompute.Refusal,
+            "no segment matches 'nowhere'",
+        ),
+    ):
+        keywords: Any = options
+        with pytest.raises(kind, match=words):
+            jax.jit(called(recompute.jax.jit(mlp().step, **keywords))).lower(weights(), batch())
+
+
+@pytest.mark.slow
+def test_nothing_traced_is_kept():
+    """Keep no traced values after the enclosing trace, although the step persists."""
+    step = recompute.jax.jit(mlp().step)
+    kept: list[Any] = []
+
+    def outer(parameters: Any, x: Any) -> Any:
+        kept.append(weakref.ref(x))
+        return step(parameters, x)
+
+    quietly(lambda: jax.jit(outer).lower(weights(), batch()))
+    gc.collect()
+    assert [one() for one in kept] == [None]
+
+
+def test_a_step_in_another_step_is_a_part_of_it() -> None:
+    """Save as much as one step does, with equal results and without a warning about barriers."""
+    inner = recompute.jax.jit(jax.value_and_grad(forward()))
+
+    def train_step(w: Any, x: Any) -> Any:
+        value, gradient = inner(w, x)
+        return value, jax.tree.map(lambda w, g: w - 0.01 * g, w, gradient)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        step = recompute.jax.jit(train_step)
+        report = step.report(weights(), batch())
+        outcome = step(weights(), batch())
+    alone = recompute.jax.jit(mlp().step)
+    assert report.proved and report.less.temporaries == alone.report(weights(), batch()).less.temporaries
+    assert not far_apart(outcome, alone(weights(), batch()))
+
+
+def test_options_of_a_step_in_another_step() -> None:
+    inner = recompute.jax.jit(jax.value_and_grad(forward()), segments="block0")
+
+    def train_step(w: Any, x: Any) -> Any:
+        return inner(w, x)
+
+    with pytest.warns(recompute.jax.OptionsIgnored, match=r"loss is called inside .*\(train_step\), which"):
+        assert recompute.jax.jit(train_step).report(weights(), batch()).copies > 0
+
+
+def test_a_scan_of_steps_in_a_step() -> None:
+    inner = recompute.jax.jit(mlp().step)
+
+    def many(w: Any, batches: Any) -> Any:
+        return jax.lax.scan(lambda w, x: inner(w, x)[::-1], w, batches)
+
+    batches = jax.numpy.stack([batch(), batch()])
+    step = recompute.jax.jit(many)
+    report = step.report(weights(), batches)
+    assert report.copies > 0 and (report.less.temporaries or 0) < 0.8 * (report.plain.temporaries or 0)
+    assert not far_apart(step(weights(), batches), jax.jit(many)(weights(), batches))

@@ -1,0 +1,209 @@
+"""`recompute.nnx.jit`: training equal to `nnx.jit` bit for bit, with no more memory than `nnx.remat`."""
+
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false, reportMissingParameterType=false
+
+from __future__ import annotations
+
+import re
+import warnings
+from functools import partial
+from typing import Any
+
+import pytest
+
+import recompute
+from recompute.frontends.jax.annotations.scopes import module_scopes
+
+from .nnx_models import MODELS, SCANNED, Dense, jax, jnp, nnx, optax, train_step
+
+
+@pytest.fixture(autouse=True)
+def _nothing_saved_is_an_error():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", recompute.jax.NothingSaved)
+        yield
+
+
+@pytest.mark.slow("transformer", "cnn")
+@pytest.mark.parametrize("name", MODELS)
+def test_models_train_as_with_nnx_in_no_more_memory_than_with_remat(name: str):
+    losses, bytes = MODELS[name].trained(recompute.nnx.jit)
+    expected_losses, plain_bytes = MODELS[name].trained(nnx.jit)
+    assert losses == expected_losses and len(set(losses)) == len(losses)
+    assert bytes <= 1.02 * MODELS[name].temporaries_of_remat() and bytes < 0.8 * plain_bytes
+
+
+@pytest.mark.slow
+def test_scan():
+    losses, bytes = SCANNED.trained(recompute.nnx.jit)
+    expected_losses, plain_bytes = SCANNED.trained(nnx.jit)
+    assert losses == expected_losses and bytes < 0.6 * plain_bytes
+
+
+@pytest.mark.slow
+def test_tree_mode():
+    jit: Any = nnx.jit
+    ours_jit: Any = recompute.nnx.jit
+    ours, theirs = partial(ours_jit, graph=False), partial(jit, graph=False)
+    model = MODELS["mlp with dropout"]
+    assert model.trained(ours)[0] == model.trained(theirs)[0] == model.trained(nnx.jit)[0]
+
+
+def built(width: int = 16) -> tuple[Any, Any, Any]:
+    model = MODELS["mlp with dropout"].build(False)
+    return model, nnx.Optimizer(model, optax.adam(1e-2), wrt=nnx.Param), jnp.ones((128, width))
+
+
+def arrays_of(node: Any) -> list[Any]:
+    return [jax.random.key_data(leaf) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
+            for leaf in jax.tree.leaves(nnx.state(node))]  # fmt: skip
+
+
+def test_all_state_is_updated_in_place():
+    """Update weights, optimizer moments and counter, and the counters of random streams."""
+    after = dict[str, list[Any]]()
+    for name, jit in (("ours", recompute.nnx.jit), ("theirs", nnx.jit)):
+        model, optimizer, x = built()
+        weights = model.blocks[0].up.kernel
+        jit(train_step)(model, optimizer, x)
+        assert model.blocks[0].up.kernel is weights
+        assert int(optimizer.step[...]) == 1 and int(model.blocks[0].dropout.rngs.count[...]) == 1
+        after[name] = arrays_of((model, optimizer))
+    assert all(map(jnp.array_equal, after["ours"], after["theirs"]))
+
+
+@pytest.mark.slow
+def test_donated_modules():
+    model, optimizer, x = built()
+    step = recompute.nnx.jit(train_step, donate_argnames=("model", "optimizer"))
+    assert step.report(model, optimizer, x).less.aliased > 0
+    before = model.blocks[0].up.kernel[...]
+    step(model, optimizer, x)
+    assert before.is_deleted() and not model.blocks[0].up.kernel[...].is_deleted()
+
+
+def test_shared_modules_and_new_ones():
+    """Keep a shared block shared, and return a variable that the step creates."""
+
+    class Shared(nnx.Module):
+        def __init__(self, rngs: Any):
+            block = Dense(16, rngs)
+            self.blocks = nnx.List([block, Dense(16, rngs), block])
+
+        def __call__(self, x: Any) -> Any:
+            for block in self.blocks:
+                x = block(x)
+            return x
+
+    def step(model, x):
+        gradients = nnx.grad(lambda model: jnp.mean(model(x) ** 2))(model)
+        nnx.update(model, jax.tree.map(lambda w, g: w - 0.1 * g, nnx.state(model, nnx.Param), gradients))
+        model.mean = nnx.BatchStat(jnp.mean(x))
+
+    ours, theirs = Shared(nnx.Rngs(0)), Shared(nnx.Rngs(0))
+    recompute.nnx.jit(step)(ours, jnp.ones((256, 16)))
+    nnx.jit(step)(theirs, jnp.ones((256, 16)))
+    assert ours.blocks[0] is ours.blocks[2] and float(ours.mean[...]) == 1.0
+    assert all(map(jnp.array_equal, arrays_of(ours), arrays_of(theirs)))
+
+
+@pytest.mark.slow
+def test_reports_leave_the_modules_as_they_are():
+    model, optimizer, x = built()
+    before = arrays_of((model, optimizer))
+    step = recompute.nnx.jit(train_step)
+    report, (explanation,) = step.report(model, optimizer, x), step.explain(model, optimizer, x)
+    assert report.copies > 0 and explanation.saved_bytes > 0
+    assert all(map(jnp.array_equal, before, arrays_of((model, optimizer))))
+    assert repr(step) == "<recompute.nnx.jit(train_step), lowered for 1 call>"
+    step(model, optimizer, x)
+    assert repr(step) == "<recompute.nnx.jit(train_step), lowered for 1 call>"
+    lowered = step.lower(model, optimizer, x)
+    assert lowered.lowered.why is None and lowered.lowered.remarks
+    step.clear_cache()
+    assert repr(step) == "<recompute.nnx.jit(train_step), lowered for no calls>"
+
+
+@pytest.mark.slow
+def test_lowered_and_compiled_by_hand():
+    model, optimizer, x = built()
+    other, its_optimizer, _ = built()
+    compiled = recompute.nnx.jit(train_step).lower(model, optimizer, x).compile()
+    assert float(compiled(model, optimizer, x)) == float(nnx.jit(train_step)(other, its_optimizer, x))
+    assert all(map(jnp.array_equal, arrays_of(model), arrays_of(other)))
+
+
+def losses_of_method(decorator: Any) -> list[float]:
+    """Return the losses of a step that is a method and reads an attribute of its object."""
+
+    class Trainer:
+        rate = 0.01
+
+        @decorator
+        def step(self, model, x):
+            loss, gradients = nnx.value_and_grad(lambda model: jnp.mean(model(x) ** 2))(model)
+            nnx.update(model, jax.tree.map(lambda w, g: w - self.rate * g, nnx.state(model, nnx.Param), gradients))
+            return loss
+
+    model, _, x = built()
+    return [float(Trainer().step(model, x)) for _ in range(2)]
+
+
+@pytest.mark.slow
+def test_a_decorator_of_methods_with_options():
+    ours = losses_of_method(recompute.nnx.jit(budget="60%", static_argnums=0))
+    assert ours == losses_of_method(nnx.jit(static_argnums=0)) and ours[0] != ours[1]
+
+
+def test_wrong_keywords():
+    with pytest.raises(TypeError, match="one function, not 2"):
+        recompute.nnx.jit(train_step, train_step)  # pyright: ignore[reportCallIssue]
+    with pytest.raises(TypeError, match=r"nnx\.jit takes no compiler_options"):
+        recompute.nnx.jit(train_step, compiler_options={})
+    with pytest.raises(TypeError, match=r"recompute\.nnx\.jit got an .* 'budgett'; did you mean 'budget'\?"):
+        recompute.nnx.jit(train_step, budgett="8GiB")  # pyright: ignore[reportCallIssue]
+    with pytest.raises(ValueError, match="invalid budget"):
+        recompute.nnx.jit(train_step, budget="much")
+    with pytest.raises(ValueError, match="does not support bound methods"):
+        recompute.nnx.jit(built()[0].__call__)
+
+
+@pytest.mark.slow
+def test_modules_are_scopes_in_reports_only_while_traced():
+    call = vars(Dense)["__call__"]
+    model, optimizer, x = built()
+    report = recompute.nnx.jit(train_step).report(model, optimizer, x)
+    assert {row.module for row in report.modules} >= {"Chain/blocks0", "Chain/blocks1"}
+    assert vars(Dense)["__call__"] is call
+
+
+def test_names_of_modules():
+    class Leaf(nnx.Module):
+        def __call__(self, x: Any) -> Any:
+            return jnp.sin(x)
+
+    class Derived(Leaf):
+        def __call__(self, x: Any) -> Any:
+            return super().__call__(x)
+
+    class Tree(nnx.Module):
+        def __init__(self) -> None:
+            self.first, self.many = Derived(), nnx.List([Leaf(), Leaf()])
+            self.table = nnx.Dict({"a": Leaf()})
+
+        def __call__(self, x: Any) -> Any:
+            return Leaf()(self.many[1](self.first(x)))
+
+    with module_scopes(nnx.Module):
+        text = jax.jit(lambda x: Tree()(x)).lower(1.0).as_text(debug_info=True)
+    scopes = set(re.findall(r'"jit\(<lambda>\)/(.*?)/sin"', text))
+    assert scopes == {"Tree/first", "Tree/many1", "Tree/Leaf"}
+    with module_scopes(nnx.Module):
+        text = jax.jit(lambda x: recompute.jax.named(Tree())(x)).lower(1.0).as_text(debug_info=True)
+    assert "/first/sin" in text and "first/first" not in text
+
+
+def test_whether_it_fits():
+    report = recompute.jax.explain(recompute.nnx.jit(train_step), *built(), budget="1GiB")
+    assert report.fit is not None and report.fit.fits and report.copies > 0

@@ -1,0 +1,95 @@
+"""Use of JAX's private interfaces: in a single module, which checks that they exist before use."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import pytest
+
+import recompute
+from recompute.frontends.jax import private
+from recompute.test.imports import ROOT
+from recompute.test.unit.frontends.jax.steps import batch, jax, mlp, weights
+
+FOLDER = ROOT / "frontends" / "jax"
+
+
+@pytest.mark.parametrize("index", range(len(private.OF_MODULES)))
+def test_a_module_has_changed(index: int, monkeypatch: pytest.MonkeyPatch):
+    """Refuse to rewrite where JAX has renamed an attribute that is needed."""
+    module, name = private.OF_MODULES[index]
+    renamed = list(private.OF_MODULES)
+    renamed[index] = (module, f"{name}_of_old")
+    monkeypatch.setattr(private, "OF_MODULES", renamed)
+    refused(f"{module}.{name}_of_old", monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("table", "index"),
+    [*(("OF_JITTED", index) for index in range(2)), *(("OF_LOWERED", index) for index in range(3))],
+)
+def test_an_object_has_changed(table: str, index: int, monkeypatch: pytest.MonkeyPatch):
+    paths = list(getattr(private, table))
+    paths[index] += "_of_old"
+    monkeypatch.setattr(private, table, paths)
+    refused(paths[index], monkeypatch)
+
+
+def refused(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Assert that the rewrite is refused before it starts, with the JAX versions and the remedy in the message."""
+
+    def never(*args: Any, **kwargs: Any) -> None:
+        raise AssertionError("rewritten all the same")
+
+    monkeypatch.setattr("recompute.frontends.jax.lowering.rewrite_lowered.rewrite", never)
+    with pytest.raises(recompute.jax.UnsupportedJax) as error:
+        recompute.jax.jit(mlp().step)(weights(), batch())
+    for words in (missing, jax.__version__, "tested with jax 0.10.2", "pip install 'jax==0.10.2'"):
+        assert words in str(error.value)
+
+
+def test_no_other_module_looks_inside():
+    """Find no private name, accessed or imported, outside `private.py`."""
+    found = [
+        f"{path.name}: {ast.unparse(node)}"
+        for path in FOLDER.glob("*.py")
+        if path.name != "private.py"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if looks_inside(node)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("lowered._lowering", True),
+        ("import jax._src.core", True),
+        ("from jax._src import core", True),
+        ("from jax.core import _x", True),
+        ("getattr(lowered, '_lowering')", True),
+        ("import jaxlib", True),
+        ("self._plain", False),
+        ("x.__name__", False),
+        ("getattr(x, '__name__')", False),
+        ("from .private import check", False),
+    ],
+)
+def test_what_is_seen(source: str, expected: bool):
+    assert any(looks_inside(node) for node in ast.walk(ast.parse(source))) == expected
+
+
+def looks_inside(node: ast.AST) -> bool:
+    if isinstance(node, ast.Attribute):
+        return is_private(node.attr) and not (isinstance(node.value, ast.Name) and node.value.id == "self")
+    if isinstance(node, ast.Import):
+        return any(is_private(one.name) for one in node.names)
+    if isinstance(node, ast.ImportFrom):
+        return any(is_private(name) for name in (node.module or "", *(one.name for one in node.names)))
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and is_private(node.value)
+
+
+def is_private(name: str) -> bool:
+    parts = name.split(".")
+    return parts[0] == "jaxlib" or any(part.startswith("_") and not part.startswith("__") for part in parts)

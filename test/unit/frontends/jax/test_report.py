@@ -1,0 +1,254 @@
+"""The contents of `.report()` and `.explain()`, against measurements."""
+
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from dataclasses import replace
+from html import escape, unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recompute
+from recompute.frontends.jax.reports.fit_verdict import DeviceBytes, FitVerdict, fit_verdict
+from recompute.reports.by_module import ModuleRow
+from recompute.reports.explain import to_summary
+from recompute.support.units import format_bytes
+from recompute.test.unit.frontends.jax.steps import batch, forward, jax, mlp, weights
+
+
+def test_report():
+    step = recompute.jax.jit(mlp().step, segments="block*")
+    text = step.report(weights(), batch()).details()
+    lowered = step.lower(weights(), batch())
+    both: list[Any] = [lowered.plain.compile(), lowered.compile()]
+    sizes = [one.memory_analysis().temp_size_in_bytes for one in both]
+    flops = [one.cost_analysis()["flops"] for one in both]
+    (found,) = re.findall(r"^temporaries +(\S+ \S+) +(\S+ \S+) +(\S+)$", text, re.MULTILINE)
+    assert found == (*map(format_bytes, sizes), f"{sizes[1] / sizes[0]:.3f}")
+    (found,) = re.findall(r"^FLOPs +(\S+) +(\S+) +(\S+)$", text, re.MULTILINE)
+    assert found == (*(f"{one:.3g}" for one in flops), f"{flops[1] / flops[0]:.3f}")
+    assert lowered.rewritten is not None
+    (count, listed) = re.findall(r"^computed again: (\d+) operations: (.*)$", text, re.MULTILINE)[0]
+    assert int(count) == lowered.rewritten.copies == sum(int(one.split()[1]) for one in listed.split(", "))
+    assert all(str(remark) in text for remark in lowered.remarks)
+
+
+def test_the_first_line_is_the_verdict():
+    report = recompute.jax.jit(mlp().step, segments="block*").report(weights(), batch())
+    first, empty, *_ = str(report).splitlines()
+    sizes, flops = (report.plain.temporaries, report.less.temporaries), (report.plain.flops, report.less.flops)
+    assert None not in sizes and None not in flops
+    before, after = (format_bytes(size or 0) for size in sizes)
+    memory, work = ((after or 0) / (before or 1) - 1 for before, after in (sizes, flops))
+    assert (
+        first
+        == f"step: {before} -> {after} of temporaries ({memory:+.0%}), {work:+.0%} FLOPs, proved equal".replace(
+            "%", " %"
+        )
+    )
+    assert empty == ""
+    assert first in unescape(unescape(report._repr_html_()))  # pyright: ignore[reportPrivateUsage]
+    unproved = recompute.jax.jit(mlp().step, proof=False).report(weights(), batch())
+    assert str(unproved).splitlines()[0].endswith(", not proved")
+    plain = recompute.jax.jit(forward()).report(weights(), batch())
+    assert str(plain).splitlines()[0].endswith("of temporaries, nothing recomputed")
+
+
+def test_a_step_shows_what_it_was_made_for():
+    step = recompute.jax.jit(mlp().step)
+    assert repr(step) == "<recompute.jax.jit(step), lowered for no calls>"
+    step.lower(weights(), batch())
+    assert repr(step) == "<recompute.jax.jit(step), lowered for 1 call>"
+
+
+def test_report_of_many_segments():
+    text = recompute.jax.jit(mlp().step, segments="block*").report(weights(10), batch()).details()
+    assert re.search(r"block\d \d+, and 2 more$", text, re.MULTILINE)
+
+
+def test_report_without_a_gradient():
+    text = recompute.jax.jit(forward()).report(weights(), batch()).details()
+    assert "computes no gradient" in text and "no gradient found" in text and text.count("1.000") == 3
+
+
+def test_explain():
+    step = recompute.jax.jit(mlp().step, segments="block[01]")
+    (found,) = step.explain(weights(), batch())
+    (expected,) = recompute.explain(
+        jax.jit(mlp().step).lower(weights(), batch()).as_text(debug_info=True),
+        recompute.Selection(segments="block[01]"),
+    )
+    assert found.segments and found.saved_bytes == expected.saved_bytes
+    assert [row.segment for row in found.segments] == [row.segment for row in expected.segments]
+    assert {row.segment for row in found.segments if row.segment} == {"block0", "block1"}
+    with pytest.raises(recompute.Refusal, match="no gradient found"):
+        recompute.jax.jit(forward()).explain(weights(), batch())
+
+
+def test_what_a_report_shows():
+    report = recompute.jax.jit(mlp().step, segments="block*").report(weights(), batch())
+    text = report.details()
+    assert report.plain.device_bytes is not None and report.plain.temporaries is not None
+    arguments = sum(leaf.nbytes for leaf in jax.tree.leaves((weights(), batch())))
+    assert report.plain.arguments == arguments
+    assert report.plain.device_bytes == report.plain.temporaries + arguments + report.plain.results
+    assert "kept for the backward pass: 48.0 KiB" in text and "it is an output of its segment" in text
+    assert [name for name, _ in report.timelines] == ["plain", "recomputed"]
+    assert text.count("alive at the peak") == 2 and "backward" in text
+
+
+def test_the_summary(tmp_path: Path):
+    """Summarize in about 25 lines of 100 columns: one row per module, what is still saved and why, and what to do
+    next."""
+    report = recompute.jax.jit(mlp().step).report(weights(10), batch())
+    lines = str(report).splitlines()
+    assert len(lines) <= 28 and max(map(len, lines)) <= 100
+    assert [row.module for row in report.modules] == [f"block{number}" for number in range(10)]
+    plain, saved, again = (sum(column) for column in zip(*(_bytes(row) for row in report.modules), strict=True))
+    assert saved < 0.5 * plain and again > 0
+    rows = [line for line in lines if re.match(r"(block\d|3 more) +\S+ KiB +\S+ K?i?B +\S+ KiB$", line)]
+    assert len(rows) == 8 and rows[-1].startswith("3 more")
+    assert any(
+        re.match(r" +\S+ KiB  stablehlo.add in block0, .*, steps.py:\d+:\d+: recomputation starts", line)
+        for line in lines
+    )
+    assert lines[-2].startswith('next: budget="min"') and "report.details()" in lines[-1]
+    assert repr(report) == f"<recompute.jax.Report: {lines[0]}>"
+    report.save(tmp_path / "step.html")
+    page = (tmp_path / "step.html").read_text()
+    assert "<!DOCTYPE html>" in page and "block9" in page and "<pre" not in page
+    assert report._repr_html_().startswith("<iframe srcdoc=")  # pyright: ignore[reportPrivateUsage]
+
+
+def _bytes(row: ModuleRow) -> tuple[int, int, int]:
+    return row.plain_bytes, row.saved_bytes, row.recomputed_bytes
+
+
+def test_the_summary_of_a_step_without_saving():
+    report = recompute.jax.jit(forward()).report(weights(), batch())
+    assert str(report).splitlines()[-2] == "next: take the gradient inside: recompute.jax.jit(jax.value_and_grad(loss))"
+
+
+def test_values_that_the_rewritten_step_saves():
+    lowered = recompute.jax.jit(mlp().step).lower(weights(), batch())
+    assert lowered.rewritten is not None
+    saved = lowered.rewritten.still_saved()
+    starts = [value for value in saved if value.reason == "recomputation starts from it"]
+    assert [value.type for value in starts] == ["f32[256,16]"] * len(starts) and starts
+    assert {value.module for value in starts} <= {"block0", "block1", "block2"}
+    assert [value.bytes for value in saved] == sorted((value.bytes for value in saved), reverse=True)
+
+
+def test_the_summary_of_an_explanation():
+    (explanation,) = found = recompute.jax.jit(mlp().step).explain(weights(12), batch())
+    lines = str(found).splitlines()
+    assert len(lines) <= 28 and max(map(len, lines)) <= 100
+    worth = [row for row in explanation.segments if row.reason is None]
+    assert lines[0].startswith(f"main: {len(worth)} of 12 segments are worth it: they free ")
+    assert "  and 4 more segments" in lines
+    assert found.details().startswith("function @main")
+
+
+@pytest.mark.parametrize("wrap", [lambda step: step, jax.jit, recompute.jax.jit])
+def test_explain_any_step(wrap: Any):
+    said = recompute.jax.explain(wrap(mlp().step), weights(), batch(), budget="500 KiB")
+    needs = [one.device_bytes for one in (said.plain, said.less)]
+    assert needs[0] is not None and needs[1] is not None and needs[1] <= 500 * 1024 < needs[0]
+    assert re.search(r"^fits in 500 KiB +no +yes$", str(said), re.MULTILINE)
+    first, second, *_ = str(said).splitlines()
+    sizes = [format_bytes(size or 0) for size in needs]
+    assert first == f"fits: needs {sizes[1]} of 500.0 KiB on the device; the plain step needs {sizes[0]}"
+    assert second.startswith("step: ") and repr(said) == f"<recompute.jax.Report: {first}>"
+    assert said.fit is not None and said.fit.fits and escape(first) in unescape(said._repr_html_())  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize("budget", [None, "device"])
+def test_a_device_without_a_memory_limit(budget: str | None):
+    report = recompute.jax.explain(mlp().step, weights(), batch(), budget=budget)
+    unknown = "unknown: the device reports no memory limit; give a size such as budget='8GiB'"
+    assert str(report).splitlines()[0] == unknown and report.fit is not None and report.fit.fits is None
+    assert "fits in" not in str(report) and report.copies > 0
+
+
+def test_the_verdict_on_the_memory_of_a_device(monkeypatch: pytest.MonkeyPatch):
+    module: Any = sys.modules["recompute.frontends.jax.reports.step_report"]
+    for limit, start in ((2**20, "fits: needs "), (2**16, "does not fit: arguments"), (2**17, "does not fit without")):
+        monkeypatch.setattr(module, "_device_bytes", lambda limit=limit: limit)
+        assert str(recompute.jax.explain(mlp().step, weights(), batch())).startswith(start)
+
+
+def test_verdicts():
+    needs = DeviceBytes(plain=400, less=300, fixed=100, least=200, devices=8)
+    verdict = fit_verdict(needs, 150, searched=True)
+    assert verdict == FitVerdict(False, "does not fit: the least that was found is 200 B of 150 B per device")
+    assert fit_verdict(needs, 300, searched=False).text == (
+        "fits: needs 300 B of 300 B per device; the plain step needs 400 B"
+    )
+    assert fit_verdict(needs, 400, searched=False).text.endswith("; the plain step fits, too")
+    assert fit_verdict(replace(needs, less=None), 400, searched=False) == FitVerdict(
+        None, "unknown: the compiler does not report the memory of the step"
+    )
+
+
+def test_reasons_are_wrapped_not_cut():
+    report = recompute.jax.jit(mlp().step).report(weights(), batch())
+    words = " ".join(f"word{number}" for number in range(40))
+    longer = replace(report, kept=(replace(report.kept[0], reason=words),), refused=words)
+    text = str(longer)
+    assert " ".join(text.split()).count(words) == 2 and max(map(len, text.splitlines())) <= 100
+    (explanation,) = recompute.jax.jit(mlp().step).explain(weights(), batch())
+    (first, *others) = explanation.segments
+    text = to_summary(replace(explanation, segments=(replace(first, reason=words), *others)))
+    assert words in " ".join(text.split()) and max(map(len, text.splitlines())) <= 100 and "…" not in text
+
+
+def test_a_budget_needs_a_unit_and_is_printed_as_given():
+    assert "fits in 60MB" in str(recompute.jax.explain(mlp().step, weights(), batch(), budget="60MB"))
+    with pytest.raises(ValueError, match="'8' has no unit: write '8GiB' or '8MiB', or 8 for bytes"):
+        recompute.jax.explain(mlp().step, weights(), batch(), budget="8")
+    with pytest.raises(ValueError, match=r"jit: '8' has no unit: .*; budget=\"device\" takes the free memory"):
+        recompute.jax.jit(mlp().step, budget="8")
+
+
+def test_explain_a_step_with_static_arguments():
+    jitted = jax.jit(lambda count, w, x: mlp().step(w[:count], x), static_argnums=0)
+    assert recompute.jax.explain(jitted, 2, weights(), batch()).copies > 0
+
+
+def test_a_value_that_is_most_of_the_step_is_named() -> None:
+    def loss(w: Any, x: Any) -> Any:
+        return jax.nn.logsumexp(x @ w).mean()
+
+    step = recompute.jax.jit(jax.value_and_grad(loss))
+    lines = str(step.report(jax.numpy.ones((8, 4096)), jax.numpy.ones((64, 8)))).splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith("next: "))
+    assert "saves 1.0 MiB: compute that part of the model in microbatches" in " ".join(" ".join(lines[start:]).split())
+    assert max(map(len, lines)) <= 100
+
+
+def test_formats_of_files(tmp_path: Path):
+    report = recompute.jax.jit(mlp().step).report(weights(), batch())
+    for suffix, start in ((".html", "<!DOCTYPE html>"), (".txt", "step: "), (".json", "{")):
+        report.save(tmp_path / f"step{suffix}")
+        assert (tmp_path / f"step{suffix}").read_text().startswith(start)
+    facts = json.loads((tmp_path / "step.json").read_text())
+    assert facts["verdict"] == str(report).splitlines()[0]
+    assert facts["less"]["temporaries"] == report.less.temporaries and len(facts["kept"]) == len(report.kept)
+    for name in ("step.png", "step"):
+        with pytest.raises(ValueError, match=rf"'.*{name}': expected a suffix of \.html, \.svg, \.txt, \.json$"):
+            report.save(tmp_path / name)
+
+
+def test_the_chart_of_a_report(tmp_path: Path):
+    pytest.importorskip("matplotlib", reason="charts")
+    recompute.jax.jit(mlp().step).report(weights(), batch()).save(tmp_path / "step.svg")
+    assert "<svg" in (tmp_path / "step.svg").read_text()
+    with pytest.raises(ValueError, match="no chart, since nothing is recomputed"):
+        recompute.jax.jit(forward()).report(weights(), batch()).save(tmp_path / "plain.svg")

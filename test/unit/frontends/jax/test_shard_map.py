@@ -1,0 +1,36 @@
+"""Gradients of a `shard_map`, in a separate process with eight devices."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import recompute
+
+ENVIRONMENT = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
+ROOT = Path(recompute.__file__).resolve().parent
+
+
+@pytest.mark.slow("more", "some")
+@pytest.mark.parametrize(
+    "names", [("inside", "inside a scan"), ("one each", "loss inside", "scan inside")], ids=["some", "more"]
+)
+def test_no_more_memory_than_checkpoint_takes(names: tuple[str, ...]) -> None:
+    """Need no more memory than `jax.checkpoint`, in a process of its own: devices are requested before JAX starts."""
+    environment = {**ENVIRONMENT, "PYTHONPATH": str(ROOT.parent)}
+    call = [sys.executable, "-m", "recompute.test.unit.frontends.jax.on_devices", *names]
+    done = subprocess.run(call, env=environment, capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.count("\n") == len(names)
+
+
+def test_reports_have_the_bytes_of_one_device() -> None:
+    environment = {**ENVIRONMENT, "PYTHONPATH": str(ROOT.parent)}
+    call = [sys.executable, "-m", "recompute.test.unit.frontends.jax.reports_on_devices"]
+    done = subprocess.run(call, env=environment, capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout == "all as expected\n"

@@ -1,0 +1,295 @@
+"""The step cache: a rewritten step is not rewritten again, in this process or another, and gives the same answer."""
+
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recompute
+from recompute.driver import cache_keys
+from recompute.frontends.jax.compilation import budgeted as budget
+from recompute.frontends.jax.compilation import choice
+from recompute.frontends.jax.compilation.choice import Variant
+from recompute.frontends.jax.lowering import lowered, merged
+from recompute.frontends.jax.lowering.lowered import Lowered
+from recompute.support.disk_cache import SUFFIX
+from recompute.test.imports import ROOT
+from recompute.test.unit.frontends.jax.steps import (
+    batch,
+    descent,
+    far_apart,
+    forward,
+    jax,
+    jnp,
+    mlp,
+    temporaries,
+    weights,
+)
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an empty cache folder for one test."""
+    monkeypatch.setattr(recompute.config, "cache_dir", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def rewrites(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that records each later rewrite, as the name of the module that asked for it."""
+    seen: list[str] = []
+    for module in (lowered, merged, budget):
+
+        def counted(*args: Any, rewrite: Any = module.rewrite, name: str = module.__name__, **keywords: Any) -> Any:
+            seen.append(name.rpartition(".")[2])
+            return rewrite(*args, **keywords)
+
+        monkeypatch.setattr(module, "rewrite", counted)
+    return seen
+
+
+def entries(folder: Path) -> list[Path]:
+    return list(folder.glob(f"*{SUFFIX}"))
+
+
+def answer(found: Lowered) -> tuple[object, ...]:
+    """Return everything that a user can see of a lowered step."""
+    rewritten = found.rewritten
+    said = found.as_text(debug_info=True), found.why, list(map(str, found.remarks)), found.drops_barriers
+    if rewritten is None:
+        return said
+    again = rewritten.text, rewritten.plan_text, rewritten.proof, rewritten.copies, rewritten.extra_flops
+    return *said, *again, rewritten.predicted_saving, list(map(str, rewritten.remarks)), rewritten.memory()
+
+
+def lower(function: Callable[..., Any], *arguments: Any, **options: Any) -> Lowered:
+    """Lower in a new thread: locations hold the call stack, which would otherwise be that of the test, and enter the
+    cache keys."""
+    with warnings.catch_warnings(), ThreadPoolExecutor(1) as thread:
+        warnings.simplefilter("ignore", recompute.jax.NothingSaved)
+        return thread.submit(lambda: recompute.jax.jit(function, **options).lower(*arguments)).result()
+
+
+def marked() -> Any:
+    def layer(w: Any, x: Any, index: int) -> Any:
+        return x + recompute.jax.again(jnp.tanh(recompute.jax.save(jnp.sin(x @ w["up"])))) @ w["down"]
+
+    return descent(forward(layer))
+
+
+def small(parameters: Any, x: Any) -> Any:
+    return jax.value_and_grad(lambda p: jnp.sum(p[0]["up"] * x[0, 0]))(parameters)
+
+
+CASES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "default": (mlp().step, {}),
+    "segments": (mlp().step, {"segments": "block*", "policy": "dots_saveable", "donate_argnums": 0}),
+    "marks": (marked(), {"segments": "none"}),
+    "nothing is recomputed": (small, {}),
+    "no gradient": (forward(), {}),
+    "offload": (mlp().step, {"offload": "marked"}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_answer_is_the_same(case: str, folder: Path, rewrites: list[str]):
+    function, options = CASES[case]
+    fresh = lower(function, weights(), batch(), **options)
+    expected = answer(fresh)
+    assert len(entries(folder)) == 1
+    rewrites.clear()
+    cached = lower(function, weights(), batch(), **options)
+    assert rewrites == [] and answer(cached) == expected
+    assert cached.module is not None and fresh.module is not None
+    assert str(cached.module) == str(fresh.module)
+    if not options.get("donate_argnums"):
+        assert far_apart(cached.compile()(weights(), batch()), fresh.compile()(weights(), batch())) == []
+
+
+def test_the_report_is_the_same(folder: Path):
+    reports = [str(recompute.jax.jit(mlp().step).report(weights(), batch())) for _ in range(2)]
+    assert reports[0] == reports[1] and "plain" in reports[0]
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: data[:200] + b"?" + data[201:], lambda _: b""])
+def test_a_damaged_entry_is_ignored(damage: Callable[[bytes], bytes], folder: Path, rewrites: list[str]):
+    expected = answer(lower(mlp().step, weights(), batch()))
+    (entry,) = entries(folder)
+    intact = entry.read_bytes()
+    entry.write_bytes(damage(intact))
+    assert answer(lower(mlp().step, weights(), batch())) == expected
+    assert rewrites == ["lowered"] * 2 and entry.read_bytes() == intact
+
+
+def test_an_entry_of_another_version_is_ignored(folder: Path, rewrites: list[str], monkeypatch: pytest.MonkeyPatch):
+    lower(mlp().step, weights(), batch())
+    versions = {**cache_keys.versions(), "recompute": "of yesterday"}
+    monkeypatch.setattr(cache_keys, "versions", lambda: versions)
+    lower(mlp().step, weights(), batch())
+    assert rewrites == ["lowered"] * 2 and len(entries(folder)) == 2
+
+
+def test_other_steps_and_options_have_entries_of_their_own(folder: Path, rewrites: list[str]):
+    for arguments, options in (
+        ((weights(), batch()), {}),
+        ((weights(2), batch()), {}),
+        ((weights(), batch()), {"segments": "block*"}),
+        ((weights(), batch()), {"strict": True}),
+    ):
+        lower(mlp().step, *arguments, **options)
+    assert rewrites == ["lowered"] * 4 and len(entries(folder)) == 4
+
+
+def test_what_is_not_cached(folder: Path, rewrites: list[str]):
+    plan = lower(mlp().step, weights(), batch()).rewritten
+    assert plan is not None
+    functions = {"planner": lambda graph: plan.plans[0].plan, "policy": lambda operation, shapes, names: False}
+    for name, function in functions.items():
+        for _ in range(2):
+            lower(mlp().step, weights(), batch(), **{name: function})
+    assert rewrites == ["lowered"] * 5 and len(entries(folder)) == 1
+
+
+def test_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rewrites: list[str]):
+    monkeypatch.setattr(recompute.config, "cache_dir", "")
+    for _ in range(2):
+        lower(mlp().step, weights(), batch())
+    assert rewrites == ["lowered"] * 2
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Return a list that records of each later compilation whether its step was rewritten."""
+    seen: list[bool] = []
+    compile = jax.stages.Lowered.compile
+
+    def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
+        seen.append("optimization_barrier" in self.as_text())
+        return compile(self, *args, **kwargs)
+
+    monkeypatch.setattr(jax.stages.Lowered, "compile", counted)
+    return seen
+
+
+def test_a_measured_choice_is_not_measured_again(folder: Path, compiled: list[bool]):
+    chosen = [lower(mlp().step, weights(), batch(), measure=True).choice for _ in range(2)]
+    assert compiled == [True, False, True]
+    assert chosen[0].sizes == chosen[1].sizes and len(chosen[1].sizes) == 2
+    assert chosen[0].variant is chosen[1].variant is Variant.RECOMPUTED and chosen[1].rewritten is not None
+
+
+def test_a_choice_that_the_compiler_does_not_confirm(
+    folder: Path, compiled: list[bool], monkeypatch: pytest.MonkeyPatch
+):
+    """Measure both forms anew where the compiler reports other sizes than the cached choice has."""
+    lower(mlp().step, weights(), batch(), measure=True).choice  # noqa: B018
+    monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: temporaries(compiled) + 1)
+    found = lower(mlp().step, weights(), batch(), measure=True).choice
+    assert found.variant is Variant.RECOMPUTED and compiled == [True, False, True, True, False]
+
+
+def checkpointed() -> Any:
+    def layer(w: Any, x: Any) -> Any:
+        return x + jax.nn.gelu(x @ w["up"]) @ w["down"]
+
+    again = jax.checkpoint(layer, policy=jax.checkpoint_policies.dots_saveable)
+
+    def loss(parameters: Any, x: Any) -> Any:
+        for index, w in enumerate(parameters):
+            x = (layer if index % 4 else again)(w, x)
+        return jnp.mean(x**2)
+
+    return descent(loss)
+
+
+@pytest.mark.slow
+def test_a_merged_step(folder: Path, rewrites: list[str]):
+    arguments = weights(8, 32, 128), batch(512, 32)
+    fresh = lower(checkpointed(), *arguments)
+    assert fresh.choice.variant is Variant.MERGED and fresh.merged is not None
+    expected = fresh.merged.text, fresh.choice.sizes, str(fresh.choice.compiled.as_text())
+    rewrites.clear()
+    cached = lower(checkpointed(), *arguments)
+    assert cached.choice.variant is Variant.MERGED and cached.merged is not None and rewrites == []
+    assert (cached.merged.text, cached.choice.sizes, str(cached.choice.compiled.as_text())) == expected
+
+
+@pytest.mark.parametrize("share", [0.6, 1.0])
+def test_a_budget(share: float, folder: Path, rewrites: list[str], compiled: list[bool]):
+    """Compile once from the cache: the step that kept the budget, or the plain step for a share of 1."""
+    arguments = weights(8, 32, 128), batch(512, 32)
+    fresh = lower(mlp().step, *arguments, budget=share)
+    expected = answer(fresh)
+    rewrites.clear()
+    compiled.clear()
+    cached = lower(mlp().step, *arguments, budget=share)
+    assert compiled == [share < 1] and rewrites == [] and answer(cached) == expected
+    assert cached.within is not None and fresh.within is not None
+    assert (cached.within.rounds, cached.within.plain) == (fresh.within.rounds, fresh.within.plain)
+    assert temporaries(cached.within.compiled) == temporaries(fresh.within.compiled)
+
+
+def test_a_budget_that_the_compiler_does_not_confirm(folder: Path, rewrites: list[str], monkeypatch: Any):
+    arguments = weights(8, 32, 128), batch(512, 32)
+    lower(mlp().step, *arguments, budget=0.6)
+    rewrites.clear()
+    monkeypatch.setattr(lowered, "within_from", lambda *_: None)
+    assert lower(mlp().step, *arguments, budget=0.6).within is not None and rewrites
+
+
+PROCESS = """
+import jax, jax.numpy as jnp, recompute
+from recompute.frontends.jax.lowering.rewrite_lowered import lowered
+rewrite, count = lowered.rewrite, 0
+def counted(*args, **keywords):
+    global count
+    count += 1
+    return rewrite(*args, **keywords)
+lowered.rewrite = counted
+hits = []
+jax.monitoring.register_event_listener(lambda event, **_: hits.append(event))
+def loss(weights, x):
+    for w in weights:
+        x = x + jnp.tanh(jnp.sin(x @ w)) @ w.T
+    return jnp.mean(x ** 2)
+step = recompute.jax.jit(jax.value_and_grad(loss))
+value, _ = step([jnp.full((16, 64), 0.1)] * 8, jnp.ones((256, 16)))
+print(count, sum(event.endswith("/cache_hits") for event in hits) > 0, float(value).hex())
+"""
+
+
+def test_another_process(tmp_path: Path):
+    """Rewrite nothing in a second process, whose compilations come from JAX's own cache."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "RECOMPUTE_CACHE_DIR": str(tmp_path / "ours"),
+        "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "jax"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
+    said = list[list[str]]()
+    for seed in ("1", "2"):
+        process = subprocess.run(
+            [sys.executable, "-c", PROCESS],
+            cwd=ROOT.parent,
+            env={**environment, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            text=True,
+        )
+        said.append(process.stdout.split())
+    assert [words[:2] for words in said] == [["1", "False"], ["0", "True"]] and said[0][2] == said[1][2]

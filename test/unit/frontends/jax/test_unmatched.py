@@ -1,0 +1,91 @@
+"""Options that match nothing: errors with suggestions."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+from jax.ad_checkpoint import checkpoint_name
+
+import recompute
+from recompute.frontends.jax.keywords.name_check import UnknownName
+
+from .steps import batch, forward, jax, jnp, mlp, weights
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"save": ["tahn"]}, "step: save='tahn' matches no value of the step; similar names are: tanh"),
+        ({"names": ["block7*"]}, "step: names='block7\\*' matches no value of the step"),
+        ({"save": ["sin", "nobody"]}, "save='nobody' matches no value"),
+    ],
+)
+def test_unknown_names(option: dict[str, Any], message: str):
+    step = recompute.jax.jit(mlp().step, segments="block*", **option)
+    with pytest.raises(UnknownName, match=message):
+        step(weights(), batch())
+    with pytest.raises(ValueError, match=message):
+        step.report(weights(), batch())
+
+
+def test_names_within_called_functions_are_names():
+    """Match a name inside a called function together with its caller's scope, inlined or not."""
+
+    def layer(w: Any, x: Any, index: int) -> Any:
+        def activation(x: Any) -> Any:
+            return jnp.tanh(jnp.sin(x))
+
+        return x + jax.jit(activation)(x @ w["up"]) @ w["down"]
+
+    step = recompute.jax.jit(mlp(layer).step, segments="block*", save=["block1/tanh", "sin*"])
+    assert step.lower(weights(), batch()).why is None
+
+
+def test_a_budget_of_an_unknown_segment():
+    step = recompute.jax.jit(mlp().step, segment_budgets={"blokc0": "50%"})
+    with pytest.raises(ValueError, match=r"no segment matches 'blokc0'; similar segments are: block0"):
+        step(weights(), batch())
+
+
+def test_an_infeasible_budget_of_a_segment():
+    step = recompute.jax.jit(mlp().step, segment_budgets={"block0": 1})
+    with pytest.raises(recompute.Refusal, match="block0"):
+        step(weights(), batch())
+
+
+def test_a_step_that_stays_as_it_is_warns_once():
+    step = recompute.jax.jit(forward())
+    with pytest.warns(recompute.jax.NothingSaved, match="computes no gradient.*take the gradient inside") as caught:
+        for _ in range(3):
+            step(weights(), batch())
+    assert len(caught) == 1
+
+
+def named_loss(w: Any, x: Any) -> Any:
+    for index, layer in enumerate(w):
+        with recompute.jax.block(f"block{index}"):
+            x = x + jnp.tanh(checkpoint_name(jnp.sin(x @ layer["up"]), "hidden")) @ layer["down"]
+    return jnp.mean(x**2)
+
+
+@pytest.mark.parametrize("wrap", [lambda step: step, jax.jit])
+@pytest.mark.parametrize("policy", ["save_only_these_names", "save_any_names_but_these"])
+def test_names_of_a_policy(wrap: Any, policy: str) -> None:
+    """Refuse a policy of which no name matches; warn if some match and others do not."""
+
+    def call(*names: str) -> None:
+        made = getattr(jax.checkpoint_policies, policy)(*names)
+        wrap(recompute.jax.jit(jax.value_and_grad(named_loss), policy=made))(weights(), batch())
+
+    with pytest.raises(ValueError, match=r"policy='hiden' matches no value of the step; similar names are: hidden"):
+        call("hiden")
+    with pytest.warns(recompute.jax.UnmatchedName, match="the name 'other' matches no value"):
+        call("hidden", "other")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", recompute.jax.UnmatchedName)
+        call("hidden")

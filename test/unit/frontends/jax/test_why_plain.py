@@ -1,0 +1,62 @@
+"""The message on a step that runs unchanged: which remark is the reason, and the remedy for it."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from recompute.support.diagnostics import Remark, Topic
+
+pytest.importorskip("jax", reason="the frontend for JAX")
+
+from recompute.frontends.jax.messages.why_plain import because, nothing_recomputed, plain_is_less, refused, remedy_in
+from recompute.transforms.phase import ForwardOverReverse, NoGradient
+
+
+def remark(reason: str, topic: Topic = Topic.OTHER) -> Remark:
+    return Remark(ModuleOp([]), reason, topic=topic)
+
+
+@pytest.mark.parametrize(
+    ("topic", "remedy"),
+    [
+        (Topic.OTHER, "name the model's blocks"),
+        (Topic.STEP_LEFT, "name the model's blocks"),
+        (Topic.LOOP_LEFT, "name the model's blocks"),
+        (Topic.LOOP_STACKS_SMALLEST, "checkpoint the carries of the loop"),
+        (Topic.LOOP_COLLECTIVES, "allow them with recompute.jax.jit(step, collectives=True)"),
+        (Topic.LOOP_NOT_COUNTED, "write the loop as jax.lax.scan"),
+        (Topic.COLLECTIVES, "allow them with recompute.jax.jit(step, collectives=True)"),
+        (Topic.COLLECTIVES_UNEQUAL, "take the collectives out of the branch"),
+    ],
+)
+def test_the_remedy_follows_from_the_topic(topic: Topic, remedy: str) -> None:
+    message = nothing_recomputed("step", [remark("reason", topic)])
+    assert message.startswith("step: the plain step runs: reason; ") and remedy_in(message).startswith(remedy)
+    assert remedy_in(plain_is_less("step", 1, 2, [remark("reason", topic)])).startswith(remedy)
+
+
+@pytest.mark.parametrize(
+    ("remarks", "reason"),
+    [
+        ([remark("loop", Topic.LOOP_LEFT), remark("collective", Topic.COLLECTIVES), remark("last")], "loop"),
+        ([remark("collective", Topic.COLLECTIVES), remark("last")], "collective"),
+        ([remark("first"), remark("last"), remark("none", Topic.NOTHING_RECOMPUTED)], "last"),
+        ([remark("why"), remark("attempt", Topic.CHOICE)], "why"),
+        ([remark("none", Topic.NOTHING_RECOMPUTED)], "none"),
+        ([], "no remarks"),
+    ],
+)
+def test_the_reason_is_the_remark_that_matters_most(remarks: list[Remark], reason: str) -> None:
+    assert nothing_recomputed("step", remarks).startswith(f"step: the plain step runs: {reason}; ")
+
+
+def test_a_message_without_a_remedy_is_its_own_remedy() -> None:
+    assert remedy_in("step: the plain step runs") == "step: the plain step runs"
+    assert because("step", "reason", "remedy") == "step: the plain step runs: reason; remedy"
+
+
+def test_the_class_of_a_refusal_decides_on_its_remedy() -> None:
+    assert "take the gradient inside" in refused("step", NoGradient(ModuleOp([]), "none"))
+    assert "take the derivative in reverse mode" in refused("step", ForwardOverReverse(ModuleOp([])))
+    assert refused("step", ValueError("why")) == "step: the plain step runs: why"
