@@ -32,41 +32,41 @@ QUIETLY = ("-x", "-q", "-p", "no:cacheprovider")
 
 PASSES = (
     "filecheck/transforms",
-    *(f"unit/analysis/test_{name}.py" for name in "units regions demands gates naming savings stages wanted".split()),
-    *(f"unit/transforms/test_{name}.py" for name in "cse clone".split()),
+    *(f"unit/analysis/test_{name}.py" for name in ("decide", "names", "segments", "taken")),
+    *(f"unit/transforms/test_{name}.py" for name in ("clone", "cse", "mark", "stagger")),
     "property/test_found.py",
 )
+PLANNING = (*PASSES, "unit/planning")
 VERIFIER = ("filecheck/transforms", "seeded_bugs/test_seeded_bugs.py::test_the_verifier_refuses")
-PROOF = tuple(f"unit/proof/test_{name}.py" for name in "prove_refusals prove prove_dialects attribute_keys".split())
+PROOF = tuple(f"unit/proof/test_{name}.py" for name in ("prove_refusals", "prove", "prove_dialects", "attribute_keys"))
 RULES = ("filecheck/transforms", "unit/rules")
-TABLES = (
-    *("arith", "chlo", "linalg", "math", "memref", "sdy", "stablehlo", "tensor"),
-    *("counts", "declarations", "effects", "expansions", "facts", "flops", "kinds", "names", "permission", "registry"),
-    "windows",
-)
 STORAGE = ("unit/analysis/test_timeline.py",)
 XLA = ("filecheck/tools", "unit/analysis/test_fusion.py")
 TESTS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("transforms/clone.py", "transforms/plans/apply_plan.py", "transforms/cse.py"), PASSES),
-    **dict.fromkeys(
-        (
-            f"planning/by_segment/{name}.py"
-            for name in "plan_segments copy_requests first_uses targets batches benefit".split()
-        ),
-        (*PASSES, "unit/planning"),
-    ),
-    **dict.fromkeys(("planning/gates.py", "planning/orders.py", "planning/liveness.py"), (*PASSES, "unit/planning")),
-    **dict.fromkeys(("analysis/request/value_names.py", "analysis/step/marks.py"), PASSES),
-    "planning/by_segment/copy_requests.py": ("unit/planning/test_entries.py", "unit/planning/test_copy_requests.py"),
+    **dict.fromkeys(("transforms/clone.py", "transforms/cse.py", "transforms/plans/apply_plan.py"), PASSES),
+    **dict.fromkeys(("analysis/request/value_names.py", "analysis/step/marks.py", "analysis/copies/decide.py"), PASSES),
+    **{
+        f"planning/{name}.py": PLANNING
+        for name in (
+            *("gates", "orders", "liveness", "check"),
+            *("by_segment/copy_groups", "by_segment/copy_requests", "by_segment/batches", "by_segment/each_pass"),
+        )
+    },
     "analysis/memory/peaks.py": ("filecheck/transforms", "unit/analysis/test_peaks.py"),
     **dict.fromkeys(("transforms/verify.py", "analysis/verify/invariants.py"), VERIFIER),
-    **dict.fromkeys((f"proof/{name}.py" for name in "prove value_numbering terms attribute_keys".split()), PROOF),
+    **{f"proof/{name}.py": PROOF for name in ("prove", "value_numbering", "terms", "attribute_keys")},
     "proof/pure_operations.py": ("unit/proof/test_pure_operations.py",),
-    **dict.fromkeys((f"rules/{name}.py" for name in TABLES), RULES),
+    **{
+        f"rules/{name}.py": RULES
+        for name in (
+            *("arith", "chlo", "linalg", "math", "memref", "sdy", "stablehlo", "tensor"),
+            *("counts", "effects", "expansions", "facts", "flops", "registry"),
+        )
+    },
     **dict.fromkeys(("rules/buffers.py", "rules/scf.py", "rules/func.py"), (*RULES, *STORAGE)),
     "rules/fusion.py": XLA,
 }
-"""The quick tests below `test/` that speak of a file."""
+"""The quick tests below `test/`, by the source file that they test."""
 
 
 @dataclass
@@ -122,27 +122,29 @@ def _load_instead(path: Path, changed: CodeType) -> None:
 
 
 def test_file(name: str, count: int, line: int | None, seconds: float) -> Result:
-    path, found = ROOT / name, Result()
-    listed = [one for one in mutants(path.read_text()) if line in (None, one.line)]
+    path, result = ROOT / name, Result()
+    listed = [mutant for mutant in mutants(path.read_text()) if line in (None, mutant.line)]
     chosen = Random(name).sample(listed, min(count, len(listed)))
-    for mutant in sorted(chosen, key=lambda one: (one.line, one.node, one.variant)):
+    for mutant in sorted(chosen, key=lambda mutant: (mutant.line, mutant.node, mutant.variant)):
         alive = survives(path, mutant, TESTS[name], seconds)
-        found.tried += 1
-        found.timed_out += alive is None
+        result.tried += 1
+        result.timed_out += alive is None
         if alive:
-            found.survivors.append(mutant)
+            result.survivors.append(mutant)
             print(f"  survives: {name}:{mutant.line}: {mutant.what}", flush=True)
-    killed = found.tried - len(found.survivors)
-    print(f"| {name} | {len(listed)} | {found.tried} | {killed} | {len(found.survivors)} |", flush=True)
-    return found
+    killed = result.tried - len(result.survivors)
+    print(f"| {name} | {len(listed)} | {result.tried} | {killed} | {len(result.survivors)} |", flush=True)
+    return result
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Change sources a little, and see whether a test fails.")
+    parser = argparse.ArgumentParser(
+        description="Change sources slightly, one change at a time: do the quick tests fail?"
+    )
     parser.add_argument("files", nargs="*", help="sources; all that have quick tests by default")
-    parser.add_argument("--count", type=int, default=10, help="how many mutants of each file, drawn always alike")
+    parser.add_argument("--count", type=int, default=10, help="number of mutants of each file; each run draws the same")
     parser.add_argument("--line", type=int, help="only mutants of this line")
-    parser.add_argument("--seconds", type=float, default=240, help="how long the tests of one mutant may take")
+    parser.add_argument("--seconds", type=float, default=240, help="time limit for the tests of one mutant")
     options = parser.parse_args()
     if unknown := [name for name in options.files if name not in TESTS]:
         parser.error(f"no quick tests are known for {unknown[0]}")

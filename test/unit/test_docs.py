@@ -312,8 +312,6 @@ OF_A_READER = {
     "site/",
 }
 """Files that a page has its reader write."""
-OLDER = {"docs/measured/mutation.md": {"stages.py", "needs.py", "wanted.py", "demands.py"}}
-"""Files that a measurement names and that are gone."""
 
 
 def tracked_paths() -> set[str]:
@@ -334,7 +332,7 @@ def test_files_that_a_page_names_exist() -> None:
     for page in PAGES:
         text = prose(page)
         names = {*FILE.findall(text), *(name for name in FOLDER.findall(text) if name.endswith("/"))}
-        missing = {name for name in names if f"/{name}" not in ends} - OF_A_READER - OLDER.get(name_of(page), set())
+        missing = {name for name in names if f"/{name}" not in ends} - OF_A_READER
         assert not missing, f"{name_of(page)} names {sorted(missing)}"
 
 
