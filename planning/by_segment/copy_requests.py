@@ -17,14 +17,14 @@ from itertools import accumulate
 from ..graph import NO_MAKER, Graph
 
 FROM_CONSTANTS = "it is computed from constants alone, and keeping it costs nothing"
-NO_GATE = "its values are needed as soon as the backward pass begins: no gradient has arrived that could gate them"
+NO_GATE = "the values are needed as soon as the backward pass begins: no gradient has arrived that could gate them"
 NOT_READ_BY_GRADIENT = "no gradient operation reads a value from it"
 ONLY_KEPT_READ = (
     "gradient operations read only those of its values that are kept: outputs, which the operations after it read, "
     "returned values, or values marked to be saved"
 )
 ALL_KEPT = (
-    "all of its values are kept: they are outputs, which the operations after it read, or marked to be saved; "
+    "all values are kept: they are outputs, which the operations after it read, or marked to be saved; "
     "mark operations, or recompute outputs too"
 )
 SKIPPED = "it is on the list of segments to skip"

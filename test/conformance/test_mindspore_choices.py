@@ -138,7 +138,7 @@ def test_mindspore_40_a_report_for_each_region() -> None:
     assert [(row.copies, row.tokens, row.gates) for row in rows[:2]] == [(3, 1, 1)] * 2
     assert [(row.saved_bytes, row.freed_bytes) for row in rows[:2]] == [(4096, 3072)] * 2
     assert rows[0].extra_flops >= 3 * 256 and rows[0].reason is None
-    assert rows[2].reason and rows[2].reason.startswith("its values are needed as soon as")
+    assert rows[2].reason and rows[2].reason.startswith("the values are needed as soon as")
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_mindspore_13_the_last_cell_has_no_empty_gate_but_a_remark() -> None:
     )
     result = recomputed(module, "block*")
     assert any(
-        "segment 'block1' is not recomputed: its values are needed as soon as" in text for text in result.remarks
+        "segment 'block1' is not recomputed: the values are needed as soon as" in text for text in result.remarks
     )
     after = cloned(module, "block*")
     assert regions_of_copies(after) == ["block0"]

@@ -127,7 +127,7 @@ def test_mindspore_06_a_region_of_its_output_alone_is_left_with_a_remark() -> No
     before = net("conv_relu")
     result = recomputed(before, "cell")
     assert result.copies == []
-    assert any("segment 'cell' is not recomputed: all of its values are kept" in text for text in result.remarks)
+    assert any("segment 'cell' is not recomputed: all values are kept" in text for text in result.remarks)
     assert print_module(result.after, debuginfo=True) == print_module(before, debuginfo=True)
 
 

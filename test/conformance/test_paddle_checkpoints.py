@@ -108,12 +108,12 @@ def test_paddle_05_the_result_of_the_first_operation_leaves_nothing_to_recompute
     """Say in a remark why nothing is recomputed; Paddle is silent."""
     done = by_hand(chain(LAYERS, 4), Selection(checkpoints=("v0x0",)))
     assert done.copies == []
-    assert done.said("segment 'segment0' is not recomputed: all of its values are kept")
+    assert done.said("segment 'segment0' is not recomputed: all values are kept")
 
 
 @pytest.mark.parametrize(
     ("checkpoints", "said"),
-    [((), "no segments: no checkpoint cuts the forward pass"), (("v0x0",), "all of its values are kept")],
+    [((), "no segments: no checkpoint cuts the forward pass"), (("v0x0",), "all values are kept")],
 )
 def test_paddle_06_without_a_checkpoint_that_helps_the_step_stays(checkpoints: tuple[str, ...], said: str) -> None:
     module = chain(LAYERS, 4)

@@ -37,7 +37,7 @@ def test_the_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     captured = capsys.readouterr()
     assert captured.out == AFTER
     assert (
-        "segment 'block1' is not recomputed: its values are needed as soon as the backward pass begins" in captured.err
+        "segment 'block1' is not recomputed: the values are needed as soon as the backward pass begins" in captured.err
     )
     assert main([str(source), "-p", "recompute"]) == 0
     assert "recompute.depend" not in (lowered := capsys.readouterr().out)

@@ -71,6 +71,6 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // HELP-NEXT:   segment-count=<int>, default 0
 // FOREIGN:   cse: this pass has no documentation.
 // CLONED:    recompute.token
-// TEXT:      model.py:7:9: remark: segment 'block1' is not recomputed: its values are needed as soon as
+// TEXT:      model.py:7:9: remark: segment 'block1' is not recomputed: the values are needed as soon as
 // NESTED:    recompute-opt: error: 'recompute-mark' runs on builtin.module, not on func.func: write it outside 'func.func(...)'
 // MISSING:   driver.mlir:{{\d+}}:1: error: expected remark was not reported: segment 'block1' is not recomputed

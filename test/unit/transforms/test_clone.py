@@ -113,7 +113,7 @@ def test_of_two_results_one_is_read_before_any_gradient_and_stays(first: str, ma
         done = clone(module)
         verify(module)
         assert done.groups and marks_of_case(module) == marks
-        assert any("is kept: its values are needed as soon as" in remark.reason for remark in done.remarks)
+        assert any("is kept: the values are needed as soon as" in remark.reason for remark in done.remarks)
         assert prove(of_two_results(first=first, outside=outside), module)
 
 
@@ -138,7 +138,7 @@ func.func @f(%x: {T}, %ct: {T}) -> ({T}, {T}) {{
     verify(module)
     assert [group.segment for group in done.groups] == ["q", "p"]
     (said,) = (remark.reason for remark in done.remarks)
-    assert said.startswith("segment 'p' is not recomputed: its values are needed as soon as the backward pass begins")
+    assert said.startswith("segment 'p' is not recomputed: the values are needed as soon as the backward pass begins")
 
 
 @pytest.mark.parametrize("mark", ['"yes"', "3", "[true]"])
